@@ -1,0 +1,1 @@
+//! The skyhop command.

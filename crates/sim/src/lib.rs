@@ -1,0 +1,1 @@
+//! Virtual time: the engine, the network, the results.

@@ -1,0 +1,1 @@
+//! Transport endpoints without sockets or clocks.

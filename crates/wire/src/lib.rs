@@ -1,0 +1,1 @@
+//! Headers and packets: IPv4, TCP with options, ICMP echo.
