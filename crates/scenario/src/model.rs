@@ -448,7 +448,7 @@ fn default_ping_size() -> Bytes {
 pub struct Record {
     /// How often windows, queues and path delays are sampled.
     pub sample_interval: Span,
-    /// Links whose packets are written to `<link>.pcapng`, by name; "*" is all of them.
+    /// Links whose packets are written to `packets.pcapng`, one interface per link and direction, by name; "*" is all of them.
     pub pcap: Vec<String>,
 }
 

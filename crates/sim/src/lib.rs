@@ -1,1 +1,7 @@
-//! Virtual time: the engine, the network, the results.
+//! Virtual time: a network of hosts and links, stepped by an event queue.
+//!
+//! A run is a function of its scenario and its seed: nothing here reads a clock, a file or entropy.
+//! Differs from ns-2 and ns-3: a busy link has one entry in the queue, however many packets it carries.
+//! Leaves out writing results, which the `record` crate does.
+
+pub mod results;

@@ -1,0 +1,143 @@
+//! What a run found out, as plain data: totals per flow and link, and series over time.
+//!
+//! Field names are the keys of `summary.json` and the columns of the parquet files.
+//! Differs from a log: everything is returned at the end, nothing is written on the way.
+//! Leaves out files and formats, which the `record` crate holds.
+
+use skyhop_units::Time;
+
+/// One run's results.
+#[derive(Debug, Clone, Default)]
+pub struct RunResult {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Virtual time at the end, s.
+    pub simulated_s: f64,
+    /// Entries taken from the event queue.
+    pub events: u64,
+    /// Packets that left a link, summed over links.
+    pub packet_hops: u64,
+    /// Flows in the scenario's order.
+    pub flows: Vec<FlowResult>,
+    /// Links in order of their names.
+    pub links: Vec<LinkResult>,
+    /// Samples over time, ordered by entity and metric as first seen, then by time.
+    pub series: Vec<Series>,
+    /// What a user should know before trusting the numbers.
+    pub warnings: Vec<String>,
+}
+
+/// One flow's results.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlowResult {
+    /// Name of the flow.
+    pub name: String,
+    /// What it measured.
+    pub kind: FlowKind,
+    /// Packets handed to the network by either end.
+    pub packets_sent: u64,
+    /// Packets that reached either end.
+    pub packets_delivered: u64,
+    /// Packets dropped at a full queue or at a link that went down, or for want of a route.
+    pub packets_dropped: u64,
+    /// Packets lost to errors on a link.
+    pub packets_lost: u64,
+    /// Packets in the network at the end of the run.
+    pub packets_in_flight: u64,
+}
+
+/// What the two kinds of flow measure.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FlowKind {
+    /// A transfer over a transport.
+    Transfer(TransferResult),
+    /// Echo requests.
+    Ping(PingResult),
+}
+
+/// A transfer over a transport.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TransferResult {
+    /// In-order payload bits delivered per second, from the flow's start to its completion or the end of the run.
+    pub goodput_bps: f64,
+    /// From the flow's start until the sender knows that all of it has arrived, s; `None` if it did not happen.
+    pub completed_s: Option<f64>,
+    /// Payload delivered in order.
+    pub bytes_delivered: u64,
+    /// Segments with payload, SYN or FIN that the sender sent, repeats included.
+    pub segments_sent: u64,
+    /// Of those, the repeats.
+    pub segments_retransmitted: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Smallest RTT sample, s.
+    pub rtt_min_s: Option<f64>,
+    /// Mean of the RTT samples, s.
+    pub rtt_mean_s: Option<f64>,
+    /// Largest RTT sample, s.
+    pub rtt_max_s: Option<f64>,
+}
+
+/// Echo requests and their answers.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PingResult {
+    /// Requests sent.
+    pub sent: u64,
+    /// Requests that reached the receiver.
+    pub received: u64,
+    /// Smallest one-way delay, s.
+    pub delay_min_s: Option<f64>,
+    /// Mean one-way delay, s.
+    pub delay_mean_s: Option<f64>,
+    /// Largest one-way delay, s.
+    pub delay_max_s: Option<f64>,
+    /// Answers that came back to the sender.
+    pub answers_received: u64,
+    /// Smallest round trip, s.
+    pub rtt_min_s: Option<f64>,
+    /// Mean round trip, s.
+    pub rtt_mean_s: Option<f64>,
+    /// Largest round trip, s.
+    pub rtt_max_s: Option<f64>,
+}
+
+/// A link's two directions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinkResult {
+    /// Name of the link.
+    pub name: String,
+    /// Forward direction.
+    pub forward: DirectionResult,
+    /// Reverse direction.
+    pub reverse: DirectionResult,
+}
+
+/// One direction of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct DirectionResult {
+    /// Packets put on the wire, those lost on it included.
+    pub packets: u64,
+    /// Their bytes, headers included.
+    pub bytes: u64,
+    /// Packets that found the queue full or the link down.
+    pub dropped_packets: u64,
+    /// Packets lost to errors, after they were put on the wire.
+    pub lost_packets: u64,
+    /// Share of the run in which the transmitter was busy.
+    pub utilisation: f64,
+    /// The most packets that waited at once, the one on the transmitter not counted.
+    pub queue_max_packets: u64,
+}
+
+/// Samples of one metric of one entity.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// "flow/<name>" or "link/<name>/<forward|reverse>".
+    pub entity: String,
+    /// `cwnd_bytes`, `ssthresh_bytes`, `in_flight_bytes`, `acked_bytes`, `queue_packets`, `path_delay_s`, `path_hops`, ...
+    pub metric: &'static str,
+    /// When, and how much.
+    pub samples: Vec<(Time, f64)>,
+}
