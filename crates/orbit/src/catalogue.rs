@@ -1,0 +1,144 @@
+//! Catalogued satellites, propagated with SGP4.
+//!
+//! Follows Vallado et al., "Revisiting Spacetrack Report #3" (AIAA 2006-6753): WGS 72 constants, as TLEs are fitted with.
+//! Differs: TEME is turned to the rotating frame by GMST alone (polar motion and UT1 are left out, metres to tens of metres).
+//! Left out: velocities to the outside, and fresher elements while a run goes on.
+
+use crate::earth::EarthModel;
+use crate::elements::{ElementSet, ElementsError};
+use crate::epoch::Epoch;
+use crate::vec3::{Ecef, Eci, Vec3};
+
+/// Satellites of a file of elements, on a common time axis.
+#[derive(Debug, Clone)]
+pub struct Catalogue {
+    epoch: Epoch,
+    greenwich_rad: f64,
+    rotation_rad_s: f64,
+    satellites: Vec<Satellite>,
+}
+
+#[derive(Debug, Clone)]
+struct Satellite {
+    set: ElementSet,
+    constants: sgp4::Constants,
+    /// Minutes from the epoch of the elements to t = 0.
+    age_min: f64,
+}
+
+/// A satellite's orbit at t = 0, as far as planes are concerned. Angles in radians.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OrbitAtEpoch {
+    /// Mean motion of the elements in revolutions per day.
+    pub mean_motion_rev_day: f64,
+    /// Inclination.
+    pub inclination_rad: f64,
+    /// Right ascension of the ascending node, 0 to 2 pi.
+    pub raan_rad: f64,
+    /// Angle from the ascending node to the satellite, 0 to 2 pi.
+    pub argument_rad: f64,
+}
+
+impl Catalogue {
+    /// Prepares propagation from `epoch`, which is t = 0; by default the newest epoch of the elements.
+    ///
+    /// # Errors
+    ///
+    /// [`ElementsError::Empty`], and [`ElementsError::Decayed`] for elements that are under ground at their own epoch.
+    pub fn new(sets: Vec<ElementSet>, epoch: Option<Epoch>) -> Result<Self, ElementsError> {
+        let newest = sets.iter().map(|set| set.epoch).max().ok_or(ElementsError::Empty)?;
+        let epoch = epoch.unwrap_or(newest);
+        let satellites = sets.into_iter().map(|set| Satellite::new(set, epoch)).collect::<Result<_, _>>()?;
+        Ok(Self {
+            epoch,
+            greenwich_rad: epoch.greenwich_rad(),
+            rotation_rad_s: EarthModel::WGS84.rotation_rad_s(),
+            satellites,
+        })
+    }
+
+    /// The instant that is t = 0.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// Number of satellites, unavailable ones included.
+    pub fn len(&self) -> usize {
+        self.satellites.len()
+    }
+
+    /// Whether there are none; never true for a catalogue that could be made.
+    pub fn is_empty(&self) -> bool {
+        self.satellites.is_empty()
+    }
+
+    /// The elements of a satellite.
+    pub fn elements(&self, satellite: usize) -> Option<&ElementSet> {
+        self.satellites.get(satellite).map(|satellite| &satellite.set)
+    }
+
+    /// Where a satellite is at `t_s`; `None` once its elements no longer give an orbit above the ground.
+    pub fn position_ecef(&self, satellite: usize, t_s: f64) -> Option<Ecef> {
+        let (position, _) = self.satellites.get(satellite)?.teme(t_s)?;
+        Some(Eci(position).to_ecef(self.greenwich(t_s)))
+    }
+
+    /// Where all satellites are at `t_s`, in index order; `out` is replaced.
+    pub fn positions_ecef(&self, t_s: f64, out: &mut Vec<Option<Ecef>>) {
+        let greenwich = self.greenwich(t_s);
+        out.clear();
+        out.extend(self.satellites.iter().map(|s| s.teme(t_s).map(|(p, _)| Eci(p).to_ecef(greenwich))));
+    }
+
+    /// The orbits at t = 0, from position and velocity, so that drift since each element's epoch is in them.
+    pub fn orbits_at_epoch(&self) -> Vec<Option<OrbitAtEpoch>> {
+        self.satellites.iter().map(Satellite::orbit_at_epoch).collect()
+    }
+
+    fn greenwich(&self, t_s: f64) -> (f64, f64) {
+        (self.greenwich_rad + self.rotation_rad_s * t_s).sin_cos()
+    }
+}
+
+impl Satellite {
+    fn new(set: ElementSet, epoch: Epoch) -> Result<Self, ElementsError> {
+        let constants = sgp4::Constants::from_elements_afspc_compatibility_mode(&set.mean)
+            .map_err(|error| ElementsError::Field { place: set.place, problem: error.to_string() })?;
+        let age_min = epoch.seconds_since(set.epoch) / 60.0;
+        let satellite = Self { set, constants, age_min };
+        if satellite.teme(-age_min * 60.0).is_none() {
+            let ElementSet { place, name, .. } = satellite.set;
+            return Err(ElementsError::Decayed { place, name });
+        }
+        Ok(satellite)
+    }
+
+    /// Position (m) and velocity (m/s) in TEME.
+    fn teme(&self, t_s: f64) -> Option<(Vec3, Vec3)> {
+        let since = sgp4::MinutesSinceEpoch(self.age_min + t_s / 60.0);
+        let state = self.constants.propagate_afspc_compatibility_mode(since).ok()?;
+        let [x, y, z] = state.position;
+        let [vx, vy, vz] = state.velocity;
+        let position = Vec3::new(x, y, z) * 1e3;
+        // Written so that NaN is unavailable too.
+        (position.norm() >= EarthModel::WGS84.radius_m).then_some((position, Vec3::new(vx, vy, vz) * 1e3))
+    }
+
+    fn orbit_at_epoch(&self) -> Option<OrbitAtEpoch> {
+        let (position, velocity) = self.teme(0.0)?;
+        let momentum = position.cross(velocity);
+        // An equatorial orbit has no node; x stands in for it.
+        let node = match Vec3::new(-momentum.y, momentum.x, 0.0) {
+            node if node.norm() > 1e-9 * momentum.norm() => node,
+            _ => Vec3::new(1.0, 0.0, 0.0),
+        };
+        let ahead = momentum.cross(node) * (1.0 / momentum.norm());
+        let turn = std::f64::consts::TAU;
+        Some(OrbitAtEpoch {
+            mean_motion_rev_day: self.set.mean_motion_rev_day(),
+            inclination_rad: momentum.x.hypot(momentum.y).atan2(momentum.z),
+            raan_rad: node.y.atan2(node.x).rem_euclid(turn),
+            argument_rad: position.dot(ahead).atan2(position.dot(node)).rem_euclid(turn),
+        })
+    }
+}

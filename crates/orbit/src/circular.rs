@@ -1,0 +1,68 @@
+//! Satellites on circular orbits, ready to be asked where they are.
+//!
+//! Follows HT 3.2.3: circular planes fixed in inertial space while the Earth turns underneath.
+//! Differs: each orbit is kept as two vectors, so a position is `p cos nt + q sin nt` and needs no trigonometry of its own.
+//! Left out: several altitudes in one set; another shell is another set with its own mean motion.
+
+use crate::earth::EarthModel;
+use crate::vec3::{Ecef, Eci, Vec3};
+
+/// Circular orbits of one radius. At t = 0 Greenwich lies on the inertial x axis.
+#[derive(Debug, Clone)]
+pub struct CircularOrbits {
+    mean_motion_rad_s: f64,
+    rotation_rad_s: f64,
+    /// Per satellite: position at t = 0 and a quarter of a revolution later, inertial, metres.
+    axes: Vec<(Vec3, Vec3)>,
+}
+
+impl CircularOrbits {
+    /// No satellites yet, on orbits of `radius_m` with the period that gravity gives them.
+    pub fn new(earth: &EarthModel, radius_m: f64) -> Self {
+        Self::with_mean_motion(earth, earth.mean_motion_rad_s(radius_m))
+    }
+
+    /// No satellites yet, on orbits that turn exactly with the Earth.
+    pub fn geostationary(earth: &EarthModel) -> Self {
+        Self::with_mean_motion(earth, earth.rotation_rad_s())
+    }
+
+    fn with_mean_motion(earth: &EarthModel, mean_motion_rad_s: f64) -> Self {
+        Self { mean_motion_rad_s, rotation_rad_s: earth.rotation_rad_s(), axes: Vec::new() }
+    }
+
+    /// Adds a satellite by its orbit's radius (m), inclination, RAAN and argument of latitude at t = 0 (rad).
+    pub fn push(&mut self, radius_m: f64, inclination_rad: f64, raan_rad: f64, argument_rad: f64) {
+        let (sin_i, cos_i) = inclination_rad.sin_cos();
+        let (sin_raan, cos_raan) = raan_rad.sin_cos();
+        let (sin_u, cos_u) = argument_rad.sin_cos();
+        let node = Vec3::new(cos_raan, sin_raan, 0.0) * radius_m;
+        let ahead = Vec3::new(-sin_raan * cos_i, cos_raan * cos_i, sin_i) * radius_m;
+        self.axes.push((node * cos_u + ahead * sin_u, ahead * cos_u - node * sin_u));
+    }
+
+    /// Number of satellites.
+    pub fn len(&self) -> usize {
+        self.axes.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.axes.is_empty()
+    }
+
+    /// Where one satellite is at `t_s` seconds.
+    pub fn position_ecef(&self, satellite: usize, t_s: f64) -> Option<Ecef> {
+        let (p, q) = *self.axes.get(satellite)?;
+        let (sin, cos) = (self.mean_motion_rad_s * t_s).sin_cos();
+        Some(Eci(p * cos + q * sin).to_ecef((self.rotation_rad_s * t_s).sin_cos()))
+    }
+
+    /// Where all satellites are at `t_s` seconds, in index order; `out` is replaced.
+    pub fn positions_ecef(&self, t_s: f64, out: &mut Vec<Option<Ecef>>) {
+        let (sin, cos) = (self.mean_motion_rad_s * t_s).sin_cos();
+        let greenwich = (self.rotation_rad_s * t_s).sin_cos();
+        out.clear();
+        out.extend(self.axes.iter().map(|&(p, q)| Some(Eci(p * cos + q * sin).to_ecef(greenwich))));
+    }
+}

@@ -1,0 +1,210 @@
+//! Orbital elements of one catalogued object, and what can be wrong with a file of them.
+//!
+//! Follows the field definitions of CCSDS 502.0-B (OMM); TLE files carry the same numbers.
+//! Differs: fields that SGP4 does not use may be absent.
+//! Left out: covariance, manoeuvres, and elements for propagators other than SGP4.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::epoch::Epoch;
+
+/// Where in its file an object stands, counted from one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A line of a TLE file.
+    Line(usize),
+    /// An object of an OMM array.
+    Object(usize),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(number) => write!(f, "line {number}"),
+            Self::Object(number) => write!(f, "object {number}"),
+        }
+    }
+}
+
+/// Mean elements of one object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ElementSet {
+    /// The object's name; `norad-<id>` where the file has none. Not always unique.
+    pub name: String,
+    /// Catalogue number, up to nine digits.
+    pub norad_id: u64,
+    /// Epoch of the elements.
+    pub epoch: Epoch,
+    /// Where the file has it.
+    pub place: Place,
+    pub(crate) mean: sgp4::Elements,
+}
+
+impl ElementSet {
+    pub(crate) fn new(mean: sgp4::Elements, place: Place) -> Result<Self, ElementsError> {
+        for (field, value, low, high) in [
+            ("mean motion (rev/day)", mean.mean_motion, 0.01, 18.0),
+            ("eccentricity", mean.eccentricity, 0.0, 0.999),
+            ("inclination (deg)", mean.inclination, 0.0, 180.0),
+            ("raan (deg)", mean.right_ascension, -360.0, 360.0),
+            ("argument of perigee (deg)", mean.argument_of_perigee, -360.0, 360.0),
+            ("mean anomaly (deg)", mean.mean_anomaly, -360.0, 360.0),
+            ("bstar", mean.drag_term, -10.0, 10.0),
+        ] {
+            if !(low..=high).contains(&value) {
+                return Err(ElementsError::Range { place, field, value, low, high });
+            }
+        }
+        let epoch = Epoch::new(mean.datetime)
+            .map_err(|error| ElementsError::Field { place, problem: error.to_string() })?;
+        let name = mean.object_name.as_deref().map(str::trim).filter(|name| !name.is_empty());
+        Ok(Self {
+            name: name.map_or_else(|| format!("norad-{}", mean.norad_id), str::to_owned),
+            norad_id: mean.norad_id,
+            epoch,
+            place,
+            mean,
+        })
+    }
+
+    /// Revolutions per day.
+    pub fn mean_motion_rev_day(&self) -> f64 {
+        self.mean.mean_motion
+    }
+
+    /// Inclination in radians.
+    pub fn inclination_rad(&self) -> f64 {
+        self.mean.inclination.to_radians()
+    }
+}
+
+/// Refuses an empty file and a catalogue number that occurs twice.
+pub(crate) fn check_file(sets: Vec<ElementSet>) -> Result<Vec<ElementSet>, ElementsError> {
+    if sets.is_empty() {
+        return Err(ElementsError::Empty);
+    }
+    let mut seen = BTreeMap::new();
+    for set in &sets {
+        if let Some(first) = seen.insert(set.norad_id, set.place) {
+            return Err(ElementsError::Duplicate { place: set.place, norad_id: set.norad_id, first });
+        }
+    }
+    Ok(sets)
+}
+
+/// The longest part of foreign text that a message repeats.
+pub(crate) fn excerpt(text: &str) -> String {
+    text.chars().take(40).map(|c| if c.is_control() { '.' } else { c }).collect()
+}
+
+/// Why a file of elements cannot be used.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ElementsError {
+    /// Nothing in it.
+    Empty,
+    /// Not text.
+    NotText {
+        /// Line with the first byte that is not.
+        line: usize,
+    },
+    /// An element line is missing.
+    ExpectedLine {
+        /// Line where it should stand.
+        line: usize,
+        /// 1 or 2.
+        expected: u8,
+        /// What stands there.
+        found: String,
+    },
+    /// An element line is cut or padded.
+    Length {
+        /// The line.
+        line: usize,
+        /// Its length in characters.
+        length: usize,
+    },
+    /// The last digit of an element line does not match the rest.
+    Checksum {
+        /// The line.
+        line: usize,
+        /// What it ends with.
+        found: char,
+        /// What it should end with.
+        expected: u8,
+    },
+    /// Not JSON.
+    NotJson {
+        /// Line of the JSON text.
+        line: usize,
+        /// What the parser says.
+        problem: String,
+    },
+    /// A field is missing or malformed.
+    Field {
+        /// The object.
+        place: Place,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A field has a value that no orbit has.
+    Range {
+        /// The object.
+        place: Place,
+        /// The field with its unit.
+        field: &'static str,
+        /// Its value.
+        value: f64,
+        /// Least allowed.
+        low: f64,
+        /// Greatest allowed.
+        high: f64,
+    },
+    /// A catalogue number occurs twice.
+    Duplicate {
+        /// The second object.
+        place: Place,
+        /// The number.
+        norad_id: u64,
+        /// The first object.
+        first: Place,
+    },
+    /// The elements put the object below the ground at their own epoch.
+    Decayed {
+        /// The object.
+        place: Place,
+        /// Its name.
+        name: String,
+    },
+}
+
+impl fmt::Display for ElementsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => write!(f, "no elements in the file; expected at least one object"),
+            Self::NotText { line } => write!(f, "line {line}: not utf-8 text; expected a TLE or OMM JSON file"),
+            Self::ExpectedLine { line, expected, found } => {
+                write!(f, "line {line}: found \"{found}\"; expected element line {expected}")
+            }
+            Self::Length { line, length } => {
+                write!(f, "line {line}: element line of {length} characters; expected 69")
+            }
+            Self::Checksum { line, found, expected } => {
+                write!(f, "line {line}: checksum '{found}'; expected {expected} from the line's digits")
+            }
+            Self::NotJson { line, problem } => write!(f, "line {line}: not omm json: {problem}"),
+            Self::Field { place, problem } => write!(f, "{place}: {problem}"),
+            Self::Range { place, field, value, low, high } => {
+                write!(f, "{place}: {field} of {value}; expected {low} to {high}")
+            }
+            Self::Duplicate { place, norad_id, first } => {
+                write!(f, "{place}: catalogue number {norad_id} again; first at {first}, expected once")
+            }
+            Self::Decayed { place, name } => {
+                write!(f, "{place}: \"{name}\" has decayed; expected an orbit above the ground at its epoch")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ElementsError {}

@@ -1,0 +1,1 @@
+//! How packets find their way.

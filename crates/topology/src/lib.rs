@@ -1,0 +1,1 @@
+//! Which links exist at a time.
