@@ -1,1 +1,268 @@
-//! What a link does to packets.
+//! What one direction of a link does to packets: queue, serialise, propagate, lose.
+//!
+//! Follows the store-and-forward link of ns-2's manual: serialisation 8 * size / rate, then propagation.
+//! Differs: what the transmitter did is worked out when somebody looks, so a busy link needs one timer and not one per packet.
+//! Leaves out framing, coding and medium access.
+//!
+//! A link is a machine without a clock: it is handed `now` and a packet, and drained of arrivals.
+//!
+//! ```
+//! use skyhop_link::{Fixed, Link, Limit, Loss};
+//! use skyhop_units::{Rate, Span, Time};
+//! let mut link: Link<&str> = Link::new(Rate::mbit(1), Limit::packets(50), Loss::None, None);
+//! let medium = Fixed(Span::from_millis(270));
+//! link.handle_packet(Time::ZERO, "hello", 1250, &medium).unwrap();
+//! let at = link.poll_timeout().unwrap();
+//! assert_eq!(at, Time::ZERO + Span::from_millis(280));
+//! assert_eq!(link.poll_arrival(at, &medium).unwrap().packet, "hello");
+//! ```
+
+mod loss;
+mod queue;
+
+pub use loss::Loss;
+pub use queue::Limit;
+
+use queue::{DropTail, Waiting};
+use skyhop_chance::Stream;
+use skyhop_units::{Bytes, Rate, Span, Time};
+use std::collections::VecDeque;
+
+/// How long a packet travels that leaves the transmitter at a given instant.
+pub trait Medium {
+    /// One-way propagation delay of a packet whose last bit leaves at `at`.
+    fn one_way_delay(&self, at: Time) -> Span;
+}
+
+/// A delay that never changes.
+#[derive(Debug, Clone, Copy)]
+pub struct Fixed(pub Span);
+
+impl Medium for Fixed {
+    fn one_way_delay(&self, _: Time) -> Span {
+        self.0
+    }
+}
+
+/// A packet that has reached the far end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival<T> {
+    /// The packet, as it was handed in.
+    pub packet: T,
+    /// Where the link led when the packet was sent: the value of [`Link::set_peer`] at that time.
+    pub peer: u32,
+    /// Whether errors have spoilt it; it used the link all the same.
+    pub lost: bool,
+}
+
+/// A transmission that has begun, for a capture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sent<T> {
+    /// The packet.
+    pub packet: T,
+    /// When its first bit left.
+    pub at: Time,
+}
+
+/// The packet was not taken; the caller has it back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dropped<T>(pub T);
+
+/// Counters of one direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stats {
+    /// Packets put on the wire, spoilt ones included.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets that found the queue full or the link down, and those that waited when it went down.
+    pub dropped_packets: u64,
+    /// Packets spoilt by errors.
+    pub lost_packets: u64,
+    /// Time the transmitter was busy, including what is left of the packet on it.
+    pub busy: Span,
+    /// The most packets that waited at once, the one on the transmitter not counted.
+    pub queue_max_packets: u64,
+}
+
+struct Flying<T> {
+    arrival: Time,
+    packet: T,
+    peer: u32,
+    lost: bool,
+}
+
+/// One direction of a link. `T` stands for the packet: an index, or the packet itself.
+pub struct Link<T> {
+    rate: Rate,
+    queue: DropTail<T>,
+    loss: Loss,
+    chance: Option<Stream>,
+    up: bool,
+    peer: u32,
+    /// When the transmitter is free.
+    free_at: Time,
+    /// Size of the packet on the transmitter until `free_at`.
+    sending: u32,
+    flying: VecDeque<Flying<T>>,
+    capture: Option<VecDeque<Sent<T>>>,
+    stats: Stats,
+}
+
+impl<T: Copy> Link<T> {
+    /// A link that is up. `chance` is needed where `loss` is a matter of chance.
+    pub fn new(rate: Rate, limit: Limit, loss: Loss, chance: Option<Stream>) -> Self {
+        Self {
+            rate,
+            queue: DropTail::new(limit),
+            loss,
+            chance,
+            up: true,
+            peer: 0,
+            free_at: Time::ZERO,
+            sending: 0,
+            flying: VecDeque::new(),
+            capture: None,
+            stats: Stats::default(),
+        }
+    }
+
+    /// Where transmissions lead from now on; what is already on its way keeps its destination.
+    pub fn set_peer(&mut self, now: Time, peer: u32, medium: &impl Medium) {
+        self.advance(now, medium);
+        self.peer = peer;
+    }
+
+    /// Where transmissions lead now.
+    pub fn peer(&self) -> u32 {
+        self.peer
+    }
+
+    /// Whether packets are taken.
+    pub fn is_up(&self) -> bool {
+        self.up
+    }
+
+    /// Takes packets again.
+    pub fn set_up(&mut self) {
+        self.up = true;
+    }
+
+    /// Stops taking packets. What waits is dropped and handed to `dropped`; what has begun to leave still arrives.
+    pub fn set_down(&mut self, now: Time, medium: &impl Medium, mut dropped: impl FnMut(T)) {
+        self.advance(now, medium);
+        self.up = false;
+        while let Some(waiting) = self.queue.pop() {
+            self.stats.dropped_packets += 1;
+            dropped(waiting.packet);
+        }
+    }
+
+    /// Keeps a list of transmissions for [`Link::poll_sent`], and asks to be woken at each of them.
+    pub fn capture(&mut self) {
+        self.capture = Some(VecDeque::new());
+    }
+
+    /// Offers a packet of `size` bytes. It is sent, queued, or handed back because there is no room.
+    pub fn handle_packet(
+        &mut self,
+        now: Time,
+        packet: T,
+        size: u32,
+        medium: &impl Medium,
+    ) -> Result<(), Dropped<T>> {
+        self.advance(now, medium);
+        let busy = now < self.free_at;
+        let sending = if busy { self.sending } else { 0 };
+        if !self.up || !self.queue.admits(size, busy as u64, sending) {
+            self.stats.dropped_packets += 1;
+            return Err(Dropped(packet));
+        }
+        if busy {
+            self.queue.push(Waiting { packet, size });
+            self.stats.queue_max_packets = self.stats.queue_max_packets.max(self.queue.len() as u64);
+        } else {
+            self.send(now, packet, size, medium);
+        }
+        Ok(())
+    }
+
+    /// The next packet that has reached the far end by `now`.
+    pub fn poll_arrival(&mut self, now: Time, medium: &impl Medium) -> Option<Arrival<T>> {
+        self.advance(now, medium);
+        if self.flying.front()?.arrival > now {
+            return None;
+        }
+        let Flying { packet, peer, lost, .. } = self.flying.pop_front()?;
+        Some(Arrival { packet, peer, lost })
+    }
+
+    /// The next transmission that has begun by `now`, if the link is captured.
+    pub fn poll_sent(&mut self, now: Time, medium: &impl Medium) -> Option<Sent<T>> {
+        self.advance(now, medium);
+        self.capture.as_mut()?.pop_front()
+    }
+
+    /// When the link next has something to say: the first arrival, or the next transmission if it is captured.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        // A busy transmitter's packet is already flying and arrives no earlier than the transmitter is free,
+        // so nothing can be sent or arrive before the head of `flying`.
+        let arrival = self.flying.front().map(|f| f.arrival);
+        if self.capture.is_some() && self.queue.len() > 0 {
+            return Some(arrival.map_or(self.free_at, |a| a.min(self.free_at)));
+        }
+        arrival
+    }
+
+    /// Packets that wait, the one on the transmitter not counted.
+    pub fn waiting(&mut self, now: Time, medium: &impl Medium) -> usize {
+        self.advance(now, medium);
+        self.queue.len()
+    }
+
+    /// Packets in the link: waiting, on the transmitter, and on their way.
+    pub fn held(&self) -> usize {
+        self.queue.len() + self.flying.len()
+    }
+
+    /// Counters. Busy time reaches to the end of the packet on the transmitter at the last call.
+    pub fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    /// When the transmitter has sent all that it has begun.
+    pub fn free_at(&self) -> Time {
+        self.free_at
+    }
+
+    /// Does what the transmitter has done since the last call. The order of events is the order of time, so the
+    /// outcome is the same as if each packet had had a timer.
+    pub fn advance(&mut self, now: Time, medium: &impl Medium) {
+        while self.free_at <= now {
+            let Some(waiting) = self.queue.pop() else { return };
+            self.send(self.free_at, waiting.packet, waiting.size, medium);
+        }
+    }
+
+    fn send(&mut self, at: Time, packet: T, size: u32, medium: &impl Medium) {
+        let serialisation = self.rate.serialisation(Bytes::new(size as u64));
+        let leaves = at + serialisation;
+        let lost = match &mut self.chance {
+            Some(chance) => self.loss.spoils(size, chance),
+            None => false,
+        };
+        // An end that comes nearer must not let a packet overtake the one before it.
+        let after = self.flying.back().map_or(Time::ZERO, |f| f.arrival);
+        let arrival = (leaves + medium.one_way_delay(leaves)).max(after);
+        self.flying.push_back(Flying { arrival, packet, peer: self.peer, lost });
+        if let Some(capture) = &mut self.capture {
+            capture.push_back(Sent { packet, at });
+        }
+        self.free_at = leaves;
+        self.sending = size;
+        self.stats.packets += 1;
+        self.stats.bytes += size as u64;
+        self.stats.lost_packets += lost as u64;
+        self.stats.busy += serialisation;
+    }
+}

@@ -1,0 +1,78 @@
+//! A packet as bytes, with correct lengths and checksums.
+//!
+//! Follows RFC 791, 793 and 792; the headers are written by etherparse.
+//! Differs: the payload is zeros, because a simulated payload is a length.
+//! Leaves out fragments: a packet above 65,535 bytes is refused by the scenario.
+
+use crate::packet::{Packet, Transport};
+use crate::tcp::TcpHeader;
+use etherparse::{IcmpEchoHeader, Icmpv4Header, Icmpv4Type, IpNumber, Ipv4Header, TcpOptionElement};
+
+/// Appends the packet's bytes to `out`: all headers, and as much of the payload as keeps the packet within `snap_len` bytes.
+/// Checksums cover the whole payload. Returns the packet's full length.
+pub fn emit(packet: &Packet, snap_len: usize, out: &mut Vec<u8>) -> u32 {
+    let start = out.len();
+    let payload = packet.payload_len as usize;
+    let transport_len = packet.wire_len() as usize - 20 - payload;
+    let protocol = match packet.transport {
+        Transport::Tcp(_) => IpNumber::TCP,
+        Transport::Icmp(_) => IpNumber::ICMP,
+    };
+    let length = u16::try_from(transport_len + payload).unwrap_or(u16::MAX - 20);
+    let (source, destination) = (packet.ip.source.octets(), packet.ip.destination.octets());
+    let mut ip = Ipv4Header::new(length, packet.ip.ttl, protocol, source, destination).unwrap_or_default();
+    ip.identification = packet.ip.identification;
+    ip.dont_fragment = true;
+    ip.header_checksum = ip.calc_header_checksum();
+    out.extend_from_slice(&ip.to_bytes());
+    let zeros = vec![0u8; payload];
+    match &packet.transport {
+        Transport::Tcp(tcp) => {
+            let mut header = tcp_header(tcp);
+            header.checksum = header.calc_checksum_ipv4(&ip, &zeros).unwrap_or_default();
+            out.extend_from_slice(&header.to_bytes());
+        }
+        Transport::Icmp(echo) => {
+            let id = IcmpEchoHeader { id: echo.identifier, seq: echo.sequence };
+            let kind = if echo.reply { Icmpv4Type::EchoReply(id) } else { Icmpv4Type::EchoRequest(id) };
+            out.extend_from_slice(&Icmpv4Header::with_checksum(kind, &zeros).to_bytes());
+        }
+    }
+    out.extend_from_slice(&zeros);
+    let full = out.len() - start;
+    out.truncate(start + full.min(snap_len));
+    full as u32
+}
+
+fn tcp_header(tcp: &TcpHeader) -> etherparse::TcpHeader {
+    let mut header = etherparse::TcpHeader::new(tcp.source_port, tcp.destination_port, tcp.seq, tcp.window);
+    header.acknowledgment_number = tcp.ack;
+    header.fin = tcp.flags.has(crate::Flags::FIN);
+    header.syn = tcp.flags.has(crate::Flags::SYN);
+    header.rst = tcp.flags.has(crate::Flags::RST);
+    header.psh = tcp.flags.has(crate::Flags::PSH);
+    header.ack = tcp.flags.has(crate::Flags::ACK);
+    let mut options: Vec<TcpOptionElement> = Vec::with_capacity(6);
+    if let Some(mss) = tcp.mss {
+        options.push(TcpOptionElement::MaximumSegmentSize(mss));
+    }
+    if tcp.sack_permitted {
+        options.push(TcpOptionElement::SelectiveAcknowledgementPermitted);
+    }
+    if let Some(ts) = tcp.timestamps {
+        options.push(TcpOptionElement::Timestamp(ts.value, ts.echo));
+    }
+    if let Some(scale) = tcp.window_scale {
+        options.push(TcpOptionElement::WindowScale(scale));
+    }
+    if let [first, rest @ ..] = tcp.sack.as_slice() {
+        let mut others = [None; 3];
+        for (slot, block) in others.iter_mut().zip(rest) {
+            *slot = Some(*block);
+        }
+        options.push(TcpOptionElement::SelectiveAcknowledgement(*first, others));
+    }
+    // Options come to 40 bytes at most: the parser and the endpoints keep to three blocks beside timestamps.
+    let _ = header.set_options(&options);
+    header
+}

@@ -1,0 +1,188 @@
+//! Bytes as a packet.
+//!
+//! Follows RFC 791, 793 and 792; the headers are read by etherparse, checksums are verified.
+//! Differs: unknown TCP options are skipped, and the payload is kept as its length.
+//! Leaves out fragments and IPv6, which are refused.
+
+use crate::packet::{Echo, Ipv4, Packet, Transport};
+use crate::tcp::{Flags, SackBlocks, TcpHeader, Timestamps};
+use etherparse::{Icmpv4Type, IpNumber, Ipv4Slice, TcpOptionElement, TcpSlice};
+use std::fmt;
+
+/// Why bytes are not a packet that skyhop carries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ParseError {
+    /// Too short, or a length field that lies.
+    Malformed(String),
+    /// The checksum of a header does not match.
+    Checksum(&'static str),
+    /// A protocol, version or fragment that skyhop does not handle.
+    Unsupported(String),
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ParseError::Malformed(why) => write!(f, "malformed packet: {why}"),
+            ParseError::Checksum(header) => write!(f, "bad {header} checksum"),
+            ParseError::Unsupported(what) => write!(f, "unsupported: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// Reads one IPv4 packet.
+pub fn parse(bytes: &[u8]) -> Result<Packet, ParseError> {
+    let malformed = |why: &dyn fmt::Display| ParseError::Malformed(why.to_string());
+    let ip = Ipv4Slice::from_slice(bytes).map_err(|e| malformed(&e))?;
+    let header = ip.header().to_header();
+    if header.calc_header_checksum() != header.header_checksum {
+        return Err(ParseError::Checksum("IPv4 header"));
+    }
+    if header.is_fragmenting_payload() {
+        return Err(ParseError::Unsupported("fragment".into()));
+    }
+    let body = ip.payload().payload;
+    let (transport, payload_len) = match ip.payload().ip_number {
+        IpNumber::TCP => {
+            let slice = TcpSlice::from_slice(body).map_err(|e| malformed(&e))?;
+            let tcp = slice.to_header();
+            let sum = tcp.calc_checksum_ipv4(&header, slice.payload()).map_err(|e| malformed(&e))?;
+            if sum != tcp.checksum {
+                return Err(ParseError::Checksum("TCP"));
+            }
+            (Transport::Tcp(tcp_header(&tcp)), slice.payload().len())
+        }
+        IpNumber::ICMP => {
+            let slice = etherparse::Icmpv4Slice::from_slice(body).map_err(|e| malformed(&e))?;
+            let (reply, echo) = match slice.icmp_type() {
+                Icmpv4Type::EchoRequest(echo) => (false, echo),
+                Icmpv4Type::EchoReply(echo) => (true, echo),
+                other => return Err(ParseError::Unsupported(format!("ICMP {other:?}"))),
+            };
+            (Transport::Icmp(Echo { reply, identifier: echo.id, sequence: echo.seq }), slice.payload().len())
+        }
+        other => return Err(ParseError::Unsupported(format!("IP protocol {}", other.0))),
+    };
+    let ip = Ipv4 {
+        source: header.source.into(),
+        destination: header.destination.into(),
+        identification: header.identification,
+        ttl: header.time_to_live,
+    };
+    Ok(Packet { ip, transport, payload_len: payload_len as u32 })
+}
+
+fn tcp_header(tcp: &etherparse::TcpHeader) -> TcpHeader {
+    let bit = |on: bool, flag: Flags| if on { flag } else { Flags(0) };
+    let mut header = TcpHeader {
+        source_port: tcp.source_port,
+        destination_port: tcp.destination_port,
+        seq: tcp.sequence_number,
+        ack: tcp.acknowledgment_number,
+        flags: bit(tcp.fin, Flags::FIN)
+            | bit(tcp.syn, Flags::SYN)
+            | bit(tcp.rst, Flags::RST)
+            | bit(tcp.psh, Flags::PSH)
+            | bit(tcp.ack, Flags::ACK),
+        window: tcp.window_size,
+        ..TcpHeader::default()
+    };
+    for option in tcp.options_iterator().flatten() {
+        match option {
+            TcpOptionElement::MaximumSegmentSize(mss) => header.mss = Some(mss),
+            TcpOptionElement::WindowScale(scale) => header.window_scale = Some(scale),
+            TcpOptionElement::SelectiveAcknowledgementPermitted => header.sack_permitted = true,
+            TcpOptionElement::Timestamp(value, echo) => header.timestamps = Some(Timestamps { value, echo }),
+            TcpOptionElement::SelectiveAcknowledgement(first, rest) => {
+                let mut sack = SackBlocks::default();
+                sack.push(first.0, first.1);
+                rest.iter().flatten().for_each(|block| sack.push(block.0, block.1));
+                header.sack = sack;
+            }
+            TcpOptionElement::Noop => {}
+        }
+    }
+    header
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::emit;
+
+    fn segment(payload_len: u32) -> Packet {
+        let mut sack = SackBlocks::default();
+        sack.push(5000, 6000);
+        sack.push(8000, 9000);
+        sack.push(20_000, 21_000);
+        Packet {
+            ip: Ipv4 {
+                source: [10, 0, 0, 1].into(),
+                destination: [10, 0, 0, 2].into(),
+                identification: 7,
+                ttl: 64,
+            },
+            transport: Transport::Tcp(TcpHeader {
+                source_port: 49_152,
+                destination_port: 9,
+                seq: 0xffff_ff00,
+                ack: 12,
+                flags: Flags::ACK | Flags::PSH,
+                window: 512,
+                timestamps: Some(Timestamps { value: 1, echo: 2 }),
+                sack,
+                ..TcpHeader::default()
+            }),
+            payload_len,
+        }
+    }
+
+    #[test]
+    fn what_is_emitted_parses_back() {
+        for packet in [segment(0), segment(1), segment(1460), {
+            let mut syn = segment(0);
+            syn.transport = Transport::Tcp(TcpHeader {
+                flags: Flags::SYN,
+                mss: Some(1460),
+                window_scale: Some(7),
+                sack_permitted: true,
+                timestamps: Some(Timestamps { value: 9, echo: 0 }),
+                ..TcpHeader::default()
+            });
+            syn
+        }] {
+            let mut bytes = Vec::new();
+            let full = emit(&packet, usize::MAX, &mut bytes);
+            assert_eq!(full, packet.wire_len());
+            assert_eq!(bytes.len(), full as usize);
+            assert_eq!(parse(&bytes), Ok(packet));
+        }
+        let echo = Packet {
+            transport: Transport::Icmp(Echo { reply: true, identifier: 3, sequence: 65_535 }),
+            ..segment(56)
+        };
+        let mut bytes = Vec::new();
+        assert_eq!(emit(&echo, usize::MAX, &mut bytes), 84);
+        assert_eq!(parse(&bytes), Ok(echo));
+    }
+
+    #[test]
+    fn a_flipped_bit_is_noticed() {
+        let mut bytes = Vec::new();
+        emit(&segment(100), usize::MAX, &mut bytes);
+        for i in 0..bytes.len() {
+            let mut wrong = bytes.clone();
+            wrong[i] ^= 0x10;
+            assert_ne!(parse(&wrong), Ok(segment(100)), "byte {i}");
+        }
+    }
+
+    #[test]
+    fn snap_length_cuts_bytes_and_not_the_length() {
+        let mut bytes = Vec::new();
+        assert_eq!(emit(&segment(1000), 96, &mut bytes), 1000 + 20 + 20 + 40);
+        assert_eq!(bytes.len(), 96);
+    }
+}

@@ -1,0 +1,131 @@
+//! The TCP header and its options.
+//!
+//! Follows RFC 9293 §3.1, RFC 2018 (SACK), RFC 7323 (window scale, timestamps).
+//! Differs: options are fields, laid out in one fixed order when they become bytes.
+//! Leaves out urgent data, and options that skyhop does not send.
+
+use std::ops::{BitOr, BitOrAssign};
+
+/// The control bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No more data from the sender.
+    pub const FIN: Flags = Flags(0x01);
+    /// Synchronise sequence numbers.
+    pub const SYN: Flags = Flags(0x02);
+    /// Reset the connection.
+    pub const RST: Flags = Flags(0x04);
+    /// Push.
+    pub const PSH: Flags = Flags(0x08);
+    /// The acknowledgment field is valid.
+    pub const ACK: Flags = Flags(0x10);
+
+    /// Whether all bits of `other` are set.
+    pub const fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+impl BitOr for Flags {
+    type Output = Flags;
+    fn bitor(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+impl BitOrAssign for Flags {
+    fn bitor_assign(&mut self, other: Flags) {
+        self.0 |= other.0;
+    }
+}
+
+/// The most SACK blocks that fit the options beside nothing else.
+pub const MAX_SACK_BLOCKS: usize = 4;
+
+/// SACK blocks: left edge and right edge (one past the last byte), most recent first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SackBlocks {
+    blocks: [(u32, u32); MAX_SACK_BLOCKS],
+    count: u8,
+}
+
+impl SackBlocks {
+    /// Adds a block; one that does not fit is left out.
+    pub fn push(&mut self, left: u32, right: u32) {
+        if let Some(slot) = self.blocks.get_mut(self.count as usize) {
+            *slot = (left, right);
+            self.count += 1;
+        }
+    }
+    /// The blocks, most recent first.
+    pub fn as_slice(&self) -> &[(u32, u32)] {
+        &self.blocks[..self.count as usize]
+    }
+    /// Whether there is none.
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+/// The timestamps option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Timestamps {
+    /// TSval: the sender's clock.
+    pub value: u32,
+    /// TSecr: the peer's clock, echoed.
+    pub echo: u32,
+}
+
+/// A TCP header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TcpHeader {
+    /// Source port.
+    pub source_port: u16,
+    /// Destination port.
+    pub destination_port: u16,
+    /// Sequence number of the first byte.
+    pub seq: u32,
+    /// Acknowledgment number.
+    pub ack: u32,
+    /// Control bits.
+    pub flags: Flags,
+    /// Window field, as on the wire: not yet scaled.
+    pub window: u16,
+    /// Maximum segment size (SYN only).
+    pub mss: Option<u16>,
+    /// Window scale (SYN only).
+    pub window_scale: Option<u8>,
+    /// SACK permitted (SYN only).
+    pub sack_permitted: bool,
+    /// Timestamps.
+    pub timestamps: Option<Timestamps>,
+    /// SACK blocks.
+    pub sack: SackBlocks,
+}
+
+impl TcpHeader {
+    /// Bytes of options, padded to a multiple of four.
+    pub const fn options_len(&self) -> u32 {
+        let mut len = 0;
+        if self.mss.is_some() {
+            len += 4;
+        }
+        if self.window_scale.is_some() {
+            len += 3;
+        }
+        if self.sack_permitted {
+            len += 2;
+        }
+        if self.timestamps.is_some() {
+            len += 10;
+        }
+        if !self.sack.is_empty() {
+            len += 2 + 8 * self.sack.count as u32;
+        }
+        (len + 3) & !3
+    }
+    /// Bytes of the header, options included.
+    pub const fn header_len(&self) -> u32 {
+        20 + self.options_len()
+    }
+}
