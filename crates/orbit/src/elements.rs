@@ -182,7 +182,9 @@ impl fmt::Display for ElementsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => write!(f, "no elements in the file; expected at least one object"),
-            Self::NotText { line } => write!(f, "line {line}: not utf-8 text; expected a TLE or OMM JSON file"),
+            Self::NotText { line } => {
+                write!(f, "line {line}: not utf-8 text; expected a TLE or OMM JSON file")
+            }
             Self::ExpectedLine { line, expected, found } => {
                 write!(f, "line {line}: found \"{found}\"; expected element line {expected}")
             }

@@ -77,12 +77,7 @@ impl Planes {
         Self::from_members(members, orbits.len(), arguments, wraps)
     }
 
-    fn from_members(
-        members: Vec<Vec<u32>>,
-        satellites: usize,
-        arguments_rad: Vec<f64>,
-        wraps: bool,
-    ) -> Self {
+    fn from_members(members: Vec<Vec<u32>>, satellites: usize, arguments_rad: Vec<f64>, wraps: bool) -> Self {
         let mut places = vec![None; satellites];
         for (plane, slots) in (0u32..).zip(&members) {
             for (slot, &satellite) in (0u32..).zip(slots) {
@@ -135,7 +130,8 @@ impl Planes {
             let mut free = right.to_vec();
             return left.iter().map(|&a| (a, self.take_nearest(a, &mut free))).collect();
         }
-        let shifted = |shift: usize| (0..left.len()).map(move |s| (left[s], right[(s + shift) % right.len()]));
+        let shifted =
+            |shift: usize| (0..left.len()).map(move |s| (left[s], right[(s + shift) % right.len()]));
         let cost = |shift: usize| shifted(shift).map(|(a, b)| self.phase_apart(a, b)).sum::<f64>();
         let best = (0..left.len()).min_by(|&a, &b| cost(a).total_cmp(&cost(b)));
         best.map_or_else(Vec::new, |shift| shifted(shift).collect())

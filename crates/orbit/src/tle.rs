@@ -32,7 +32,8 @@ fn text_lines(file: &[u8]) -> Result<Vec<(usize, &str)>, ElementsError> {
     let file = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
     let mut lines = Vec::new();
     for (number, bytes) in (1..).zip(file.split(|&byte| byte == b'\n')) {
-        let line = std::str::from_utf8(bytes).map_err(|_| ElementsError::NotText { line: number })?.trim_end();
+        let line =
+            std::str::from_utf8(bytes).map_err(|_| ElementsError::NotText { line: number })?.trim_end();
         if !line.is_empty() {
             lines.push((number, line));
         }
@@ -52,8 +53,11 @@ fn element_line<'a>(
     expected: u8,
     previous: usize,
 ) -> Result<(usize, &'a str), ElementsError> {
-    let &(number, text) =
-        line.ok_or(ElementsError::ExpectedLine { line: previous + 1, expected, found: "end of file".into() })?;
+    let &(number, text) = line.ok_or(ElementsError::ExpectedLine {
+        line: previous + 1,
+        expected,
+        found: "end of file".into(),
+    })?;
     if !text.is_ascii() || !text.starts_with(if expected == 1 { "1 " } else { "2 " }) {
         return Err(ElementsError::ExpectedLine { line: number, expected, found: excerpt(text) });
     }

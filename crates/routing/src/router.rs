@@ -1,0 +1,192 @@
+//! Shortest paths to a destination, from every node at once.
+//!
+//! Follows HT 6.3 and Dijkstra (1959), with distances at one instant as ns-2's routing genie has them.
+//! Differs: searched backwards from the destination, so that one search answers all nodes; terminals never relay.
+//! Left out: loads and link rates as weights, and a bucket queue for constellations of thousands.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use skyhop_orbit::Ecef;
+use skyhop_topology::{LinkId, NodeId, Topology};
+
+/// What a path is to have least of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Metric {
+    /// Propagation delay at the instant of the last refresh.
+    Delay,
+    /// Links.
+    Hops,
+}
+
+/// The next link of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hop {
+    /// Take this.
+    pub link: LinkId,
+    /// It leads here.
+    pub to: NodeId,
+}
+
+/// Next hops over the links of a topology as they were at the last [`Router::refresh`].
+///
+/// Ties are decided the same way in every run. The search settles nodes of equal cost by number, and a node
+/// keeps the first of several equally good next hops: that of the neighbour nearest to the destination, then of the
+/// lowest neighbour, then of the lowest link.
+#[derive(Debug, Clone)]
+pub struct Router {
+    metric: Metric,
+    satellites: usize,
+    /// Links of node k are `edges[starts[k]..starts[k + 1]]`, by link number.
+    starts: Vec<usize>,
+    edges: Vec<Edge>,
+    positions: Vec<Option<Ecef>>,
+    /// Next hop of every node, per destination; empty until asked for.
+    tables: Vec<Vec<Option<Hop>>>,
+    costs: Vec<f64>,
+    queue: BinaryHeap<Reached>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Edge {
+    link: LinkId,
+    to: NodeId,
+    weight: f64,
+}
+
+impl Router {
+    /// A router that knows no links until it is refreshed.
+    pub fn new(metric: Metric) -> Self {
+        Self {
+            metric,
+            satellites: 0,
+            starts: Vec::new(),
+            edges: Vec::new(),
+            positions: Vec::new(),
+            tables: Vec::new(),
+            costs: Vec::new(),
+            queue: BinaryHeap::new(),
+        }
+    }
+
+    /// What it minimises.
+    pub fn metric(&self) -> Metric {
+        self.metric
+    }
+
+    /// Takes the links that are up now, with distances at `t_s`, and forgets all routes.
+    pub fn refresh(&mut self, topology: &Topology, t_s: f64) {
+        topology.positions_ecef(t_s, &mut self.positions);
+        self.satellites = topology.constellation().len();
+        let nodes = topology.nodes();
+        let c_m_s = topology.constellation().earth().c_m_s;
+        let positions = &self.positions;
+        let usable = || {
+            (0u32..).zip(topology.links()).filter(|(_, link)| link.up).filter_map(|(number, link)| {
+                let length_m = positions[link.a.index()]?.distance_m(positions[link.b.index()]?);
+                Some((LinkId(number), link, length_m))
+            })
+        };
+        self.starts.clear();
+        self.starts.resize(nodes + 2, 0);
+        for (_, link, _) in usable() {
+            self.starts[link.a.index() + 2] += 1;
+            self.starts[link.b.index() + 2] += 1;
+        }
+        for node in 2..self.starts.len() {
+            self.starts[node] += self.starts[node - 1];
+        }
+        let nowhere = Edge { link: LinkId(0), to: NodeId(0), weight: 0.0 };
+        self.edges.clear();
+        self.edges.resize(self.starts[nodes + 1], nowhere);
+        for (number, link, length_m) in usable() {
+            let weight = match self.metric {
+                Metric::Delay => length_m / c_m_s,
+                Metric::Hops => 1.0,
+            };
+            for (from, to) in [(link.a, link.b), (link.b, link.a)] {
+                // Counted two places further on, each start moves to its own place while its edges are filled in.
+                let next = &mut self.starts[from.index() + 1];
+                self.edges[*next] = Edge { link: number, to, weight };
+                *next += 1;
+            }
+        }
+        self.starts.pop();
+        self.tables.resize(nodes, Vec::new());
+        self.tables.iter_mut().for_each(Vec::clear);
+    }
+
+    /// The next hop from `node` towards `destination`; `None` if there is no path, or it is there already.
+    pub fn next_hop(&mut self, node: NodeId, destination: NodeId) -> Option<Hop> {
+        if self.tables.get(destination.index())?.is_empty() {
+            self.search(destination);
+        }
+        *self.tables[destination.index()].get(node.index())?
+    }
+
+    /// The nodes of the path, both ends included, as all of them see it now; `None` if there is none.
+    pub fn path(&mut self, from: NodeId, to: NodeId) -> Option<Vec<NodeId>> {
+        if from.index() >= self.tables.len() {
+            return None;
+        }
+        let mut nodes = vec![from];
+        let mut at = from;
+        while at != to {
+            at = self.next_hop(at, to)?.to;
+            nodes.push(at);
+        }
+        Some(nodes)
+    }
+
+    fn search(&mut self, destination: NodeId) {
+        let nodes = self.tables.len();
+        let table = &mut self.tables[destination.index()];
+        table.resize(nodes, None);
+        self.costs.clear();
+        self.costs.resize(nodes, f64::INFINITY);
+        self.costs[destination.index()] = 0.0;
+        self.queue.clear();
+        self.queue.push(Reached { cost: 0.0, node: destination });
+        while let Some(Reached { cost, node }) = self.queue.pop() {
+            let relays = node.index() < self.satellites || node == destination;
+            if cost > self.costs[node.index()] || !relays {
+                continue;
+            }
+            for edge in &self.edges[self.starts[node.index()]..self.starts[node.index() + 1]] {
+                let through = cost + edge.weight;
+                if through < self.costs[edge.to.index()] {
+                    self.costs[edge.to.index()] = through;
+                    table[edge.to.index()] = Some(Hop { link: edge.link, to: node });
+                    self.queue.push(Reached { cost: through, node: edge.to });
+                }
+            }
+        }
+    }
+}
+
+/// A node that the search has reached, ordered so that the heap gives the cheapest first, then the lowest node.
+#[derive(Debug, Clone, Copy)]
+struct Reached {
+    cost: f64,
+    node: NodeId,
+}
+
+impl Ord for Reached {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.cost.total_cmp(&self.cost).then_with(|| other.node.cmp(&self.node))
+    }
+}
+
+impl PartialOrd for Reached {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Reached {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Reached {}

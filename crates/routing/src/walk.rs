@@ -1,0 +1,45 @@
+//! A packet without size, walked through the network.
+//!
+//! Follows HT 3.2.3: each node routes at its own forwarding instant, and a hop takes the distance at that instant.
+//! Differs: links stay as of the last topology update while the packet is on its way.
+//! Left out: queues, transmission and processing; those belong to the simulator.
+
+use skyhop_topology::{NodeId, Topology};
+
+use crate::router::Router;
+
+/// Where a packet went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Walk {
+    /// Time from the first node to the last in seconds.
+    pub delay_s: f64,
+    /// All nodes in order, both ends included.
+    pub nodes: Vec<NodeId>,
+}
+
+/// Sends a packet of no size at `sent_s` and follows it. `None` if it is stranded.
+///
+/// The router is refreshed at every forwarding instant.
+pub fn one_way_delay_path(
+    router: &mut Router,
+    topology: &Topology,
+    from: NodeId,
+    to: NodeId,
+    sent_s: f64,
+) -> Option<Walk> {
+    let mut walk = Walk { delay_s: 0.0, nodes: vec![from] };
+    let mut at = from;
+    while at != to {
+        // Nodes that route at different instants can pass a packet back and forth, but not for long.
+        if walk.nodes.len() > 2 * topology.nodes() {
+            return None;
+        }
+        let now_s = sent_s + walk.delay_s;
+        router.refresh(topology, now_s);
+        let hop = router.next_hop(at, to)?;
+        walk.delay_s += topology.one_way_delay_s(at, hop.to, now_s)?;
+        walk.nodes.push(hop.to);
+        at = hop.to;
+    }
+    Some(walk)
+}

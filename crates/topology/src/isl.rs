@@ -1,0 +1,131 @@
+//! Inter-satellite links: which are possible, and which are up.
+//!
+//! Follows HT 6.2 and ns-2: latitude limit, grazing altitude, and the hand-off of cross-seam links.
+//! Differs: satellites without a position (decayed elements) take their links down.
+//! Left out: slewing limits beyond the latitude and longitude thresholds, and link budgets.
+
+use std::collections::BTreeSet;
+
+use skyhop_orbit::constellation::longitude_difference_rad;
+use skyhop_orbit::{Constellation, Ecef, Planes};
+
+use crate::link::{LinkKind, LinkState, NodeId};
+use crate::rules::{CrossSeam, Rules};
+
+/// All ISLs that the rules make possible, down: within planes, between planes, across the seam.
+///
+/// Each group goes by plane, then slot, then distance in slots or planes, so numbers are the same in every run.
+pub(crate) fn possible(constellation: &Constellation, rules: &Rules) -> Vec<LinkState> {
+    let planes = constellation.planes();
+    let mut pairs = BTreeSet::new();
+    let mut links = Vec::new();
+    let mut add = |a: u32, b: u32, kind| {
+        // Small patterns meet a satellite from both sides; it is one link.
+        if a != b && pairs.insert((a.min(b), a.max(b))) {
+            links.push(LinkState { a: NodeId(a), b: NodeId(b), up: false, kind });
+        }
+    };
+    for plane in 0..planes.len() {
+        let members = planes.members(plane);
+        for (slot, &satellite) in members.iter().enumerate() {
+            for ahead in 1..=rules.intra_plane_neighbours as usize {
+                add(satellite, members[(slot + ahead) % members.len()], LinkKind::IntraPlane);
+            }
+        }
+    }
+    for plane in 0..planes.len() {
+        for east in 1..=rules.inter_plane_neighbours {
+            let other = plane + east;
+            if other < planes.len() || planes.wraps() {
+                for (a, b) in planes.facing(plane, other % planes.len()) {
+                    add(a, b, LinkKind::InterPlane);
+                }
+            }
+        }
+    }
+    if let Some(seam) = rules.cross_seam
+        && has_seam(planes)
+    {
+        links.extend(across_seam(constellation, seam));
+    }
+    links
+}
+
+/// Whether the rules' seam exists at all: a star pattern has one from three planes on.
+pub(crate) fn has_seam(planes: &Planes) -> bool {
+    !planes.wraps() && planes.len() > 2 && !planes.members(planes.len() - 1).is_empty()
+}
+
+fn across_seam(constellation: &Constellation, seam: CrossSeam) -> Vec<LinkState> {
+    let planes = constellation.planes();
+    let peers = planes.members(planes.len() - 1);
+    let first_peer = |slot: usize, owner: u32| match seam.first_slot {
+        Some(first) => peers[(i64::from(first) - slot as i64).rem_euclid(peers.len() as i64) as usize],
+        None => nearest(constellation, owner, peers),
+    };
+    let link = |(slot, &owner): (usize, &u32)| LinkState {
+        a: NodeId(owner),
+        b: NodeId(first_peer(slot, owner)),
+        up: false,
+        kind: LinkKind::CrossSeam,
+    };
+    planes.members(0).iter().enumerate().map(link).collect()
+}
+
+fn nearest(constellation: &Constellation, satellite: u32, others: &[u32]) -> u32 {
+    let distance = |other: u32| {
+        let ends = constellation.position_ecef(satellite, 0.0).zip(constellation.position_ecef(other, 0.0));
+        ends.map_or(f64::INFINITY, |(a, b)| a.distance_m(b))
+    };
+    let best = others.iter().copied().min_by(|&a, &b| distance(a).total_cmp(&distance(b)));
+    best.unwrap_or(satellite)
+}
+
+/// The state of an ISL with satellites at `positions`.
+pub(crate) fn at(
+    link: LinkState,
+    constellation: &Constellation,
+    rules: &Rules,
+    positions: &[Option<Ecef>],
+) -> LinkState {
+    let b = match link.kind {
+        LinkKind::CrossSeam => handed_off(link, constellation.planes(), positions),
+        _ => link.b,
+    };
+    let up = positions[link.a.index()]
+        .zip(positions[b.index()])
+        .is_some_and(|(a, b)| is_up(link.kind, a, b, constellation, rules));
+    LinkState { b, up, ..link }
+}
+
+/// The peer of a cross-seam link: the present one, or its follower if that is nearer. One step per update, as in ns-2.
+fn handed_off(link: LinkState, planes: &Planes, positions: &[Option<Ecef>]) -> NodeId {
+    let Some((plane, slot)) = planes.plane_slot(link.b.0) else { return link.b };
+    let members = planes.members(plane);
+    let follower = members[(slot as usize + members.len() - 1) % members.len()];
+    let from_owner = |peer: u32| {
+        positions[link.a.index()].zip(positions[peer as usize]).map(|(owner, peer)| owner.distance_m(peer))
+    };
+    match (from_owner(link.b.0), from_owner(follower)) {
+        (Some(present), Some(next)) if next < present => NodeId(follower),
+        (None, Some(_)) => NodeId(follower),
+        _ => link.b,
+    }
+}
+
+fn is_up(kind: LinkKind, a: Ecef, b: Ecef, constellation: &Constellation, rules: &Rules) -> bool {
+    let clear = a.grazing_radius_m(b) >= constellation.earth().radius_m + rules.grazing_altitude_m;
+    let low = || {
+        a.latitude_rad().abs() <= rules.isl_latitude_limit_rad
+            && b.latitude_rad().abs() <= rules.isl_latitude_limit_rad
+    };
+    let apart = |threshold| longitude_difference_rad(a.longitude_rad(), b.longitude_rad()) >= threshold;
+    match kind {
+        LinkKind::IntraPlane => clear,
+        LinkKind::InterPlane => clear && low(),
+        LinkKind::CrossSeam => {
+            clear && low() && rules.cross_seam.is_some_and(|seam| apart(seam.longitude_threshold_rad))
+        }
+        LinkKind::Gsl => false,
+    }
+}

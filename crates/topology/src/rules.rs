@@ -1,0 +1,120 @@
+//! The rules by which links come and go.
+//!
+//! Follows HT 6.2 and table 6.1 for values, ns-2's satellite module for what they mean exactly.
+//! Differs: an ISL within a plane must clear the atmosphere too, which matters only where a plane has holes.
+//! Left out: handover at random instants (HT's asynchronous handover) and make-before-break.
+
+use skyhop_orbit::Constellation;
+
+/// What decides which links exist. Defaults suit a pattern without a seam, at any altitude.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rules {
+    /// Interplane and cross-seam ISLs are down while an end is beyond this geocentric latitude.
+    pub isl_latitude_limit_rad: f64,
+    /// ISLs are down while they pass lower than this over the Earth's (equatorial) radius.
+    pub grazing_altitude_m: f64,
+    /// ISLs across the seam of a star pattern, if there are any.
+    pub cross_seam: Option<CrossSeam>,
+    /// How many satellites ahead in the plane a satellite links to (and as many behind): 0, 1 or more.
+    pub intra_plane_neighbours: u32,
+    /// How many planes to the east a satellite links to (and as many to the west): 0, 1 or more.
+    pub inter_plane_neighbours: u32,
+    /// A satellite can serve a terminal while its elevation is greater than this.
+    pub elevation_mask_rad: f64,
+    /// How a terminal chooses its satellite.
+    pub handover: Handover,
+    /// Seconds between topology updates; for whoever calls [`crate::Topology::update`].
+    pub update_interval_s: f64,
+}
+
+/// ISLs between plane 0 and the last plane of a star pattern.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CrossSeam {
+    /// Down while the ends' longitudes differ by less, since antennas cannot turn that fast near the poles.
+    pub longitude_threshold_rad: f64,
+    /// At first, satellite 0.s links to slot `first_slot` - s of the last plane; `None` takes the nearest.
+    pub first_slot: Option<u32>,
+}
+
+/// How a terminal chooses its satellite, at each topology update.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handover {
+    /// Keep the satellite while it is above the mask; then its follower in the plane; then the highest.
+    /// Terminals begin on satellite 0, as in ns-2's scripts, which matters if that is above the mask at first.
+    FollowPlane,
+    /// Keep the satellite while it is above the mask; then the highest.
+    HighestOnLoss,
+}
+
+impl Rules {
+    /// HT's Iridium as ns-2 runs it: latitude limit 60 degrees, mask 8.2 degrees, no ISLs across the seam.
+    pub fn iridium() -> Self {
+        Self {
+            isl_latitude_limit_rad: 60f64.to_radians(),
+            grazing_altitude_m: 150e3,
+            cross_seam: None,
+            intra_plane_neighbours: 1,
+            inter_plane_neighbours: 1,
+            elevation_mask_rad: 8.2f64.to_radians(),
+            handover: Handover::FollowPlane,
+            update_interval_s: 10.0,
+        }
+    }
+
+    /// HT's Iridium with cross-seam ISLs, longitude threshold 10 degrees.
+    pub fn iridium_cross_seam() -> Self {
+        let seam = CrossSeam { longitude_threshold_rad: 10f64.to_radians(), first_slot: Some(5) };
+        Self { cross_seam: Some(seam), ..Self::iridium() }
+    }
+
+    /// HT's Teledesic: eight ISLs, mask 40 degrees, cross-seam ISLs with longitude threshold 8 degrees.
+    pub fn teledesic() -> Self {
+        let seam = CrossSeam { longitude_threshold_rad: 8f64.to_radians(), first_slot: Some(11) };
+        Self {
+            cross_seam: Some(seam),
+            intra_plane_neighbours: 2,
+            inter_plane_neighbours: 2,
+            elevation_mask_rad: 40f64.to_radians(),
+            ..Self::iridium()
+        }
+    }
+
+    /// Geostationary satellites as mirrors: no ISLs, mask 5 degrees.
+    pub fn geo() -> Self {
+        Self {
+            intra_plane_neighbours: 0,
+            inter_plane_neighbours: 0,
+            elevation_mask_rad: 5f64.to_radians(),
+            ..Self::default()
+        }
+    }
+
+    /// Iridium NEXT from its elements: four ISLs, none across the seam, mask 8.2 degrees.
+    pub fn iridium_next() -> Self {
+        Self {
+            isl_latitude_limit_rad: 68f64.to_radians(),
+            elevation_mask_rad: 8.2f64.to_radians(),
+            ..Self::default()
+        }
+    }
+
+    /// The default for a constellation: ISLs if it has planes, none if not.
+    pub fn for_constellation(constellation: &Constellation) -> Self {
+        if constellation.planes().is_empty() { Self::geo() } else { Self::default() }
+    }
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            isl_latitude_limit_rad: 90f64.to_radians(),
+            grazing_altitude_m: 80e3,
+            cross_seam: None,
+            intra_plane_neighbours: 1,
+            inter_plane_neighbours: 1,
+            elevation_mask_rad: 25f64.to_radians(),
+            handover: Handover::HighestOnLoss,
+            update_interval_s: 10.0,
+        }
+    }
+}
