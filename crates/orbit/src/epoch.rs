@@ -7,19 +7,20 @@
 use std::fmt;
 use std::str::FromStr;
 
-use chrono::{Datelike, NaiveDate, NaiveDateTime};
+use chrono::{Datelike, NaiveDate, NaiveDateTime, SubsecRound};
 
 /// A UTC date and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Epoch(NaiveDateTime);
 
 impl Epoch {
-    /// Wraps a UTC date and time if its year is between 1957 and 2200.
+    /// Takes a UTC date and time, to the microsecond, if its year is between 1957 and 2200.
     pub fn new(utc: NaiveDateTime) -> Result<Self, EpochError> {
         if !(1957..=2200).contains(&utc.year()) {
             return Err(EpochError { text: utc.to_string() });
         }
-        Ok(Self(utc))
+        // A TLE has 0.9 ms; what its day fraction leaves below a microsecond is noise of the conversion.
+        Ok(Self(utc.round_subsecs(6)))
     }
 
     /// The UTC date and time.

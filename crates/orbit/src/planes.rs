@@ -18,8 +18,12 @@ pub struct Planes {
     wraps: bool,
 }
 
-/// Satellites whose mean motion is further than this share from the median are spares or on their way.
-const MEAN_MOTION_TOLERANCE: f64 = 1e-3;
+/// Satellites whose mean motion is further than this share from the median of all do not belong to the shell.
+const SHELL_TOLERANCE: f64 = 7.5e-3;
+/// Satellites whose mean motion is further than this share from their plane's median are spares or on their way.
+const PLANE_TOLERANCE: f64 = 5e-4;
+/// A satellite of a plane has another of like mean motion this near in RAAN.
+const COMPANION_RAAN_RAD: f64 = 1.5 * PI / 180.0;
 /// Satellites inclined further than this from the median belong elsewhere.
 const INCLINATION_TOLERANCE_RAD: f64 = 0.5 * PI / 180.0;
 /// Nodes closer than this are never in different planes.
@@ -43,33 +47,53 @@ impl Planes {
 
     /// Sorts catalogued satellites into planes.
     ///
-    /// 1. Only satellites near the median mean motion (0.1 %) and inclination (0.5 degrees) take part. Spares and
-    ///    decaying objects stay out and get no ISLs.
+    /// 1. Only satellites near the median mean motion (0.75 %) and inclination (0.5 degrees) take part, and of those only
+    ///    ones with a companion: one more of like mean motion (0.05 %) within 1.5 degrees of RAAN. Lone strays between
+    ///    planes would blur the next step.
     /// 2. RAANs at t = 0 are sorted. The steps between neighbours fall into small ones within a plane and large ones
     ///    between planes; the split is at the greatest ratio between consecutive sorted steps.
-    /// 3. Planes are numbered eastwards, beginning after the widest step: for a star pattern that is the seam. If it
+    /// 3. In each plane only satellites near its own median mean motion (0.05 %) stay: planes of a shell may be
+    ///    kilometres apart in altitude, spares and decaying objects are further from their plane. They get no ISLs.
+    ///    What then has less than half the usual number (the median over planes) is no plane.
+    /// 4. Planes are numbered eastwards, beginning after the widest step: for a star pattern that is the seam. If it
     ///    is under 1.5 times the median step there is no seam and the last plane neighbours the first.
-    /// 4. Within a plane the order is by argument of latitude. A plane with more than the usual number (the median
-    ///    over planes) holds a parked spare: of the two satellites closest together, and closer than half a slot,
-    ///    the one whose mean motion is further from the median leaves, until the number is right.
+    /// 5. Within a plane the order is by argument of latitude. A plane with more than the usual number may hold a
+    ///    parked spare: of the two satellites closest together, and closer than half a slot, the one whose mean
+    ///    motion is further from the plane's median leaves, until the number is right.
+    ///
+    /// Where no step stands out, or planes would be single satellites or hold less than half of those of rule 1 before
+    /// companions are looked for, there are no planes.
     pub fn infer(orbits: &[Option<OrbitAtEpoch>]) -> Self {
         let known: Vec<(u32, OrbitAtEpoch)> =
             (0u32..).zip(orbits).filter_map(|(index, orbit)| orbit.map(|orbit| (index, orbit))).collect();
-        let Some(mean_motion) = median(known.iter().map(|(_, orbit)| orbit.mean_motion_rev_day)) else {
+        let Some(shell) = median(known.iter().map(|(_, orbit)| orbit.mean_motion_rev_day)) else {
             return Self::none(orbits.len());
         };
         let mut working = known;
-        working.retain(|(_, orbit)| {
-            (orbit.mean_motion_rev_day / mean_motion - 1.0).abs() <= MEAN_MOTION_TOLERANCE
-        });
+        working.retain(|member| mean_motion_off(member, shell) <= SHELL_TOLERANCE * shell);
         let inclination = median(working.iter().map(|(_, orbit)| orbit.inclination_rad)).unwrap_or_default();
         working.retain(|(_, orbit)| (orbit.inclination_rad - inclination).abs() <= INCLINATION_TOLERANCE_RAD);
         working.sort_by(|a, b| a.1.raan_rad.total_cmp(&b.1.raan_rad).then(a.0.cmp(&b.0)));
+        let least = working.len() / 2;
+        let working = with_companions(&working);
 
-        let Some((mut planes, wraps)) = split_by_raan(&working) else { return Self::none(orbits.len()) };
-        let usual = median(planes.iter().map(|plane| plane.len() as f64)).unwrap_or_default() as usize;
+        let mut planes = split_by_raan(&working);
+        for plane in &mut planes {
+            let usual = plane_mean_motion(plane);
+            plane.retain(|member| mean_motion_off(member, usual) <= PLANE_TOLERANCE * usual);
+        }
+        let most = planes.iter().map(Vec::len).max().unwrap_or_default();
+        // Strays must not drag the median down before they are gone.
+        let usual = median(planes.iter().map(Vec::len).filter(|len| 2 * len > most).map(|len| len as f64));
+        let usual = usual.unwrap_or_default() as usize;
+        planes.retain(|plane| 2 * plane.len() > usual);
+        if usual < 2 || planes.len() < 2 || planes.iter().map(Vec::len).sum::<usize>() < least {
+            return Self::none(orbits.len());
+        }
+        let wraps = begin_after_seam(&mut planes);
         for plane in &mut planes {
             plane.sort_by(|a, b| a.1.argument_rad.total_cmp(&b.1.argument_rad).then(a.0.cmp(&b.0)));
+            let mean_motion = plane_mean_motion(plane);
             while plane.len() > usual && drop_parked(plane, usual, mean_motion) {}
         }
         let members = planes.iter().map(|plane| plane.iter().map(|(index, _)| *index).collect()).collect();
@@ -154,34 +178,61 @@ impl Planes {
 
 type Member = (u32, OrbitAtEpoch);
 
-/// Cuts satellites sorted by RAAN into planes, and says whether they go all the way round.
-fn split_by_raan(sorted: &[Member]) -> Option<(Vec<Vec<Member>>, bool)> {
+/// Those of satellites sorted by RAAN that do not fly alone.
+fn with_companions(sorted: &[Member]) -> Vec<Member> {
+    let companions = |a: &Member, b: &Member| {
+        let apart = (a.1.raan_rad - b.1.raan_rad).rem_euclid(TAU);
+        apart.min(TAU - apart) <= COMPANION_RAAN_RAD
+            && mean_motion_off(a, b.1.mean_motion_rev_day) <= PLANE_TOLERANCE * a.1.mean_motion_rev_day
+    };
+    let has_companion =
+        |member: &&Member| sorted.iter().any(|other| other.0 != member.0 && companions(member, other));
+    sorted.iter().filter(has_companion).copied().collect()
+}
+
+/// Cuts satellites sorted by RAAN into planes, wherever the step to the next is a large one.
+fn split_by_raan(sorted: &[Member]) -> Vec<Vec<Member>> {
     let step = |index: usize| {
         let next = sorted[(index + 1) % sorted.len()].1.raan_rad;
         (next - sorted[index].1.raan_rad).rem_euclid(TAU)
     };
     let mut steps: Vec<f64> = (0..sorted.len()).map(step).collect();
     steps.sort_by(f64::total_cmp);
-    let ratio = |index: &usize| {
-        steps[index + 1].max(LEAST_PLANE_SPACING_RAD) / steps[*index].max(LEAST_PLANE_SPACING_RAD)
-    };
-    let split = (0..steps.len().saturating_sub(1)).max_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
-    if ratio(&split) < PLANE_STEP_RATIO {
-        return None;
-    }
-    let between = &steps[split + 1..];
-    let widest = *between.last()?;
-    let wraps = between.len() > 2 && widest < 1.5 * between[between.len() / 2];
-    let start = (0..sorted.len()).find(|&index| step(index) == widest)? + 1;
-    let mut planes = vec![Vec::new()];
-    for offset in 0..sorted.len() {
-        let index = (start + offset) % sorted.len();
-        planes.last_mut()?.push(sorted[index]);
-        if step(index) >= between[0] && offset + 1 < sorted.len() {
-            planes.push(Vec::new());
+    let least = LEAST_PLANE_SPACING_RAD;
+    let ratio = |index: usize| steps[index + 1].max(least) / steps[index].max(least);
+    // Two planes already have two steps between them, so the widest alone separates nothing.
+    let split = (0..steps.len().saturating_sub(2)).max_by(|&a, &b| ratio(a).total_cmp(&ratio(b)));
+    let Some(split) = split.filter(|&index| ratio(index) >= PLANE_STEP_RATIO) else { return Vec::new() };
+    let between = steps[split + 1];
+    let last_before = (0..sorted.len()).rev().find(|&index| step(index) >= between).unwrap_or_default();
+    let mut planes = Vec::new();
+    let mut plane = Vec::new();
+    for index in (last_before + 1..sorted.len()).chain(0..=last_before) {
+        plane.push(sorted[index]);
+        if step(index) >= between {
+            planes.push(std::mem::take(&mut plane));
         }
     }
-    Some((planes, wraps))
+    planes
+}
+
+/// Turns the list of planes so that it begins after the widest step, and says whether that step is like the others.
+fn begin_after_seam(planes: &mut [Vec<Member>]) -> bool {
+    let raan = |index: usize| planes[index % planes.len()][0].1.raan_rad;
+    let steps: Vec<f64> = (0..planes.len()).map(|p| (raan(p + 1) - raan(p)).rem_euclid(TAU)).collect();
+    let widest = (0..steps.len()).max_by(|&a, &b| steps[a].total_cmp(&steps[b])).unwrap_or_default();
+    let typical = median(steps.iter().copied()).unwrap_or_default();
+    let wraps = planes.len() > 2 && steps[widest] < 1.5 * typical;
+    planes.rotate_left((widest + 1) % steps.len());
+    wraps
+}
+
+fn plane_mean_motion(plane: &[Member]) -> f64 {
+    median(plane.iter().map(|(_, orbit)| orbit.mean_motion_rev_day)).unwrap_or_default()
+}
+
+fn mean_motion_off(member: &Member, mean_motion_rev_day: f64) -> f64 {
+    (member.1.mean_motion_rev_day - mean_motion_rev_day).abs()
 }
 
 /// Takes the spare of the closest pair out of a plane sorted by argument; `false` if no two are suspiciously close.
@@ -195,13 +246,14 @@ fn drop_parked(plane: &mut Vec<Member>, usual: usize, mean_motion: f64) -> bool 
         return false;
     }
     let partner = (closest + 1) % plane.len();
-    let off = |index: usize| (plane[index].1.mean_motion_rev_day - mean_motion).abs();
+    let off = |index: usize| mean_motion_off(&plane[index], mean_motion);
     plane.remove(if off(closest) > off(partner) { closest } else { partner });
     true
 }
 
+/// The value in the middle, the lower of two.
 fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
+    values.get(values.len().saturating_sub(1) / 2).copied()
 }

@@ -1,0 +1,93 @@
+//! Iridium NEXT as catalogued in October 2025: who flies where.
+//!
+//! Follows the operator's published layout, 66 satellites in 6 planes of 11.
+//! Differs: nothing; spares and decaying objects are in the file and must stay out of the planes.
+//! Left out: what links they form; that is tested with the topology.
+
+use std::path::Path;
+
+use skyhop_orbit::{Constellation, Epoch};
+
+#[test]
+fn sixty_six_satellites_fly_in_six_planes_of_eleven() {
+    let Some(file) = shared("data/tle/iridium_next.tle") else { return };
+    let constellation = Constellation::from_tle(&file, None).expect("the file is sound");
+    assert_eq!(constellation.len(), 80);
+    let planes = constellation.planes();
+    let sizes: Vec<usize> = (0..planes.len()).map(|plane| planes.members(plane).len()).collect();
+    assert_eq!(sizes, [11; 6]);
+    assert!(!planes.wraps(), "a star pattern has a seam");
+    let mut positions = Vec::new();
+    assert_eq!(constellation.positions_ecef(0.0, &mut positions), 0);
+    for plane in 0..6 {
+        for (slot, &satellite) in planes.members(plane).iter().enumerate() {
+            assert_eq!(constellation.plane_slot(satellite), Some((plane, slot as u32)));
+            // The next in the plane is 2 r sin(360/22 degrees) = 4033 km away, give or take station keeping.
+            let next = planes.members(plane)[(slot + 1) % 11];
+            let pair = positions[satellite as usize].zip(positions[next as usize]);
+            let apart_km = pair.map(|(a, b)| a.distance_m(b) / 1e3).expect("both are available");
+            assert!((3900.0..4170.0).contains(&apart_km), "{apart_km} km after {plane}.{slot}");
+        }
+    }
+}
+
+#[test]
+fn planes_are_the_same_a_week_later() {
+    let Some(file) = shared("data/tle/iridium_next.tle") else { return };
+    let names = |epoch: &str| {
+        let epoch: Epoch = epoch.parse().expect("an epoch");
+        let constellation = Constellation::from_tle(&file, Some(epoch)).expect("the file is sound");
+        assert_eq!(constellation.epoch(), Some(epoch));
+        let planes = constellation.planes();
+        let plane_names = |plane| {
+            let mut names: Vec<String> =
+                planes.members(plane).iter().map(|&s| constellation.name(s)).collect();
+            names.sort();
+            names
+        };
+        (0..planes.len()).map(plane_names).collect::<Vec<_>>()
+    };
+    // Planes are counted from the seam, so their numbers stay although RAANs drift.
+    assert_eq!(names("2025-10-08T00:00:00Z"), names("2025-10-15T12:34:56.789Z"));
+}
+
+#[test]
+fn altitude_and_latitude_are_those_of_iridium() {
+    let Some(file) = shared("data/tle/iridium_next.tle") else { return };
+    let constellation = Constellation::from_tle(&file, None).expect("the file is sound");
+    let mut highest_latitude_deg = 0.0f64;
+    for minute in 0..101 {
+        let position = constellation.position_ecef(0, f64::from(minute) * 60.0).expect("it has not decayed");
+        let altitude_km = position.0.norm() / 1e3 - 6378.137;
+        assert!((765.0..795.0).contains(&altitude_km), "{altitude_km} km");
+        highest_latitude_deg = highest_latitude_deg.max(position.latitude_rad().abs().to_degrees());
+    }
+    assert!((85.0..86.5).contains(&highest_latitude_deg), "{highest_latitude_deg} deg");
+}
+
+#[test]
+fn planes_of_other_catalogued_constellations() {
+    for (path, objects, expected) in [
+        ("data/tle/gps.tle", 32, vec![]),
+        ("data/tle/oneweb.tle", 651, vec![52, 51, 52, 52, 52, 51, 51, 49, 52, 52, 52, 52]),
+        ("data/tle/starlink.tle", 8451, vec![]),
+        ("data/tle-historic/iridium_2013.tle", 92, vec![11; 6]),
+    ] {
+        let Some(file) = shared(path) else { return };
+        let constellation = Constellation::from_tle(&file, None).expect(path);
+        let planes = constellation.planes();
+        let sizes: Vec<usize> = (0..planes.len()).map(|plane| planes.members(plane).len()).collect();
+        assert_eq!((constellation.len(), sizes), (objects, expected), "{path}");
+        assert_eq!(constellation.positions_ecef(0.0, &mut Vec::new()), 0, "{path}");
+    }
+}
+
+/// A file of the shared folder, or `None` with a word about it where that folder is absent.
+fn shared(path: &str) -> Option<Vec<u8>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path);
+    let file = std::fs::read(&path).ok();
+    if file.is_none() {
+        eprintln!("skipped: no file {}", path.display());
+    }
+    file
+}
