@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn snap_length_cuts_bytes_and_not_the_length() {
         let mut bytes = Vec::new();
-        assert_eq!(emit(&segment(1000), 96, &mut bytes), 1000 + 20 + 20 + 40);
+        assert_eq!(emit(&segment(1000), 96, &mut bytes), 1000 + 20 + 20 + 36);
         assert_eq!(bytes.len(), 96);
     }
 }
