@@ -3,7 +3,58 @@
 //! Follows TOML 1.1 and JSON Schema 2020-12.
 //! Differs from plain serde: an error names file, line, key, value, what is allowed and the nearest valid spelling.
 //! Leaves out running anything; the model is pure data.
+//!
+//! ```
+//! let text = br#"
+//! duration = "120 s"
+//! [links.satellite]
+//! rate = "1.5 mbps"
+//! delay = "300 ms"
+//! [[flows]]
+//! path = ["server", "satellite", "user"]
+//! traffic = { kind = "bulk", size = "10 MB" }
+//! "#;
+//! let error = skyhop_scenario::parse(text, "geo.toml", &[]).unwrap_err().to_string();
+//! assert!(error.starts_with("geo.toml:4: links.satellite.rate: unit \"mbps\" is ambiguous"));
+//!
+//! let rate = ("links.satellite.rate".to_string(), "1.5 Mbit/s".to_string());
+//! let loaded = skyhop_scenario::parse(text, "geo.toml", &[rate]).unwrap();
+//! assert_eq!(loaded.scenario.links["satellite"].rate.as_bps(), 1_500_000);
+//! ```
 
+pub mod check;
+mod error;
+mod fit;
 mod model;
+pub mod network;
+mod path;
+mod read;
+mod set;
+mod shape;
+mod tree;
 
+pub use check::Finding;
+pub use error::{Errors, Place, Problem};
 pub use model::*;
+pub use path::{KeyPath, Step};
+pub use read::{LARGEST_ELEMENTS, LARGEST_SCENARIO, Loaded, load, parse};
+pub use set::parse_set;
+
+/// The JSON Schema of a scenario, for editors and other programs.
+pub fn schema() -> String {
+    let schema = schemars::schema_for!(Scenario).to_value();
+    // Printing a value that holds strings and numbers only cannot fail.
+    serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
+}
+
+/// What the results call the flow at `index` if the scenario does not name it: "flow-1" is the first.
+pub(crate) fn flow_name(index: usize) -> String {
+    format!("flow-{}", index + 1)
+}
+
+impl Scenario {
+    /// What the results call the flow at `index`.
+    pub fn flow_name(&self, index: usize) -> String {
+        self.flows.get(index).and_then(|f| f.name.clone()).unwrap_or_else(|| flow_name(index))
+    }
+}

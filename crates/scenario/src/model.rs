@@ -186,7 +186,11 @@ fn default_isl() -> Radio {
     Radio { rate: Rate::mbit(25), queue: Queue::default(), loss: Loss::None }
 }
 fn default_gsl() -> Radio {
-    Radio { rate: Rate::from_bps(1_500_000).unwrap_or(Rate::mbit(1)), queue: Queue::default(), loss: Loss::None }
+    Radio {
+        rate: Rate::from_bps(1_500_000).unwrap_or(Rate::mbit(1)),
+        queue: Queue::default(),
+        loss: Loss::None,
+    }
 }
 
 /// A constellation that a publication describes.

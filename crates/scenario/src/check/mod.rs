@@ -1,0 +1,111 @@
+//! Meaning across keys: does this link exist, is that start before the end, can this window be announced.
+//!
+//! Follows the limits of the protocols (RFC 791, RFC 7323, RFC 9293) and of the machine it runs on.
+//! Differs from the shape of a file, which needs one value at a time.
+//! Leaves out whether a scenario is wise.
+
+mod flows;
+mod links;
+mod space;
+
+use crate::error::{MOST_PROBLEMS, quoted};
+use crate::model::{Scenario, Traffic};
+use crate::path::KeyPath;
+use skyhop_units::Span;
+
+/// Something wrong at a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The key.
+    pub path: KeyPath,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+/// Findings, of which only so many are kept.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub list: Vec<Finding>,
+    pub more: usize,
+}
+
+impl Findings {
+    // Path and message are made only if they are kept: looking for the nearest of many names takes time.
+    pub fn push(&mut self, path: impl FnOnce() -> KeyPath, message: impl FnOnce() -> String) {
+        if self.list.len() < MOST_PROBLEMS {
+            self.list.push(Finding { path: path(), message: message() });
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// Notes a finding at `path` unless `fine`.
+    pub fn require(&mut self, fine: bool, path: impl FnOnce() -> KeyPath, message: impl FnOnce() -> String) {
+        if !fine {
+            self.push(path, message);
+        }
+    }
+}
+
+/// Everything that is wrong with a scenario whose keys and types are right, and how much more was not listed.
+pub fn check(scenario: &Scenario) -> (Vec<Finding>, usize) {
+    let mut out = Findings::default();
+    let at = |key: &str| KeyPath::default().key(key);
+    if let Some(name) = &scenario.name {
+        name_is_plain(name, || at("name"), &mut out);
+    }
+    out.require(
+        scenario.duration > Span::ZERO,
+        || at("duration"),
+        || "duration of 0 s leaves nothing to simulate".into(),
+    );
+    out.require(
+        scenario.record.sample_interval > Span::ZERO,
+        || at("record").key("sample_interval"),
+        || "interval of 0 s never ends; expected more than 0 s".into(),
+    );
+    links::check(scenario, &mut out);
+    space::check(scenario, &mut out);
+    flows::check(scenario, &mut out);
+    match crate::network::resolve_into(scenario, &mut out) {
+        Some(network) if out.list.is_empty() => links::check_fit(scenario, &network, &mut out),
+        _ => {}
+    }
+    (out.list, out.more)
+}
+
+/// What is allowed but looks like a mistake. `given` tells whether a key is in the file.
+pub fn warnings(scenario: &Scenario, given: impl Fn(&KeyPath) -> bool) -> Vec<Finding> {
+    let flows = KeyPath::default().key("flows");
+    let mut out = Findings::default();
+    for (i, flow) in scenario.flows.iter().enumerate() {
+        let transport = flows.index(i).key("transport");
+        if matches!(flow.traffic, Traffic::Ping { .. }) && given(&transport) {
+            out.push(|| transport, || "a ping has no transport; this table is not used".into());
+        }
+    }
+    out.list
+}
+
+/// Names become keys of results, names of files and parts of paths.
+pub(crate) fn name_is_plain(name: &str, path: impl FnOnce() -> KeyPath, out: &mut Findings) {
+    const LONGEST: usize = 64;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    if name.is_empty() {
+        out.push(path, || "name is empty; expected letters, digits, \"_\", \".\" or \"-\"".into());
+    } else if let Some(c) = name.chars().find(|c| !plain(*c)) {
+        let c = c.escape_debug();
+        out.push(path, || {
+            format!(
+                "character '{c}' in name {}; expected letters, digits, \"_\", \".\" or \"-\"",
+                quoted(name)
+            )
+        });
+    } else if name.len() > LONGEST {
+        out.push(path, || format!("name of {} characters; expected at most {LONGEST}", name.len()));
+    } else if name.starts_with(['.', '-']) {
+        out.push(path, || {
+            format!("name {} begins with \"{}\"; expected a letter, digit or \"_\"", quoted(name), &name[..1])
+        });
+    }
+}

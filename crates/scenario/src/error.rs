@@ -1,0 +1,165 @@
+//! What is wrong with a scenario, and how it is said: place, key, value, what is allowed, nearest spelling.
+//!
+//! Follows compilers: `file:line: key: message`, one problem to a line, so that editors can jump there.
+//! Differs from serde: all problems are reported, not only the first.
+//! Leaves out error codes.
+
+use std::fmt;
+
+/// The most problems that are kept; the rest are only counted.
+pub(crate) const MOST_PROBLEMS: usize = 50;
+
+/// Where a problem is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// The file as a whole: it cannot be read, for example.
+    File {
+        /// The name that the caller gave.
+        file: String,
+    },
+    /// A line of the file, counted from 1.
+    Line {
+        /// The name that the caller gave.
+        file: String,
+        /// The line.
+        line: usize,
+    },
+    /// A value given beside the file with `--set`.
+    Set,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::File { file } => f.write_str(file),
+            Place::Line { file, line } => write!(f, "{file}:{line}"),
+            Place::Set => f.write_str("--set"),
+        }
+    }
+}
+
+/// One thing that is wrong, or worth a warning.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    /// Where it is.
+    pub place: Place,
+    /// The dotted key, such as `links.satellite.queue.kind`; empty if the problem has none.
+    pub key: String,
+    /// What is wrong, with the value, what is allowed and the nearest valid spelling.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.key.is_empty() {
+            write!(f, "{}: {}", self.place, self.message)
+        } else {
+            write!(f, "{}: {}: {}", self.place, self.key, self.message)
+        }
+    }
+}
+
+/// Everything that is wrong with a scenario, in the order of the file. Prints one problem to a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Errors {
+    /// The problems; at least one.
+    pub problems: Vec<Problem>,
+    /// How many more there are.
+    pub more: usize,
+}
+
+impl Errors {
+    pub(crate) fn one(place: Place, key: impl Into<String>, message: impl Into<String>) -> Self {
+        Errors { problems: vec![Problem { place, key: key.into(), message: message.into() }], more: 0 }
+    }
+}
+
+impl fmt::Display for Errors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, problem) in self.problems.iter().enumerate() {
+            let end = if i + 1 < self.problems.len() || self.more > 0 { "\n" } else { "" };
+            write!(f, "{problem}{end}")?;
+        }
+        if self.more > 0 { write!(f, "and {} more", self.more) } else { Ok(()) }
+    }
+}
+
+impl std::error::Error for Errors {}
+
+/// A value in quotes, shortened and with control characters escaped, so that it cannot upset a terminal.
+pub(crate) fn quoted(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let mut out = String::from("\"");
+    for c in text.chars().take(LONGEST) {
+        if c.is_control() { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out.push_str(if text.chars().nth(LONGEST).is_some() { "...\"" } else { "\"" });
+    out
+}
+
+/// `; expected one of a, b, c`, and the nearest of them if one is near.
+pub(crate) fn expected<'a>(value: &str, allowed: impl Iterator<Item = &'a str> + Clone) -> String {
+    const LISTED: usize = 16;
+    let all = allowed.clone().count();
+    let mut out = match all {
+        0 => return "; none is allowed here".into(),
+        1 => String::from("; expected "),
+        _ => String::from("; expected one of "),
+    };
+    let listed: Vec<&str> = allowed.clone().take(LISTED).collect();
+    out.push_str(&listed.join(", "));
+    if all > LISTED {
+        out.push_str(&format!(" and {} more", all - LISTED));
+    }
+    out + &hint(value, allowed)
+}
+
+/// `; did you mean "x"?` if one of `allowed` is near `value`.
+pub(crate) fn hint<'a>(value: &str, allowed: impl Iterator<Item = &'a str>) -> String {
+    nearest(value, allowed).map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default()
+}
+
+/// The valid spelling nearest to `value`, if any is near enough to be worth saying.
+pub(crate) fn nearest<'a>(value: &str, allowed: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    const LONGEST: usize = 64;
+    // The distance takes time in proportion to both lengths, and a file may hold a key of a megabyte.
+    if value.is_empty() || value.len() > LONGEST {
+        return None;
+    }
+    let plain = |s: &str| s.to_lowercase().replace('_', "-");
+    let wanted = plain(value);
+    let mut best: Option<(usize, &str)> = None;
+    for candidate in allowed.filter(|c| c.len() <= LONGEST) {
+        let name = plain(candidate);
+        let (short, long) = if name.len() < wanted.len() { (&name, &wanted) } else { (&wanted, &name) };
+        let distance = strsim::damerau_levenshtein(&wanted, &name);
+        let near = distance <= (long.chars().count() / 3).max(1)
+            || (short.len() >= 3 && long.starts_with(short.as_str()));
+        if near && best.is_none_or(|(d, _)| distance < d) {
+            best = Some((distance, candidate));
+        }
+    }
+    best.map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_finds_slips_and_refuses_strangers() {
+        let links = || ["access", "satellite", "lan"].into_iter();
+        assert_eq!(nearest("satelite", links()), Some("satellite"));
+        assert_eq!(nearest("sat", links()), Some("satellite"));
+        assert_eq!(nearest("LAN", links()), Some("lan"));
+        assert_eq!(nearest("microwave", links()), None);
+        assert_eq!(nearest(&"a".repeat(1 << 20), links()), None);
+        assert_eq!(nearest("sack_newreno", ["newreno", "sack-newreno"].into_iter()), Some("sack-newreno"));
+    }
+
+    #[test]
+    fn values_are_shortened_and_harmless() {
+        assert_eq!(quoted("a\u{1b}[2Jb"), "\"a\\u{1b}[2Jb\"");
+        assert!(quoted(&"x".repeat(1 << 20)).len() < 80);
+    }
+}

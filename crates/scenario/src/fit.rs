@@ -1,0 +1,192 @@
+//! Holding a file's tree against the shape of a scenario: unknown and missing keys, wrong types, wrong units.
+//!
+//! Follows the shape that the model's schema gives.
+//! Differs from serde: goes on after a mistake, and knows the line of each.
+//! Leaves out meaning across keys, which [`crate::check`] holds.
+
+use crate::error::{MOST_PROBLEMS, expected, hint, quoted};
+use crate::path::KeyPath;
+use crate::shape::{Field, Shape};
+use crate::tree::{Node, Origin, Table, Value};
+
+/// Mistakes found: origin, key and message; those beyond the most that are kept are only counted.
+#[derive(Debug, Default)]
+pub(crate) struct Mistakes {
+    pub list: Vec<(Origin, KeyPath, String)>,
+    pub more: usize,
+}
+
+impl Mistakes {
+    // The message is made only if it is kept: looking for the nearest of many names takes time.
+    pub fn push(&mut self, origin: Origin, path: impl FnOnce() -> KeyPath, message: impl FnOnce() -> String) {
+        if self.list.len() < MOST_PROBLEMS {
+            self.list.push((origin, path(), message()));
+        } else {
+            self.more += 1;
+        }
+    }
+}
+
+/// Holds `node` against `shape`.
+pub(crate) fn fit(shape: &Shape, node: &Node, path: &KeyPath, out: &mut Mistakes) {
+    let mut wrong = |what: &str| {
+        out.push(
+            node.origin,
+            || path.clone(),
+            || format!("expected {what}, found {}", node.value.describe()),
+        );
+    };
+    match (shape, &node.value) {
+        (Shape::Table(fields), Value::Table(table)) => fit_table(fields, None, node, table, path, out),
+        (Shape::Table(_) | Shape::Map(_), _) if node.table().is_none() => wrong("a table"),
+        (Shape::Tagged { noun, kinds }, Value::Table(table)) => {
+            fit_tagged(noun, kinds, node, table, path, out)
+        }
+        (Shape::Tagged { kinds, .. }, value) => {
+            let given = if let Value::Text(text) = value { text.as_str() } else { "" };
+            let like =
+                kinds.iter().find(|(k, _)| k == given).or(kinds.first()).map_or("", |(k, _)| k.as_str());
+            wrong(&format!("a table such as {{ kind = \"{like}\" }}"));
+        }
+        (Shape::Map(item), Value::Table(table)) => {
+            for (key, entry) in table {
+                fit(item, &entry.node, &path.key(key), out);
+            }
+        }
+        (Shape::List(item, length), Value::List(items)) => {
+            if let Some(n) = length.filter(|n| *n != items.len()) {
+                wrong(&format!("an array of {n}"));
+            }
+            for (i, entry) in items.iter().enumerate() {
+                fit(item, entry, &path.index(i), out);
+            }
+        }
+        (Shape::List(..), _) => wrong("an array"),
+        (Shape::Quantity { parse, .. }, Value::Text(text)) => {
+            if let Err(message) = parse(text) {
+                out.push(node.origin, || path.clone(), || message);
+            }
+        }
+        (Shape::Quantity { expecting, .. }, Value::Integer(_) | Value::HugeInteger(_) | Value::Float(_)) => {
+            let value = node.value.describe();
+            out.push(node.origin, || path.clone(), || format!("{value} has no unit; expected {expecting}"));
+        }
+        (Shape::Quantity { expecting, .. }, _) => wrong(expecting),
+        (Shape::Choice { noun, values }, Value::Text(text)) => {
+            if !values.contains(text) {
+                let names = values.iter().map(String::as_str);
+                let message = || format!("unknown {noun} {}{}", quoted(text), expected(text, names));
+                out.push(node.origin, || path.clone(), message);
+            }
+        }
+        (Shape::Choice { values, .. }, _) => wrong(&format!("one of {}", values.join(", "))),
+        (Shape::Text, Value::Text(_)) | (Shape::Boolean, Value::Boolean(_)) => {}
+        (Shape::Number, Value::Integer(_) | Value::Float(_)) => {}
+        (Shape::Integer { least, most }, Value::Integer(n)) if (*least..=*most).contains(n) => {}
+        (Shape::Integer { least, most }, _) => wrong(&format!("a whole number from {least} to {most}")),
+        (Shape::Text, _) => wrong("a string"),
+        (Shape::Number, _) => wrong("a number"),
+        (Shape::Boolean, _) => wrong("true or false"),
+        (Shape::Table(_) | Shape::Map(_), _) => {}
+    }
+}
+
+fn fit_tagged(
+    noun: &str,
+    kinds: &[(String, Vec<Field>)],
+    node: &Node,
+    table: &Table,
+    path: &KeyPath,
+    out: &mut Mistakes,
+) {
+    let names = kinds.iter().map(|(kind, _)| kind.as_str());
+    let Some(kind) = table.get("kind") else {
+        let message = || format!("missing key \"kind\"{}", expected("", names));
+        return out.push(node.origin, || path.clone(), message);
+    };
+    match (kind.node.text(), kinds.iter().find(|(k, _)| Some(k.as_str()) == kind.node.text())) {
+        (_, Some((_, fields))) => fit_table(fields, Some(kinds), node, table, path, out),
+        (Some(text), None) => {
+            let message = || format!("unknown {noun} {}{}", quoted(text), expected(text, names));
+            out.push(kind.node.origin, || path.key("kind"), message);
+        }
+        (None, None) => {
+            let message =
+                || format!("{} is not a kind of {noun}{}", kind.node.value.describe(), expected("", names));
+            out.push(kind.node.origin, || path.key("kind"), message);
+        }
+    }
+}
+
+/// `kinds` are given for a tagged table, whose `kind` was looked at already.
+fn fit_table(
+    fields: &[Field],
+    kinds: Option<&[(String, Vec<Field>)]>,
+    node: &Node,
+    table: &Table,
+    path: &KeyPath,
+    out: &mut Mistakes,
+) {
+    for (key, entry) in table {
+        if kinds.is_some() && key == "kind" {
+            continue;
+        }
+        match fields.iter().find(|f| f.name == *key) {
+            Some(field) => fit(&field.shape, &entry.node, &path.key(key), out),
+            None => out.push(entry.origin, || path.key(key), || unknown_key(key, fields, kinds, table)),
+        }
+    }
+    for field in fields.iter().filter(|f| f.required && !table.contains_key(&f.name)) {
+        // A misspelt key is reported once, as the unknown key that it is.
+        let misspelt = table.keys().any(|k| {
+            !fields.iter().any(|f| f.name == *k)
+                && crate::error::nearest(k, [field.name.as_str()].into_iter()).is_some()
+        });
+        if !misspelt {
+            let what = describe(&field.shape);
+            out.push(
+                node.origin,
+                || path.clone(),
+                || format!("missing key \"{}\"; expected {what}", field.name),
+            );
+        }
+    }
+}
+
+fn unknown_key(key: &str, fields: &[Field], kinds: Option<&[(String, Vec<Field>)]>, table: &Table) -> String {
+    let elsewhere = kinds.into_iter().flatten().find(|(_, other)| other.iter().any(|f| f.name == *key));
+    let given = table.get("kind").and_then(|k| k.node.text());
+    let names = fields.iter().map(|f| f.name.as_str());
+    match (elsewhere, given) {
+        (Some((kind, _)), Some(given)) => {
+            format!("unknown key {} for kind \"{given}\"; it belongs to kind \"{kind}\"", quoted(key))
+        }
+        _ if fields.is_empty() && kinds.is_some() => {
+            let all =
+                kinds.into_iter().flatten().flat_map(|(_, other)| other.iter().map(|f| f.name.as_str()));
+            format!("unknown key {}; this kind has no other keys{}", quoted(key), hint(key, all))
+        }
+        _ => {
+            let free = names.clone().filter(|n| !table.contains_key(*n));
+            let near = hint(key, free);
+            format!("unknown key {}{}{near}", quoted(key), expected("", names))
+        }
+    }
+}
+
+/// What a missing key would hold.
+fn describe(shape: &Shape) -> String {
+    match shape {
+        Shape::Table(_) | Shape::Map(_) => "a table".into(),
+        Shape::Tagged { kinds, .. } => {
+            format!("a table such as {{ kind = \"{}\" }}", kinds.first().map_or("", |(k, _)| k.as_str()))
+        }
+        Shape::List(..) => "an array".into(),
+        Shape::Quantity { expecting, .. } => expecting.clone(),
+        Shape::Choice { values, .. } => format!("one of {}", values.join(", ")),
+        Shape::Text => "a string".into(),
+        Shape::Integer { .. } => "a whole number".into(),
+        Shape::Number => "a number".into(),
+        Shape::Boolean => "true or false".into(),
+    }
+}

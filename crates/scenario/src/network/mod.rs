@@ -1,0 +1,137 @@
+//! The network that a scenario means: nodes, links with two ends, and the way of each flow.
+//!
+//! Follows the paths in the file's order: forward is the direction in which the first path crosses a link.
+//! Differs from a routing protocol: ways over links are found once, before the run.
+//! Leaves out constellations, whose links come and go; their flows are ends without a way.
+
+mod paths;
+mod shortest;
+#[cfg(test)]
+mod tests;
+
+use crate::check::{Finding, Findings};
+use crate::model::Scenario;
+use std::collections::BTreeMap;
+
+/// Nodes, links and routes, all by index.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Network {
+    /// Names of the nodes that links join, in the order in which `between` and paths first name them. A node between
+    /// two links that nobody names is called by them, such as `access~satellite`.
+    pub nodes: Vec<String>,
+    /// Links in the order of their names, which is that of [`Scenario::links`].
+    pub links: Vec<Ends>,
+    /// The way of each flow, in the order of [`Scenario::flows`].
+    pub routes: Vec<Route>,
+}
+
+/// A link's ends: forward is from `a` to `b`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ends {
+    /// Index of the node where forward begins.
+    pub a: usize,
+    /// Index of the node where forward ends.
+    pub b: usize,
+}
+
+/// A direction of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// From `a` to `b`.
+    Forward,
+    /// From `b` to `a`.
+    Reverse,
+}
+
+impl Direction {
+    /// The other direction.
+    pub const fn opposite(self) -> Self {
+        match self {
+            Direction::Forward => Direction::Reverse,
+            Direction::Reverse => Direction::Forward,
+        }
+    }
+}
+
+/// How a flow's packets get from its sender to its receiver. Answers take the same way back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Route {
+    /// Over links, which stay.
+    Links {
+        /// Index of the sender's node.
+        from: usize,
+        /// Index of the receiver's node.
+        to: usize,
+        /// Links by index, each with the direction in which it is crossed.
+        hops: Vec<(usize, Direction)>,
+    },
+    /// Through the constellation, from terminal to terminal.
+    Space {
+        /// Name of the sender's terminal.
+        from: String,
+        /// Name of the receiver's terminal.
+        to: String,
+    },
+}
+
+/// Finds the network of a scenario, or what is wrong with its paths.
+pub fn resolve(scenario: &Scenario) -> Result<Network, Vec<Finding>> {
+    let mut out = Findings::default();
+    match resolve_into(scenario, &mut out) {
+        Some(network) if out.list.is_empty() => Ok(network),
+        _ => Err(out.list),
+    }
+}
+
+/// As [`resolve`]; `None` if it noted a finding.
+pub(crate) fn resolve_into(scenario: &Scenario, out: &mut Findings) -> Option<Network> {
+    let before = out.list.len() + out.more;
+    let mut builder = Builder {
+        scenario,
+        names: scenario.links.keys().map(String::as_str).collect(),
+        numbers: scenario.links.keys().enumerate().map(|(i, name)| (name.as_str(), i)).collect(),
+        nodes: Vec::new(),
+        node_numbers: BTreeMap::new(),
+        ends: vec![None; scenario.links.len()],
+        routes: vec![None; scenario.flows.len()],
+        out,
+    };
+    builder.stated_ends();
+    builder.paths();
+    builder.unused_links(before);
+    builder.from_to(before);
+    let Builder { nodes, ends, routes, out, .. } = builder;
+    if out.list.len() + out.more > before {
+        return None;
+    }
+    // Whatever is missing in these two was noted above.
+    Some(Network {
+        nodes,
+        links: ends.into_iter().collect::<Option<_>>()?,
+        routes: routes.into_iter().collect::<Option<_>>()?,
+    })
+}
+
+struct Builder<'a> {
+    scenario: &'a Scenario,
+    /// Links by number and by name.
+    names: Vec<&'a str>,
+    numbers: BTreeMap<&'a str, usize>,
+    nodes: Vec<String>,
+    node_numbers: BTreeMap<String, usize>,
+    ends: Vec<Option<Ends>>,
+    routes: Vec<Option<Route>>,
+    out: &'a mut Findings,
+}
+
+impl Builder<'_> {
+    /// The number of the node `name`, which is new if nobody named it before.
+    fn node(&mut self, name: &str) -> usize {
+        if let Some(&number) = self.node_numbers.get(name) {
+            return number;
+        }
+        self.nodes.push(name.to_owned());
+        self.node_numbers.insert(name.to_owned(), self.nodes.len() - 1);
+        self.nodes.len() - 1
+    }
+}

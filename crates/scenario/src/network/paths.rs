@@ -1,0 +1,262 @@
+//! Explicit paths: which elements are links, where their ends are, and in which direction each is crossed.
+//!
+//! Follows the file: what `between` states holds, then the first path that crosses a link gives it its ends.
+//! Differs from guessing: a node inside a path has to be named by some `between`, or a misspelt link would pass for one.
+//! Leaves out paths that cross a link twice.
+
+use super::{Builder, Direction, Ends, Route};
+use crate::check::name_is_plain;
+use crate::error::{expected, hint, quoted};
+use crate::path::KeyPath;
+use std::collections::BTreeSet;
+
+impl Builder<'_> {
+    /// Takes over the ends that links state.
+    pub(super) fn stated_ends(&mut self) {
+        let at = KeyPath::default().key("links");
+        for (i, (name, link)) in self.scenario.links.iter().enumerate() {
+            let Some([a, b]) = &link.between else { continue };
+            let path = || at.key(name).key("between");
+            for (end, node) in [a, b].into_iter().enumerate() {
+                self.host_is_free(node, || path().index(end));
+            }
+            self.out.require(a != b, path, || format!("both ends are {}; expected two nodes", quoted(a)));
+            let (a, b) = (self.node(a), self.node(b));
+            self.ends[i] = Some(Ends { a, b });
+        }
+    }
+
+    /// A node must not have the name of a link or of a terminal.
+    fn host_is_free(&mut self, node: &str, path: impl FnOnce() -> KeyPath) -> bool {
+        let what = match node {
+            _ if self.numbers.contains_key(node) => "link",
+            _ if self.scenario.terminals.contains_key(node) => "terminal",
+            _ => return true,
+        };
+        self.out
+            .push(path, || format!("node {} has the name of a {what}; expected another name", quoted(node)));
+        false
+    }
+
+    /// Follows each path in the file's order.
+    pub(super) fn paths(&mut self) {
+        let scenario = self.scenario;
+        let stated: BTreeSet<&str> =
+            scenario.links.values().flat_map(|l| l.between.iter().flatten().map(String::as_str)).collect();
+        let flows = KeyPath::default().key("flows");
+        for (i, flow) in scenario.flows.iter().enumerate() {
+            let Some(path) = &flow.path else { continue };
+            let at = flows.index(i);
+            for (key, given, end) in [("from", &flow.from, path.first()), ("to", &flow.to, path.last())] {
+                if let (Some(given), Some(end)) = (given, end)
+                    && given != end
+                {
+                    let message =
+                        || format!("{} is not the path's end {}; leave it out", quoted(given), quoted(end));
+                    self.out.push(|| at.key(key), message);
+                }
+            }
+            let at = at.key("path");
+            if let Some((hops, named)) = self.elements(path, &stated, &at) {
+                self.routes[i] = self.follow(&hops, named, &at);
+            }
+        }
+    }
+
+    /// Tells links from nodes: the links crossed with their place in the path, and the nodes between them as far as
+    /// they are named, one more than there are links.
+    fn elements(&mut self, path: &[String], stated: &BTreeSet<&str>, at: &KeyPath) -> Option<Elements> {
+        let before = self.out.list.len() + self.out.more;
+        let [first, middle @ .., last] = path else {
+            self.out.push(
+                || at.clone(),
+                || format!("path of {} names; expected a sender, links and a receiver", path.len()),
+            );
+            return None;
+        };
+        let end = path.len() - 1;
+        if first == last {
+            self.out.push(|| at.index(end), || format!("path ends at {}, where it begins", quoted(first)));
+        }
+        for (i, host) in [(0, first), (end, last)] {
+            if self.host_is_free(host, || at.index(i)) {
+                name_is_plain(host, || at.index(i), self.out);
+            }
+        }
+        let from = self.node(first);
+        let mut hops: Vec<(usize, usize)> = Vec::new();
+        let mut named = vec![Some(from)];
+        let mut crossed = BTreeSet::new();
+        for (i, name) in middle.iter().enumerate() {
+            let here = || at.index(i + 1);
+            if let Some(&link) = self.numbers.get(name.as_str()) {
+                self.out.require(crossed.insert(link), here, || {
+                    format!("link {} is in the path twice; expected once", quoted(name))
+                });
+                hops.push((link, i + 1));
+                named.push(None);
+            } else if !stated.contains(name.as_str()) {
+                let links = self.names.iter().copied();
+                let nodes =
+                    if stated.is_empty() { "" } else { ", or a node that a link's \"between\" names" };
+                let near = hint(name, links.clone().chain(stated.iter().copied()));
+                self.out.push(here, || {
+                    format!("unknown link {}{}{nodes}{near}", quoted(name), expected("", links))
+                });
+            } else if named.last() != Some(&None) {
+                self.out
+                    .push(here, || format!("node {} follows a node; expected a link between", quoted(name)));
+            } else {
+                let node = self.node(name);
+                named.pop();
+                named.push(Some(node));
+            }
+        }
+        if hops.is_empty() && self.out.list.len() + self.out.more == before {
+            self.out.push(|| at.clone(), || "path without a link; expected links between its ends".into());
+        }
+        if self.out.list.len() + self.out.more > before {
+            return None;
+        }
+        let to = self.node(last);
+        match named.last_mut() {
+            Some(end) if end.is_none() => *end = Some(to),
+            _ => {
+                self.out.push(
+                    || at.index(end),
+                    || format!("node {} follows a node; expected a link between", quoted(last)),
+                );
+                return None;
+            }
+        }
+        Some((hops, named))
+    }
+
+    /// Finds the nodes between the links, gives ends to links that have none, and tells the directions.
+    fn follow(
+        &mut self,
+        hops: &[(usize, usize)],
+        mut at_node: Vec<Option<usize>>,
+        at: &KeyPath,
+    ) -> Option<Route> {
+        // Two links with ends meet at the node they share.
+        for i in 1..hops.len() {
+            if let (None, Some(l), Some(r)) = (at_node[i], self.ends[hops[i - 1].0], self.ends[hops[i].0]) {
+                let shared = |n: usize| n == r.a || n == r.b;
+                match (shared(l.a), shared(l.b)) {
+                    (true, false) => at_node[i] = Some(l.a),
+                    (false, true) => at_node[i] = Some(l.b),
+                    (true, true) => {}
+                    (false, false) => {
+                        let (left, right) = (self.runs(hops[i - 1].0, l), self.runs(hops[i].0, r));
+                        self.out.push(|| at.index(hops[i].1), || format!("{left} does not meet {right}"));
+                        return None;
+                    }
+                }
+            }
+        }
+        // A known node at one end of a link with ends gives the node at the other: from the receiver, then from the sender.
+        for i in (0..hops.len()).rev() {
+            if let (None, Some(right), Some(ends)) = (at_node[i], at_node[i + 1], self.ends[hops[i].0]) {
+                at_node[i] = ends.other(right);
+            }
+        }
+        for i in 0..hops.len() {
+            let (link, place) = hops[i];
+            match self.ends[link] {
+                Some(ends) => {
+                    let left = at_node[i]?;
+                    let right = ends.other(left);
+                    if right.is_none() || at_node[i + 1].is_some_and(|n| Some(n) != right) {
+                        self.does_not_run(link, ends, left, at_node[i + 1], at, place);
+                        return None;
+                    }
+                    at_node[i + 1] = right;
+                }
+                None => {
+                    let next = hops.get(i + 1);
+                    if at_node[i + 1].is_none() && next.is_none_or(|(n, _)| self.ends[*n].is_none()) {
+                        let next = next.map_or("", |(n, _)| self.names[*n]);
+                        let name = format!("{}~{next}", self.names[link]);
+                        at_node[i + 1] = Some(self.node(&name));
+                    } else if let (None, Some((n, _))) = (at_node[i + 1], next) {
+                        // Nothing tells how the next link is crossed: as the first path crossed it, then.
+                        at_node[i + 1] = self.ends[*n].map(|ends| ends.a);
+                    }
+                    let (Some(a), Some(b)) = (at_node[i], at_node[i + 1]) else { return None };
+                    if a == b {
+                        let node = quoted(&self.nodes[a]);
+                        let name = quoted(self.names[link]);
+                        self.out.push(
+                            || at.index(place),
+                            || format!("link {name} would begin and end at {node}"),
+                        );
+                        return None;
+                    }
+                    self.ends[link] = Some(Ends { a, b });
+                }
+            }
+        }
+        let (Some(&Some(from)), Some(&Some(to))) = (at_node.first(), at_node.last()) else { return None };
+        let direction = |(i, &(link, _)): (usize, &(usize, usize))| {
+            let forward = self.ends[link].is_some_and(|ends| Some(ends.a) == at_node[i]);
+            (link, if forward { Direction::Forward } else { Direction::Reverse })
+        };
+        Some(Route::Links { from, to, hops: hops.iter().enumerate().map(direction).collect() })
+    }
+
+    fn runs(&self, link: usize, ends: Ends) -> String {
+        let (a, b) = (quoted(&self.nodes[ends.a]), quoted(&self.nodes[ends.b]));
+        format!("link {} between {a} and {b}", quoted(self.names[link]))
+    }
+
+    fn does_not_run(
+        &mut self,
+        link: usize,
+        ends: Ends,
+        left: usize,
+        right: Option<usize>,
+        at: &KeyPath,
+        place: usize,
+    ) {
+        let stated = self.scenario.links[self.names[link]].between.is_some();
+        let why = if stated { "states" } else { "got from an earlier path" };
+        let on = |n: usize| n == ends.a || n == ends.b;
+        let stranger = if on(left) { right.unwrap_or(left) } else { left };
+        let message = || {
+            let (name, stranger) = (quoted(self.names[link]), quoted(&self.nodes[stranger]));
+            let (a, b) = (quoted(&self.nodes[ends.a]), quoted(&self.nodes[ends.b]));
+            format!("path crosses link {name} at {stranger}, but the ends it {why} are {a} and {b}")
+        };
+        self.out.push(|| at.index(place), message);
+    }
+
+    /// Each link needs ends, which only `between` or a path can give.
+    pub(super) fn unused_links(&mut self, before: usize) {
+        // A path that could not be followed leaves links without ends, and was reported.
+        if self.out.list.len() + self.out.more > before {
+            return;
+        }
+        for (i, name) in self.names.iter().enumerate() {
+            self.out.require(self.ends[i].is_some(), || KeyPath::default().key("links").key(name), || {
+                "no path crosses this link, so its ends are unknown; state them with between = [\"a\", \"b\"]".into()
+            });
+        }
+    }
+}
+
+/// Links crossed, each with its place in the path, and the nodes between them as far as they are named.
+type Elements = (Vec<(usize, usize)>, Vec<Option<usize>>);
+
+impl Ends {
+    /// The end that is not `node`; `None` if neither is.
+    pub const fn other(self, node: usize) -> Option<usize> {
+        if node == self.a {
+            Some(self.b)
+        } else if node == self.b {
+            Some(self.a)
+        } else {
+            None
+        }
+    }
+}

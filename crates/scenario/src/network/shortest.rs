@@ -1,0 +1,168 @@
+//! Flows that name only their ends: the way with the fewest links, or terminals of the constellation.
+//!
+//! Follows breadth-first search; among ways of equal length, the first in the order of links' names wins.
+//! Differs from one search per flow: flows that end behind the same node share one, so 1,000 pairs are two searches.
+//! Leaves out rates and delays as lengths.
+
+use super::{Builder, Direction, Ends, Route};
+use crate::error::{expected, quoted};
+use crate::path::KeyPath;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Each node's links with the node at the other end, in order of the links' names.
+type Neighbours = Vec<Vec<(usize, usize)>>;
+
+impl Builder<'_> {
+    /// Finds the way of each flow that has no path.
+    ///
+    /// After an earlier finding some links have no ends, and that a flow finds no way then is not worth saying.
+    pub(super) fn from_to(&mut self, before: usize) {
+        let whole = self.out.list.len() + self.out.more == before;
+        let mut neighbours: Neighbours = vec![Vec::new(); self.nodes.len()];
+        for (link, ends) in self.ends.iter().enumerate() {
+            if let Some(Ends { a, b }) = *ends {
+                neighbours[a].push((link, b));
+                neighbours[b].push((link, a));
+            }
+        }
+        // A node with one link is behind its neighbour, and every way to it leads through there.
+        let gate = |node: usize| match neighbours[node].as_slice() {
+            [(_, next)] => *next,
+            _ => node,
+        };
+        let mut groups: BTreeMap<usize, Vec<(usize, usize, usize)>> = BTreeMap::new();
+        for i in 0..self.scenario.flows.len() {
+            if let Some((from, to)) = self.ends_of(i, whole) {
+                groups.entry(gate(to)).or_default().push((i, from, to));
+            }
+        }
+        for (gate, flows) in groups {
+            let distance = distances(&neighbours, gate);
+            for (i, from, to) in flows {
+                match walk(&neighbours, &distance, gate, from, to) {
+                    Some(links) => {
+                        let hops = links
+                            .into_iter()
+                            .map(|(link, node)| (link, self.direction(link, node)))
+                            .collect();
+                        self.routes[i] = Some(Route::Links { from, to, hops });
+                    }
+                    None if !whole => {}
+                    None => {
+                        let (from, to) = (quoted(&self.nodes[from]), quoted(&self.nodes[to]));
+                        let at = || KeyPath::default().key("flows").index(i).key("to");
+                        self.out.push(at, || format!("no way from {from} to {to} over the links"));
+                    }
+                }
+            }
+        }
+    }
+
+    fn direction(&self, link: usize, from: usize) -> Direction {
+        if self.ends[link].is_some_and(|ends| ends.a == from) {
+            Direction::Forward
+        } else {
+            Direction::Reverse
+        }
+    }
+
+    /// The nodes that a flow without a path runs between. A flow between terminals gets its route here.
+    fn ends_of(&mut self, i: usize, whole: bool) -> Option<(usize, usize)> {
+        let flow = &self.scenario.flows[i];
+        if flow.path.is_some() {
+            return None;
+        }
+        let at = KeyPath::default().key("flows").index(i);
+        let (Some(from), Some(to)) = (&flow.from, &flow.to) else {
+            let missing = match (&flow.from, &flow.to) {
+                (Some(_), None) => "flow with \"from\" but without \"to\"",
+                (None, Some(_)) => "flow with \"to\" but without \"from\"",
+                _ => "flow without a way; expected \"path\", or \"from\" and \"to\"",
+            };
+            self.out.push(|| at, || missing.into());
+            return None;
+        };
+        if from == to {
+            self.out.push(
+                || at.key("to"),
+                || format!("flow from {} to itself; expected another end", quoted(from)),
+            );
+            return None;
+        }
+        let from_at = self.place(from, whole, || at.key("from"));
+        let to_at = self.place(to, whole, || at.key("to"));
+        match (from_at?, to_at?) {
+            (Some(a), Some(b)) => Some((a, b)),
+            (None, None) => {
+                self.routes[i] = Some(Route::Space { from: from.clone(), to: to.clone() });
+                None
+            }
+            (a, _) => {
+                let (terminal, node) = if a.is_none() { (from, to) } else { (to, from) };
+                let (terminal, node) = (quoted(terminal), quoted(node));
+                self.out.push(|| at.key("to"), || {
+                    format!("{terminal} is a terminal and {node} a node of links; a flow stays with one or the other")
+                });
+                None
+            }
+        }
+    }
+
+    /// The node called `name`; `Some(None)` for a terminal, `None` if there is neither.
+    fn place(&mut self, name: &str, whole: bool, at: impl FnOnce() -> KeyPath) -> Option<Option<usize>> {
+        if self.scenario.terminals.contains_key(name) {
+            return Some(None);
+        }
+        if let Some(&node) = self.node_numbers.get(name) {
+            return Some(Some(node));
+        }
+        if !whole {
+            return None;
+        }
+        let nodes = self.nodes.iter().map(String::as_str).filter(|n| !n.contains('~'));
+        let all = self.scenario.terminals.keys().map(String::as_str).chain(nodes);
+        self.out.push(at, || format!("unknown end {}{}", quoted(name), expected(name, all)));
+        None
+    }
+}
+
+/// Links from each node to `target`.
+fn distances(neighbours: &Neighbours, target: usize) -> Vec<Option<u32>> {
+    let mut distance = vec![None; neighbours.len()];
+    distance[target] = Some(0);
+    let mut queue = VecDeque::from([(target, 0)]);
+    while let Some((node, d)) = queue.pop_front() {
+        for &(_, next) in &neighbours[node] {
+            if distance[next].is_none() {
+                distance[next] = Some(d + 1);
+                queue.push_back((next, d + 1));
+            }
+        }
+    }
+    distance
+}
+
+/// Links crossed, each with the node where it is entered: down to `gate`, then to `to` if that is behind it.
+fn walk(
+    neighbours: &Neighbours,
+    distance: &[Option<u32>],
+    gate: usize,
+    from: usize,
+    to: usize,
+) -> Option<Vec<(usize, usize)>> {
+    let mut hops = Vec::new();
+    let mut node = from;
+    let mut left = distance[from]?;
+    while node != gate {
+        let closer = |d: Option<u32>| d.is_some_and(|d| d < left);
+        let &(link, next) = neighbours[node].iter().find(|(_, next)| closer(distance[*next]))?;
+        hops.push((link, node));
+        node = next;
+        left = left.saturating_sub(1);
+    }
+    if node != to {
+        let &(link, _) = neighbours[node].iter().find(|(_, next)| *next == to)?;
+        hops.push((link, node));
+    }
+    Some(hops)
+}

@@ -1,0 +1,220 @@
+//! From bytes to a checked scenario: read, parse, set, fit, type, check.
+//!
+//! Follows the order in which a person would want to hear of mistakes: file, syntax, keys, meaning.
+//! Differs from reading with serde alone: each stage reports all it finds, and none runs on what the one before refused.
+//! Leaves out running anything.
+
+use crate::check::{Finding, check, warnings};
+use crate::error::{Errors, MOST_PROBLEMS, Place, Problem, quoted};
+use crate::fit::{Mistakes, fit};
+use crate::model::Scenario;
+use crate::path::KeyPath;
+use crate::shape::SCENARIO;
+use crate::tree::{Node, Origin};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use toml::de::DeTable;
+
+/// The largest scenario file.
+pub const LARGEST_SCENARIO: u64 = 4_000_000;
+/// The largest file of orbital elements.
+pub const LARGEST_ELEMENTS: u64 = 256_000_000;
+
+/// A scenario and what belongs to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// The scenario, with every `--set` applied.
+    pub scenario: Scenario,
+    /// What the results are called: the scenario's `name`, or the file's name without its ending.
+    pub name: String,
+    /// SHA-256 of the file's bytes, in hexadecimal; `--set` does not change it.
+    pub sha256: String,
+    /// What was set beside the file, in order.
+    pub sets: Vec<(String, String)>,
+    /// The bytes of the file that `constellation.tle` or `.omm` names; only [`load`] reads it.
+    pub elements: Option<Vec<u8>>,
+    /// What is allowed but looks like a mistake.
+    pub warnings: Vec<Problem>,
+}
+
+/// Reads and checks the scenario in the file at `path`, and the orbital elements that it names.
+pub fn load(path: &Path, sets: &[(String, String)]) -> Result<Loaded, Errors> {
+    let file = path.display().to_string();
+    let wrong = |message: String| Errors::one(Place::File { file: file.clone() }, "", message);
+    let bytes = read_limited(path, LARGEST_SCENARIO, "4 MB").map_err(wrong)?;
+    let (mut loaded, source) = parse_source(&bytes, &file, sets)?;
+    let constellation = loaded.scenario.constellation.as_ref();
+    let named = constellation.and_then(|c| match (&c.tle, &c.omm) {
+        (Some(tle), _) => Some(("tle", tle)),
+        (None, omm) => omm.as_ref().map(|omm| ("omm", omm)),
+    });
+    if let Some((key, name)) = named {
+        let beside = path.parent().unwrap_or(Path::new("")).join(name);
+        let elements = read_limited(&beside, LARGEST_ELEMENTS, "256 MB").map_err(|message| {
+            let key = KeyPath::default().key("constellation").key(key);
+            Errors::one(source.place(&key), key.to_string(), format!("{}: {message}", beside.display()))
+        })?;
+        loaded.elements = Some(elements);
+    }
+    Ok(loaded)
+}
+
+/// Reads and checks a scenario in memory; `file` is what errors call it.
+pub fn parse(text: &[u8], file: &str, sets: &[(String, String)]) -> Result<Loaded, Errors> {
+    parse_source(text, file, sets).map(|(loaded, _)| loaded)
+}
+
+impl Scenario {
+    /// Reads and checks a scenario in memory; `file` is what errors call it.
+    pub fn parse(text: &[u8], file: &str, sets: &[(String, String)]) -> Result<Loaded, Errors> {
+        parse(text, file, sets)
+    }
+}
+
+/// The text's tree, kept to tell lines from keys.
+struct Source {
+    file: String,
+    lines: Vec<usize>,
+    top: Node,
+}
+
+impl Source {
+    fn at(&self, origin: Origin) -> Place {
+        match origin {
+            Origin::File(at) => {
+                Place::Line { file: self.file.clone(), line: self.lines.partition_point(|end| *end < at) + 1 }
+            }
+            Origin::Set => Place::Set,
+        }
+    }
+
+    fn place(&self, path: &KeyPath) -> Place {
+        self.at(self.top.locate(path))
+    }
+
+    fn errors(&self, mut problems: Vec<Problem>, more: usize) -> Errors {
+        problems.sort();
+        problems.dedup();
+        Errors { problems, more }
+    }
+
+    fn found(&self, findings: Vec<Finding>) -> Vec<Problem> {
+        let problem =
+            |f: Finding| Problem { place: self.place(&f.path), key: f.path.to_string(), message: f.message };
+        findings.into_iter().map(problem).collect()
+    }
+}
+
+fn parse_source(bytes: &[u8], file: &str, sets: &[(String, String)]) -> Result<(Loaded, Source), Errors> {
+    let whole = |message: &str| Err(Errors::one(Place::File { file: file.to_owned() }, "", message));
+    if bytes.len() as u64 > LARGEST_SCENARIO {
+        return whole(&too_large(bytes.len() as u64, "4 MB"));
+    }
+    let lines: Vec<usize> = bytes.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(i, _)| i).collect();
+    let line_of =
+        |at: usize| Place::Line { file: file.to_owned(), line: lines.partition_point(|end| *end < at) + 1 };
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(e) => {
+            let at = e.valid_up_to();
+            let message = format!("byte 0x{:02x} is not valid UTF-8", bytes[at]);
+            return Err(Errors::one(line_of(at), "", message));
+        }
+    };
+    if text.trim().is_empty() {
+        return whole("file is empty; a scenario has at least a duration and flows");
+    }
+    if let Some(at) = text.find('\0') {
+        return Err(Errors::one(line_of(at), "", "byte 0x00 is not text; is this a scenario file?"));
+    }
+    let (table, syntax) = DeTable::parse_recoverable(text);
+    if !syntax.is_empty() {
+        return Err(syntax_errors(text, &syntax, line_of));
+    }
+
+    let mut source = Source { file: file.to_owned(), lines, top: Node::top(table.into_inner()) };
+    for (path, value) in sets {
+        crate::set::apply(&mut source.top, &SCENARIO, path, value)?;
+    }
+    let mut mistakes = Mistakes::default();
+    fit(&SCENARIO, &source.top, &KeyPath::default(), &mut mistakes);
+    if !mistakes.list.is_empty() {
+        let problem = |(origin, path, message): (Origin, KeyPath, String)| Problem {
+            place: source.at(origin),
+            key: path.to_string(),
+            message,
+        };
+        return Err(source.errors(mistakes.list.into_iter().map(problem).collect(), mistakes.more));
+    }
+    // What fits the shape fits the types, so an error here is one of ours; it is still better said than lost.
+    let scenario = match Scenario::deserialize(source.top.clone().into_plain()) {
+        Ok(scenario) => scenario,
+        Err(e) => return whole(e.message()),
+    };
+    let (findings, more) = check(&scenario);
+    if !findings.is_empty() {
+        return Err(source.errors(source.found(findings), more));
+    }
+    let mut warnings = source.found(warnings(&scenario, |path| source.top.has(path)));
+    warnings.truncate(MOST_PROBLEMS);
+    let stem = Path::new(file).file_stem().map(|s| s.to_string_lossy().into_owned());
+    let loaded = Loaded {
+        name: scenario.name.clone().or(stem).unwrap_or_else(|| "scenario".into()),
+        sha256: hex(&Sha256::digest(bytes)),
+        sets: sets.to_vec(),
+        elements: None,
+        warnings,
+        scenario,
+    };
+    Ok((loaded, source))
+}
+
+fn syntax_errors(text: &str, errors: &[toml::de::Error], line_of: impl Fn(usize) -> Place) -> Errors {
+    let mut problems: Vec<Problem> = Vec::new();
+    for error in errors {
+        let span = error.span().unwrap_or(0..0);
+        // An error at the end of a line points behind its last character, which may be the next line.
+        let at = if span.start > 0 && span.is_empty() { span.start - 1 } else { span.start };
+        let place = line_of(at);
+        // One slip often makes the parser stumble several times in its line; the first time says the most.
+        if problems.len() >= MOST_PROBLEMS || problems.iter().any(|p| p.place == place) {
+            continue;
+        }
+        let start = text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |i| i + 1);
+        let line = text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or("").trim();
+        let message = format!("not TOML: {} in {}", error.message().trim_end_matches('.'), quoted(line));
+        problems.push(Problem { place, key: String::new(), message });
+    }
+    problems.sort();
+    Errors { problems, more: 0 }
+}
+
+fn too_large(size: u64, limit: &str) -> String {
+    format!("file of {size} bytes is larger than {limit}")
+}
+
+/// Reads a file of at most `limit` bytes; a pipe counts as well, and is not read beyond the limit.
+fn read_limited(path: &Path, limit: u64, limit_text: &str) -> Result<Vec<u8>, String> {
+    let mut file = File::open(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => "no such file".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "no permission to read the file".to_owned(),
+        _ => format!("cannot be opened: {e}"),
+    })?;
+    let meta = file.metadata().map_err(|e| format!("cannot be read: {e}"))?;
+    if meta.is_dir() {
+        return Err("is a directory, not a file".into());
+    }
+    if meta.len() > limit {
+        return Err(too_large(meta.len(), limit_text));
+    }
+    let mut bytes = Vec::new();
+    file.by_ref().take(limit + 1).read_to_end(&mut bytes).map_err(|e| format!("cannot be read: {e}"))?;
+    if bytes.len() as u64 > limit { Err(format!("input is larger than {limit_text}")) } else { Ok(bytes) }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}

@@ -1,0 +1,145 @@
+//! `--set path=value`: one value of the scenario changed beside its file.
+//!
+//! Follows the dotted keys of error messages; a flow is named by its number or its name.
+//! Differs: text that does not read as TOML is taken as a string, because a shell eats the quotes.
+//! Leaves out removing keys and adding flows.
+
+use crate::error::{Errors, Place, expected, quoted};
+use crate::path::split;
+use crate::shape::{Field, Shape};
+use crate::tree::{Entry, Node, Origin, Table, Value};
+
+/// Splits `path=value` as it is given to `--set`.
+pub fn parse_set(text: &str) -> Result<(String, String), Errors> {
+    let wrong = |message: String| Errors::one(Place::Set, "", message);
+    let Some((path, value)) = text.split_once('=') else {
+        return Err(wrong(format!(
+            "{} has no \"=\"; write path=value, such as links.satellite.rate=\"1 Mbit/s\"",
+            quoted(text)
+        )));
+    };
+    if split(path).is_none() {
+        return Err(wrong(format!("{} is not a dotted key, such as links.satellite.rate", quoted(path))));
+    }
+    Ok((path.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// Changes the value at `path`. What the value may be is checked afterwards with the rest of the tree.
+pub(crate) fn apply(top: &mut Node, shape: &Shape, path: &str, value: &str) -> Result<(), Errors> {
+    let wrong = |message: String| Errors::one(Place::Set, path, message);
+    let steps = split(path).ok_or_else(|| wrong("not a dotted key, such as links.satellite.rate".into()))?;
+    let mut node = top;
+    let mut shape = shape;
+    for (depth, step) in steps.iter().enumerate() {
+        let last = depth + 1 == steps.len();
+        let below = match shape {
+            Shape::List(item, _) => {
+                node = element(node, step).map_err(&wrong)?;
+                shape = item;
+                continue;
+            }
+            Shape::Map(item) => Below { shape: item, default_kind: None, named: true },
+            Shape::Table(fields) => field(fields, step, &wrong)?,
+            // The kind may be set next, so a key of any kind will do here; the check of the tree is stricter.
+            Shape::Tagged { kinds, .. } if step != "kind" => {
+                let given = node.table().and_then(|t| t.get("kind")).and_then(|k| k.node.text());
+                let own = kinds.iter().find(|(k, _)| Some(k.as_str()) == given);
+                let mut all = own.into_iter().chain(kinds);
+                match all.find(|(_, fields)| fields.iter().any(|f| f.name == *step)) {
+                    Some((_, fields)) => field(fields, step, &wrong)?,
+                    None => {
+                        let names = own
+                            .or(kinds.first())
+                            .into_iter()
+                            .flat_map(|(_, f)| f.iter().map(|f| f.name.as_str()));
+                        let names = std::iter::once("kind").chain(names);
+                        return Err(wrong(format!("unknown key {}{}", quoted(step), expected(step, names))));
+                    }
+                }
+            }
+            Shape::Tagged { .. } => Below { shape: &Shape::Text, default_kind: None, named: false },
+            _ => {
+                return Err(wrong(format!(
+                    "{} has no keys, so {} is not one",
+                    node.value.describe(),
+                    quoted(step)
+                )));
+            }
+        };
+        let found = node.value.describe();
+        let Value::Table(table) = &mut node.value else {
+            return Err(wrong(format!("{found} has no keys, so {} is not one", quoted(step))));
+        };
+        if below.named && !last && !table.contains_key(step) {
+            let names = table.keys().map(String::as_str);
+            return Err(wrong(format!("unknown name {}{}", quoted(step), expected(step, names))));
+        }
+        let entry = table.entry(step.clone()).or_insert_with(|| fresh(below.default_kind));
+        node = &mut entry.node;
+        shape = below.shape;
+    }
+    *node = Node::from_set(value);
+    // "--set name=5" means the text when the scenario wants text.
+    if matches!(shape, Shape::Text | Shape::Choice { .. }) && !matches!(node.value, Value::Text(_)) {
+        node.value = Value::Text(value.to_owned());
+    }
+    Ok(())
+}
+
+struct Below<'a> {
+    shape: &'a Shape,
+    default_kind: Option<&'a str>,
+    /// The key is a name that the file gives, not one that the format knows.
+    named: bool,
+}
+
+fn field<'a>(fields: &'a [Field], step: &str, wrong: &dyn Fn(String) -> Errors) -> Result<Below<'a>, Errors> {
+    let names = fields.iter().map(|f| f.name.as_str());
+    let found = fields.iter().find(|f| f.name == step);
+    let found =
+        found.ok_or_else(|| wrong(format!("unknown key {}{}", quoted(step), expected(step, names))))?;
+    Ok(Below { shape: &found.shape, default_kind: found.default_kind.as_deref(), named: false })
+}
+
+/// A table that the file left out, with the kind it has then.
+fn fresh(kind: Option<&str>) -> Entry {
+    let mut table = Table::new();
+    if let Some(kind) = kind {
+        let node = Node { origin: Origin::Set, value: Value::Text(kind.to_owned()) };
+        table.insert("kind".into(), Entry { origin: Origin::Set, node });
+    }
+    Entry { origin: Origin::Set, node: Node { origin: Origin::Set, value: Value::Table(table) } }
+}
+
+/// An element by its number, or by its `name`.
+fn element<'a>(node: &'a mut Node, step: &str) -> Result<&'a mut Node, String> {
+    let found = node.value.describe();
+    let Value::List(items) = &mut node.value else {
+        return Err(format!("{found} has no elements, so {} is not one", quoted(step)));
+    };
+    let count = items.len();
+    let names: Vec<String> = items.iter().enumerate().filter_map(|(i, item)| name_of(i, item)).collect();
+    let by_name = items.iter().enumerate().position(|(i, item)| name_of(i, item).as_deref() == Some(step));
+    match by_name.or(step.parse().ok().filter(|i| *i < count)) {
+        Some(i) => Ok(&mut items[i]),
+        None if count == 0 => Err(format!("there is no {}: the array is empty", quoted(step))),
+        None => {
+            let allowed = expected(step, names.iter().map(String::as_str));
+            let numbers = format!("a number from 0 to {}", count - 1);
+            let or = if names.is_empty() {
+                format!("; expected {numbers}")
+            } else {
+                format!("{allowed}, or {numbers}")
+            };
+            Err(format!("there is no {}{or}", quoted(step)))
+        }
+    }
+}
+
+fn name_of(index: usize, item: &Node) -> Option<String> {
+    let table = item.table()?;
+    match table.get("name") {
+        Some(name) => name.node.text().map(str::to_owned),
+        None => Some(crate::flow_name(index)),
+    }
+}

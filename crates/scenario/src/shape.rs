@@ -1,0 +1,213 @@
+//! What a scenario may look like: the JSON Schema of the model, folded into a tree that a file is held against.
+//!
+//! Follows schemars' rendering of the model, so that the types stay the one source of truth.
+//! Differs from a JSON Schema validator: it knows the few forms that the model uses, and can say what is near.
+//! Leaves out recursion, which the model does not have.
+
+use crate::model::Scenario;
+use serde_json::Value as Json;
+use skyhop_units::{Amount, Angle, Bytes, Length, Rate, Span, Time};
+use std::sync::LazyLock;
+
+/// A form that a value may have.
+#[derive(Debug, Clone)]
+pub(crate) enum Shape {
+    /// A table with fixed keys.
+    Table(Vec<Field>),
+    /// A table whose `kind` decides on its other keys.
+    Tagged {
+        noun: String,
+        kinds: Vec<(String, Vec<Field>)>,
+    },
+    /// A table whose keys are names.
+    Map(Box<Shape>),
+    /// An array, and its length if that is fixed.
+    List(Box<Shape>, Option<usize>),
+    /// A string with a number and a unit.
+    Quantity {
+        expecting: String,
+        parse: fn(&str) -> Result<(), String>,
+    },
+    /// One of a few strings.
+    Choice {
+        noun: String,
+        values: Vec<String>,
+    },
+    Text,
+    Integer {
+        least: i64,
+        most: i64,
+    },
+    Number,
+    Boolean,
+}
+
+/// A key of a table.
+#[derive(Debug, Clone)]
+pub(crate) struct Field {
+    pub name: String,
+    pub shape: Shape,
+    pub required: bool,
+    /// The `kind` that is meant when the whole table is left out.
+    pub default_kind: Option<String>,
+}
+
+/// The shape of a scenario.
+pub(crate) static SCENARIO: LazyLock<Shape> = LazyLock::new(|| {
+    let schema = schemars::schema_for!(Scenario).to_value();
+    Reader { defs: &schema["$defs"] }.shape(&schema, "scenario")
+});
+
+struct Reader<'a> {
+    defs: &'a Json,
+}
+
+impl Reader<'_> {
+    // Panics on a form that it does not know: that is a new kind of field in the model, and the tests meet it first.
+    fn shape(&self, json: &Json, noun: &str) -> Shape {
+        if let Some(name) = json["$ref"].as_str().and_then(|r| r.strip_prefix("#/$defs/")) {
+            let def = &self.defs[name];
+            return match quantity(name) {
+                Some(parse) => {
+                    Shape::Quantity { expecting: def["description"].as_str().unwrap_or(name).into(), parse }
+                }
+                None => self.shape(def, &words(name)),
+            };
+        }
+        if let Some([one, null]) = json["anyOf"].as_array().map(Vec::as_slice) {
+            assert_eq!(null["type"], "null", "not an option: {json}");
+            return self.shape(one, noun);
+        }
+        if let Some(choices) = json["oneOf"].as_array() {
+            return self.one_of(choices, noun);
+        }
+        let kind = json["type"].as_str().or(json["type"][0].as_str());
+        match kind {
+            Some("string") => match json["enum"].as_array() {
+                Some(values) => {
+                    Shape::Choice { noun: noun.into(), values: values.iter().map(string).collect() }
+                }
+                None => Shape::Text,
+            },
+            Some("boolean") => Shape::Boolean,
+            Some("number") => Shape::Number,
+            Some("integer") => integer(json),
+            Some("array") => {
+                let fixed = json["minItems"].as_u64().map(|n| n as usize);
+                assert_eq!(json["minItems"], json["maxItems"], "an array is of any length or of one: {json}");
+                Shape::List(Box::new(self.shape(&json["items"], noun)), fixed)
+            }
+            Some("object") if json["additionalProperties"].is_object() => {
+                Shape::Map(Box::new(self.shape(&json["additionalProperties"], noun)))
+            }
+            Some("object") => Shape::Table(self.fields(json)),
+            _ => panic!("no shape for {json}"),
+        }
+    }
+
+    fn one_of(&self, choices: &[Json], noun: &str) -> Shape {
+        if choices.iter().all(|c| c["type"] == "string") {
+            let values = choices.iter().flat_map(|c| match c["enum"].as_array() {
+                Some(values) => values.iter().map(string).collect(),
+                None => vec![string(&c["const"])],
+            });
+            return Shape::Choice { noun: noun.into(), values: values.collect() };
+        }
+        let kinds = choices.iter().map(|c| (string(&c["properties"]["kind"]["const"]), self.fields(c)));
+        Shape::Tagged { noun: noun.into(), kinds: kinds.collect() }
+    }
+
+    fn fields(&self, json: &Json) -> Vec<Field> {
+        let required = |name: &str| json["required"].as_array().is_some_and(|r| r.iter().any(|x| x == name));
+        let properties = json["properties"].as_object().into_iter().flatten();
+        let mut fields = Vec::new();
+        for (name, property) in properties.filter(|(_, p)| p.get("const").is_none()) {
+            fields.push(Field {
+                name: name.clone(),
+                shape: self.shape(property, &words(name)),
+                required: required(name),
+                default_kind: property["default"]["kind"].as_str().map(str::to_owned),
+            });
+        }
+        fields
+    }
+}
+
+fn integer(json: &Json) -> Shape {
+    let most = match json["format"].as_str() {
+        Some("uint8") => i64::from(u8::MAX),
+        Some("uint16") => i64::from(u16::MAX),
+        Some("uint32") => i64::from(u32::MAX),
+        _ => i64::MAX,
+    };
+    Shape::Integer {
+        least: json["minimum"].as_i64().unwrap_or(i64::MIN),
+        most: json["maximum"].as_i64().unwrap_or(i64::MAX).min(most),
+    }
+}
+
+fn quantity(name: &str) -> Option<fn(&str) -> Result<(), String>> {
+    fn read<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<(), String> {
+        text.parse::<T>().map(drop).map_err(|e| e.to_string())
+    }
+    Some(match name {
+        "Amount" => read::<Amount>,
+        "Angle" => read::<Angle>,
+        "Bytes" => read::<Bytes>,
+        "Length" => read::<Length>,
+        "Rate" => read::<Rate>,
+        "Span" => read::<Span>,
+        "Time" => read::<Time>,
+        _ => return None,
+    })
+}
+
+fn string(json: &Json) -> String {
+    match json.as_str() {
+        Some(text) => text.to_owned(),
+        None => panic!("not a string: {json}"),
+    }
+}
+
+/// `DelayedAck` and `delayed_ack` as "delayed ack".
+fn words(name: &str) -> String {
+    let mut out = String::new();
+    for (i, c) in name.char_indices() {
+        if c == '_' || (c.is_uppercase() && i > 0) {
+            out.push(' ');
+        }
+        if c != '_' {
+            out.extend(c.to_lowercase());
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_is_understood() {
+        let Shape::Table(fields) = &*SCENARIO else { panic!() };
+        let names: Vec<&str> = fields.iter().map(|f| f.name.as_str()).collect();
+        assert!(
+            names.contains(&"links") && names.contains(&"flows") && names.contains(&"record"),
+            "{names:?}"
+        );
+        let required: Vec<&str> = fields.iter().filter(|f| f.required).map(|f| f.name.as_str()).collect();
+        assert_eq!(required, ["duration", "flows"]);
+    }
+
+    // A quantity is checked by its pattern in editors and by its parser here; one that the list above
+    // forgets would be a plain string here and fail later with less to say.
+    #[test]
+    fn every_string_with_a_pattern_is_a_quantity() {
+        let schema = schemars::schema_for!(Scenario).to_value();
+        for (name, def) in schema["$defs"].as_object().unwrap() {
+            assert_eq!(def.get("pattern").is_some(), quantity(name).is_some(), "{name}");
+            let open = def["type"] == "object" && def["additionalProperties"] != Json::Bool(false);
+            assert!(!open, "{name} lets unknown keys pass");
+        }
+    }
+}

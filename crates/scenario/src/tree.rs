@@ -1,0 +1,166 @@
+//! The scenario's text as a tree in which every value remembers where it came from.
+//!
+//! Follows TOML 1.1, read by the toml crate with the position of each key and value.
+//! Differs from `toml::Value`: values given with `--set` live in the same tree, and say so.
+//! Leaves out comments and layout.
+
+use crate::error::quoted;
+use crate::path::{KeyPath, Step};
+use std::collections::BTreeMap;
+use toml::de::{DeTable, DeValue};
+
+/// Where a key or value came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The byte of the file at which it begins.
+    File(usize),
+    /// A `--set`.
+    Set,
+}
+
+/// A value and its origin.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub origin: Origin,
+    pub value: Value,
+}
+
+/// An entry of a table: the key's origin and the value.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub origin: Origin,
+    pub node: Node,
+}
+
+/// A table: keys in alphabetical order.
+pub(crate) type Table = BTreeMap<String, Entry>;
+
+/// What TOML can say.
+#[derive(Debug, Clone)]
+pub(crate) enum Value {
+    Text(String),
+    Integer(i64),
+    /// An integer beyond 64 bits, as written.
+    HugeInteger(String),
+    Float(f64),
+    Boolean(bool),
+    Datetime(toml::value::Datetime),
+    List(Vec<Node>),
+    Table(Table),
+}
+
+impl Value {
+    /// The value as an error message shows it.
+    pub fn describe(&self) -> String {
+        match self {
+            Value::Text(text) => format!("string {}", quoted(text)),
+            Value::Integer(n) => format!("integer {n}"),
+            Value::HugeInteger(text) => format!("integer {}", quoted(text).trim_matches('"')),
+            Value::Float(x) => format!("number {x}"),
+            Value::Boolean(b) => format!("boolean {b}"),
+            Value::Datetime(t) => format!("date {t}"),
+            Value::List(items) => format!("an array of {}", items.len()),
+            Value::Table(_) => "a table".into(),
+        }
+    }
+}
+
+impl Node {
+    pub fn top(table: DeTable<'_>) -> Self {
+        Node { origin: Origin::File(0), value: Value::Table(convert_table(table, None)) }
+    }
+
+    /// A value given with `--set`: TOML if it reads as TOML, else the text itself.
+    pub fn from_set(text: &str) -> Self {
+        match DeValue::parse(text) {
+            Ok(value) => Node { origin: Origin::Set, value: convert(value.into_inner(), Some(Origin::Set)) },
+            Err(_) => Node { origin: Origin::Set, value: Value::Text(text.to_owned()) },
+        }
+    }
+
+    pub fn table(&self) -> Option<&Table> {
+        if let Value::Table(table) = &self.value { Some(table) } else { None }
+    }
+
+    pub fn text(&self) -> Option<&str> {
+        if let Value::Text(text) = &self.value { Some(text) } else { None }
+    }
+
+    pub fn child(&self, step: &Step) -> Option<&Node> {
+        match (step, &self.value) {
+            (Step::Key(key), Value::Table(table)) => table.get(key).map(|entry| &entry.node),
+            (Step::Index(i), Value::List(items)) => items.get(*i),
+            _ => None,
+        }
+    }
+
+    pub fn has(&self, path: &KeyPath) -> bool {
+        let mut node = Some(self);
+        for step in &path.0 {
+            node = node.and_then(|n| n.child(step));
+        }
+        node.is_some()
+    }
+
+    /// Where `path` is written, or the nearest table above it that is.
+    pub fn locate(&self, path: &KeyPath) -> Origin {
+        let mut node = self;
+        for step in &path.0 {
+            match node.child(step) {
+                Some(child) => node = child,
+                None => break,
+            }
+        }
+        node.origin
+    }
+
+    /// Removes the origins, for serde.
+    pub fn into_plain(self) -> toml::Value {
+        match self.value {
+            Value::Text(text) | Value::HugeInteger(text) => toml::Value::String(text),
+            Value::Integer(n) => toml::Value::Integer(n),
+            Value::Float(x) => toml::Value::Float(x),
+            Value::Boolean(b) => toml::Value::Boolean(b),
+            Value::Datetime(t) => toml::Value::Datetime(t),
+            Value::List(items) => toml::Value::Array(items.into_iter().map(Node::into_plain).collect()),
+            Value::Table(table) => toml::Value::Table(
+                table.into_iter().map(|(key, entry)| (key, entry.node.into_plain())).collect(),
+            ),
+        }
+    }
+}
+
+fn convert_table(table: DeTable<'_>, set: Option<Origin>) -> Table {
+    let mut out = Table::new();
+    for (key, value) in table {
+        let origin = set.unwrap_or(Origin::File(key.span().start));
+        let at = set.unwrap_or(Origin::File(value.span().start));
+        let node = Node { origin: at, value: convert(value.into_inner(), set) };
+        out.insert(key.into_inner().into_owned(), Entry { origin, node });
+    }
+    out
+}
+
+// As deep as the toml crate lets a file nest, which it limits.
+fn convert(value: DeValue<'_>, set: Option<Origin>) -> Value {
+    match value {
+        DeValue::String(text) => Value::Text(text.into_owned()),
+        DeValue::Integer(n) => match i64::from_str_radix(n.as_str(), n.radix()) {
+            Ok(n) => Value::Integer(n),
+            Err(_) => Value::HugeInteger(n.as_str().to_owned()),
+        },
+        DeValue::Float(x) => Value::Float(x.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Boolean(b) => Value::Boolean(b),
+        DeValue::Datetime(t) => Value::Datetime(t),
+        DeValue::Array(items) => Value::List(
+            items
+                .into_iter()
+                .map(|item| Node {
+                    origin: set.unwrap_or(Origin::File(item.span().start)),
+                    value: convert(item.into_inner(), set),
+                })
+                .collect(),
+        ),
+        DeValue::Table(table) => Value::Table(convert_table(table, set)),
+    }
+}
