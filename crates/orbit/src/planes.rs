@@ -13,7 +13,7 @@ use crate::catalogue::OrbitAtEpoch;
 pub struct Planes {
     members: Vec<Vec<u32>>,
     places: Vec<Option<(u32, u32)>>,
-    /// Argument of latitude at t = 0 per satellite; empty where slots correspond by number.
+    /// Argument of latitude at t = 0 per satellite; empty for a shell.
     arguments_rad: Vec<f64>,
     wraps: bool,
 }
@@ -57,7 +57,8 @@ impl Planes {
     ///    What then has less than half the usual number (the median over planes) is no plane.
     /// 4. Planes are numbered eastwards, beginning after the widest step: for a star pattern that is the seam. If it
     ///    is under 1.5 times the median step there is no seam and the last plane neighbours the first.
-    /// 5. Within a plane the order is by argument of latitude. A plane with more than the usual number may hold a
+    /// 5. Within a plane the order is by argument of latitude, and slot 0 is where the slots are most nearly level with
+    ///    those of plane 0: rows of equal slot then zigzag from plane to plane and do not climb. A plane with more than the usual number may hold a
     ///    parked spare: of the two satellites closest together, and closer than half a slot, the one whose mean
     ///    motion is further from the plane's median leaves, until the number is right.
     ///
@@ -102,13 +103,16 @@ impl Planes {
     }
 
     fn from_members(members: Vec<Vec<u32>>, satellites: usize, arguments_rad: Vec<f64>, wraps: bool) -> Self {
-        let mut places = vec![None; satellites];
-        for (plane, slots) in (0u32..).zip(&members) {
+        let mut planes = Self { members, places: vec![None; satellites], arguments_rad, wraps };
+        if !planes.arguments_rad.is_empty() {
+            planes.level();
+        }
+        for (plane, slots) in (0u32..).zip(&planes.members) {
             for (slot, &satellite) in (0u32..).zip(slots) {
-                places[satellite as usize] = Some((plane, slot));
+                planes.places[satellite as usize] = Some((plane, slot));
             }
         }
-        Self { members, places, arguments_rad, wraps }
+        planes
     }
 
     /// Number of planes.
@@ -139,41 +143,52 @@ impl Planes {
 
     /// Which satellites of two planes face each other, as (satellite of `plane`, satellite of `other`).
     ///
-    /// In a shell, those of equal slot. Catalogued satellites are paired by phase at t = 0 and keep that partner: for
-    /// planes of equal size by the shift of slots with the least total phase difference (the smallest such shift),
-    /// otherwise each of the smaller plane, in slot order, takes the nearest in phase that is still free.
+    /// In planes of equal size, those of equal slot. Otherwise each satellite of the smaller plane, in slot order,
+    /// takes the nearest in phase at t = 0 that is still free, and keeps it.
     pub fn facing(&self, plane: u32, other: u32) -> Vec<(u32, u32)> {
         let (left, right) = (self.members(plane), self.members(other));
-        if self.arguments_rad.is_empty() {
+        if left.len() == right.len() {
             return left.iter().copied().zip(right.iter().copied()).collect();
         }
         if left.len() > right.len() {
             return self.facing(other, plane).into_iter().map(|(b, a)| (a, b)).collect();
         }
-        if left.len() < right.len() {
-            let mut free = right.to_vec();
-            return left.iter().map(|&a| (a, self.take_nearest(a, &mut free))).collect();
+        let mut free = right.to_vec();
+        left.iter().map(|&a| (a, self.take_nearest(a, &mut free))).collect()
+    }
+
+    /// Renumbers the slots of every plane so that they are level with those of plane 0.
+    fn level(&mut self) {
+        let Some((first, others)) = self.members.split_first_mut() else { return };
+        for plane in others {
+            let pairs = if plane.len() == first.len() { plane.len() } else { 1 };
+            let cost = |shift: usize| -> f64 {
+                (0..pairs)
+                    .map(|s| phase_apart(&self.arguments_rad, first[s], plane[(s + shift) % plane.len()]))
+                    .sum()
+            };
+            let best = (0..plane.len()).min_by(|&a, &b| cost(a).total_cmp(&cost(b)));
+            plane.rotate_left(best.unwrap_or_default());
         }
-        let shifted =
-            |shift: usize| (0..left.len()).map(move |s| (left[s], right[(s + shift) % right.len()]));
-        let cost = |shift: usize| shifted(shift).map(|(a, b)| self.phase_apart(a, b)).sum::<f64>();
-        let best = (0..left.len()).min_by(|&a, &b| cost(a).total_cmp(&cost(b)));
-        best.map_or_else(Vec::new, |shift| shifted(shift).collect())
     }
 
     fn take_nearest(&self, satellite: u32, free: &mut Vec<u32>) -> u32 {
         let nearest = (0..free.len())
             .min_by(|&a, &b| {
-                self.phase_apart(satellite, free[a]).total_cmp(&self.phase_apart(satellite, free[b]))
+                phase_apart(&self.arguments_rad, satellite, free[a]).total_cmp(&phase_apart(
+                    &self.arguments_rad,
+                    satellite,
+                    free[b],
+                ))
             })
             .expect("the larger plane has satellites left");
         free.remove(nearest)
     }
+}
 
-    fn phase_apart(&self, a: u32, b: u32) -> f64 {
-        let apart = (self.arguments_rad[a as usize] - self.arguments_rad[b as usize]).rem_euclid(TAU);
-        apart.min(TAU - apart)
-    }
+fn phase_apart(arguments_rad: &[f64], a: u32, b: u32) -> f64 {
+    let apart = (arguments_rad[a as usize] - arguments_rad[b as usize]).rem_euclid(TAU);
+    apart.min(TAU - apart)
 }
 
 type Member = (u32, OrbitAtEpoch);

@@ -17,7 +17,7 @@ pub(crate) struct Site {
     pub(crate) up: Vec3,
 }
 
-/// The state of a GSL with satellites at `positions`. `attached` is whether its satellite counts as held, which also
+/// The state of a GSL with satellites that may serve at `positions`. `attached` is whether its satellite counts as held, which also
 /// holds before the first update.
 pub(crate) fn at(
     link: LinkState,

@@ -21,6 +21,9 @@ pub struct Rules {
     pub inter_plane_neighbours: u32,
     /// A satellite can serve a terminal while its elevation is greater than this.
     pub elevation_mask_rad: f64,
+    /// Whether catalogued satellites outside the planes serve terminals. They have no ISLs, so with a constellation
+    /// that relies on ISLs they lead nowhere. Where there are no planes, every satellite serves.
+    pub spares_serve: bool,
     /// How a terminal chooses its satellite.
     pub handover: Handover,
     /// Seconds between topology updates; for whoever calls [`crate::Topology::update`].
@@ -56,6 +59,7 @@ impl Rules {
             intra_plane_neighbours: 1,
             inter_plane_neighbours: 1,
             elevation_mask_rad: 8.2f64.to_radians(),
+            spares_serve: false,
             handover: Handover::FollowPlane,
             update_interval_s: 10.0,
         }
@@ -113,6 +117,7 @@ impl Default for Rules {
             intra_plane_neighbours: 1,
             inter_plane_neighbours: 1,
             elevation_mask_rad: 25f64.to_radians(),
+            spares_serve: false,
             handover: Handover::HighestOnLoss,
             update_interval_s: 10.0,
         }

@@ -28,6 +28,8 @@ pub struct Topology {
     attached: Vec<bool>,
     changes: Vec<Change>,
     positions: Vec<Option<Ecef>>,
+    /// `positions` of the satellites that may serve terminals.
+    serving: Vec<Option<Ecef>>,
     unavailable: usize,
 }
 
@@ -71,6 +73,7 @@ impl Topology {
             isls,
             changes: Vec::new(),
             positions: Vec::new(),
+            serving: Vec::new(),
             unavailable: 0,
         })
     }
@@ -79,7 +82,7 @@ impl Topology {
     ///
     /// Hand-offs depend on the state before: call it at the times of the rules' interval, in order.
     pub fn update(&mut self, t_s: f64) -> &[Change] {
-        self.unavailable = self.constellation.positions_ecef(t_s, &mut self.positions);
+        self.locate(t_s);
         self.changes.clear();
         for link in 0..self.links.len() {
             let was = self.links[link];
@@ -108,18 +111,30 @@ impl Topology {
         *place = Terminal { name: std::mem::take(&mut place.name), ..to.clone() };
         self.sites[terminal] = site(&self.constellation, to);
         self.attached[terminal] = false;
-        self.unavailable = self.constellation.positions_ecef(t_s, &mut self.positions);
+        self.locate(t_s);
         self.changes.clear();
         let is = self.gsl_at(terminal);
         self.set(self.isls + terminal, is);
         Ok(&self.changes)
     }
 
+    fn locate(&mut self, t_s: f64) {
+        self.unavailable = self.constellation.positions_ecef(t_s, &mut self.positions);
+        let planes = self.constellation.planes();
+        let serves = |satellite| {
+            self.rules.spares_serve || planes.is_empty() || planes.plane_slot(satellite).is_some()
+        };
+        self.serving.clear();
+        self.serving.extend(
+            (0u32..).zip(&self.positions).map(|(satellite, position)| position.filter(|_| serves(satellite))),
+        );
+    }
+
     fn gsl_at(&mut self, terminal: usize) -> LinkState {
         let planes = self.constellation.planes();
         let link = self.links[self.isls + terminal];
         let attached = self.attached[terminal];
-        let is = gsl::at(link, self.sites[terminal], attached, planes, &self.rules, &self.positions);
+        let is = gsl::at(link, self.sites[terminal], attached, planes, &self.rules, &self.serving);
         self.attached[terminal] = is.up;
         is
     }
