@@ -40,12 +40,14 @@ impl Constellation {
     }
 
     /// Geostationary satellites at east longitudes in radians, named `geo-0` and on. They form no planes.
+    /// One whose longitude is not finite is seen by no terminal.
     pub fn geostationary(earth: EarthModel, longitudes_rad: &[f64]) -> Self {
         let mut orbits = CircularOrbits::geostationary(&earth);
         for &longitude_rad in longitudes_rad {
             orbits.push(earth.geostationary_radius_m(), 0.0, 0.0, longitude_rad);
         }
-        Self { earth, source: Source::Geostationary(orbits), planes: Planes::none(longitudes_rad.len()) }
+        let planes = Planes::none(longitudes_rad.len());
+        Self { earth, source: Source::Geostationary(orbits), planes }
     }
 
     /// Satellites of a TLE file. `epoch` is t = 0; by default the newest epoch of the elements.

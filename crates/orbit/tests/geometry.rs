@@ -31,7 +31,7 @@ fn geostationary_satellites_stand_still_at_35786_km() {
 fn slant_range_and_elevation_follow_the_law_of_cosines() {
     let earth = EarthModel::SPHERE;
     let orbit_m = earth.geostationary_radius_m();
-    let satellite = Constellation::geostationary(earth, &[0.0]).position_ecef(0, 0.0).expect("it is there");
+    let satellite = above_greenwich(earth);
     for (latitude_deg, longitude_deg) in
         [(0.0, 10.0), (45.0, 0.0), (-45.0, 30.0), (60.0, -60.0), (0.0, 120.0)]
     {
@@ -52,7 +52,7 @@ fn azimuth_is_a_compass_direction() {
     let at = |latitude_deg, longitude_deg| {
         Terminal::from_degrees("t", latitude_deg, longitude_deg).expect("a place")
     };
-    let satellite = Constellation::geostationary(earth, &[0.0]).position_ecef(0, 0.0).expect("it is there");
+    let satellite = above_greenwich(earth);
     for (terminal, azimuth_deg) in
         [(at(40.0, 0.0), 180.0), (at(-40.0, 0.0), 0.0), (at(0.0, 20.0), 270.0), (at(0.0, -20.0), 90.0)]
     {
@@ -126,4 +126,8 @@ fn impossible_shells_and_places_are_refused() {
     assert_eq!(error.to_string(), "latitude of 91 deg for terminal \"pole\"; expected -90 to 90 deg");
     assert!(Terminal::from_degrees("nowhere", f64::NAN, 0.0).is_err());
     assert!(Terminal::from_degrees("nowhere", 0.0, 1e9).is_err());
+}
+
+fn above_greenwich(earth: EarthModel) -> Ecef {
+    Constellation::geostationary(earth, &[0.0]).position_ecef(0, 0.0).expect("it is there")
 }

@@ -20,6 +20,26 @@ pub struct Walk {
 /// Sends a packet of no size at `sent_s` and follows it. `None` if it is stranded.
 ///
 /// The router is refreshed at every forwarding instant.
+///
+/// ```
+/// use skyhop_orbit::{Terminal, preset};
+/// use skyhop_routing::{Metric, Router, one_way_delay_path};
+/// use skyhop_topology::{Rules, Topology};
+///
+/// let terminals = vec![
+///     Terminal::from_degrees("new-york", 40.71, -74.01)?,
+///     Terminal::from_degrees("san-francisco", 37.77, -122.42)?,
+/// ];
+/// let mut topology = Topology::new(preset::iridium(), terminals, Rules::iridium())?;
+/// topology.update(0.0);
+/// let [from, to] = ["new-york", "san-francisco"].map(|name| topology.terminal_named(name).unwrap());
+/// let mut router = Router::new(Metric::Delay);
+/// let walk = one_way_delay_path(&mut router, &topology, from, to, 0.01).unwrap();
+/// let names: Vec<String> = walk.nodes.iter().map(|&node| topology.node_name(node)).collect();
+/// assert_eq!(names, ["new-york", "3.4", "2.4", "san-francisco"]);
+/// assert_eq!(format!("{:.3} ms", walk.delay_s * 1e3), "23.268 ms");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn one_way_delay_path(
     router: &mut Router,
     topology: &Topology,

@@ -11,5 +11,5 @@ pub mod rules;
 pub mod topology;
 
 pub use link::{Change, LinkId, LinkKind, LinkState, NodeId};
-pub use rules::{CrossSeam, Handover, Rules};
+pub use rules::{CrossSeam, Handover, Rules, RulesError};
 pub use topology::{Topology, TopologyError};

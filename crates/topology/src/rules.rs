@@ -4,6 +4,8 @@
 //! Differs: an ISL within a plane must clear the atmosphere too, which matters only where a plane has holes.
 //! Left out: handover at random instants (HT's asynchronous handover) and make-before-break.
 
+use std::fmt;
+
 use skyhop_orbit::Constellation;
 
 /// What decides which links exist. Defaults suit a pattern without a seam, at any altitude.
@@ -102,11 +104,34 @@ impl Rules {
         }
     }
 
+    /// Whether the values can rule a network; topologies check what they are given.
+    pub fn check(&self) -> Result<(), RulesError> {
+        let seam = self.cross_seam.map_or(0.0, |seam| seam.longitude_threshold_rad);
+        let degrees = |radians: f64| radians.to_degrees();
+        for (rule, value, low, high) in [
+            ("isl latitude limit (deg)", degrees(self.isl_latitude_limit_rad), 0.0, 90.0),
+            ("grazing altitude (km)", self.grazing_altitude_m / 1e3, -100.0, 100e3),
+            ("cross-seam longitude threshold (deg)", degrees(seam), 0.0, 180.0),
+            ("intra-plane neighbours", f64::from(self.intra_plane_neighbours), 0.0, MAX_NEIGHBOURS),
+            ("inter-plane neighbours", f64::from(self.inter_plane_neighbours), 0.0, MAX_NEIGHBOURS),
+            ("elevation mask (deg)", degrees(self.elevation_mask_rad), -90.0, 90.0),
+            ("update interval (s)", self.update_interval_s, 1e-3, 86_400.0),
+        ] {
+            // A whisker of room: 90 degrees may not survive conversion exactly.
+            if !(low - 1e-9..=high + 1e-9).contains(&value) {
+                return Err(RulesError { rule, value, low, high });
+            }
+        }
+        Ok(())
+    }
+
     /// The default for a constellation: ISLs if it has planes, none if not.
     pub fn for_constellation(constellation: &Constellation) -> Self {
         if constellation.planes().is_empty() { Self::geo() } else { Self::default() }
     }
 }
+
+const MAX_NEIGHBOURS: f64 = 16.0;
 
 impl Default for Rules {
     fn default() -> Self {
@@ -123,3 +148,25 @@ impl Default for Rules {
         }
     }
 }
+
+/// A rule with a value that rules nothing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RulesError {
+    /// The rule with its unit.
+    pub rule: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// Least allowed.
+    pub low: f64,
+    /// Greatest allowed.
+    pub high: f64,
+}
+
+impl fmt::Display for RulesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rule, value, low, high } = self;
+        write!(f, "{rule} of {value}; expected {low} to {high}")
+    }
+}
+
+impl std::error::Error for RulesError {}

@@ -12,7 +12,7 @@ use skyhop_orbit::{Constellation, Ecef, Terminal, TerminalError};
 use crate::gsl::{self, Site};
 use crate::isl;
 use crate::link::{Change, LinkId, LinkKind, LinkState, NodeId};
-use crate::rules::{Handover, Rules};
+use crate::rules::{Handover, Rules, RulesError};
 
 /// Satellites, terminals and the links between them. All links are down until the first [`Topology::update`].
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ impl Topology {
     ///
     /// # Errors
     ///
-    /// A constellation without satellites, a terminal that is nowhere, and two terminals of one name.
+    /// A constellation without satellites, a rule out of range, a terminal that is nowhere, and two terminals of one name.
     pub fn new(
         constellation: Constellation,
         terminals: Vec<Terminal>,
@@ -47,6 +47,7 @@ impl Topology {
         if constellation.is_empty() {
             return Err(TopologyError::NoSatellites);
         }
+        rules.check().map_err(TopologyError::Rules)?;
         let mut names = BTreeSet::new();
         for terminal in &terminals {
             terminal.check().map_err(TopologyError::Terminal)?;
@@ -265,6 +266,8 @@ fn site(constellation: &Constellation, terminal: &Terminal) -> Site {
 pub enum TopologyError {
     /// The constellation is empty.
     NoSatellites,
+    /// A rule is out of range.
+    Rules(RulesError),
     /// A terminal is nowhere.
     Terminal(TerminalError),
     /// Two terminals have one name.
@@ -285,6 +288,7 @@ impl fmt::Display for TopologyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSatellites => write!(f, "constellation of 0 satellites; expected at least 1"),
+            Self::Rules(error) => error.fmt(f),
             Self::Terminal(error) => error.fmt(f),
             Self::DuplicateTerminal { name } => {
                 write!(f, "terminal \"{name}\" occurs twice; expected names that differ")

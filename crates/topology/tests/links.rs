@@ -159,6 +159,8 @@ fn geostationary_satellites_mirror() {
     assert_eq!(topology.update(0.0).len(), 2);
     assert!(topology.links().iter().all(|link| link.up && link.b == NodeId(0)));
     assert!(topology.update(40_000.0).is_empty(), "nothing moves");
+    let mut blind = Topology::new(preset::geo(&[f64::NAN]), cities(), Rules::geo()).expect("sound");
+    assert!(blind.update(0.0).is_empty(), "nobody sees a satellite that is nowhere");
     let delay_ms = topology.one_way_delay_s(NodeId(2), NodeId(0), 0.0).expect("both are there") * 1e3;
     assert!((119.4..139.0).contains(&delay_ms), "{delay_ms} ms");
 }
@@ -169,6 +171,12 @@ fn impossible_networks_are_refused() {
         Topology::new(constellation, terminals, Rules::geo()).expect_err("refused").to_string()
     };
     assert_eq!(refused(preset::geo(&[]), vec![]), "constellation of 0 satellites; expected at least 1");
+    let rules = Rules { elevation_mask_rad: f64::NAN, ..Rules::iridium() };
+    let error = Topology::new(preset::iridium(), vec![], rules).expect_err("not a mask").to_string();
+    assert_eq!(error, "elevation mask (deg) of NaN; expected -90 to 90");
+    let rules = Rules { intra_plane_neighbours: u32::MAX, ..Rules::iridium() };
+    let error = Topology::new(preset::iridium(), vec![], rules).expect_err("too many").to_string();
+    assert_eq!(error, "intra-plane neighbours of 4294967295; expected 0 to 16");
     let twins = vec![city("here", 0.0, 0.0), city("here", 1.0, 1.0)];
     assert_eq!(
         refused(preset::iridium(), twins),
