@@ -1,8 +1,8 @@
 //! Catalogued satellites, propagated with SGP4.
 //!
-//! Follows Vallado et al., "Revisiting Spacetrack Report #3" (AIAA 2006-6753): WGS 72 constants, as TLEs are fitted with.
-//! Differs: TEME is turned to the rotating frame by GMST alone (polar motion and UT1 are left out, metres to tens of metres).
-//! Left out: velocities to the outside, and fresher elements while a run goes on.
+//! Follows Vallado et al., "Revisiting Spacetrack Report #3" (AIAA 2006-6753): WGS 72, which TLEs are fitted with.
+//! Differs: TEME is turned to the rotating frame by GMST alone, with UTC for UT1: up to 0.4 km at the equator.
+//! Left out: polar motion (metres), velocities to the outside, and fresher elements while a run goes on.
 
 use crate::earth::EarthModel;
 use crate::elements::{ElementSet, ElementsError};

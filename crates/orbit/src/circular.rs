@@ -1,7 +1,7 @@
 //! Satellites on circular orbits, ready to be asked where they are.
 //!
 //! Follows HT 3.2.3: circular planes fixed in inertial space while the Earth turns underneath.
-//! Differs: each orbit is kept as two vectors, so a position is `p cos nt + q sin nt` and needs no trigonometry of its own.
+//! Differs: an orbit is kept as two vectors; a position is `p cos nt + q sin nt`, without trigonometry of its own.
 //! Left out: several altitudes in one set; another shell is another set with its own mean motion.
 
 use crate::earth::EarthModel;

@@ -47,9 +47,9 @@ impl Planes {
 
     /// Sorts catalogued satellites into planes.
     ///
-    /// 1. Only satellites near the median mean motion (0.75 %) and inclination (0.5 degrees) take part, and of those only
-    ///    ones with a companion: one more of like mean motion (0.05 %) within 1.5 degrees of RAAN. Lone strays between
-    ///    planes would blur the next step.
+    /// 1. Only satellites near the median mean motion (0.75 %) and inclination (0.5 degrees) take part, and of those
+    ///    only ones with a companion: one more of like mean motion (0.05 %) within 1.5 degrees of RAAN. Lone strays
+    ///    between planes would blur the next step.
     /// 2. RAANs at t = 0 are sorted. The steps between neighbours fall into small ones within a plane and large ones
     ///    between planes; the split is at the greatest ratio between consecutive sorted steps.
     /// 3. In each plane only satellites near its own median mean motion (0.05 %) stay: planes of a shell may be
@@ -58,9 +58,9 @@ impl Planes {
     /// 4. Planes are numbered eastwards, beginning after the widest step: for a star pattern that is the seam. If it
     ///    is under 1.5 times the median step there is no seam and the last plane neighbours the first.
     /// 5. Within a plane the order is by argument of latitude, and slot 0 is where the slots are most nearly level with
-    ///    those of plane 0: rows of equal slot then zigzag from plane to plane and do not climb. A plane with more than the usual number may hold a
-    ///    parked spare: of the two satellites closest together, and closer than half a slot, the one whose mean
-    ///    motion is further from the plane's median leaves, until the number is right.
+    ///    those of plane 0: rows of equal slot then zigzag from plane to plane and do not climb. A plane with more than
+    ///    the usual number may hold a parked spare: of the two satellites closest together, and closer than half a
+    ///    slot, the one whose mean motion is further from the plane's median leaves, until the number is right.
     ///
     /// Where no step stands out, or planes would be single satellites or hold less than half of those of rule 1 before
     /// companions are looked for, there are no planes.

@@ -2,7 +2,7 @@
 //!
 //! Follows the usual convention: x to Greenwich (rotating) or the node reference (inertial), z to the north pole.
 //! Differs: TEME, the frame that SGP4 answers in, counts as the inertial frame here.
-//! Left out: velocity, precession, nutation and polar motion (together tens of metres at most).
+//! Left out: velocity, precession, nutation and polar motion.
 
 use std::ops::{Add, Mul, Sub};
 

@@ -17,8 +17,8 @@ pub(crate) struct Site {
     pub(crate) up: Vec3,
 }
 
-/// The state of a GSL with satellites that may serve at `positions`. `attached` is whether its satellite counts as held, which also
-/// holds before the first update.
+/// The state of a GSL with satellites that may serve at `positions`. `attached` is whether the terminal holds the
+/// satellite of `link`, as it may do before the first update.
 pub(crate) fn at(
     link: LinkState,
     site: Site,

@@ -38,7 +38,7 @@ impl Topology {
     ///
     /// # Errors
     ///
-    /// A constellation without satellites, a rule out of range, a terminal that is nowhere, and two terminals of one name.
+    /// A constellation without satellites, a rule out of range, a terminal that is nowhere, two terminals of one name.
     pub fn new(
         constellation: Constellation,
         terminals: Vec<Terminal>,
