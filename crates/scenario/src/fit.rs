@@ -61,6 +61,9 @@ pub(crate) fn fit(shape: &Shape, node: &Node, path: &KeyPath, out: &mut Mistakes
                 fit(item, entry, &path.index(i), out);
             }
         }
+        (Shape::List(item, _), Value::Table(_)) if matches!(**item, Shape::Table(_)) => {
+            wrong(&format!("an array of tables, each headed [[{path}]]"));
+        }
         (Shape::List(..), _) => wrong("an array"),
         (Shape::Quantity { parse, .. }, Value::Text(text)) => {
             if let Err(message) = parse(text) {

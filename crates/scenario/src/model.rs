@@ -447,17 +447,12 @@ fn default_ping_size() -> Bytes {
 }
 
 /// What to write besides the summary.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Record {
-    /// How often windows, queues and path delays are sampled.
-    pub sample_interval: Span,
+    /// How often windows and queues are sampled; chosen for about two thousand samples of each if left out. Path delays are sampled at each `update_interval`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample_interval: Option<Span>,
     /// Links whose packets are written to `packets.pcapng`, one interface per link and direction, by name; "*" is all of them.
     pub pcap: Vec<String>,
-}
-
-impl Default for Record {
-    fn default() -> Self {
-        Record { sample_interval: Span::from_millis(100), pcap: Vec::new() }
-    }
 }

@@ -185,7 +185,11 @@ fn syntax_errors(text: &str, errors: &[toml::de::Error], line_of: impl Fn(usize)
         }
         let start = text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |i| i + 1);
         let line = text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or("").trim();
-        let message = format!("not TOML: {} in {}", error.message().trim_end_matches('.'), quoted(line));
+        // The slip of everyone's first scenario: rate = 10 Mbit/s.
+        let value = text.get(span).filter(|v| v.contains(' ') && error.message().contains("quoted"));
+        let cure = value.map(|v| format!("; write {} in quotes", quoted(v.trim()))).unwrap_or_default();
+        let message =
+            format!("not TOML: {} in {}{cure}", error.message().trim_end_matches('.'), quoted(line));
         problems.push(Problem { place, key: String::new(), message });
     }
     problems.sort();

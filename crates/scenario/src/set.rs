@@ -83,6 +83,12 @@ pub(crate) fn apply(top: &mut Node, shape: &Shape, path: &str, value: &str) -> R
     if matches!(shape, Shape::Text | Shape::Choice { .. }) && !matches!(node.value, Value::Text(_)) {
         node.value = Value::Text(value.to_owned());
     }
+    // "--set record.pcap=*" means an array of one.
+    if let (Shape::List(item, None), Value::Text(_)) = (shape, &node.value)
+        && matches!(**item, Shape::Text)
+    {
+        node.value = Value::List(vec![Node { origin: Origin::Set, value: node.value.clone() }]);
+    }
     Ok(())
 }
 
@@ -125,13 +131,9 @@ fn element<'a>(node: &'a mut Node, step: &str) -> Result<&'a mut Node, String> {
         None if count == 0 => Err(format!("there is no {}: the array is empty", quoted(step))),
         None => {
             let allowed = expected(step, names.iter().map(String::as_str));
-            let numbers = format!("a number from 0 to {}", count - 1);
-            let or = if names.is_empty() {
-                format!("; expected {numbers}")
-            } else {
-                format!("{allowed}, or {numbers}")
-            };
-            Err(format!("there is no {}{or}", quoted(step)))
+            let allowed =
+                allowed.strip_prefix("; expected ").map(|list| format!(", or {list}")).unwrap_or_default();
+            Err(format!("there is no {}; expected a number from 0 to {}{allowed}", quoted(step), count - 1))
         }
     }
 }

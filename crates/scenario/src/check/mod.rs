@@ -60,7 +60,7 @@ pub fn check(scenario: &Scenario) -> (Vec<Finding>, usize) {
         || "duration of 0 s leaves nothing to simulate".into(),
     );
     out.require(
-        scenario.record.sample_interval > Span::ZERO,
+        scenario.record.sample_interval.is_none_or(|interval| interval > Span::ZERO),
         || at("record").key("sample_interval"),
         || "interval of 0 s never ends; expected more than 0 s".into(),
     );

@@ -7,6 +7,7 @@
 use super::{Builder, Direction, Ends, Route};
 use crate::check::name_is_plain;
 use crate::error::{expected, hint, quoted};
+use crate::model::Flow;
 use crate::path::KeyPath;
 use std::collections::BTreeSet;
 
@@ -17,12 +18,15 @@ impl Builder<'_> {
         for (i, (name, link)) in self.scenario.links.iter().enumerate() {
             let Some([a, b]) = &link.between else { continue };
             let path = || at.key(name).key("between");
-            for (end, node) in [a, b].into_iter().enumerate() {
-                self.host_is_free(node, || path().index(end));
-            }
             self.out.require(a != b, path, || format!("both ends are {}; expected two nodes", quoted(a)));
-            let (a, b) = (self.node(a), self.node(b));
-            self.ends[i] = Some(Ends { a, b });
+            let free = [a, b]
+                .into_iter()
+                .enumerate()
+                .all(|(end, node)| self.host_is_free(node, || path().index(end)));
+            if a != b && free {
+                let (a, b) = (self.node(a), self.node(b));
+                self.ends[i] = Some(Ends { a, b });
+            }
         }
     }
 
@@ -233,8 +237,9 @@ impl Builder<'_> {
 
     /// Each link needs ends, which only `between` or a path can give.
     pub(super) fn unused_links(&mut self, before: usize) {
-        // A path that could not be followed leaves links without ends, and was reported.
-        if self.out.list.len() + self.out.more > before {
+        // A path that is wrong or missing leaves links without ends, and is what to report.
+        let lost = |f: &Flow| f.path.is_none() && (f.from.is_none() || f.to.is_none());
+        if self.out.list.len() + self.out.more > before || self.scenario.flows.iter().any(lost) {
             return;
         }
         for (i, name) in self.names.iter().enumerate() {
