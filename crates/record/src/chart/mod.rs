@@ -1,0 +1,79 @@
+//! Small charts as SVG: lines, steps and points over a linear, logarithmic or time axis.
+//!
+//! Follows the field's figures: time or RTT below, the quantity with its unit at the side, a thin grid.
+//! Differs from a plotting library: no scripts, no fonts of its own, readable on light, dark and grey paper.
+//! Leaves out histograms, error bars and everything that `skyhop.plot` does better with matplotlib.
+
+mod axis;
+mod svg;
+
+pub use axis::{Axis, Scale};
+pub(crate) use svg::escape;
+
+/// How a chart's samples are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mark {
+    /// Straight from sample to sample.
+    #[default]
+    Line,
+    /// Each sample holds until the next.
+    Step,
+    /// A mark at each sample.
+    Points,
+}
+
+/// Named samples of one quantity.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Samples {
+    pub name: String,
+    pub mark: Mark,
+    pub points: Vec<(f64, f64)>,
+}
+
+/// A chart. Build it with its methods, then ask for [`Chart::svg`].
+///
+/// ```
+/// use skyhop_record::{Axis, Chart, Mark};
+/// let chart = Chart::new("Congestion window", Axis::time(), Axis::new("window", "B"))
+///     .samples("download", Mark::Step, vec![(0.0, 2920.0), (0.6, 5840.0)])
+///     .level("bandwidth-delay product", 112_500.0);
+/// assert!(chart.svg().starts_with("<svg"));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chart {
+    pub(crate) title: String,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) samples: Vec<Samples>,
+    pub(crate) levels: Vec<(String, f64)>,
+}
+
+impl Chart {
+    /// A chart without samples.
+    pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Self {
+        Chart { title: title.into(), x, y, samples: Vec::new(), levels: Vec::new() }
+    }
+
+    /// Adds samples (x, y) in the axes' units. Samples that are not finite, or not positive on a logarithmic axis,
+    /// leave a gap.
+    pub fn samples(mut self, name: impl Into<String>, mark: Mark, points: Vec<(f64, f64)>) -> Self {
+        self.samples.push(Samples { name: name.into(), mark, points });
+        self
+    }
+
+    /// Adds a dashed horizontal line with a label, such as a link's rate.
+    pub fn level(mut self, name: impl Into<String>, y: f64) -> Self {
+        self.levels.push((name.into(), y));
+        self
+    }
+
+    /// The title.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// The picture, complete: it can be embedded in a page or written to a file.
+    pub fn svg(&self) -> String {
+        svg::draw(self)
+    }
+}

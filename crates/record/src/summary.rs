@@ -1,0 +1,92 @@
+//! `summary.json`: one run in a page, with keys that stay.
+//!
+//! SI units are in the keys (`goodput_bps`, `rtt_min_s`); what was not measured is null and not zero.
+//! Differs from serialising the result's types: the order and the spelling here are a promise to users' scripts.
+//! Leaves out the series, which are in `series.parquet`.
+
+use serde_json::{Map, Value, json};
+use skyhop_sim::results::{DirectionResult, FlowKind, FlowResult, LinkResult, RunResult};
+
+/// What a result needs to be run again, and what the run itself cannot know.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Meta {
+    /// SHA-256 of the scenario's text, in lower-case hexadecimal.
+    pub scenario_sha256: String,
+    /// What the run took on the wall clock, s.
+    pub wall_s: f64,
+    /// Overrides in the order given, each "path=value".
+    pub sets: Vec<String>,
+}
+
+/// The summary of a run. Its keys come in a fixed order.
+pub fn summary_json(result: &RunResult, meta: &Meta) -> Value {
+    let mut root = Map::new();
+    root.insert("scenario".into(), json!(result.scenario));
+    root.insert("scenario_sha256".into(), json!(meta.scenario_sha256));
+    root.insert("seed".into(), json!(result.seed));
+    root.insert("version".into(), json!(env!("CARGO_PKG_VERSION")));
+    root.insert("simulated_s".into(), json!(result.simulated_s));
+    root.insert("wall_s".into(), json!(meta.wall_s));
+    root.insert("events".into(), json!(result.events));
+    root.insert("packet_hops".into(), json!(result.packet_hops));
+    root.insert("flows".into(), result.flows.iter().map(|f| (f.name.clone(), flow(f))).collect());
+    root.insert("links".into(), result.links.iter().map(|l| (l.name.clone(), link(l))).collect());
+    root.insert("warnings".into(), json!(result.warnings));
+    if !meta.sets.is_empty() {
+        root.insert("set".into(), json!(meta.sets));
+    }
+    Value::Object(root)
+}
+
+/// The text of a summary as it is written and printed: indented, with a final newline.
+pub fn summary_text(summary: &Value) -> String {
+    format!("{summary:#}\n")
+}
+
+fn flow(flow: &FlowResult) -> Value {
+    let mut out = match &flow.kind {
+        FlowKind::Transfer(t) => json!({
+            "goodput_bps": t.goodput_bps,
+            "completed_s": t.completed_s,
+            "bytes_delivered": t.bytes_delivered,
+            "segments_sent": t.segments_sent,
+            "segments_retransmitted": t.segments_retransmitted,
+            "timeouts": t.timeouts,
+            "rtt_min_s": t.rtt_min_s,
+            "rtt_mean_s": t.rtt_mean_s,
+            "rtt_max_s": t.rtt_max_s,
+        }),
+        FlowKind::Ping(p) => json!({
+            "sent": p.sent,
+            "received": p.received,
+            "delay_min_s": p.delay_min_s,
+            "delay_mean_s": p.delay_mean_s,
+            "delay_max_s": p.delay_max_s,
+            "answers_received": p.answers_received,
+            "rtt_min_s": p.rtt_min_s,
+            "rtt_mean_s": p.rtt_mean_s,
+            "rtt_max_s": p.rtt_max_s,
+        }),
+    };
+    out["packets_sent"] = json!(flow.packets_sent);
+    out["packets_delivered"] = json!(flow.packets_delivered);
+    out["packets_dropped"] = json!(flow.packets_dropped);
+    out["packets_lost"] = json!(flow.packets_lost);
+    out["packets_in_flight"] = json!(flow.packets_in_flight);
+    out
+}
+
+fn link(link: &LinkResult) -> Value {
+    json!({ "forward": direction(&link.forward), "reverse": direction(&link.reverse) })
+}
+
+fn direction(d: &DirectionResult) -> Value {
+    json!({
+        "packets": d.packets,
+        "bytes": d.bytes,
+        "dropped_packets": d.dropped_packets,
+        "lost_packets": d.lost_packets,
+        "utilisation": d.utilisation,
+        "queue_max_packets": d.queue_max_packets,
+    })
+}

@@ -1,0 +1,207 @@
+//! A run as tables: one row per flow, one row per sample, in Arrow and in Parquet.
+//!
+//! Columns are the keys of `summary.json`; series are in long form (entity, metric, t_ns, value).
+//! Differs from a column per series: series have clocks of their own, and long form needs no filling in.
+//! Leaves out links, whose totals are in the summary, and all compression but snappy, which builds fastest.
+
+use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder};
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use skyhop_sim::results::{FlowKind, FlowResult, PingResult, RunResult, TransferResult};
+use std::fmt;
+use std::io::Write;
+use std::sync::Arc;
+
+/// Rows in one batch of the series: small enough that string offsets never overflow and memory stays flat.
+const BATCH_ROWS: usize = 1 << 17;
+
+/// Why a table could not be written; the message has the file's name if a [`crate::FolderFile`] was written to.
+#[derive(Debug)]
+pub struct TableError(ParquetError);
+
+impl fmt::Display for TableError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            // The library's own prefix ("External: ") says nothing to a user; what it wraps does.
+            ParquetError::External(e) => e.fmt(f),
+            e => write!(f, "cannot write table: {e}"),
+        }
+    }
+}
+
+impl std::error::Error for TableError {}
+
+impl From<ParquetError> for TableError {
+    fn from(e: ParquetError) -> Self {
+        TableError(e)
+    }
+}
+
+/// The tables of a run.
+#[derive(Debug, Clone)]
+pub struct Tables {
+    /// One row per flow, in the scenario's order. A key that the flow's kind does not have is null.
+    pub flows: RecordBatch,
+    /// The series' schema, which holds even if there are no samples.
+    pub series_schema: SchemaRef,
+    /// One row per sample, ordered as in the result.
+    pub series: Vec<RecordBatch>,
+}
+
+impl Tables {
+    /// Turns a run into tables.
+    pub fn new(result: &RunResult) -> Self {
+        Tables { flows: flows(result), series_schema: series_schema(), series: series(result) }
+    }
+}
+
+/// Writes `flows.parquet` and gives the writer back. The same run gives the same bytes.
+pub fn write_flows_parquet<W: Write + Send>(out: W, tables: &Tables) -> Result<W, TableError> {
+    write_parquet(out, tables.flows.schema(), std::slice::from_ref(&tables.flows))
+}
+
+/// Writes `series.parquet` and gives the writer back. The same run gives the same bytes.
+pub fn write_series_parquet<W: Write + Send>(out: W, tables: &Tables) -> Result<W, TableError> {
+    write_parquet(out, tables.series_schema.clone(), &tables.series)
+}
+
+fn write_parquet<W: Write + Send>(
+    out: W,
+    schema: SchemaRef,
+    batches: &[RecordBatch],
+) -> Result<W, TableError> {
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+    let mut writer = ArrowWriter::try_new(out, schema, Some(properties))?;
+    for batch in batches {
+        writer.write(batch)?;
+    }
+    Ok(writer.into_inner()?)
+}
+
+/// Builds one nullable column from a function of a flow.
+struct Columns<'a> {
+    flows: &'a [FlowResult],
+    fields: Vec<Field>,
+    arrays: Vec<ArrayRef>,
+}
+
+impl Columns<'_> {
+    fn push(&mut self, name: &str, kind: DataType, nullable: bool, array: ArrayRef) {
+        self.fields.push(Field::new(name, kind, nullable));
+        self.arrays.push(array);
+    }
+
+    /// Counts are signed: a difference of two of them must not wrap in somebody's data frame.
+    fn count(&mut self, name: &str, get: impl Fn(&FlowResult) -> Option<u64>) {
+        let array: Int64Array = self.flows.iter().map(|f| get(f).map(signed)).collect();
+        self.push(name, DataType::Int64, true, Arc::new(array));
+    }
+
+    fn real(&mut self, name: &str, get: impl Fn(&FlowResult) -> Option<f64>) {
+        let array: Float64Array = self.flows.iter().map(get).collect();
+        self.push(name, DataType::Float64, true, Arc::new(array));
+    }
+}
+
+fn flows(result: &RunResult) -> RecordBatch {
+    let mut c = Columns { flows: &result.flows, fields: Vec::new(), arrays: Vec::new() };
+    let names: StringArray = result.flows.iter().map(|f| Some(f.name.as_str())).collect();
+    let kinds: StringArray = result.flows.iter().map(|f| Some(kind(f))).collect();
+    let seeds = UInt64Array::from(vec![result.seed; result.flows.len()]);
+    c.push("name", DataType::Utf8, false, Arc::new(names));
+    c.push("kind", DataType::Utf8, false, Arc::new(kinds));
+    c.push("seed", DataType::UInt64, false, Arc::new(seeds));
+    c.real("goodput_bps", |f| transfer(f).map(|t| t.goodput_bps));
+    c.real("completed_s", |f| transfer(f).and_then(|t| t.completed_s));
+    c.count("bytes_delivered", |f| transfer(f).map(|t| t.bytes_delivered));
+    c.count("segments_sent", |f| transfer(f).map(|t| t.segments_sent));
+    c.count("segments_retransmitted", |f| transfer(f).map(|t| t.segments_retransmitted));
+    c.count("timeouts", |f| transfer(f).map(|t| t.timeouts));
+    c.count("sent", |f| ping(f).map(|p| p.sent));
+    c.count("received", |f| ping(f).map(|p| p.received));
+    c.real("delay_min_s", |f| ping(f).and_then(|p| p.delay_min_s));
+    c.real("delay_mean_s", |f| ping(f).and_then(|p| p.delay_mean_s));
+    c.real("delay_max_s", |f| ping(f).and_then(|p| p.delay_max_s));
+    c.count("answers_received", |f| ping(f).map(|p| p.answers_received));
+    c.real("rtt_min_s", |f| transfer(f).map_or(ping(f).and_then(|p| p.rtt_min_s), |t| t.rtt_min_s));
+    c.real("rtt_mean_s", |f| transfer(f).map_or(ping(f).and_then(|p| p.rtt_mean_s), |t| t.rtt_mean_s));
+    c.real("rtt_max_s", |f| transfer(f).map_or(ping(f).and_then(|p| p.rtt_max_s), |t| t.rtt_max_s));
+    c.count("packets_sent", |f| Some(f.packets_sent));
+    c.count("packets_delivered", |f| Some(f.packets_delivered));
+    c.count("packets_dropped", |f| Some(f.packets_dropped));
+    c.count("packets_lost", |f| Some(f.packets_lost));
+    c.count("packets_in_flight", |f| Some(f.packets_in_flight));
+    batch(Arc::new(Schema::new(c.fields)), c.arrays)
+}
+
+fn series_schema() -> SchemaRef {
+    Arc::new(Schema::new(vec![
+        Field::new("entity", DataType::Utf8, false),
+        Field::new("metric", DataType::Utf8, false),
+        Field::new("t_ns", DataType::Int64, false),
+        Field::new("value", DataType::Float64, false),
+    ]))
+}
+
+fn series(result: &RunResult) -> Vec<RecordBatch> {
+    let schema = series_schema();
+    let mut rows =
+        result.series.iter().flat_map(|s| s.samples.iter().map(move |&(t, v)| (s, t, v))).peekable();
+    let mut batches = Vec::new();
+    while rows.peek().is_some() {
+        let mut entities = StringBuilder::new();
+        let mut metrics = StringBuilder::new();
+        let mut times = Int64Builder::new();
+        let mut values = Float64Builder::new();
+        for (s, t, v) in rows.by_ref().take(BATCH_ROWS) {
+            entities.append_value(&s.entity);
+            metrics.append_value(s.metric);
+            times.append_value(signed(t.as_nanos()));
+            values.append_value(v);
+        }
+        batches.push(batch(
+            schema.clone(),
+            vec![
+                Arc::new(entities.finish()),
+                Arc::new(metrics.finish()),
+                Arc::new(times.finish()),
+                Arc::new(values.finish()),
+            ],
+        ));
+    }
+    batches
+}
+
+/// Columns and schema are made side by side above, so a mismatch is a bug here.
+fn batch(schema: SchemaRef, columns: Vec<ArrayRef>) -> RecordBatch {
+    RecordBatch::try_new(schema, columns).expect("columns follow their schema")
+}
+
+fn signed(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+fn kind(flow: &FlowResult) -> &'static str {
+    match flow.kind {
+        FlowKind::Transfer(_) => "transfer",
+        FlowKind::Ping(_) => "ping",
+    }
+}
+
+fn transfer(flow: &FlowResult) -> Option<&TransferResult> {
+    match &flow.kind {
+        FlowKind::Transfer(t) => Some(t),
+        FlowKind::Ping(_) => None,
+    }
+}
+
+fn ping(flow: &FlowResult) -> Option<&PingResult> {
+    match &flow.kind {
+        FlowKind::Ping(p) => Some(p),
+        FlowKind::Transfer(_) => None,
+    }
+}

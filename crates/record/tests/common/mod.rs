@@ -1,0 +1,120 @@
+//! A small run with every kind of result, made by hand, and a writer whose disk is full.
+//!
+//! Numbers are round so that expected texts can be read.
+//! Differs from a simulated run: nothing here depends on the simulator's behaviour.
+//! Leaves out realism.
+#![allow(dead_code)]
+
+use skyhop_sim::results::*;
+use skyhop_units::Time;
+use std::io::{self, Write};
+
+pub fn run() -> RunResult {
+    RunResult {
+        scenario: "geo".into(),
+        seed: 7,
+        simulated_s: 120.0,
+        events: 1234,
+        packet_hops: 900,
+        flows: vec![
+            FlowResult {
+                name: "download".into(),
+                kind: FlowKind::Transfer(TransferResult {
+                    goodput_bps: 1_234_567.5,
+                    completed_s: None,
+                    bytes_delivered: 18_518_512,
+                    segments_sent: 12_700,
+                    segments_retransmitted: 16,
+                    timeouts: 1,
+                    rtt_min_s: Some(0.6),
+                    rtt_mean_s: Some(0.7),
+                    rtt_max_s: Some(0.9),
+                }),
+                packets_sent: 19_050,
+                packets_delivered: 19_000,
+                packets_dropped: 16,
+                packets_lost: 4,
+                packets_in_flight: 30,
+            },
+            FlowResult {
+                name: "echo".into(),
+                kind: FlowKind::Ping(PingResult { sent: 3, received: 0, ..PingResult::default() }),
+                packets_sent: 3,
+                packets_delivered: 0,
+                packets_dropped: 0,
+                packets_lost: 3,
+                packets_in_flight: 0,
+            },
+        ],
+        links: vec![LinkResult {
+            name: "satellite".into(),
+            forward: DirectionResult {
+                packets: 12_700,
+                bytes: 19_050_000,
+                utilisation: 0.99,
+                ..Default::default()
+            },
+            reverse: DirectionResult::default(),
+        }],
+        series: vec![
+            Series {
+                entity: "flow/download".into(),
+                metric: "cwnd_bytes",
+                samples: (0..1200)
+                    .map(|i| (Time::from_nanos(i * 100_000_000), 2920.0 + 100.0 * i as f64))
+                    .collect(),
+            },
+            Series {
+                entity: "link/satellite/forward".into(),
+                metric: "queue_packets",
+                samples: vec![(Time::ZERO, 0.0)],
+            },
+        ],
+        warnings: vec!["flow \"echo\" received nothing".into()],
+    }
+}
+
+/// Takes `room` bytes and then has no space left, like a disk.
+pub struct SmallDisk {
+    pub room: usize,
+}
+
+impl Write for SmallDisk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.room == 0 {
+            return Err(io::Error::from_raw_os_error(28));
+        }
+        let n = bytes.len().min(self.room);
+        self.room -= n;
+        Ok(n)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A folder for one test, removed with what is in it.
+pub struct Scratch(pub std::path::PathBuf);
+
+impl Scratch {
+    pub fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("skyhop-record-{test}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Scratch(path)
+    }
+    pub fn names(&self, sub: &str) -> Vec<String> {
+        let mut names: Vec<String> = std::fs::read_dir(self.0.join(sub))
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

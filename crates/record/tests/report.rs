@@ -1,0 +1,159 @@
+//! Charts and reports: well-formed, complete, and safe whatever the names in them.
+//!
+//! What they look like is for eyes; `SKYHOP_KEEP=DIR` keeps the pages that these tests draw.
+//! Differs from a snapshot: a colour may change without a test to change.
+//! Leaves out rendering.
+
+use skyhop_record::*;
+
+#[test]
+fn a_report_needs_no_network_and_no_script() {
+    let html = page();
+    keep("report.html", &html);
+    for foreign in ["<script", "http://", "https://", "src=", "@import", "url("] {
+        let count = html.matches(foreign).count();
+        let namespaces = html.matches("xmlns=\"http://www.w3.org/2000/svg\"").count();
+        assert_eq!(count, if foreign == "http://" { namespaces } else { 0 }, "{foreign}");
+    }
+    assert_balanced(&html[html.find("<main>").unwrap()..html.find("</body>").unwrap()]);
+}
+
+#[test]
+fn names_cannot_break_the_page() {
+    let evil = "</svg><script>alert(\"1\")</script> & 'x'\u{1}";
+    let chart = Chart::new(evil, Axis::new(evil, ""), Axis::new("y", evil))
+        .samples(evil, Mark::Line, vec![(0.0, 1.0)])
+        .samples(evil, Mark::Points, vec![(0.0, 1.0)])
+        .level(evil, 2.0);
+    let table = Table { caption: evil.into(), columns: vec![evil.into()], rows: vec![vec![evil.into()]] };
+    let html = report_html(
+        evil,
+        [
+            Section::Heading(evil.into()),
+            Section::Chart(chart, evil.into()),
+            Section::Table(table),
+            Section::Code(evil.into()),
+        ],
+    );
+    assert!(!html.contains("<script") && !html.contains('\u{1}'));
+    assert_balanced(&html[html.find("<main>").unwrap()..html.find("</body>").unwrap()]);
+}
+
+#[test]
+fn gaps_and_nonsense_are_not_drawn() {
+    let points = vec![(0.0, 1.0), (1.0, f64::NAN), (2.0, 3.0), (f64::INFINITY, 1.0), (3.0, -1.0)];
+    for (axis, moves) in [(Axis::new("y", "B"), 3), (Axis::new("y", "B").log(), 2)] {
+        let svg = Chart::new("t", Axis::time(), axis).samples("a", Mark::Line, points.clone()).svg();
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        let path = svg.split("class=\"s0\" d=\"").nth(1).unwrap().split('"').next().unwrap();
+        assert_eq!(path.matches('M').count(), moves, "{path}");
+    }
+    let svg = Chart::new("t", Axis::time(), Axis::new("y", "B")).samples("a", Mark::Line, Vec::new()).svg();
+    assert!(svg.contains("no samples"));
+}
+
+#[test]
+fn a_million_samples_make_a_small_picture_with_its_peaks() {
+    let mut points: Vec<(f64, f64)> = (0..1_000_000).map(|i| (i as f64 * 0.1, (i % 100) as f64)).collect();
+    points[777_777].1 = 500.0;
+    let svg = Chart::new("t", Axis::time(), Axis::new("y", "")).samples("a", Mark::Line, points).svg();
+    assert!(svg.len() < 100_000, "{}", svg.len());
+    let path = svg.split("class=\"s0\" d=\"").nth(1).unwrap().split('"').next().unwrap();
+    assert!(path.contains(" 38.0"), "the peak touches the top of the frame");
+}
+
+fn page() -> String {
+    let sawtooth = |period: f64, peak: f64| {
+        (0..1200)
+            .map(|i| i as f64 * 0.1)
+            .map(move |t| (t, peak * (0.5 + 0.5 * (t % period) / period)))
+            .collect::<Vec<_>>()
+    };
+    let window = Chart::new("Congestion window", Axis::time(), Axis::new("window", "B"))
+        .samples("sack-newreno", Mark::Step, sawtooth(37.0, 231_000.0))
+        .samples("reno", Mark::Line, sawtooth(21.0, 120_000.0))
+        .level("bandwidth-delay product", 112_500.0);
+    let rtts = [0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6];
+    let curve = |loss: f64| rtts.iter().map(|r| (*r, 1.42e6 / (1.0 + loss * r))).collect::<Vec<_>>();
+    let goodput = Chart::new(
+        "Goodput of a 10 MB transfer",
+        Axis::new("RTT", "s"),
+        Axis::new("goodput", "bit/s").from(0.0),
+    )
+    .samples("Reno", Mark::Line, curve(4.0))
+    .samples("NewReno", Mark::Line, curve(2.0))
+    .samples("SACK-NewReno", Mark::Line, curve(0.1))
+    .level("link rate", 1.5e6);
+    let day = (0..1440).map(|m| {
+        let step = [0.021, 0.034, 0.047, 0.061, 0.078][(m / 37 * 7 % 5) as usize];
+        (m as f64 * 60.0, step + 0.004 * ((m % 37) as f64 / 37.0))
+    });
+    let delay = Chart::new(
+        "One-way delay, New York to San Francisco",
+        Axis::time(),
+        Axis::new("delay", "s").from(0.0),
+    )
+    .samples("iridium", Mark::Points, day.clone().collect())
+    .samples("teledesic", Mark::Points, day.map(|(t, d)| (t, 0.02 + d / 3.0)).collect());
+    let errors = Chart::new(
+        "Goodput and bit errors",
+        Axis::new("bit error rate", "").log(),
+        Axis::new("goodput", "bit/s").log(),
+    )
+    .samples("stp", Mark::Line, vec![(1e-7, 9.7e5), (1e-6, 9.6e5), (1e-5, 8.8e5), (1e-4, 3.9e5)])
+    .samples("tcp", Mark::Line, vec![(1e-7, 9.4e5), (1e-6, 5.1e5), (1e-5, 9.0e4), (1e-4, 8.0e3)]);
+    for (name, chart) in [("window", &window), ("goodput", &goodput), ("delay", &delay), ("errors", &errors)]
+    {
+        keep(&format!("{name}.svg"), &chart.svg());
+    }
+    Report::new("A geostationary download")
+        .lead("10 MB over 1.5 Mbit/s and 600 ms, with four kinds of loss recovery.")
+        .section(Section::Figures(vec![
+            ("goodput".into(), "1.34 Mbit/s".into(), "89 % of the link".into()),
+            ("completed".into(), "59.8 s".into(), "10 MB".into()),
+            ("retransmitted".into(), "82 segments".into(), "1.2 % of 6,932".into()),
+            ("RTT".into(), "600-873 ms".into(), "mean 721 ms".into()),
+        ]))
+        .section(Section::Heading("Window".into()))
+        .section(Section::Text("The window halves once and then grows by a segment per round trip.".into()))
+        .section(Section::Chart(window, "The window of two variants; dashed, what the path holds.".into()))
+        .section(Section::Heading("Distance".into()))
+        .section(Section::Chart(
+            goodput,
+            "Selective acknowledgments with NewReno's recovery hold the rate.".into(),
+        ))
+        .section(Section::Chart(errors, String::new()))
+        .section(Section::Heading("Delay".into()))
+        .section(Section::Chart(delay, "One ping per minute for a day.".into()))
+        .section(Section::Table(Table {
+            caption: "Flows".into(),
+            columns: ["flow", "goodput (Mbit/s)", "timeouts"].map(String::from).to_vec(),
+            rows: vec![
+                ["download", "1.34", "0"].map(String::from).to_vec(),
+                ["upload", "-", "12"].map(String::from).to_vec(),
+            ],
+        }))
+        .section(Section::Code("skyhop run geo.toml --seed 1".into()))
+        .footer("scenario geo, sha256 ab12..., seed 1, skyhop 0.1.0")
+        .html()
+}
+
+/// Every element is closed in its order. The few void elements are not used inside `main`.
+fn assert_balanced(text: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    for tag in text.split('<').skip(1) {
+        let tag = tag.split('>').next().unwrap();
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name), "near <{tag}>");
+        } else if !tag.ends_with('/') {
+            open.push(tag.split(' ').next().unwrap());
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+fn keep(name: &str, text: &str) {
+    if let Ok(dir) = std::env::var("SKYHOP_KEEP") {
+        std::fs::write(std::path::Path::new(&dir).join(name), text).unwrap();
+    }
+}
