@@ -70,7 +70,13 @@ pub struct Errors {
 
 impl Errors {
     pub(crate) fn one(place: Place, key: impl Into<String>, message: impl Into<String>) -> Self {
-        Errors { problems: vec![Problem { place, key: key.into(), message: message.into() }], more: 0 }
+        Problem { place, key: key.into(), message: message.into() }.into()
+    }
+}
+
+impl From<Problem> for Errors {
+    fn from(problem: Problem) -> Self {
+        Errors { problems: vec![problem], more: 0 }
     }
 }
 

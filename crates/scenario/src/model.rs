@@ -336,6 +336,8 @@ pub struct Tcp {
     pub dupack_threshold: u32,
     /// Send new data on the first two duplicate acknowledgments (RFC 3042).
     pub limited_transmit: bool,
+    /// When recovery ends, reopen the window to ssthresh at once, and not to what is outstanding plus one segment (RFC 6582 step 3, option 2 and not 1). HT figure 4.16 shows what that does.
+    pub burst_after_recovery: bool,
     /// Timestamps option (RFC 7323).
     pub timestamps: bool,
     /// SACK blocks in an acknowledgment, 1 to 4 (3 with timestamps).
@@ -362,6 +364,7 @@ impl Default for Tcp {
             initial_ssthresh: None,
             dupack_threshold: 3,
             limited_transmit: true,
+            burst_after_recovery: false,
             timestamps: false,
             sack_blocks: 3,
             delayed_ack: DelayedAck::default(),

@@ -38,6 +38,15 @@ pub struct Loaded {
     pub elements: Option<Vec<u8>>,
     /// What is allowed but looks like a mistake.
     pub warnings: Vec<Problem>,
+    source: Source,
+}
+
+impl Loaded {
+    /// What is wrong at the dotted key `key`, for whoever finds out later than here.
+    pub fn problem(&self, key: &str, message: impl Into<String>) -> Problem {
+        let place = self.source.at(self.source.top.locate_text(key));
+        Problem { place, key: key.to_owned(), message: message.into() }
+    }
 }
 
 /// Reads and checks the scenario in the file at `path`, and the orbital elements that it names.
@@ -45,7 +54,7 @@ pub fn load(path: &Path, sets: &[(String, String)]) -> Result<Loaded, Errors> {
     let file = path.display().to_string();
     let wrong = |message: String| Errors::one(Place::File { file: file.clone() }, "", message);
     let bytes = read_limited(path, LARGEST_SCENARIO, "4 MB").map_err(wrong)?;
-    let (mut loaded, source) = parse_source(&bytes, &file, sets)?;
+    let mut loaded = parse(&bytes, &file, sets)?;
     let constellation = loaded.scenario.constellation.as_ref();
     let named = constellation.and_then(|c| match (&c.tle, &c.omm) {
         (Some(tle), _) => Some(("tle", tle)),
@@ -54,8 +63,8 @@ pub fn load(path: &Path, sets: &[(String, String)]) -> Result<Loaded, Errors> {
     if let Some((key, name)) = named {
         let beside = path.parent().unwrap_or(Path::new("")).join(name);
         let elements = read_limited(&beside, LARGEST_ELEMENTS, "256 MB").map_err(|message| {
-            let key = KeyPath::default().key("constellation").key(key);
-            Errors::one(source.place(&key), key.to_string(), format!("{}: {message}", beside.display()))
+            let key = format!("constellation.{key}");
+            Errors::from(loaded.problem(&key, format!("{}: {message}", beside.display())))
         })?;
         loaded.elements = Some(elements);
     }
@@ -63,52 +72,7 @@ pub fn load(path: &Path, sets: &[(String, String)]) -> Result<Loaded, Errors> {
 }
 
 /// Reads and checks a scenario in memory; `file` is what errors call it.
-pub fn parse(text: &[u8], file: &str, sets: &[(String, String)]) -> Result<Loaded, Errors> {
-    parse_source(text, file, sets).map(|(loaded, _)| loaded)
-}
-
-impl Scenario {
-    /// Reads and checks a scenario in memory; `file` is what errors call it.
-    pub fn parse(text: &[u8], file: &str, sets: &[(String, String)]) -> Result<Loaded, Errors> {
-        parse(text, file, sets)
-    }
-}
-
-/// The text's tree, kept to tell lines from keys.
-struct Source {
-    file: String,
-    lines: Vec<usize>,
-    top: Node,
-}
-
-impl Source {
-    fn at(&self, origin: Origin) -> Place {
-        match origin {
-            Origin::File(at) => {
-                Place::Line { file: self.file.clone(), line: self.lines.partition_point(|end| *end < at) + 1 }
-            }
-            Origin::Set => Place::Set,
-        }
-    }
-
-    fn place(&self, path: &KeyPath) -> Place {
-        self.at(self.top.locate(path))
-    }
-
-    fn errors(&self, mut problems: Vec<Problem>, more: usize) -> Errors {
-        problems.sort();
-        problems.dedup();
-        Errors { problems, more }
-    }
-
-    fn found(&self, findings: Vec<Finding>) -> Vec<Problem> {
-        let problem =
-            |f: Finding| Problem { place: self.place(&f.path), key: f.path.to_string(), message: f.message };
-        findings.into_iter().map(problem).collect()
-    }
-}
-
-fn parse_source(bytes: &[u8], file: &str, sets: &[(String, String)]) -> Result<(Loaded, Source), Errors> {
+pub fn parse(bytes: &[u8], file: &str, sets: &[(String, String)]) -> Result<Loaded, Errors> {
     let whole = |message: &str| Err(Errors::one(Place::File { file: file.to_owned() }, "", message));
     if bytes.len() as u64 > LARGEST_SCENARIO {
         return whole(&too_large(bytes.len() as u64, "4 MB"));
@@ -161,15 +125,57 @@ fn parse_source(bytes: &[u8], file: &str, sets: &[(String, String)]) -> Result<(
     let mut warnings = source.found(warnings(&scenario, |path| source.top.has(path)));
     warnings.truncate(MOST_PROBLEMS);
     let stem = Path::new(file).file_stem().map(|s| s.to_string_lossy().into_owned());
-    let loaded = Loaded {
+    Ok(Loaded {
         name: scenario.name.clone().or(stem).unwrap_or_else(|| "scenario".into()),
         sha256: hex(&Sha256::digest(bytes)),
         sets: sets.to_vec(),
         elements: None,
         warnings,
         scenario,
-    };
-    Ok((loaded, source))
+        source,
+    })
+}
+
+impl Scenario {
+    /// Reads and checks a scenario in memory; `file` is what errors call it.
+    pub fn parse(text: &[u8], file: &str, sets: &[(String, String)]) -> Result<Loaded, Errors> {
+        parse(text, file, sets)
+    }
+}
+
+/// The text's tree, kept to tell lines from keys.
+#[derive(Debug, Clone, PartialEq)]
+struct Source {
+    file: String,
+    lines: Vec<usize>,
+    top: Node,
+}
+
+impl Source {
+    fn at(&self, origin: Origin) -> Place {
+        match origin {
+            Origin::File(at) => {
+                Place::Line { file: self.file.clone(), line: self.lines.partition_point(|end| *end < at) + 1 }
+            }
+            Origin::Set => Place::Set,
+        }
+    }
+
+    fn place(&self, path: &KeyPath) -> Place {
+        self.at(self.top.locate(path))
+    }
+
+    fn errors(&self, mut problems: Vec<Problem>, more: usize) -> Errors {
+        problems.sort();
+        problems.dedup();
+        Errors { problems, more }
+    }
+
+    fn found(&self, findings: Vec<Finding>) -> Vec<Problem> {
+        let problem =
+            |f: Finding| Problem { place: self.place(&f.path), key: f.path.to_string(), message: f.message };
+        findings.into_iter().map(problem).collect()
+    }
 }
 
 fn syntax_errors(text: &str, errors: &[toml::de::Error], line_of: impl Fn(usize) -> Place) -> Errors {

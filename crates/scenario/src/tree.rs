@@ -19,14 +19,14 @@ pub(crate) enum Origin {
 }
 
 /// A value and its origin.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Node {
     pub origin: Origin,
     pub value: Value,
 }
 
 /// An entry of a table: the key's origin and the value.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
     pub origin: Origin,
     pub node: Node,
@@ -36,7 +36,7 @@ pub(crate) struct Entry {
 pub(crate) type Table = BTreeMap<String, Entry>;
 
 /// What TOML can say.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
     Text(String),
     Integer(i64),
@@ -107,6 +107,19 @@ impl Node {
         let mut node = self;
         for step in &path.0 {
             match node.child(step) {
+                Some(child) => node = child,
+                None => break,
+            }
+        }
+        node.origin
+    }
+
+    /// As [`Node::locate`], with the path as text.
+    pub fn locate_text(&self, path: &str) -> Origin {
+        let mut node = self;
+        for part in crate::path::split(path).unwrap_or_default() {
+            let index = part.parse().ok().map(Step::Index);
+            match node.child(&Step::Key(part)).or_else(|| node.child(&index?)) {
                 Some(child) => node = child,
                 None => break,
             }
