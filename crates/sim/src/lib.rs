@@ -4,4 +4,16 @@
 //! Differs from ns-2 and ns-3: a busy link has one entry in the queue, however many packets it carries.
 //! Leaves out writing results, which the `record` crate does.
 
+mod agenda;
+mod build;
+mod capture;
+mod flow;
 pub mod results;
+mod sample;
+mod simulation;
+mod space;
+mod wire;
+
+pub use build::BuildError;
+pub use capture::Capture;
+pub use simulation::Simulation;

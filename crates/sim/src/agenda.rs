@@ -1,0 +1,102 @@
+//! The event queue: who is to be woken when.
+//!
+//! Every link direction and every host has one slot, and each slot is in the queue at most once.
+//! Differs from ns-2 and ns-3, which queue an event for every packet: this queue grows with links, not with packets.
+//! Leaves out cancelling: an entry that a slot no longer means is skipped when it comes up.
+//!
+//! Ties: entries for the same instant come out in the order in which they were scheduled.
+
+use skyhop_units::Time;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Index of a link direction, a host or a clock.
+pub(crate) type Slot = u32;
+
+#[derive(Debug)]
+pub(crate) struct Agenda {
+    heap: BinaryHeap<Reverse<(Time, u64, Slot)>>,
+    /// For each slot, the entry that counts: its time and number.
+    wanted: Vec<(Time, u64)>,
+    scheduled: u64,
+}
+
+impl Agenda {
+    pub fn new(slots: usize) -> Self {
+        Self { heap: BinaryHeap::new(), wanted: vec![(Time::MAX, 0); slots], scheduled: 0 }
+    }
+
+    /// Wakes `slot` at `at`, unless it is to be woken earlier already.
+    pub fn wake(&mut self, slot: Slot, at: Time) {
+        let wanted = &mut self.wanted[slot as usize];
+        if at < wanted.0 {
+            self.scheduled += 1;
+            *wanted = (at, self.scheduled);
+            self.heap.push(Reverse((at, self.scheduled, slot)));
+        }
+    }
+
+    /// When the next slot is to be woken.
+    pub fn next(&mut self) -> Option<Time> {
+        loop {
+            let &Reverse((at, number, slot)) = self.heap.peek()?;
+            if self.wanted[slot as usize].1 == number {
+                return Some(at);
+            }
+            self.heap.pop();
+        }
+    }
+
+    /// The next slot, if it is to be woken by `until`. It is not to be woken again unless somebody says so.
+    pub fn pop(&mut self, until: Time) -> Option<(Time, Slot)> {
+        loop {
+            let &Reverse((at, number, slot)) = self.heap.peek()?;
+            if at > until {
+                return None;
+            }
+            self.heap.pop();
+            let wanted = &mut self.wanted[slot as usize];
+            if wanted.1 == number {
+                *wanted = (Time::MAX, 0);
+                return Some((at, slot));
+            }
+        }
+    }
+
+    /// Entries in the queue, stale ones included.
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: u64) -> Time {
+        Time::from_nanos(n * 1_000_000)
+    }
+
+    #[test]
+    fn ties_come_out_in_the_order_they_went_in() {
+        let mut agenda = Agenda::new(100);
+        for slot in (0..100).rev() {
+            agenda.wake(slot, ms(5));
+        }
+        let order: Vec<Slot> = std::iter::from_fn(|| agenda.pop(Time::MAX)).map(|e| e.1).collect();
+        assert_eq!(order, (0..100).rev().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_slot_is_woken_once_and_at_the_earliest_time_asked_for() {
+        let mut agenda = Agenda::new(2);
+        agenda.wake(0, ms(9));
+        agenda.wake(0, ms(3));
+        agenda.wake(0, ms(7));
+        agenda.wake(1, ms(5));
+        assert_eq!(agenda.next(), Some(ms(3)));
+        assert_eq!(agenda.pop(ms(2)), None);
+        let order: Vec<_> = std::iter::from_fn(|| agenda.pop(Time::MAX)).collect();
+        assert_eq!(order, [(ms(3), 0), (ms(5), 1)]);
+    }
+}

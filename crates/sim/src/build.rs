@@ -1,0 +1,230 @@
+//! From a scenario to a network that can be stepped.
+//!
+//! Follows the scenario's own resolution of paths; hosts get addresses in 10.0.0.0/8, senders the ports from 49152.
+//! Differs from a running network: everything that will ever exist is made here.
+//! Leaves out reading files.
+
+use crate::flow::{App, Delays, Flow, Pinging, Transfer, Way};
+use crate::space::Space;
+use crate::wire::Wire;
+use skyhop_chance::Seed;
+use skyhop_link::{Limit, Link, Loss};
+use skyhop_scenario::network::{Direction, Network, Route, resolve};
+use skyhop_scenario::{self as scenario, Scenario};
+use skyhop_topology::NodeId;
+use skyhop_traffic::{Bulk, Ping};
+use skyhop_transport::tcp::{Config, Connection, DelayedAck, Variant};
+use skyhop_units::{Rate, Span};
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+/// Why a scenario cannot be built, beyond what checking it has found: most often the orbital elements it names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BuildError {
+    /// The scenario's key that leads to the cause.
+    pub key: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl BuildError {
+    pub(crate) fn new(key: &str, message: impl fmt::Display) -> Self {
+        Self { key: key.to_string(), message: message.to_string() }
+    }
+    pub(crate) fn in_file(key: &str, file: &str, message: impl fmt::Display) -> Self {
+        Self { key: key.to_string(), message: format!("{file}: {message}") }
+    }
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.key, self.message)
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+/// A network ready to run.
+pub(crate) struct Built {
+    pub wires: Vec<Wire>,
+    /// Names of links; link k has wires 2k and 2k + 1.
+    pub link_names: Vec<String>,
+    pub flows: Vec<Flow>,
+    pub space: Option<Space>,
+    /// Names of captured link directions.
+    pub captured: Vec<String>,
+}
+
+pub(crate) fn build(scenario: &Scenario, elements: Option<&[u8]>, seed: Seed) -> Result<Built, BuildError> {
+    let network = resolve(scenario).map_err(|findings| {
+        let first = findings.into_iter().next();
+        first.map_or_else(|| BuildError::new("flows", "no way"), |f| BuildError::new(&f.path.to_string(), f.message))
+    })?;
+    let mut wires = Vec::new();
+    let mut link_names = Vec::new();
+    for ((name, link), ends) in scenario.links.iter().zip(&network.links) {
+        let back = link.reverse.clone().unwrap_or_default();
+        let (a, b) = (NodeId(ends.a as u32), NodeId(ends.b as u32));
+        let there = Radio { rate: link.rate, queue: link.queue, loss: link.loss };
+        let back_radio = Radio {
+            rate: back.rate.unwrap_or(link.rate),
+            queue: back.queue.unwrap_or(link.queue),
+            loss: back.loss.unwrap_or(link.loss),
+        };
+        wires.push(there.wire(name, "forward", Some(link.delay), a, b, seed));
+        wires.push(back_radio.wire(name, "reverse", Some(back.delay.unwrap_or(link.delay)), b, a, seed));
+        link_names.push(name.clone());
+    }
+    let space = match &scenario.constellation {
+        None => None,
+        Some(model) => {
+            let space = Space::build(model, scenario, elements, wires.len())?;
+            for (index, state) in space.topology.links().iter().enumerate() {
+                let name = space.topology.name(skyhop_topology::LinkId(index as u32));
+                let gsl = state.kind == skyhop_topology::LinkKind::Gsl;
+                let scenario::Radio { rate, queue, loss } = if gsl { model.gsl } else { model.isl };
+                for (direction, from, to) in [("forward", state.a, state.b), ("reverse", state.b, state.a)] {
+                    let mut wire = Radio { rate, queue, loss }.wire(&name, direction, None, from, to, seed);
+                    // All links are down until the topology is looked at for the first time.
+                    wire.link.set_down(skyhop_units::Time::ZERO, &skyhop_link::Fixed(Span::ZERO), |_| {});
+                    wires.push(wire);
+                }
+                link_names.push(name);
+            }
+            Some(space)
+        }
+    };
+    let flows = scenario
+        .flows
+        .iter()
+        .enumerate()
+        .map(|(index, flow)| build_flow(scenario, &network, space.as_ref(), index, flow, seed))
+        .collect::<Result<_, _>>()?;
+    let mut captured = Vec::new();
+    let wanted = |name: &str| scenario.record.pcap.iter().any(|p| p == "*" || p == name);
+    for (index, name) in link_names.iter().enumerate().filter(|(_, name)| wanted(name)) {
+        for (wire, direction) in [(2 * index, "forward"), (2 * index + 1, "reverse")] {
+            wires[wire].capture = Some(captured.len() as u32);
+            wires[wire].link.capture();
+            captured.push(format!("{name}/{direction}"));
+        }
+    }
+    if let Some(missing) = scenario.record.pcap.iter().find(|p| *p != "*" && !link_names.contains(p)) {
+        return Err(BuildError::new("record.pcap", format!("no link \"{missing}\" in this network")));
+    }
+    Ok(Built { wires, link_names, flows, space, captured })
+}
+
+struct Radio {
+    rate: Rate,
+    queue: scenario::Queue,
+    loss: scenario::Loss,
+}
+
+impl Radio {
+    fn wire(&self, name: &str, direction: &str, delay: Option<Span>, from: NodeId, to: NodeId, seed: Seed) -> Wire {
+        let scenario::Queue::DropTail { limit } = self.queue;
+        let loss = match self.loss {
+            scenario::Loss::None => Loss::None,
+            scenario::Loss::BitErrors { bit_error_rate } => Loss::bit_errors(bit_error_rate),
+            scenario::Loss::Packets { probability } => Loss::Packets { probability },
+        };
+        let chance = loss.is_random().then(|| seed.stream(&format!("link/{name}/{direction}/loss")));
+        let mut link = Link::new(self.rate, Limit(limit), loss, chance);
+        link.set_peer(skyhop_units::Time::ZERO, to.0, &skyhop_link::Fixed(Span::ZERO));
+        Wire { link, delay, from, to, capture: None }
+    }
+}
+
+fn build_flow(
+    scenario: &Scenario,
+    network: &Network,
+    space: Option<&Space>,
+    index: usize,
+    flow: &scenario::Flow,
+    seed: Seed,
+) -> Result<Flow, BuildError> {
+    let name = scenario.flow_name(index);
+    let key = format!("flows.{index}");
+    let (way, nodes) = match &network.routes[index] {
+        Route::Links { from, to, hops } => {
+            let wire = |&(link, direction): &(usize, Direction)| 2 * link as u32 + (direction == Direction::Reverse) as u32;
+            let there: Box<[u32]> = hops.iter().map(wire).collect();
+            let back = there.iter().rev().map(|w| w ^ 1).collect();
+            (Way::Wires([there, back]), [*from as u32, *to as u32])
+        }
+        Route::Space { from, to } => {
+            let space = space.ok_or_else(|| BuildError::new(&key, "there is no constellation"))?;
+            let node = |end: &str| {
+                let node = space.topology.terminal_named(end);
+                node.ok_or_else(|| BuildError::new(&key, format!("no terminal \"{end}\"")))
+            };
+            let ends = [node(from)?, node(to)?];
+            let base = network.nodes.len() as u32;
+            (Way::Space(ends), [base + ends[0].0, base + ends[1].0])
+        }
+    };
+    // Ports tell flows between the same hosts apart; 9 is discard, which no dissector takes for something else.
+    let sender = SocketAddrV4::new(address(nodes[0]), 49_152 + (index % 16_384) as u16);
+    let receiver = SocketAddrV4::new(address(nodes[1]), 9 + (index / 16_384) as u16);
+    let app = match flow.traffic {
+        scenario::Traffic::Bulk { size } => {
+            let scenario::Transport::Tcp(tcp) = &flow.transport;
+            let config = config(tcp);
+            let mut chance = seed.stream(&format!("flow/{name}/initial-sequence"));
+            let mut initial = || chance.bits() as u32;
+            let ends = [
+                Connection::connect(config.clone(), sender, receiver, initial()),
+                Connection::listen(config, receiver, sender, initial()),
+            ];
+            let bulk = Bulk { size: size.map(|s| s.get()) };
+            App::Transfer(Box::new(Transfer { ends, bulk, started: false, completed: None, reset: false }))
+        }
+        scenario::Traffic::Ping { interval, size } => App::Ping(Box::new(Pinging {
+            ping: Ping { interval, size: size.get() as u32 },
+            addresses: [sender, receiver],
+            identifier: index as u16,
+            next: 0,
+            forward: Delays::default(),
+            round_trip: Delays::default(),
+            latest: None,
+        })),
+    };
+    let (start, stop) = (flow.start, flow.stop);
+    Ok(Flow { name, way, start, stop, app, sent: 0, delivered: 0, dropped: 0, lost: 0 })
+}
+
+fn address(node: u32) -> Ipv4Addr {
+    // 10.0.0.1 is node 0; no address ends in 0 below 10.0.1.0, which is enough to read a capture by.
+    Ipv4Addr::from(0x0a00_0001 + (node & 0x00ff_ffff))
+}
+
+fn config(tcp: &scenario::Tcp) -> Config {
+    let mss = tcp.mss.get();
+    Config {
+        variant: match tcp.variant {
+            scenario::Variant::Reno => Variant::Reno,
+            scenario::Variant::Newreno => Variant::NewReno,
+            scenario::Variant::NewrenoSlowButSteady => Variant::NewRenoSlowButSteady,
+            scenario::Variant::SackNewreno => Variant::SackNewReno,
+        },
+        mss: mss as u32,
+        window: tcp.window.get(),
+        initial_window: tcp.initial_window.in_bytes(mss),
+        initial_ssthresh: tcp.initial_ssthresh.map(|s| s.in_bytes(mss)),
+        dupack_threshold: tcp.dupack_threshold,
+        limited_transmit: tcp.limited_transmit,
+        burst_after_recovery: tcp.burst_after_recovery,
+        timestamps: tcp.timestamps,
+        sack_blocks: tcp.sack_blocks,
+        delayed_ack: match tcp.delayed_ack {
+            scenario::DelayedAck::None => DelayedAck::None,
+            scenario::DelayedAck::OneShot { timeout } => DelayedAck::OneShot(timeout),
+            scenario::DelayedAck::Heartbeat { period } => DelayedAck::Heartbeat(period),
+        },
+        rto_initial: tcp.rto_initial,
+        rto_min: tcp.rto_min,
+        rto_max: tcp.rto_max,
+        rto_granularity: tcp.rto_granularity,
+    }
+}

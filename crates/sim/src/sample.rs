@@ -1,0 +1,30 @@
+//! Samples over time: windows, queues, path delays.
+//!
+//! Follows the scenario's `record.sample_interval`; paths through a constellation are sampled when they are looked at anew.
+//! Differs from a trace: values at instants, not every change.
+//! Leaves out single packets; a capture has those.
+
+use crate::results::Series;
+use skyhop_units::Time;
+
+#[derive(Debug, Default)]
+pub(crate) struct Samples {
+    series: Vec<Series>,
+}
+
+impl Samples {
+    /// A new, empty series, and its index.
+    pub fn open(&mut self, entity: String, metric: &'static str) -> usize {
+        self.series.push(Series { entity, metric, samples: Vec::new() });
+        self.series.len() - 1
+    }
+
+    pub fn add(&mut self, index: usize, at: Time, value: f64) {
+        self.series[index].samples.push((at, value));
+    }
+
+    /// All series that have a sample.
+    pub fn take(&mut self) -> Vec<Series> {
+        std::mem::take(&mut self.series).into_iter().filter(|s| !s.samples.is_empty()).collect()
+    }
+}

@@ -1,0 +1,49 @@
+//! A direction of a link as the simulator holds it: the machine, where it leads, and what it crosses.
+//!
+//! Follows the `link` crate's contract; the medium is handed to it at each call.
+//! Differs between worlds only in what drives it.
+//! Leaves out what the packets mean.
+
+use crate::space::Space;
+use skyhop_link::{Link, Medium};
+use skyhop_topology::{NodeId, Topology};
+use skyhop_units::{Span, Time};
+
+pub(crate) struct Wire {
+    pub link: Link<u32>,
+    /// Fixed delay, or `None` if the ends move.
+    pub delay: Option<Span>,
+    pub from: NodeId,
+    pub to: NodeId,
+    /// Index among the captured interfaces.
+    pub capture: Option<u32>,
+}
+
+impl Wire {
+    pub fn medium<'a>(&self, space: Option<&'a Space>) -> WireMedium<'a> {
+        match (self.delay, space) {
+            (Some(delay), _) => WireMedium::Fixed(delay),
+            (None, Some(space)) => space.medium(self.from, self.to),
+            (None, None) => WireMedium::Fixed(Span::ZERO),
+        }
+    }
+}
+
+/// What a packet crosses: a fixed span, or the distance between two ends at the instant it leaves.
+pub(crate) enum WireMedium<'a> {
+    Fixed(Span),
+    Moving { topology: &'a Topology, from: NodeId, to: NodeId },
+}
+
+impl Medium for WireMedium<'_> {
+    fn one_way_delay(&self, at: Time) -> Span {
+        match self {
+            WireMedium::Fixed(delay) => *delay,
+            WireMedium::Moving { topology, from, to } => {
+                // A satellite whose elements have decayed has no position; what was sent to it arrives at once and
+                // finds no way on.
+                Span::from_secs_f64(topology.one_way_delay_s(*from, *to, at.as_secs_f64()).unwrap_or(0.0))
+            }
+        }
+    }
+}

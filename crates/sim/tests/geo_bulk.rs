@@ -1,0 +1,123 @@
+//! Long transfers over a geostationary link, held against ns-2 (thesis figure 4.13).
+//!
+//! The reference's topology: 10 Mbit/s, 1 ms - 1.5 Mbit/s, rtt/2 - 2 ms, 50 packets - 10 Mbit/s, 1 ms; 10,000 segments of
+//! 1000 bytes, window 240 segments, no timestamps, all deterministic. Every public row of the variants that exist is run.
+
+use skyhop_sim::Simulation;
+use skyhop_sim::results::{FlowKind, TransferResult};
+use std::path::PathBuf;
+
+struct Row {
+    stack: String,
+    rtt_ms: u64,
+    delack_s: f64,
+    goodput_kbps: f64,
+}
+
+fn reference() -> Option<Vec<Row>> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference/ns2/geo_bulk.csv");
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        eprintln!("skipped: no reference at ../shared/reference/ns2/geo_bulk.csv");
+        return None;
+    };
+    let rows = text.lines().skip(1).map(|line| {
+        let f: Vec<&str> = line.split(',').collect();
+        let number = |i: usize| f[i].parse::<f64>().unwrap();
+        Row { stack: f[0].into(), rtt_ms: number(1) as u64, delack_s: number(2), goodput_kbps: number(4) }
+    });
+    Some(rows.collect())
+}
+
+fn variant(stack: &str) -> Option<&'static str> {
+    match stack {
+        "reno" => Some("reno"),
+        "newreno" => Some("newreno"),
+        "newreno_sbs" => Some("newreno-slow-but-steady"),
+        "sack" => Some("sack-newreno"),
+        _ => None,
+    }
+}
+
+fn run(variant: &str, rtt_ms: u64, delack_s: f64) -> TransferResult {
+    let delayed_ack = if delack_s == 0.0 {
+        "{ kind = \"none\" }".to_string()
+    } else {
+        format!("{{ kind = \"one-shot\", timeout = \"{delack_s} s\" }}")
+    };
+    let satellite_ms = rtt_ms / 2 - 2;
+    let burst = variant.starts_with("newreno");
+    let text = format!(
+        r#"
+        duration = "1000 s"
+        [links.access]
+        rate = "10 Mbit/s"
+        delay = "1 ms"
+        queue = {{ kind = "drop-tail", limit = "1000 packets" }}
+        [links.satellite]
+        rate = "1.5 Mbit/s"
+        delay = "{satellite_ms} ms"
+        queue = {{ kind = "drop-tail", limit = "50 packets" }}
+        [links.lan]
+        rate = "10 Mbit/s"
+        delay = "1 ms"
+        queue = {{ kind = "drop-tail", limit = "1000 packets" }}
+        [[flows]]
+        name = "download"
+        path = ["server", "access", "satellite", "lan", "user"]
+        traffic = {{ kind = "bulk", size = "10 MB" }}
+        [flows.transport]
+        kind = "tcp"
+        variant = "{variant}"
+        mss = "1000 B"
+        window = "240 kB"
+        initial_window = "2 segments"
+        initial_ssthresh = "240 segments"
+        rto_initial = "3 s"
+        burst_after_recovery = {burst}
+        delayed_ack = {delayed_ack}
+        "#
+    );
+    let loaded = skyhop_scenario::parse(text.as_bytes(), "geo_bulk.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let mut simulation = Simulation::new(&loaded.scenario, None, 1).unwrap();
+    simulation.run_until(simulation.end());
+    simulation.check_conservation().unwrap();
+    let result = simulation.finish();
+    let FlowKind::Transfer(transfer) = &result.flows[0].kind else { panic!("not a transfer") };
+    assert_eq!(transfer.bytes_delivered, 10_000_000);
+    transfer.clone()
+}
+
+#[test]
+fn goodput_of_sack_and_the_renos_is_that_of_ns2() {
+    let Some(rows) = reference() else { return };
+    let mut deviations: Vec<(String, f64)> = Vec::new();
+    println!("{:<12} {:>6} {:>7} {:>9} {:>9} {:>7} {:>6} {:>4}", "stack", "rtt ms", "delack", "ns-2", "skyhop", "dev %", "rexmit", "rto");
+    for row in rows {
+        let Some(variant) = variant(&row.stack) else { continue };
+        let ours = run(variant, row.rtt_ms, row.delack_s);
+        let goodput = ours.goodput_bps / 1e3;
+        let deviation = goodput / row.goodput_kbps - 1.0;
+        println!(
+            "{:<12} {:>6} {:>7} {:>9.1} {:>9.1} {:>7.2} {:>6} {:>4}",
+            row.stack, row.rtt_ms, row.delack_s, row.goodput_kbps, goodput, deviation * 100.0,
+            ours.segments_retransmitted, ours.timeouts
+        );
+        deviations.push((row.stack, deviation.abs()));
+    }
+    let of = |sack: bool| deviations.iter().filter(move |d| (d.0 == "sack") == sack).map(|d| d.1);
+    assert_eq!((of(true).count(), of(false).count()), (12, 36));
+    let worst_sack = of(true).fold(0.0, f64::max);
+    assert!(worst_sack <= 0.05, "SACK differs by up to {:.1} %", worst_sack * 100.0);
+    let close = of(false).filter(|d| *d <= 0.05).count() as f64 / of(false).count() as f64;
+    let worst = of(false).fold(0.0, f64::max);
+    assert!(close >= 0.8, "only {:.0} % of the Reno and NewReno rows are within 5 %", close * 100.0);
+    assert!(worst <= 0.12, "a Reno or NewReno row differs by {:.1} %", worst * 100.0);
+}
+
+#[test]
+fn sack_loses_little_from_20_to_600_ms() {
+    let short = run("sack-newreno", 20, 0.2).goodput_bps;
+    let long = run("sack-newreno", 600, 0.2).goodput_bps;
+    let loss = 1.0 - long / short;
+    assert!((0.02..=0.12).contains(&loss), "SACK loses {:.1} % from 20 to 600 ms", loss * 100.0);
+}

@@ -1,0 +1,529 @@
+//! One end of a TCP connection: handshake, data both ways, close.
+//!
+//! Follows the state diagram of RFC 9293 §3.3.2; names of states and variables are the RFC's.
+//! Differs: the application writes and reads numbers of bytes; TIME-WAIT lasts one second of virtual time per `rto_min`.
+//! Leaves out simultaneous open, urgent data and options after the handshake other than SACK and timestamps.
+
+use super::config::Config;
+use super::receiver::Receiver;
+use super::sender::{Outgoing, Sender, SenderStats};
+use skyhop_units::{Span, Time};
+use skyhop_wire::{Flags, Ipv4, Packet, TcpHeader, Timestamps, Transport, expand, wire_number};
+use std::collections::VecDeque;
+use std::net::SocketAddrV4;
+
+/// States of RFC 9293 §3.3.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum State {
+    Closed,
+    Listen,
+    SynSent,
+    SynReceived,
+    Established,
+    FinWait1,
+    FinWait2,
+    CloseWait,
+    Closing,
+    LastAck,
+    TimeWait,
+}
+
+/// What the application learns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// The handshake is done.
+    Connected,
+    /// So many bytes have come into order since the last event of this kind.
+    Received(u64),
+    /// Everything written so far has been acknowledged.
+    AllAcknowledged,
+    /// The peer has sent all it will.
+    PeerFinished,
+    /// Both directions are closed and acknowledged.
+    Closed,
+    /// The peer refused or broke the connection.
+    Reset,
+}
+
+/// One end of a connection.
+#[derive(Debug)]
+pub struct Connection {
+    state: State,
+    local: SocketAddrV4,
+    remote: SocketAddrV4,
+    iss: u32,
+    sender: Sender,
+    receiver: Receiver,
+    timestamps: bool,
+    sack: bool,
+    scale_in: u8,
+    scale_out: u8,
+    /// TS.Recent: the peer's clock to be echoed (RFC 7323 §4.3).
+    ts_recent: u32,
+    last_ack_sent: u64,
+    time_wait_until: Option<Time>,
+    reset_due: bool,
+    identification: u16,
+    events: VecDeque<Event>,
+    reported_all: bool,
+}
+
+impl Connection {
+    /// An end that opens the connection. `initial_seq` is its initial sequence number.
+    pub fn connect(config: Config, local: SocketAddrV4, remote: SocketAddrV4, initial_seq: u32) -> Self {
+        Self::new(config, local, remote, initial_seq, State::SynSent)
+    }
+
+    /// An end that waits for the peer to open the connection.
+    pub fn listen(config: Config, local: SocketAddrV4, remote: SocketAddrV4, initial_seq: u32) -> Self {
+        Self::new(config, local, remote, initial_seq, State::Listen)
+    }
+
+    fn new(config: Config, local: SocketAddrV4, remote: SocketAddrV4, iss: u32, state: State) -> Self {
+        Self {
+            state,
+            local,
+            remote,
+            iss,
+            receiver: Receiver::new(&config),
+            timestamps: config.timestamps,
+            sack: config.sack(),
+            scale_in: 0,
+            scale_out: config.window_scale(),
+            sender: Sender::new(config),
+            ts_recent: 0,
+            last_ack_sent: 0,
+            time_wait_until: None,
+            reset_due: false,
+            identification: 0,
+            events: VecDeque::new(),
+            reported_all: false,
+        }
+    }
+
+    /// The state of the connection.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Counters of the sending half.
+    pub fn stats(&self) -> SenderStats {
+        self.sender.stats()
+    }
+
+    /// Congestion window, bytes.
+    pub fn cwnd(&self) -> u64 {
+        self.sender.congestion.cwnd()
+    }
+
+    /// Slow-start threshold, bytes; `None` is without limit.
+    pub fn ssthresh(&self) -> Option<u64> {
+        Some(self.sender.congestion.ssthresh()).filter(|s| *s < u64::MAX)
+    }
+
+    /// Bytes sent and not yet acknowledged.
+    pub fn in_flight(&self) -> u64 {
+        self.sender.in_flight()
+    }
+
+    /// Payload bytes acknowledged by the peer.
+    pub fn acknowledged(&self) -> u64 {
+        self.sender.acknowledged()
+    }
+
+    /// Payload bytes delivered in order to this end.
+    pub fn delivered(&self) -> u64 {
+        self.receiver.delivered
+    }
+
+    /// Offers `bytes` more to send.
+    pub fn write(&mut self, bytes: u64) {
+        self.reported_all = false;
+        self.sender.write(bytes);
+    }
+
+    /// Takes all that has arrived in order. Returns how much that was.
+    pub fn read(&mut self) -> u64 {
+        self.receiver.read()
+    }
+
+    /// Sends a FIN behind all that was written; the other direction stays open.
+    pub fn shutdown(&mut self) {
+        match self.state {
+            State::Established | State::SynReceived | State::SynSent => self.state_after_fin(State::FinWait1),
+            State::CloseWait => self.state_after_fin(State::LastAck),
+            State::Listen => self.state = State::Closed,
+            _ => {}
+        }
+    }
+
+    /// Takes back what was written and not yet sent, and closes this direction.
+    pub fn stop_writing(&mut self) {
+        self.sender.forget_unsent();
+        self.shutdown();
+    }
+
+    fn state_after_fin(&mut self, next: State) {
+        self.sender.finish();
+        // Before the handshake is done the FIN waits behind it.
+        if !matches!(self.state, State::SynSent | State::SynReceived) {
+            self.state = next;
+        }
+    }
+
+    /// A packet from the network.
+    pub fn handle_packet(&mut self, now: Time, packet: &Packet) {
+        let Transport::Tcp(tcp) = &packet.transport else { return };
+        match self.state {
+            State::Closed => self.reset_due = !tcp.flags.has(Flags::RST),
+            State::Listen => self.handle_in_listen(now, tcp),
+            State::SynSent => self.handle_in_syn_sent(now, tcp),
+            _ => self.handle_segment(now, tcp, packet.payload_len as u64),
+        }
+    }
+
+    fn handle_in_listen(&mut self, now: Time, tcp: &TcpHeader) {
+        if tcp.flags.has(Flags::RST) || !tcp.flags.has(Flags::SYN) || tcp.flags.has(Flags::ACK) {
+            return;
+        }
+        self.take_syn(tcp);
+        self.receiver.ack_now = false;
+        self.sender.set_window(0, tcp.window as u64);
+        self.state = State::SynReceived;
+        let _ = now;
+    }
+
+    fn handle_in_syn_sent(&mut self, now: Time, tcp: &TcpHeader) {
+        let acknowledged = tcp.flags.has(Flags::ACK) && expand(self.iss, tcp.ack, 1) == Some(1);
+        if tcp.flags.has(Flags::RST) {
+            if acknowledged {
+                self.abort();
+            }
+            return;
+        }
+        if !acknowledged || !tcp.flags.has(Flags::SYN) {
+            return;
+        }
+        self.take_syn(tcp);
+        self.receiver.ack_now = true;
+        let sample = self.sample(now, tcp);
+        self.sender.established(now, sample);
+        self.sender.set_window(1, tcp.window as u64);
+        self.connected();
+    }
+
+    /// Options of the peer's SYN, and what follows from both.
+    fn take_syn(&mut self, tcp: &TcpHeader) {
+        self.receiver.start(tcp.seq);
+        self.timestamps &= tcp.timestamps.is_some();
+        self.sack &= tcp.sack_permitted;
+        if !self.sack {
+            self.sender.without_sack();
+        }
+        match tcp.window_scale {
+            Some(scale) => self.scale_in = scale.min(14),
+            None => self.scale_out = 0,
+        }
+        self.sender.config.timestamps = self.timestamps;
+        let mss = self.sender.config.mss.min(tcp.mss.map_or(536, u32::from));
+        // RFC 6691: the announced size does not count options, so they come out of the payload.
+        self.sender.set_mss(mss - if self.timestamps { 12 } else { 0 });
+        if let Some(ts) = tcp.timestamps {
+            self.ts_recent = ts.value;
+        }
+    }
+
+    fn connected(&mut self) {
+        self.state = State::Established;
+        self.events.push_back(Event::Connected);
+        if self.sender.fin_queued() {
+            self.state = State::FinWait1;
+        }
+    }
+
+    fn handle_segment(&mut self, now: Time, tcp: &TcpHeader, payload: u64) {
+        let len = payload + tcp.flags.has(Flags::SYN) as u64 + tcp.flags.has(Flags::FIN) as u64;
+        let Some(seq) = expand(self.receiver.irs, tcp.seq, self.receiver.rcv_nxt) else { return };
+        if !self.receiver.acceptable(seq, len) {
+            // §3.10.7.4: what lies outside the window is answered, so that the peer learns where it is.
+            if !tcp.flags.has(Flags::RST) {
+                self.receiver.ack_now |= len > 0;
+                self.restart_time_wait(now);
+            }
+            if !(tcp.flags.has(Flags::ACK) && seq <= self.receiver.rcv_nxt && !tcp.flags.has(Flags::RST)) {
+                return;
+            }
+        }
+        if tcp.flags.has(Flags::RST) {
+            // RFC 5961: only the exact next number resets.
+            if seq == self.receiver.rcv_nxt {
+                self.abort();
+            }
+            return;
+        }
+        if tcp.flags.has(Flags::SYN) {
+            if self.state == State::SynReceived {
+                // The SYN again: its answer was lost, the timer will repeat it.
+                return;
+            }
+            self.receiver.ack_now = true;
+            return;
+        }
+        if !tcp.flags.has(Flags::ACK) {
+            return;
+        }
+        if let Some(ts) = tcp.timestamps
+            && self.timestamps
+            && seq <= self.last_ack_sent
+        {
+            self.ts_recent = ts.value;
+        }
+        if !self.handle_ack(now, tcp, payload) {
+            return;
+        }
+        let fin = tcp.flags.has(Flags::FIN);
+        if payload == 0 && !fin {
+            return;
+        }
+        let finished = self.receiver.finished();
+        let fresh = self.receiver.handle_data(now, seq, payload, fin);
+        if fresh > 0 {
+            match self.events.back_mut() {
+                Some(Event::Received(n)) => *n += fresh,
+                _ => self.events.push_back(Event::Received(fresh)),
+            }
+        }
+        if !finished && self.receiver.finished() {
+            self.events.push_back(Event::PeerFinished);
+            match self.state {
+                State::Established => self.state = State::CloseWait,
+                State::FinWait1 => self.state = State::Closing,
+                State::FinWait2 => self.enter_time_wait(now),
+                _ => {}
+            }
+        }
+    }
+
+    /// The acknowledgment field. False if the segment is to be ignored.
+    fn handle_ack(&mut self, now: Time, tcp: &TcpHeader, payload: u64) -> bool {
+        let Some(ack) = expand(self.iss, tcp.ack, self.sender.snd_una) else { return false };
+        if ack > self.sender.snd_max {
+            // An acknowledgment of what was never sent.
+            self.receiver.ack_now = true;
+            return false;
+        }
+        let window = (tcp.window as u64) << self.scale_in;
+        if self.state == State::SynReceived {
+            if ack < 1 {
+                return false;
+            }
+            let sample = self.sample(now, tcp);
+            self.sender.established(now, sample);
+            self.connected();
+        }
+        for &(left, right) in tcp.sack.as_slice() {
+            let una = self.sender.snd_una;
+            if let (Some(left), Some(right)) = (expand(self.iss, left, una), expand(self.iss, right, una)) {
+                self.sender.selectively_acknowledged(left, right);
+            }
+        }
+        if ack > self.sender.snd_una {
+            let sample = self.sample(now, tcp);
+            self.sender.set_window(ack, window);
+            self.sender.handle_ack(now, ack, sample);
+            self.after_ack(now);
+        } else if ack == self.sender.snd_una {
+            // RFC 5681 §2: a duplicate carries no data, moves no window, and something is outstanding.
+            let duplicate = payload == 0
+                && !tcp.flags.has(Flags::FIN)
+                && self.sender.in_flight() > 0
+                && window == self.sender.peer_window;
+            self.sender.set_window(ack, window);
+            if duplicate {
+                self.sender.handle_duplicate(now);
+            }
+        }
+        true
+    }
+
+    fn after_ack(&mut self, now: Time) {
+        if self.sender.all_acknowledged() && !self.reported_all {
+            self.reported_all = true;
+            self.events.push_back(Event::AllAcknowledged);
+        }
+        if self.sender.fin_acknowledged() {
+            match self.state {
+                State::FinWait1 => self.state = State::FinWait2,
+                State::Closing => self.enter_time_wait(now),
+                State::LastAck => self.closed(),
+                _ => {}
+            }
+        }
+    }
+
+    fn sample(&self, now: Time, tcp: &TcpHeader) -> Option<Span> {
+        let ts = tcp.timestamps.filter(|ts| self.timestamps && ts.echo != 0)?;
+        Some(Span::from_millis(clock(now).wrapping_sub(ts.echo) as u64)).filter(|s| *s < Span::from_secs(3600))
+    }
+
+    fn enter_time_wait(&mut self, now: Time) {
+        self.state = State::TimeWait;
+        self.sender.rto_at = None;
+        self.restart_time_wait(now);
+        self.events.push_back(Event::Closed);
+    }
+
+    fn restart_time_wait(&mut self, now: Time) {
+        if self.state == State::TimeWait {
+            self.time_wait_until = Some(now + self.sender.config.rto_min * 2);
+        }
+    }
+
+    fn closed(&mut self) {
+        self.state = State::Closed;
+        (self.sender.rto_at, self.sender.persist_at) = (None, None);
+        self.events.push_back(Event::Closed);
+    }
+
+    fn abort(&mut self) {
+        self.state = State::Closed;
+        (self.sender.rto_at, self.sender.persist_at, self.receiver.ack_at) = (None, None, None);
+        self.receiver.ack_now = false;
+        self.events.push_back(Event::Reset);
+    }
+
+    /// The clock has reached [`Connection::poll_timeout`].
+    pub fn handle_timeout(&mut self, now: Time) {
+        if self.sender.rto_at.is_some_and(|at| at <= now) {
+            self.sender.handle_timeout(now);
+        }
+        if self.sender.persist_at.is_some_and(|at| at <= now) {
+            self.sender.handle_persist(now);
+        }
+        if self.receiver.ack_at.is_some_and(|at| at <= now) {
+            self.receiver.ack_at = None;
+            self.receiver.ack_now = true;
+        }
+        if self.time_wait_until.is_some_and(|at| at <= now) {
+            self.time_wait_until = None;
+            self.state = State::Closed;
+        }
+    }
+
+    /// When to call [`Connection::handle_timeout`] next.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let timers = [self.sender.rto_at, self.sender.persist_at, self.receiver.ack_at, self.time_wait_until];
+        timers.into_iter().flatten().min()
+    }
+
+    /// The next event for the application.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// The next packet to send, until there is none.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
+        match self.state {
+            State::SynSent | State::SynReceived => return self.poll_syn(now),
+            State::Listen => return None,
+            State::Closed if self.reset_due => {
+                self.reset_due = false;
+                let mut header = self.header(now);
+                header.flags = Flags::RST | Flags::ACK;
+                return Some(self.packet(header, 0));
+            }
+            // What was owed when the last state was left, an acknowledgment of the FIN, still goes out below.
+            _ => {}
+        }
+        if !matches!(self.state, State::Closed | State::TimeWait | State::FinWait2)
+            && let Some(Outgoing { seq, len, fin }) = self.sender.poll(now)
+        {
+            let mut header = self.header(now);
+            header.seq = wire_number(self.iss, seq);
+            if fin {
+                header.flags |= Flags::FIN;
+            }
+            if len > 0 && (fin || seq + len as u64 == self.sender.snd_max) && self.sender.nothing_more() {
+                header.flags |= Flags::PSH;
+            }
+            return Some(self.acknowledging(header, len));
+        }
+        if self.receiver.ack_now {
+            let header = self.header(now);
+            return Some(self.acknowledging(header, 0));
+        }
+        None
+    }
+
+    fn poll_syn(&mut self, now: Time) -> Option<Packet> {
+        if self.sender.snd_nxt > 0 {
+            return None;
+        }
+        self.sender.sent_syn(now);
+        let answering = self.state == State::SynReceived;
+        let config = &self.sender.config;
+        let mut header = TcpHeader {
+            source_port: self.local.port(),
+            destination_port: self.remote.port(),
+            seq: self.iss,
+            flags: Flags::SYN,
+            // RFC 7323 §2.2: the window of a SYN is never scaled.
+            window: config.window.min(65_535) as u16,
+            mss: Some(config.mss.min(65_535) as u16),
+            window_scale: (!answering || self.scale_out > 0 || self.scale_in > 0).then_some(self.scale_out),
+            sack_permitted: self.sack,
+            timestamps: self.timestamps.then(|| Timestamps { value: clock(now), echo: 0 }),
+            ..TcpHeader::default()
+        };
+        if answering {
+            header.flags |= Flags::ACK;
+            header.ack = wire_number(self.receiver.irs, 1);
+            if let Some(ts) = &mut header.timestamps {
+                ts.echo = self.ts_recent;
+            }
+            self.last_ack_sent = 1;
+        }
+        Some(self.packet(header, 0))
+    }
+
+    fn header(&self, now: Time) -> TcpHeader {
+        TcpHeader {
+            source_port: self.local.port(),
+            destination_port: self.remote.port(),
+            seq: wire_number(self.iss, self.sender.snd_nxt.max(self.sender.snd_una)),
+            timestamps: self.timestamps.then(|| Timestamps { value: clock(now), echo: self.ts_recent }),
+            ..TcpHeader::default()
+        }
+    }
+
+    /// Completes a segment with acknowledgment, window and SACK blocks, and takes note that they have left.
+    fn acknowledging(&mut self, mut header: TcpHeader, len: u32) -> Packet {
+        header.flags |= Flags::ACK;
+        header.ack = wire_number(self.receiver.irs, self.receiver.rcv_nxt);
+        header.window = self.receiver.announce(self.scale_out);
+        if self.sack {
+            let room = if self.timestamps { 3 } else { 4 };
+            header.sack = self.receiver.sack_blocks(room.min(self.sender.config.sack_blocks as usize));
+        }
+        self.last_ack_sent = self.receiver.rcv_nxt;
+        self.receiver.acknowledged();
+        self.packet(header, len)
+    }
+
+    fn packet(&mut self, header: TcpHeader, payload_len: u32) -> Packet {
+        self.identification = self.identification.wrapping_add(1);
+        let ip = Ipv4 {
+            source: *self.local.ip(),
+            destination: *self.remote.ip(),
+            identification: self.identification,
+            ttl: 64,
+        };
+        Packet { ip, transport: Transport::Tcp(header), payload_len }
+    }
+}
+
+/// The clock of the timestamps option: milliseconds, beginning at 1 so that 0 means "no echo".
+fn clock(now: Time) -> u32 {
+    (now.as_nanos() / 1_000_000) as u32 + 1
+}

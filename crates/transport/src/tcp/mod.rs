@@ -1,0 +1,28 @@
+//! TCP: a byte-stream endpoint with real headers.
+//!
+//! Follows RFC 9293, 5681, 6298, 6582, 7323, 2018 and the seven rules of HK's appendix.
+//! Differs: bytes are counted and not stored; a connection is one peer and one peer only.
+//! Leaves out urgent data, simultaneous open, ECN, keep-alives and path MTU discovery.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `connection` | handshake, close, timers, the public verbs |
+//! | `sender` | what is sent next, acknowledgments, timeouts |
+//! | `recovery` | duplicate and partial acknowledgments: Reno, NewReno, SACK-NewReno |
+//! | `congestion` | cwnd and ssthresh |
+//! | `rtt` | the retransmission timer's estimate |
+//! | `scoreboard` | what the peer has selectively acknowledged |
+//! | `receiver` | reassembly, SACK blocks, delayed acknowledgments, the window |
+
+mod config;
+mod congestion;
+mod connection;
+mod receiver;
+mod recovery;
+mod rtt;
+mod scoreboard;
+mod sender;
+
+pub use config::{Config, DelayedAck, Variant};
+pub use connection::{Connection, Event, State};
+pub use sender::SenderStats;

@@ -1,0 +1,253 @@
+//! The receiving half: reassembly, selective and delayed acknowledgments, the window.
+//!
+//! Follows RFC 9293 §3.10.7, RFC 2018 §4 (which blocks, in which order), RFC 5681 §4.2 (when to acknowledge).
+//! Differs: data that arrives in order is only counted; the window counts what the application has not read.
+//! Leaves out DSACK and window tuning.
+
+use super::config::{Config, DelayedAck};
+use super::scoreboard::Ranges;
+use skyhop_units::Time;
+use skyhop_wire::{MAX_SACK_BLOCKS, SackBlocks, wire_number};
+
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    /// Next byte expected, counted from the peer's initial sequence number; the SYN is 0.
+    pub rcv_nxt: u64,
+    /// The peer's initial sequence number.
+    pub irs: u32,
+    window: u64,
+    unread: u64,
+    /// One past the last byte the peer has been allowed to send.
+    announced: u64,
+    out_of_order: Ranges,
+    /// Where segments arrived out of order, most recent first.
+    recent: [u64; MAX_SACK_BLOCKS],
+    fin_at: Option<u64>,
+    policy: DelayedAck,
+    unacknowledged: u32,
+    /// An acknowledgment is due now.
+    pub ack_now: bool,
+    /// A lone segment waits until then.
+    pub ack_at: Option<Time>,
+    /// Payload delivered in order.
+    pub delivered: u64,
+}
+
+impl Receiver {
+    pub fn new(config: &Config) -> Self {
+        Self {
+            rcv_nxt: 0,
+            irs: 0,
+            window: config.window,
+            unread: 0,
+            announced: 0,
+            out_of_order: Ranges::default(),
+            recent: [u64::MAX; MAX_SACK_BLOCKS],
+            fin_at: None,
+            policy: config.delayed_ack,
+            unacknowledged: 0,
+            ack_now: false,
+            ack_at: None,
+            delivered: 0,
+        }
+    }
+
+    /// Takes note of the peer's SYN.
+    pub fn start(&mut self, irs: u32) {
+        (self.irs, self.rcv_nxt, self.announced) = (irs, 1, 1 + self.window);
+    }
+
+    /// Whether any of [seq, seq + len) lies in the window.
+    pub fn acceptable(&self, seq: u64, len: u64) -> bool {
+        let edge = self.announced.max(self.rcv_nxt + 1);
+        seq < edge && seq + len.max(1) > self.rcv_nxt.saturating_sub((len == 0) as u64)
+    }
+
+    /// A segment of `len` payload bytes at `seq`, perhaps with FIN behind them. Returns the bytes that came into order.
+    pub fn handle_data(&mut self, now: Time, seq: u64, len: u64, fin: bool) -> u64 {
+        let end = (seq + len).min(self.announced.max(self.rcv_nxt));
+        if fin && seq + len == end {
+            self.fin_at = Some(end);
+        }
+        if len == 0 && !fin {
+            return 0;
+        }
+        let before = self.rcv_nxt;
+        if seq > self.rcv_nxt {
+            self.out_of_order.insert(seq, end);
+            self.remember(seq);
+            self.ack_now = true;
+        } else if end > self.rcv_nxt {
+            let filled_gap = !self.out_of_order.is_empty();
+            self.rcv_nxt = end;
+            if filled_gap {
+                self.out_of_order.remove_below(end);
+                if let Some(joined) = self.out_of_order.take_at(end) {
+                    self.rcv_nxt = joined;
+                }
+            }
+            self.delay_ack(now, filled_gap);
+        } else {
+            // Nothing new: the peer has missed an acknowledgment.
+            self.ack_now = true;
+        }
+        let fresh = self.rcv_nxt - before;
+        self.unread += fresh;
+        self.delivered += fresh;
+        if self.fin_at == Some(self.rcv_nxt) {
+            self.rcv_nxt += 1;
+            self.ack_now = true;
+        }
+        fresh
+    }
+
+    /// Whether the peer's FIN has come into order.
+    pub fn finished(&self) -> bool {
+        self.fin_at.is_some_and(|at| self.rcv_nxt > at)
+    }
+
+    /// The application takes all that is in order. Returns how much that was.
+    pub fn read(&mut self) -> u64 {
+        let taken = std::mem::take(&mut self.unread);
+        // RFC 9293 §3.8.6.2.2: announce a window that has opened by two segments' worth or half the buffer, not each byte.
+        let opened = (self.rcv_nxt + self.window).saturating_sub(self.announced);
+        if opened >= self.window / 2 && self.announced.saturating_sub(self.rcv_nxt) < self.window / 4 {
+            self.ack_now = true;
+        }
+        taken
+    }
+
+    /// The window to announce, never taking back what was announced. The bytes themselves, not yet scaled.
+    pub fn announce(&mut self, scale: u8) -> u16 {
+        let free = self.window.saturating_sub(self.unread);
+        let edge = (self.rcv_nxt + free).max(self.announced);
+        let field = ((edge - self.rcv_nxt) >> scale).min(65_535);
+        self.announced = self.announced.max(self.rcv_nxt + (field << scale));
+        field as u16
+    }
+
+    /// An acknowledgment has left.
+    pub fn acknowledged(&mut self) {
+        (self.ack_now, self.ack_at, self.unacknowledged) = (false, None, 0);
+    }
+
+    /// SACK blocks: first the one that holds the latest arrival, then earlier ones (RFC 2018 §4).
+    pub fn sack_blocks(&self, most: usize) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        if self.out_of_order.is_empty() {
+            return blocks;
+        }
+        let mut listed = [(0, 0); MAX_SACK_BLOCKS];
+        let mut count = 0;
+        for &position in &self.recent {
+            let Some(range) = self.out_of_order.containing(position) else { continue };
+            if count < most && !listed[..count].contains(&range) {
+                listed[count] = range;
+                count += 1;
+                blocks.push(wire_number(self.irs, range.0), wire_number(self.irs, range.1));
+            }
+        }
+        blocks
+    }
+
+    fn remember(&mut self, seq: u64) {
+        // Blocks are told apart by range, not by arrival: a segment that extends the latest block only renews it.
+        let range = self.out_of_order.containing(seq);
+        let mut kept = [u64::MAX; MAX_SACK_BLOCKS];
+        kept[0] = seq;
+        let mut count = 1;
+        for &position in &self.recent {
+            let known = self.out_of_order.containing(position);
+            if count < MAX_SACK_BLOCKS && known.is_some() && known != range {
+                kept[count] = position;
+                count += 1;
+            }
+        }
+        self.recent = kept;
+    }
+
+    fn delay_ack(&mut self, now: Time, at_once: bool) {
+        self.unacknowledged += 1;
+        if at_once || self.unacknowledged >= 2 {
+            self.ack_now = true;
+            return;
+        }
+        match self.policy {
+            DelayedAck::None => self.ack_now = true,
+            DelayedAck::OneShot(timeout) => self.ack_at = Some(now + timeout),
+            DelayedAck::Heartbeat(period) => {
+                let beat = period.as_nanos().max(1);
+                self.ack_at = Some(Time::from_nanos((now.as_nanos() / beat + 1) * beat));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skyhop_units::Span;
+
+    fn receiver(policy: DelayedAck) -> Receiver {
+        let mut receiver = Receiver::new(&Config { window: 10_000, delayed_ack: policy, ..Config::default() });
+        receiver.start(1000);
+        receiver
+    }
+
+    #[test]
+    fn blocks_name_the_latest_arrival_first() {
+        let mut r = receiver(DelayedAck::None);
+        for seq in [2001, 4001, 6001, 8001] {
+            r.handle_data(Time::ZERO, seq, 1000, false);
+        }
+        let lefts: Vec<u32> = r.sack_blocks(3).as_slice().iter().map(|b| b.0 - 1000).collect();
+        assert_eq!(lefts, [8001, 6001, 4001]);
+        // RFC 2018 §4: a segment that joins two blocks makes one.
+        r.handle_data(Time::ZERO, 5001, 1000, false);
+        let blocks: Vec<_> = r.sack_blocks(4).as_slice().iter().map(|b| (b.0 - 1000, b.1 - 1000)).collect();
+        assert_eq!(blocks, [(4001, 7001), (8001, 9001), (2001, 3001)]);
+        assert_eq!(r.handle_data(Time::ZERO, 1, 2000, false), 3000);
+        assert_eq!(r.rcv_nxt, 3001);
+    }
+
+    #[test]
+    fn every_second_segment_is_acknowledged_and_a_lone_one_in_time() {
+        let at = Time::ZERO + Span::from_millis(30);
+        let mut r = receiver(DelayedAck::OneShot(Span::from_millis(200)));
+        r.handle_data(at, 1, 1000, false);
+        assert_eq!((r.ack_now, r.ack_at), (false, Some(at + Span::from_millis(200))));
+        r.handle_data(at, 1001, 1000, false);
+        assert!(r.ack_now);
+        let mut beat = receiver(DelayedAck::Heartbeat(Span::from_millis(200)));
+        beat.handle_data(at, 1, 1000, false);
+        assert_eq!(beat.ack_at, Some(Time::ZERO + Span::from_millis(200)));
+        let mut once = receiver(DelayedAck::None);
+        once.handle_data(at, 1, 1000, false);
+        assert!(once.ack_now);
+    }
+
+    #[test]
+    fn a_fin_that_overtakes_data_waits_for_it() {
+        let mut r = receiver(DelayedAck::None);
+        r.handle_data(Time::ZERO, 1001, 500, true);
+        assert!(!r.finished());
+        r.handle_data(Time::ZERO, 1, 1000, false);
+        assert!(r.finished());
+        assert_eq!((r.rcv_nxt, r.delivered), (1502, 1500));
+    }
+
+    #[test]
+    fn the_window_closes_with_unread_data_and_never_shrinks() {
+        let mut r = receiver(DelayedAck::None);
+        assert_eq!(r.announce(0), 10_000);
+        r.handle_data(Time::ZERO, 1, 9_000, false);
+        assert_eq!(r.announce(0), 1_000);
+        // A peer that sends beyond the window is cut off at it.
+        assert_eq!(r.handle_data(Time::ZERO, 9_001, 3_000, false), 1_000);
+        assert_eq!(r.announce(0), 0);
+        assert!(!r.acceptable(10_002, 10));
+        assert_eq!(r.read(), 10_000);
+        assert!(r.ack_now);
+        assert_eq!(r.announce(0), 10_000);
+    }
+}

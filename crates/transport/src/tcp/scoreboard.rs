@@ -1,0 +1,114 @@
+//! What the peer has selectively acknowledged.
+//!
+//! Follows RFC 2018 §5: ranges reported are not sent again until a timeout forgets them.
+//! Differs: ranges of bytes in an ordered map, so that the cost of an acknowledgment does not grow with the window.
+//! Leaves out per-segment state.
+
+use std::collections::BTreeMap;
+
+/// Disjoint ranges [start, end) above the cumulative acknowledgment.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Ranges {
+    map: BTreeMap<u64, u64>,
+}
+
+impl Ranges {
+    pub fn is_empty(&self) -> bool {
+        self.map.is_empty()
+    }
+
+    pub fn clear(&mut self) {
+        self.map.clear();
+    }
+
+    /// Adds [start, end) and merges what it touches.
+    pub fn insert(&mut self, mut start: u64, mut end: u64) {
+        if start >= end {
+            return;
+        }
+        while let Some((&s, &e)) = self.map.range(..=end).next_back() {
+            if e < start {
+                break;
+            }
+            (start, end) = (start.min(s), end.max(e));
+            self.map.remove(&s);
+        }
+        self.map.insert(start, end);
+    }
+
+    /// Forgets everything below `floor`.
+    pub fn remove_below(&mut self, floor: u64) {
+        while let Some(first) = self.map.first_entry() {
+            let (&start, &end) = (first.key(), first.get());
+            if start >= floor {
+                return;
+            }
+            first.remove();
+            if end > floor {
+                self.map.insert(floor, end);
+            }
+        }
+    }
+
+    /// The range that holds `position`.
+    pub fn containing(&self, position: u64) -> Option<(u64, u64)> {
+        let (&start, &end) = self.map.range(..=position).next_back()?;
+        (position < end).then_some((start, end))
+    }
+
+    /// The first position at or after `from` that no range holds.
+    pub fn next_gap(&self, from: u64) -> u64 {
+        self.containing(from).map_or(from, |(_, end)| end)
+    }
+
+    /// The first start of a range after `from`.
+    pub fn next_start(&self, from: u64) -> Option<u64> {
+        self.map.range(from + 1..).next().map(|(&start, _)| start)
+    }
+
+    /// Takes the range that begins at `start`, if there is one, and returns its end.
+    pub fn take_at(&mut self, start: u64) -> Option<u64> {
+        self.map.remove(&start)
+    }
+
+    /// One past the highest position held.
+    pub fn highest(&self) -> Option<u64> {
+        self.map.last_key_value().map(|(_, &end)| end)
+    }
+
+    /// All ranges, lowest first.
+    #[cfg(test)]
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.map.iter().map(|(&s, &e)| (s, e))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn ranges_behave_as_a_set_of_positions(inserts in prop::collection::vec((0u64..200, 0u64..20), 0..40), floor in 0u64..220) {
+            let mut ranges = Ranges::default();
+            let mut set = std::collections::BTreeSet::new();
+            for (start, len) in inserts {
+                ranges.insert(start, start + len);
+                set.extend(start..start + len);
+            }
+            ranges.remove_below(floor);
+            set.retain(|p| *p >= floor);
+            let all: Vec<u64> = ranges.iter().flat_map(|(s, e)| s..e).collect();
+            prop_assert_eq!(&all, &set.iter().copied().collect::<Vec<_>>());
+            let list: Vec<_> = ranges.iter().collect();
+            prop_assert!(list.windows(2).all(|w| w[0].1 < w[1].0), "touching ranges are one: {:?}", list);
+            for p in 0..230 {
+                prop_assert_eq!(ranges.containing(p).is_some(), set.contains(&p));
+                let gap = (p..).find(|q| !set.contains(q)).unwrap();
+                prop_assert_eq!(ranges.next_gap(p), gap);
+                prop_assert_eq!(ranges.next_start(p), list.iter().map(|r| r.0).find(|s| *s > p));
+            }
+        }
+    }
+}
