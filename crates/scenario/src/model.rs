@@ -338,6 +338,9 @@ pub struct Tcp {
     pub limited_transmit: bool,
     /// When recovery ends, reopen the window to ssthresh at once, and not to what is outstanding plus one segment (RFC 6582 step 3, option 2 and not 1). HT figure 4.16 shows what that does.
     pub burst_after_recovery: bool,
+    /// The most new segments that one acknowledgment may release during fast recovery; without limit if left out (ns-2's NewReno takes 2).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recovery_burst: Option<u32>,
     /// Timestamps option (RFC 7323).
     pub timestamps: bool,
     /// SACK blocks in an acknowledgment, 1 to 4 (3 with timestamps).
@@ -365,6 +368,7 @@ impl Default for Tcp {
             dupack_threshold: 3,
             limited_transmit: true,
             burst_after_recovery: false,
+            recovery_burst: None,
             timestamps: false,
             sack_blocks: 3,
             delayed_ack: DelayedAck::default(),

@@ -215,6 +215,7 @@ fn config(tcp: &scenario::Tcp) -> Config {
         dupack_threshold: tcp.dupack_threshold,
         limited_transmit: tcp.limited_transmit,
         burst_after_recovery: tcp.burst_after_recovery,
+        recovery_burst: tcp.recovery_burst,
         timestamps: tcp.timestamps,
         sack_blocks: tcp.sack_blocks,
         delayed_ack: match tcp.delayed_ack {

@@ -45,7 +45,9 @@ fn run(variant: &str, rtt_ms: u64, delack_s: f64) -> TransferResult {
         format!("{{ kind = \"one-shot\", timeout = \"{delack_s} s\" }}")
     };
     let satellite_ms = rtt_ms / 2 - 2;
-    let burst = variant.starts_with("newreno");
+    // ns-2's NewReno reopens its window to ssthresh at once, and sends at most two segments an acknowledgment until then.
+    let ns2_newreno =
+        if variant.starts_with("newreno") { "burst_after_recovery = true\nrecovery_burst = 2" } else { "" };
     let text = format!(
         r#"
         duration = "1000 s"
@@ -73,7 +75,7 @@ fn run(variant: &str, rtt_ms: u64, delack_s: f64) -> TransferResult {
         initial_window = "2 segments"
         initial_ssthresh = "240 segments"
         rto_initial = "3 s"
-        burst_after_recovery = {burst}
+        {ns2_newreno}
         delayed_ack = {delayed_ack}
         "#
     );

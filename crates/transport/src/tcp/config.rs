@@ -51,6 +51,8 @@ pub struct Config {
     /// When recovery ends, take the whole of ssthresh at once (RFC 6582 step 3, option 2) and not what is outstanding
     /// plus a segment (option 1).
     pub burst_after_recovery: bool,
+    /// The most new segments that one acknowledgment may release during fast recovery; `None` is without limit.
+    pub recovery_burst: Option<u32>,
     /// Timestamps option.
     pub timestamps: bool,
     /// SACK blocks in an acknowledgment, 1 to 4.
@@ -78,6 +80,7 @@ impl Default for Config {
             dupack_threshold: 3,
             limited_transmit: true,
             burst_after_recovery: false,
+            recovery_burst: None,
             timestamps: false,
             sack_blocks: 3,
             delayed_ack: DelayedAck::OneShot(Span::from_millis(200)),

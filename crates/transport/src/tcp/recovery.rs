@@ -22,9 +22,16 @@ pub(crate) struct Recovery {
     pub retransmitted_to: u64,
     /// The segment to send next, whatever the window.
     pub due: Option<u64>,
+    /// New segments released since the last acknowledgment.
+    pub released: u32,
 }
 
 impl Recovery {
+    /// Whether the latest acknowledgment has released as many new segments as it may.
+    pub fn burst_spent(&self, config: &Config) -> bool {
+        self.active && config.recovery_burst.is_some_and(|most| self.released >= most)
+    }
+
     /// Bytes that may be sent beyond cwnd before the duplicates become a signal.
     pub fn limited_transmit(&self, config: &Config, mss: u32) -> u64 {
         if config.limited_transmit && !self.active && self.duplicates < config.dupack_threshold {

@@ -210,7 +210,7 @@ impl Sender {
         let segment = self.segment_at(self.snd_nxt);
         let segment_end = segment.seq + segment.len as u64;
         let allowed = self.congestion.cwnd() + self.recovery.limited_transmit(&self.config, self.mss);
-        if segment_end > self.snd_una + allowed {
+        if segment_end > self.snd_una + allowed || self.recovery.burst_spent(&self.config) {
             return None;
         }
         if segment_end > self.window_edge {
@@ -220,6 +220,7 @@ impl Sender {
             }
             return None;
         }
+        self.recovery.released += 1;
         Some(self.sent(now, segment))
     }
 
@@ -264,6 +265,7 @@ impl Sender {
     /// A cumulative acknowledgment of new data.
     pub fn handle_ack(&mut self, now: Time, ack: u64, sample: Option<Span>) {
         let newly = ack - self.snd_una;
+        self.recovery.released = 0;
         self.measure(now, ack, sample);
         self.snd_una = ack;
         self.snd_nxt = self.snd_nxt.max(ack);
@@ -281,6 +283,7 @@ impl Sender {
 
     /// A duplicate acknowledgment.
     pub fn handle_duplicate(&mut self, now: Time) {
+        self.recovery.released = 0;
         if self.recover_duplicate() {
             self.stats.fast_retransmits += 1;
             self.timed = None;
