@@ -187,7 +187,7 @@ fn build_flow(
             next: 0,
             forward: Delays::default(),
             round_trip: Delays::default(),
-            latest: None,
+            series: 0,
         })),
     };
     let (start, stop) = (flow.start, flow.stop);

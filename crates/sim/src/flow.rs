@@ -85,8 +85,8 @@ pub(crate) struct Pinging {
     pub next: u64,
     pub forward: Delays,
     pub round_trip: Delays,
-    /// When each request still unanswered was sent is in its packet; only the latest delay is kept for the series.
-    pub latest: Option<Span>,
+    /// Series of one-way delays, at the instants of sending.
+    pub series: usize,
 }
 
 impl Pinging {

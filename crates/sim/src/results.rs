@@ -136,7 +136,8 @@ pub struct DirectionResult {
 pub struct Series {
     /// "flow/<name>" or "link/<name>/<forward|reverse>".
     pub entity: String,
-    /// `cwnd_bytes`, `ssthresh_bytes`, `in_flight_bytes`, `acked_bytes`, `queue_packets`, `path_delay_s`, `path_hops`, ...
+    /// `cwnd_bytes`, `ssthresh_bytes`, `in_flight_bytes`, `acked_bytes`, `delivered_bytes`, `queue_packets`,
+    /// `path_delay_s`, `path_satellites`, and `delay_s`, a ping's one-way delay at the instant of sending.
     pub metric: &'static str,
     /// When, and how much.
     pub samples: Vec<(Time, f64)>,

@@ -23,8 +23,12 @@ impl Samples {
         self.series[index].samples.push((at, value));
     }
 
-    /// All series that have a sample.
+    /// All series that have a sample, each in order of time.
     pub fn take(&mut self) -> Vec<Series> {
-        std::mem::take(&mut self.series).into_iter().filter(|s| !s.samples.is_empty()).collect()
+        let mut series = std::mem::take(&mut self.series);
+        series.retain(|s| !s.samples.is_empty());
+        // Pings are entered when they arrive and dated when they were sent; one may have overtaken another.
+        series.iter_mut().for_each(|s| s.samples.sort_by_key(|sample| sample.0));
+        series
     }
 }

@@ -357,7 +357,7 @@ impl Simulation {
                     ping.round_trip.add(took);
                 } else {
                     ping.forward.add(took);
-                    ping.latest = Some(took);
+                    self.samples.add(ping.series, sent_at, took.as_secs_f64());
                     let answer = ping.packet(true, echo.sequence);
                     self.inject(index, 1, sent_at, answer);
                 }
@@ -467,14 +467,16 @@ impl Simulation {
 
     fn open_series(&mut self, scenario: &Scenario) {
         let fixed = self.space.as_ref().map_or(self.wires.len(), |s| s.first_wire);
-        for (index, flow) in self.flows.iter().enumerate() {
+        for (index, flow) in self.flows.iter_mut().enumerate() {
             let entity = format!("flow/{}", flow.name);
             if matches!(flow.way, Way::Space(_)) {
                 let first = self.samples.open(entity.clone(), "path_delay_s");
                 self.samples.open(entity.clone(), "path_satellites");
                 self.sampled.paths.push((index as u32, first));
             }
-            if matches!(flow.app, App::Transfer(_)) {
+            if let App::Ping(ping) = &mut flow.app {
+                ping.series = self.samples.open(entity, "delay_s");
+            } else {
                 let metrics = ["cwnd_bytes", "ssthresh_bytes", "in_flight_bytes", "acked_bytes", "delivered_bytes"];
                 let all = metrics.map(|metric| self.samples.open(entity.clone(), metric));
                 self.sampled.transfers.push((index as u32, all[0]));
