@@ -34,7 +34,7 @@ pub struct Loaded {
     pub sha256: String,
     /// What was set beside the file, in order.
     pub sets: Vec<(String, String)>,
-    /// The bytes of the file that `constellation.tle` or `.omm` names; only [`load`] reads it.
+    /// The bytes of the file that `constellation.tle` or `.omm` names; [`load`] and [`Loaded::read_elements`] read it.
     pub elements: Option<Vec<u8>>,
     /// What is allowed but looks like a mistake.
     pub warnings: Vec<Problem>,
@@ -47,6 +47,24 @@ impl Loaded {
         let place = self.source.at(self.source.top.locate_text(key));
         Problem { place, key: key.to_owned(), message: message.into() }
     }
+
+    /// Reads the file that `constellation.tle` or `.omm` names, relative to `folder`.
+    pub fn read_elements(&mut self, folder: &Path) -> Result<(), Errors> {
+        let constellation = self.scenario.constellation.as_ref();
+        let named = constellation.and_then(|c| match (&c.tle, &c.omm) {
+            (Some(tle), _) => Some(("tle", tle)),
+            (None, omm) => omm.as_ref().map(|omm| ("omm", omm)),
+        });
+        if let Some((key, name)) = named {
+            let beside = folder.join(name);
+            let elements = read_limited(&beside, LARGEST_ELEMENTS, "256 MB").map_err(|message| {
+                let key = format!("constellation.{key}");
+                Errors::from(self.problem(&key, format!("{}: {message}", beside.display())))
+            })?;
+            self.elements = Some(elements);
+        }
+        Ok(())
+    }
 }
 
 /// Reads and checks the scenario in the file at `path`, and the orbital elements that it names.
@@ -55,19 +73,7 @@ pub fn load(path: &Path, sets: &[(String, String)]) -> Result<Loaded, Errors> {
     let wrong = |message: String| Errors::one(Place::File { file: file.clone() }, "", message);
     let bytes = read_limited(path, LARGEST_SCENARIO, "4 MB").map_err(wrong)?;
     let mut loaded = parse(&bytes, &file, sets)?;
-    let constellation = loaded.scenario.constellation.as_ref();
-    let named = constellation.and_then(|c| match (&c.tle, &c.omm) {
-        (Some(tle), _) => Some(("tle", tle)),
-        (None, omm) => omm.as_ref().map(|omm| ("omm", omm)),
-    });
-    if let Some((key, name)) = named {
-        let beside = path.parent().unwrap_or(Path::new("")).join(name);
-        let elements = read_limited(&beside, LARGEST_ELEMENTS, "256 MB").map_err(|message| {
-            let key = format!("constellation.{key}");
-            Errors::from(loaded.problem(&key, format!("{}: {message}", beside.display())))
-        })?;
-        loaded.elements = Some(elements);
-    }
+    loaded.read_elements(path.parent().unwrap_or(Path::new("")))?;
     Ok(loaded)
 }
 
