@@ -58,7 +58,10 @@ pub(crate) struct Built {
 pub(crate) fn build(scenario: &Scenario, elements: Option<&[u8]>, seed: Seed) -> Result<Built, BuildError> {
     let network = resolve(scenario).map_err(|findings| {
         let first = findings.into_iter().next();
-        first.map_or_else(|| BuildError::new("flows", "no way"), |f| BuildError::new(&f.path.to_string(), f.message))
+        first.map_or_else(
+            || BuildError::new("flows", "no way"),
+            |f| BuildError::new(&f.path.to_string(), f.message),
+        )
     })?;
     let mut wires = Vec::new();
     let mut link_names = Vec::new();
@@ -122,7 +125,15 @@ struct Radio {
 }
 
 impl Radio {
-    fn wire(&self, name: &str, direction: &str, delay: Option<Span>, from: NodeId, to: NodeId, seed: Seed) -> Wire {
+    fn wire(
+        &self,
+        name: &str,
+        direction: &str,
+        delay: Option<Span>,
+        from: NodeId,
+        to: NodeId,
+        seed: Seed,
+    ) -> Wire {
         let scenario::Queue::DropTail { limit } = self.queue;
         let loss = match self.loss {
             scenario::Loss::None => Loss::None,
@@ -148,7 +159,9 @@ fn build_flow(
     let key = format!("flows.{index}");
     let (way, nodes) = match &network.routes[index] {
         Route::Links { from, to, hops } => {
-            let wire = |&(link, direction): &(usize, Direction)| 2 * link as u32 + (direction == Direction::Reverse) as u32;
+            let wire = |&(link, direction): &(usize, Direction)| {
+                2 * link as u32 + (direction == Direction::Reverse) as u32
+            };
             let there: Box<[u32]> = hops.iter().map(wire).collect();
             let back = there.iter().rev().map(|w| w ^ 1).collect();
             (Way::Wires([there, back]), [*from as u32, *to as u32])

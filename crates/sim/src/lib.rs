@@ -8,6 +8,7 @@ mod agenda;
 mod build;
 mod capture;
 mod flow;
+mod frames;
 pub mod results;
 mod sample;
 mod simulation;

@@ -8,6 +8,7 @@ use crate::agenda::{Agenda, Slot};
 use crate::build::{BuildError, Built, build};
 use crate::capture::Capture;
 use crate::flow::{App, Flow, Way};
+use crate::frames::Frames;
 use crate::results::{DirectionResult, LinkResult, RunResult};
 use crate::sample::Samples;
 use crate::space::Space;
@@ -17,7 +18,6 @@ use skyhop_scenario::Scenario;
 use skyhop_topology::NodeId;
 use skyhop_units::{Span, Time};
 use skyhop_wire::{Packet, Transport};
-use slab::Slab;
 
 /// A packet in the network.
 struct Frame {
@@ -41,7 +41,7 @@ pub struct Simulation {
     now: Time,
     end: Time,
     agenda: Agenda,
-    frames: Slab<Frame>,
+    frames: Frames<Frame>,
     wires: Vec<Wire>,
     link_names: Vec<String>,
     flows: Vec<Flow>,
@@ -79,7 +79,7 @@ impl Simulation {
             now: Time::ZERO,
             end: Time::ZERO + scenario.duration,
             agenda: Agenda::new(slots),
-            frames: Slab::new(),
+            frames: Frames::new(),
             unfinished: flows.len(),
             wires,
             link_names,
@@ -276,10 +276,10 @@ impl Simulation {
             let Some(arrival) = wire.link.poll_arrival(self.now, &medium) else { break };
             self.packet_hops += 1;
             if arrival.lost {
-                self.flows[self.frames[arrival.packet as usize].flow as usize].lost += 1;
-                self.frames.remove(arrival.packet as usize);
+                self.flows[self.frames[arrival.packet].flow as usize].lost += 1;
+                self.frames.remove(arrival.packet);
             } else {
-                self.frames[arrival.packet as usize].hop += 1;
+                self.frames[arrival.packet].hop += 1;
                 self.forward(arrival.packet, NodeId(arrival.peer));
             }
         }
@@ -293,7 +293,7 @@ impl Simulation {
             let medium = wire.medium(self.space.as_ref());
             while let Some(sent) = wire.link.poll_sent(self.now, &medium) {
                 if let Some(capture) = &mut self.capture {
-                    capture.packet(interface, sent.at, &self.frames[sent.packet as usize].packet);
+                    capture.packet(interface, sent.at, &self.frames[sent.packet].packet);
                 }
             }
         }
@@ -304,7 +304,7 @@ impl Simulation {
 
     /// A packet is at `node`: it has arrived, or goes out on the next link.
     fn forward(&mut self, id: u32, node: NodeId) {
-        let frame = &self.frames[id as usize];
+        let frame = &self.frames[id];
         let flow = &mut self.flows[frame.flow as usize];
         let next = match &flow.way {
             Way::Wires(wires) => match wires[frame.backward as usize].get(frame.hop as usize) {
@@ -324,7 +324,7 @@ impl Simulation {
         };
         let Some(next) = next else {
             flow.dropped += 1;
-            self.frames.remove(id as usize);
+            self.frames.remove(id);
             return;
         };
         let size = frame.packet.wire_len();
@@ -332,7 +332,7 @@ impl Simulation {
         let medium = wire.medium(self.space.as_ref());
         if wire.link.handle_packet(self.now, id, size, &medium).is_err() {
             flow.dropped += 1;
-            self.frames.remove(id as usize);
+            self.frames.remove(id);
             return;
         }
         self.after_wire(next);
@@ -340,7 +340,7 @@ impl Simulation {
 
     /// A packet has reached its end.
     fn deliver(&mut self, id: u32) {
-        let Frame { flow, backward, sent_at, packet, .. } = self.frames.remove(id as usize);
+        let Frame { flow, backward, sent_at, packet, .. } = self.frames.remove(id);
         let index = flow as usize;
         let end = !backward as usize;
         let flow = &mut self.flows[index];
@@ -439,7 +439,7 @@ impl Simulation {
             Way::Space(ends) => ends[end],
         };
         let frame = Frame { flow: index as u32, hop: 0, backward: end == 1, sent_at, packet };
-        let id = self.frames.insert(frame) as u32;
+        let id = self.frames.insert(frame);
         self.forward(id, node);
     }
 
@@ -450,7 +450,7 @@ impl Simulation {
         for change in space.update(now) {
             let Self { wires, flows, frames, .. } = self;
             space.apply(&change, now, wires, |id| {
-                let frame = frames.remove(id as usize);
+                let frame = frames.remove(id);
                 flows[frame.flow as usize].dropped += 1;
             });
         }
@@ -477,7 +477,8 @@ impl Simulation {
             if let App::Ping(ping) = &mut flow.app {
                 ping.series = self.samples.open(entity, "delay_s");
             } else {
-                let metrics = ["cwnd_bytes", "ssthresh_bytes", "in_flight_bytes", "acked_bytes", "delivered_bytes"];
+                let metrics =
+                    ["cwnd_bytes", "ssthresh_bytes", "in_flight_bytes", "acked_bytes", "delivered_bytes"];
                 let all = metrics.map(|metric| self.samples.open(entity.clone(), metric));
                 self.sampled.transfers.push((index as u32, all[0]));
             }

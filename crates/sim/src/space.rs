@@ -111,7 +111,8 @@ impl Space {
         self.next_wire(from, to)?;
         let nodes = self.router.path(from, to)?;
         let t_s = self.looked_at.as_secs_f64();
-        let delay = nodes.windows(2).map(|w| self.topology.one_way_delay_s(w[0], w[1], t_s)).sum::<Option<f64>>()?;
+        let delay =
+            nodes.windows(2).map(|w| self.topology.one_way_delay_s(w[0], w[1], t_s)).sum::<Option<f64>>()?;
         Some((delay, nodes.len() - 2))
     }
 
@@ -126,7 +127,10 @@ fn constellation(
 ) -> Result<(Constellation, Rules), BuildError> {
     match model.preset {
         Some(scenario::Preset::Iridium) => {
-            return Ok((preset::iridium(), Rules { cross_seam: Rules::iridium_cross_seam().cross_seam, ..Rules::iridium() }));
+            return Ok((
+                preset::iridium(),
+                Rules { cross_seam: Rules::iridium_cross_seam().cross_seam, ..Rules::iridium() },
+            ));
         }
         Some(scenario::Preset::Teledesic) => return Ok((preset::teledesic(), Rules::teledesic())),
         None => {}
@@ -154,12 +158,17 @@ fn constellation(
         preset::geo(&longitudes)
     } else if let Some(file) = &model.tle {
         let bytes = bytes("constellation.tle")?;
-        Constellation::from_tle(bytes, epoch).map_err(|e| BuildError::in_file("constellation.tle", file, e))?
+        Constellation::from_tle(bytes, epoch)
+            .map_err(|e| BuildError::in_file("constellation.tle", file, e))?
     } else if let Some(file) = &model.omm {
         let bytes = bytes("constellation.omm")?;
-        Constellation::from_omm(bytes, epoch).map_err(|e| BuildError::in_file("constellation.omm", file, e))?
+        Constellation::from_omm(bytes, epoch)
+            .map_err(|e| BuildError::in_file("constellation.omm", file, e))?
     } else {
-        return Err(BuildError::new("constellation", "neither preset, shell, geostationary, tle nor omm is given"));
+        return Err(BuildError::new(
+            "constellation",
+            "neither preset, shell, geostationary, tle nor omm is given",
+        ));
     };
     let mut rules = Rules::for_constellation(&built);
     if model.elevation_mask.is_none() {

@@ -79,7 +79,8 @@ fn run(variant: &str, rtt_ms: u64, delack_s: f64) -> TransferResult {
         delayed_ack = {delayed_ack}
         "#
     );
-    let loaded = skyhop_scenario::parse(text.as_bytes(), "geo_bulk.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let loaded =
+        skyhop_scenario::parse(text.as_bytes(), "geo_bulk.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
     let mut simulation = Simulation::new(&loaded.scenario, None, 1).unwrap();
     simulation.run_until(simulation.end());
     simulation.check_conservation().unwrap();
@@ -93,7 +94,10 @@ fn run(variant: &str, rtt_ms: u64, delack_s: f64) -> TransferResult {
 fn goodput_of_sack_and_the_renos_is_that_of_ns2() {
     let Some(rows) = reference() else { return };
     let mut deviations: Vec<(String, f64)> = Vec::new();
-    println!("{:<12} {:>6} {:>7} {:>9} {:>9} {:>7} {:>6} {:>4}", "stack", "rtt ms", "delack", "ns-2", "skyhop", "dev %", "rexmit", "rto");
+    println!(
+        "{:<12} {:>6} {:>7} {:>9} {:>9} {:>7} {:>6} {:>4}",
+        "stack", "rtt ms", "delack", "ns-2", "skyhop", "dev %", "rexmit", "rto"
+    );
     for row in rows {
         let Some(variant) = variant(&row.stack) else { continue };
         let ours = run(variant, row.rtt_ms, row.delack_s);
@@ -101,8 +105,14 @@ fn goodput_of_sack_and_the_renos_is_that_of_ns2() {
         let deviation = goodput / row.goodput_kbps - 1.0;
         println!(
             "{:<12} {:>6} {:>7} {:>9.1} {:>9.1} {:>7.2} {:>6} {:>4}",
-            row.stack, row.rtt_ms, row.delack_s, row.goodput_kbps, goodput, deviation * 100.0,
-            ours.segments_retransmitted, ours.timeouts
+            row.stack,
+            row.rtt_ms,
+            row.delack_s,
+            row.goodput_kbps,
+            goodput,
+            deviation * 100.0,
+            ours.segments_retransmitted,
+            ours.timeouts
         );
         deviations.push((row.stack, deviation.abs()));
     }

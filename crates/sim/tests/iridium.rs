@@ -30,7 +30,8 @@ fn scenario(extra: &str) -> String {
 
 fn run(extra: &str) -> RunResult {
     let text = scenario(extra);
-    let loaded = skyhop_scenario::parse(text.as_bytes(), "iridium.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let loaded =
+        skyhop_scenario::parse(text.as_bytes(), "iridium.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
     let mut simulation = Simulation::new(&loaded.scenario, None, 1).unwrap();
     while simulation.step() {
         simulation.check_conservation().unwrap();
@@ -49,7 +50,8 @@ fn seam_jumps(delays: &[(f64, f64)]) -> Vec<f64> {
 }
 
 fn reference(file: &str) -> Option<Vec<(f64, f64)>> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference/constellation").join(file);
+    let path =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference/constellation").join(file);
     let Ok(text) = std::fs::read_to_string(&path) else {
         eprintln!("skipped: no reference at ../shared/reference/constellation/{file}");
         return None;
@@ -60,14 +62,26 @@ fn reference(file: &str) -> Option<Vec<(f64, f64)>> {
 
 #[test]
 fn delay_over_a_day_is_that_of_ns2() {
-    let files = [("", "series_iridium_lat60_delay_newyork_sanfrancisco.csv"), ("isl_latitude_limit = \"70 deg\"", "series_iridium_lat70_delay_newyork_sanfrancisco.csv")];
+    let files = [
+        ("", "series_iridium_lat60_delay_newyork_sanfrancisco.csv"),
+        ("isl_latitude_limit = \"70 deg\"", "series_iridium_lat70_delay_newyork_sanfrancisco.csv"),
+    ];
     for (extra, file) in files {
         let Some(reference) = reference(file) else { return };
         let ours = delays_ms(&run(extra));
         assert_eq!(ours.len(), reference.len());
         let mean = |d: &[(f64, f64)]| d.iter().map(|x| x.1).sum::<f64>() / d.len() as f64;
-        let same = ours.iter().zip(&reference).filter(|(a, b)| (a.0 - b.0).abs() < 1e-6 && (a.1 - b.1).abs() < 0.01).count();
-        println!("{file}: mean {:.3} ms, ns-2 {:.3} ms; {same} of {} rows within 0.01 ms", mean(&ours), mean(&reference), ours.len());
+        let same = ours
+            .iter()
+            .zip(&reference)
+            .filter(|(a, b)| (a.0 - b.0).abs() < 1e-6 && (a.1 - b.1).abs() < 0.01)
+            .count();
+        println!(
+            "{file}: mean {:.3} ms, ns-2 {:.3} ms; {same} of {} rows within 0.01 ms",
+            mean(&ours),
+            mean(&reference),
+            ours.len()
+        );
         assert!((mean(&ours) - mean(&reference)).abs() < 0.05);
         assert!(same as f64 >= 0.99 * ours.len() as f64, "only {same} rows agree");
         let (jumps, expected) = (seam_jumps(&ours), seam_jumps(&reference));
