@@ -1,0 +1,60 @@
+# Everything that a fresh machine needs to build, show, test and measure skyhop. `make` alone says what there is.
+# Debian 12 as root with nothing but `make` is enough: what is missing is installed from Debian's packages and PyPI.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help tools build demo test test-rust test-python check bench papers fuzz schema clean
+
+CARGO := cargo
+SKYHOP := target/release/skyhop
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+
+help:  ## Say what there is
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+tools:  ## Install what is missing: a compiler, Rust, Python's venv, tshark, tcptrace (root; otherwise says what to install)
+	@tools/install
+
+build: tools  ## Build the command: target/release/skyhop
+	$(CARGO) build --release --locked --bin skyhop
+
+demo: build  ## Build, answer two questions, draw them, say where
+	$(SKYHOP) demo --out skyhop-demo
+
+test: test-rust test-python  ## Install what the tests need and run all of them
+
+test-rust: tools
+	$(CARGO) test --release --locked --workspace --exclude skyhop-py
+
+test-python: $(VENV)/installed
+	$(PYTHON) -m pytest -q python/tests
+
+# The bindings are built anew whenever a source changes; cargo knows whether there is anything to do.
+$(VENV)/installed: tools python/requirements-test.txt pyproject.toml Cargo.lock $(shell find crates python -name '*.rs' -o -name '*.py' -o -name 'Cargo.toml')
+	test -x $(PYTHON) || python3 -m venv $(VENV)
+	$(PYTHON) -m pip install -q -r python/requirements-test.txt
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(PYTHON) -m maturin develop -q --release --locked
+	touch $@
+
+check:  ## Format, lints and documentation, all as errors
+	$(CARGO) fmt --check
+	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --locked --workspace --no-deps -q
+
+bench: build  ## Packets per CPU second beside ns-2's, and what a packet costs on a long fat pipe
+	python3 bench/bench.py
+
+papers: $(VENV)/installed  ## Published numbers beside ours: one table, and the figures
+	$(PYTHON) papers/harness.py
+
+fuzz:  ## Five minutes of arbitrary bytes as a scenario, and five as orbital elements
+	command -v cargo-fuzz > /dev/null || $(CARGO) install --locked cargo-fuzz
+	cd fuzz && for target in scenario tle; do \
+	  RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target -- -max_total_time=300 -max_len=65536 || exit 1; done
+
+schema:  ## Write the scenario's JSON Schema anew
+	$(CARGO) run -q --release --locked --bin skyhop -- schema > crates/scenario/scenario.schema.json
+
+clean:  ## Remove what was built
+	rm -rf target $(VENV) skyhop-demo out
