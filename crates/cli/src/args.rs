@@ -1,0 +1,122 @@
+//! What may be typed: commands, options, and help with examples.
+//!
+//! Follows clap's derive; help texts are the doc comments.
+//! Differs from a settings layer: every option changes one run, and a scenario's values change with `--set` only.
+//! Leaves out configuration files and environment variables.
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// A laboratory for Internet transport over satellites: one scenario file, simulated packet by packet.
+#[derive(Debug, Parser)]
+#[command(name = "skyhop", version, after_help = EXAMPLES, arg_required_else_help = true)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// A command.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Simulate a scenario and print what came of it.
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(Run),
+    /// Say what is wrong with a scenario, or what it means.
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check(Check),
+    /// Print the JSON Schema of scenario files, for editors.
+    #[command(after_help = SCHEMA_EXAMPLES)]
+    Schema,
+    /// Show what skyhop does: TCP over a GEO link, a day over Iridium, and a report with charts.
+    #[command(after_help = DEMO_EXAMPLES)]
+    Demo(Demo),
+}
+
+/// `skyhop run`.
+#[derive(Debug, ClapArgs)]
+pub struct Run {
+    /// The scenario.
+    pub file: PathBuf,
+    /// Write summary.json, flows.parquet, series.parquet and what the scenario records into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print the summary as JSON: stable keys, SI units.
+    #[arg(long)]
+    pub json: bool,
+    /// Seed of every random stream, instead of the scenario's.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Run with this many seeds, counting up from the first, and print means with their 95 % confidence intervals.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub seeds: Option<u32>,
+    /// Change one value of the scenario; may be given often.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub sets: Vec<String>,
+    /// Print neither progress nor warnings.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// `skyhop check`.
+#[derive(Debug, ClapArgs)]
+pub struct Check {
+    /// The scenario.
+    pub file: PathBuf,
+    /// Change one value of the scenario; may be given often.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub sets: Vec<String>,
+}
+
+/// `skyhop demo`.
+#[derive(Debug, ClapArgs)]
+pub struct Demo {
+    /// Where results and the report go.
+    #[arg(long, value_name = "DIR", default_value = "skyhop-demo")]
+    pub out: PathBuf,
+    /// Also fly the satellites of this file of two- or three-line elements.
+    #[arg(long, value_name = "FILE", conflicts_with = "omm")]
+    pub tle: Option<PathBuf>,
+    /// Also fly the satellites of this file of orbit mean-elements messages (JSON).
+    #[arg(long, value_name = "FILE")]
+    pub omm: Option<PathBuf>,
+    /// Print neither progress nor warnings.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  skyhop demo                                 results and a report in skyhop-demo/
+  skyhop run scenarios/geo.toml               a download over a GEO link
+  skyhop check scenarios/iridium.toml         what a scenario means, or what is wrong with it
+  skyhop help run                             options and examples of a command";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  skyhop run geo.toml
+  skyhop run geo.toml --out results --json
+  skyhop run geo.toml --set links.satellite.rate=\"6 Mbit/s\" --set flows.download.transport.variant=reno
+  skyhop run geo.toml --set links.satellite.loss='{ kind = \"packets\", probability = 0.01 }' --seeds 10
+  skyhop run geo.toml --out results --set record.pcap='*'     packets for Wireshark in results/packets.pcapng
+
+A value of --set is TOML if it reads as TOML, else text. Flows go by name or number.
+Exit code: 0 done, 1 failed while running (disk full, interrupted), 2 wrong usage or scenario.";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  skyhop check geo.toml
+  skyhop check geo.toml --set links.satellite.queue.limit=\"64 kB\"
+
+Exit code: 0 right, 2 wrong; each mistake is a line file:line: key: message.";
+
+const SCHEMA_EXAMPLES: &str = "\
+Examples:
+  skyhop schema > scenario.schema.json
+  echo '#:schema ./scenario.schema.json' | cat - geo.toml     the first line that editors look for";
+
+const DEMO_EXAMPLES: &str = "\
+Examples:
+  skyhop demo
+  skyhop demo --out /tmp/demo
+  skyhop demo --tle starlink.tle              the satellites of a file in place of textbook orbits";

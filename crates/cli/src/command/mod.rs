@@ -1,0 +1,30 @@
+//! One file for each command, and what they share: printing.
+//!
+//! Follows the rule that results go to standard output and everything else to standard error.
+//! Differs from `println!`: a closed pipe ends the command quietly, a full disk with an error.
+//! Leaves out colours.
+
+pub mod check;
+pub mod demo;
+pub mod run;
+mod show;
+
+use crate::failure::Failure;
+use skyhop_scenario::Loaded;
+use std::io::Write;
+
+/// Prints to standard output.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| match e.kind() {
+        std::io::ErrorKind::BrokenPipe => Failure::OutputClosed,
+        _ => Failure::Run(format!("cannot print the results: {e}")),
+    })
+}
+
+/// Tells the warnings that came up while loading.
+fn warn(loaded: &Loaded, quiet: bool) {
+    if !quiet {
+        loaded.warnings.iter().for_each(|w| eprintln!("warning: {w}"));
+    }
+}

@@ -1,0 +1,192 @@
+//! Results as tables for people.
+//!
+//! Follows the order of the summary: the run, its flows, its links.
+//! Differs from the summary: rounded, and without what nobody compares by eye.
+//! Leaves out what a run does not have: no pings, no table of pings.
+
+use crate::engine::Done;
+use crate::statistics::{self, Estimate};
+use crate::table::{Table, count, or_dash, rate, share, size, time};
+use skyhop_sim::results::{DirectionResult, FlowKind, FlowResult, PingResult, RunResult, TransferResult};
+use std::time::Duration;
+
+/// The most links that are listed; a constellation has thousands.
+const MOST_LINKS: usize = 12;
+
+/// One run.
+pub fn run(done: &Done) -> String {
+    let result = &done.result;
+    let mut out = head(
+        &result.scenario,
+        &format!("seed {}", result.seed),
+        Duration::from_secs_f64(done.meta.wall_s.max(0.0)),
+    );
+    out += &format!(
+        "simulated {}, {} events, {} packet hops\n",
+        time(result.simulated_s),
+        count(result.events),
+        count(result.packet_hops)
+    );
+    for table in flows(&result.flows).into_iter().chain(links(result)) {
+        out.push('\n');
+        out += &table.text();
+    }
+    if result.links.len() > MOST_LINKS {
+        out += &format!("and {} more links\n", result.links.len() - MOST_LINKS);
+    }
+    out
+}
+
+fn head(name: &str, seeds: &str, wall: Duration) -> String {
+    format!("{name}: {seeds}, {} on the clock\n", time(wall.as_secs_f64()))
+}
+
+/// Transfers and pings.
+pub fn flows(flows: &[FlowResult]) -> Vec<Table> {
+    let mut transfers = transfer_table("flow");
+    let mut pings = Table::new([
+        "ping",
+        "sent",
+        "arrived",
+        "answered",
+        "delay min",
+        "mean",
+        "max",
+        "rtt min",
+        "mean",
+        "max",
+    ]);
+    for flow in flows {
+        match &flow.kind {
+            FlowKind::Transfer(t) => transfer_row(&mut transfers, &flow.name, t),
+            FlowKind::Ping(p) => ping_row(&mut pings, &flow.name, p),
+        }
+    }
+    [transfers, pings].into_iter().filter(|t| !t.cells().1.is_empty()).collect()
+}
+
+/// A table of transfers, whose rows are called by `what`.
+pub fn transfer_table(what: &str) -> Table {
+    Table::new([
+        what,
+        "goodput",
+        "completed",
+        "delivered",
+        "segments",
+        "repeated",
+        "timeouts",
+        "rtt min",
+        "mean",
+        "max",
+    ])
+}
+
+/// A row of a table of transfers.
+pub fn transfer_row(table: &mut Table, name: &str, t: &TransferResult) {
+    table.row([
+        name.to_owned(),
+        rate(t.goodput_bps),
+        or_dash(t.completed_s.map(time)),
+        size(t.bytes_delivered as f64),
+        count(t.segments_sent),
+        count(t.segments_retransmitted),
+        count(t.timeouts),
+        or_dash(t.rtt_min_s.map(time)),
+        or_dash(t.rtt_mean_s.map(time)),
+        or_dash(t.rtt_max_s.map(time)),
+    ]);
+}
+
+fn ping_row(table: &mut Table, name: &str, p: &PingResult) {
+    let [delays, rtts] =
+        [[p.delay_min_s, p.delay_mean_s, p.delay_max_s], [p.rtt_min_s, p.rtt_mean_s, p.rtt_max_s]]
+            .map(|values| values.map(|v| or_dash(v.map(time))));
+    let ([d0, d1, d2], [r0, r1, r2]) = (delays, rtts);
+    table.row([
+        name.to_owned(),
+        count(p.sent),
+        count(p.received),
+        count(p.answers_received),
+        d0,
+        d1,
+        d2,
+        r0,
+        r1,
+        r2,
+    ]);
+}
+
+fn links(result: &RunResult) -> Option<Table> {
+    let mut table =
+        Table::new(["link", "direction", "packets", "size", "busy", "dropped", "lost", "longest queue"]);
+    let mut row = |name: &str, direction: &str, d: &DirectionResult| {
+        table.row([
+            name.to_owned(),
+            direction.to_owned(),
+            count(d.packets),
+            size(d.bytes as f64),
+            share(d.utilisation),
+            count(d.dropped_packets),
+            count(d.lost_packets),
+            count(d.queue_max_packets),
+        ]);
+    };
+    // The busiest first where not all fit.
+    let mut links: Vec<_> = result.links.iter().collect();
+    if links.len() > MOST_LINKS {
+        links.sort_by_key(|l| std::cmp::Reverse(l.forward.bytes + l.reverse.bytes));
+    }
+    for link in links.into_iter().take(MOST_LINKS) {
+        row(&link.name, "forward", &link.forward);
+        row("", "reverse", &link.reverse);
+    }
+    (!table.cells().1.is_empty()).then_some(table)
+}
+
+/// Metrics worth a mean over seeds, what they are called, and how they are written.
+const MEANS: [(&str, &str, fn(f64) -> String); 10] = [
+    ("goodput_bps", "goodput", rate),
+    ("completed_s", "completed", time),
+    ("segments_retransmitted", "segments repeated", number),
+    ("timeouts", "timeouts", number),
+    ("delay_mean_s", "one-way delay, mean", time),
+    ("delay_max_s", "one-way delay, max", time),
+    ("rtt_min_s", "rtt, min", time),
+    ("rtt_mean_s", "rtt, mean", time),
+    ("packets_dropped", "packets dropped", number),
+    ("packets_lost", "packets lost", number),
+];
+
+fn number(x: f64) -> String {
+    if x.fract() == 0.0 { format!("{x:.0}") } else { crate::table::digits(x) }
+}
+
+/// Runs with several seeds.
+pub fn seeds(runs: &[RunResult], wall: Duration) -> String {
+    let (Some(first), Some(last)) = (runs.first(), runs.last()) else { return String::new() };
+    let mut out = head(&first.scenario, &format!("seeds {} to {}", first.seed, last.seed), wall);
+    let mut table = Table::new(["flow", "metric", "mean", "95 % interval", "min", "max", "runs"]);
+    for flow in statistics::flows(runs) {
+        let mut name = flow.name.as_str();
+        for (key, what, write) in MEANS {
+            let Some((_, e)) = flow.metrics.iter().find(|(k, _)| k == key) else { continue };
+            let Estimate { mean, half_width, min, max, count } = *e;
+            let interval =
+                half_width.map(|h| format!("{} to {}", write((mean - h).max(0.0)), write(mean + h)));
+            let runs =
+                if count < runs.len() { format!("{count} of {}", runs.len()) } else { count.to_string() };
+            table.row([
+                name.into(),
+                what.into(),
+                write(mean),
+                or_dash(interval),
+                write(min),
+                write(max),
+                runs,
+            ]);
+            name = "";
+        }
+    }
+    out.push('\n');
+    out + &table.text()
+}

@@ -1,0 +1,71 @@
+//! From the command line to a run: loading, the bar, Ctrl-C.
+//!
+//! Follows [`skyhop_record::run_scenario`], which Python shares, so that both give the same numbers and files.
+//! Differs from it: errors are told with the scenario's line.
+//! Leaves out what is printed.
+
+use crate::failure::Failure;
+use crate::progress::Progress;
+use skyhop_record::{Meta, RunError, RunOptions, run_scenario};
+use skyhop_scenario::{Loaded, parse_set};
+use skyhop_sim::results::RunResult;
+use skyhop_sim::{BuildError, Simulation};
+use skyhop_units::Time;
+use std::path::Path;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A finished run.
+pub struct Done {
+    /// What it found.
+    pub result: RunResult,
+    /// What a summary says besides.
+    pub meta: Meta,
+}
+
+/// Loads a scenario with the values of `--set`.
+pub fn load(file: &Path, sets: &[String]) -> Result<Loaded, Failure> {
+    let sets = sets.iter().map(|s| parse_set(s)).collect::<Result<Vec<_>, _>>()?;
+    Ok(skyhop_scenario::load(file, &sets)?)
+}
+
+/// Builds the simulation and leaves it, to know whether it can be built.
+pub fn build(loaded: &Loaded, seed: u64) -> Result<(), Failure> {
+    let built = Simulation::new(&loaded.scenario, loaded.elements.as_deref(), seed);
+    built.map(drop).map_err(|e| at_line(loaded, e))
+}
+
+/// Runs a scenario to its end; into `out` go its tables and what it records.
+pub fn run(loaded: &Loaded, seed: u64, out: Option<&Path>, progress: &Progress) -> Result<Done, Failure> {
+    let options = RunOptions { seed: Some(seed), out: out.map(Path::to_path_buf), snaplen: None };
+    let mut before = Time::ZERO;
+    let done = run_scenario(loaded, &options, |simulation| {
+        progress.advance(before.since(Time::ZERO), simulation.now().since(Time::ZERO));
+        before = simulation.now();
+        !interrupted()
+    });
+    match done {
+        Ok((result, meta)) => Ok(Done { result, meta }),
+        Err(RunError::Build(e)) => Err(at_line(loaded, e)),
+        Err(RunError::Stopped) => Err(Failure::Interrupted),
+        Err(e) => Err(Failure::Run(e.to_string())),
+    }
+}
+
+/// What is wrong when building is the scenario's fault, or that of the elements it names.
+fn at_line(loaded: &Loaded, BuildError { key, message }: BuildError) -> Failure {
+    Failure::Scenario(loaded.problem(&key, message).to_string())
+}
+
+/// Begins to listen for Ctrl-C, which then ends a run in order: what it has written so far is removed.
+pub fn listen() {
+    static LISTEN: Once = Once::new();
+    // If nobody can listen, an interrupt ends the process as it always did.
+    LISTEN.call_once(|| drop(ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed))));
+}
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}

@@ -1,0 +1,54 @@
+//! Why a command failed, and the exit code that says so.
+//!
+//! Follows the habit of compilers and grep: 2 for what was asked wrongly, 1 for what went wrong on the way.
+//! Differs from one error type for all: only the kind of failure matters here, the words come from below.
+//! Leaves out backtraces.
+
+use std::io::{self, Write};
+
+/// A failure of the command.
+#[derive(Debug)]
+pub enum Failure {
+    /// The usage or the scenario is wrong. Its lines stand on their own: they begin with file and line.
+    Scenario(String),
+    /// Something went wrong while running.
+    Run(String),
+    /// The user has had enough.
+    Interrupted,
+    /// Nobody reads the output any more, as in `skyhop run ... | head`.
+    OutputClosed,
+}
+
+impl Failure {
+    /// The exit code of the process.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Failure::Scenario(_) => 2,
+            Failure::Run(_) => 1,
+            Failure::Interrupted => 130,
+            Failure::OutputClosed => 0,
+        }
+    }
+
+    /// Writes what went wrong.
+    pub fn tell(&self, out: &mut impl Write) -> io::Result<()> {
+        match self {
+            Failure::Scenario(message) => writeln!(out, "{message}"),
+            Failure::Run(message) => writeln!(out, "skyhop: {message}"),
+            Failure::Interrupted => writeln!(out, "skyhop: interrupted; nothing was written"),
+            Failure::OutputClosed => Ok(()),
+        }
+    }
+}
+
+impl From<skyhop_scenario::Errors> for Failure {
+    fn from(e: skyhop_scenario::Errors) -> Self {
+        Failure::Scenario(e.to_string())
+    }
+}
+
+impl From<skyhop_record::FolderError> for Failure {
+    fn from(e: skyhop_record::FolderError) -> Self {
+        Failure::Run(e.to_string())
+    }
+}

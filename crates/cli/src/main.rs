@@ -1,0 +1,39 @@
+//! The skyhop command.
+//!
+//! A map of the code: [`args`] is what may be typed, [`command`] one file for each command, [`engine`] a run with its
+//! files, [`progress`] the bar, [`statistics`] and [`table`] what becomes of numbers.
+//! Differs from the library: here are the terminal, the files and the exit codes (0, 1 while running, 2 before).
+//! Leaves out knowledge of networks, which is in the library.
+
+mod args;
+mod command;
+mod engine;
+mod failure;
+mod progress;
+mod statistics;
+mod table;
+
+use args::{Args, Command};
+use clap::Parser;
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    engine::listen();
+    let done = match &args.command {
+        Command::Run(run) => command::run::run(run),
+        Command::Check(check) => command::check::check(check),
+        Command::Schema => command::print(&skyhop_scenario::schema()),
+        Command::Demo(demo) => command::demo::demo(demo),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // Without a terminal to complain to, the exit code has to do.
+            let _ = failure.tell(&mut std::io::stderr().lock());
+            let _ = std::io::stderr().flush();
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}

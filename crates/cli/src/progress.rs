@@ -1,0 +1,52 @@
+//! The progress bar: virtual time, share done, time left.
+//!
+//! Drawn on a terminal only, to standard error, so that pipes and logs stay clean.
+//! Differs from a spinner: virtual time is known, so the share done is too; a run may still end early.
+//! Leaves out anything that results depend on.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use skyhop_units::Span;
+use std::io::IsTerminal;
+
+/// A bar over `runs` runs of one length.
+pub struct Progress {
+    bar: ProgressBar,
+    length: Span,
+}
+
+// Milliseconds of virtual time: fine enough for a bar, and a thousand runs of a year still fit.
+fn ticks(span: Span) -> u64 {
+    span.as_nanos() / 1_000_000
+}
+
+impl Progress {
+    /// A bar, unless `quiet` or standard error is not a terminal.
+    pub fn new(name: &str, length: Span, runs: u32, quiet: bool) -> Self {
+        let total = ticks(length).saturating_mul(u64::from(runs));
+        let bar = if quiet || !std::io::stderr().is_terminal() {
+            ProgressBar::hidden()
+        } else {
+            ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10))
+        };
+        if let Ok(style) =
+            ProgressStyle::with_template("{prefix}  {wide_bar} {percent:>3} %  {msg}  {eta} left")
+        {
+            bar.set_style(style);
+        }
+        let runs = if runs > 1 { format!(" x {runs}") } else { String::new() };
+        bar.set_prefix(format!("{name}{runs}"));
+        Progress { bar, length }
+    }
+
+    /// One run has come from `before` to `now`.
+    pub fn advance(&self, before: Span, now: Span) {
+        self.bar.set_message(format!("{:.1} s of {:.1} s", now.as_secs_f64(), self.length.as_secs_f64()));
+        self.bar.inc(ticks(now) - ticks(before).min(ticks(now)));
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,244 @@
+//! The command as a user meets it: help, exit codes, errors, files.
+//!
+//! Follows the promises of the help texts.
+//! Differs from the library's tests: each starts a process.
+//! Leaves out the bar, which only a terminal sees.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+#[test]
+fn help_has_examples_for_each_command() {
+    for command in [&[][..], &["run"], &["check"], &["schema"], &["demo"]] {
+        let mut args = command.to_vec();
+        args.push("--help");
+        let out = skyhop(&args);
+        assert_eq!(code(&out), 0);
+        assert!(stdout(&out).contains("Examples:\n  skyhop "), "{command:?}: {}", stdout(&out));
+    }
+    assert_eq!(stdout(&skyhop(&["--version"])), concat!("skyhop ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+#[test]
+fn usage_and_scenario_errors_are_2() {
+    for args in [
+        &["fly"][..],
+        &["run"],
+        &["run", "geo.toml", "--seed", "x"],
+        &["run", "geo.toml", "--seeds", "0"],
+        &[],
+    ] {
+        assert_eq!(code(&skyhop(args)), 2, "{args:?}");
+    }
+    let missing = skyhop(&["run", "/nowhere/geo.toml"]);
+    assert_eq!((code(&missing), stderr(&missing)), (2, "/nowhere/geo.toml: no such file\n".into()));
+    let dir = folder("wrong");
+    let file = dir.join("geo.toml");
+    fs::write(&file, GEO.replace("drop-tail", "droptail").replace("10 Mbit/s", "10 mbps")).unwrap();
+    for command in ["run", "check"] {
+        let out = skyhop(&[command, file.to_str().unwrap()]);
+        let lines: Vec<String> = stderr(&out).lines().map(str::to_owned).collect();
+        assert_eq!((code(&out), lines.len(), stdout(&out)), (2, 2, String::new()));
+        assert!(
+            lines[0].starts_with(&format!("{}:3: links.access.rate: unit \"mbps\"", file.display())),
+            "{}",
+            lines[0]
+        );
+        assert!(
+            lines[1].contains(":8: links.satellite.queue.kind: ")
+                && lines[1].ends_with("did you mean \"drop-tail\"?")
+        );
+    }
+    let set = skyhop(&["check", path(&right(&dir)), "--set", "links.satelite.rate=1"]);
+    assert_eq!(code(&set), 2);
+    assert!(
+        stderr(&set).starts_with("--set: links.satelite.rate: unknown name \"satelite\""),
+        "{}",
+        stderr(&set)
+    );
+}
+
+#[test]
+fn check_tells_what_a_scenario_means() {
+    let file = right(&folder("check"));
+    let out = skyhop(&["check", path(&file)]);
+    let text = stdout(&out);
+    assert_eq!(code(&out), 0, "{}", stderr(&out));
+    assert!(text.contains("ok: 1 flow, 2 links, 60 s at most\n"), "{text}");
+    assert!(text.contains("download: server -access-> access~satellite -satellite-> user\n"), "{text}");
+    assert!(text.contains("602 ms there and back"), "{text}");
+}
+
+#[test]
+fn elements_that_do_not_parse_are_found_at_their_key() {
+    let dir = folder("elements");
+    let file = dir.join("own.toml");
+    fs::write(&file, SPACE).unwrap();
+    fs::write(dir.join("own.tle"), "not elements\n").unwrap();
+    let out = skyhop(&["check", path(&file)]);
+    assert_eq!(code(&out), 2);
+    assert!(
+        stderr(&out).starts_with(&format!("{}:3: constellation.tle: own.tle: ", file.display())),
+        "{}",
+        stderr(&out)
+    );
+}
+
+#[test]
+fn schema_is_json() {
+    let out = skyhop(&["schema"]);
+    let schema: serde_json::Value = serde_json::from_str(&stdout(&out)).unwrap();
+    assert_eq!(schema["title"], "Scenario");
+}
+
+#[test]
+fn a_run_prints_tables_or_json_and_writes_a_folder() {
+    let dir = folder("run");
+    let (file, results) = (right(&dir), dir.join("results"));
+    let _ = fs::remove_dir_all(&results);
+    let out = skyhop(&["run", path(&file)]);
+    assert_eq!(code(&out), 0, "{}", stderr(&out));
+    assert_eq!(stderr(&out), "");
+    let text = stdout(&out);
+    assert!(
+        text.contains("goodput") && text.contains("download") && text.contains("satellite  forward"),
+        "{text}"
+    );
+
+    let args = [
+        "run",
+        path(&file),
+        "--json",
+        "--seed",
+        "7",
+        "--out",
+        path(&results),
+        "--set",
+        "record.pcap=satellite",
+    ];
+    let out = skyhop(&args);
+    assert_eq!(code(&out), 0, "{}", stderr(&out));
+    let printed: serde_json::Value = serde_json::from_str(&stdout(&out)).unwrap();
+    let written: serde_json::Value =
+        serde_json::from_slice(&fs::read(results.join("summary.json")).unwrap()).unwrap();
+    assert_eq!(printed, written);
+    assert_eq!(printed["seed"], 7);
+    assert_eq!(printed["scenario"], "geo");
+    assert_eq!(printed["set"][0], "record.pcap=satellite");
+    assert_eq!(printed["flows"]["download"]["bytes_delivered"], 1_000_000);
+    let mut names: Vec<_> =
+        fs::read_dir(&results).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert_eq!(names, ["flows.parquet", "packets.pcapng", "series.parquet", "summary.json"]);
+}
+
+#[test]
+fn seeds_give_intervals_in_the_same_order_every_time() {
+    let file = right(&folder("seeds"));
+    let loss = "links.satellite.loss={ kind = \"packets\", probability = 0.01 }";
+    let run = || {
+        let out = skyhop(&["run", path(&file), "--json", "--seeds", "5", "--seed", "3", "--set", loss]);
+        assert_eq!(code(&out), 0, "{}", stderr(&out));
+        let mut json: serde_json::Value = serde_json::from_str(&stdout(&out)).unwrap();
+        json["wall_s"] = 0.into();
+        json
+    };
+    let json = run();
+    assert_eq!(json["seeds"], serde_json::json!([3, 4, 5, 6, 7]));
+    let goodput = &json["flows"]["download"]["goodput_bps"];
+    let (mean, half) = (goodput["mean"].as_f64().unwrap(), goodput["ci95_half_width"].as_f64().unwrap());
+    assert!(goodput["min"].as_f64().unwrap() < mean && mean < goodput["max"].as_f64().unwrap() && half > 0.0);
+    assert_eq!(json, run());
+    let same = skyhop(&["run", path(&file), "--seeds", "2"]);
+    assert!(stderr(&same).contains("all runs are the same"), "{}", stderr(&same));
+    assert!(stdout(&same).contains("95 % interval"));
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_1_and_leaves_nothing() {
+    let dir = folder("full");
+    let file = right(&dir);
+    let in_the_way = dir.join("occupied");
+    fs::write(&in_the_way, "").unwrap();
+    let out = skyhop(&["run", path(&file), "--out", path(&in_the_way)]);
+    assert_eq!(code(&out), 1);
+    assert!(
+        stderr(&out).starts_with("skyhop: cannot write ") && stderr(&out).lines().count() == 1,
+        "{}",
+        stderr(&out)
+    );
+    if Path::new("/dev/full").exists() {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let out = command(&["run", path(&file)]).stdout(full).output().unwrap();
+        assert_eq!(
+            (code(&out), stderr(&out)),
+            (1, "skyhop: cannot print the results: No space left on device (os error 28)\n".into())
+        );
+    }
+}
+
+const GEO: &str = r#"duration = "60 s"
+[links.access]
+rate = "10 Mbit/s"
+delay = "1 ms"
+[links.satellite]
+rate = "1.5 Mbit/s"
+delay = "300 ms"
+queue = { kind = "drop-tail", limit = "50 packets" }
+[[flows]]
+name = "download"
+path = ["server", "access", "satellite", "user"]
+transport = { kind = "tcp", mss = "1000 B" }
+traffic = { kind = "bulk", size = "1 MB" }
+"#;
+
+const SPACE: &str = r#"duration = "1 h"
+[constellation]
+tle = "own.tle"
+[terminals]
+a = { lat = "40 deg", lon = "-74 deg" }
+b = { lat = "37 deg", lon = "-122 deg" }
+[[flows]]
+from = "a"
+to = "b"
+traffic = { kind = "ping" }
+"#;
+
+fn right(dir: &Path) -> PathBuf {
+    let file = dir.join("geo.toml");
+    fs::write(&file, GEO).unwrap();
+    file
+}
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_skyhop"));
+    command.args(args);
+    command
+}
+
+fn skyhop(args: &[&str]) -> Output {
+    command(args).output().unwrap()
+}
+
+fn code(out: &Output) -> i32 {
+    out.status.code().unwrap()
+}
+
+fn stdout(out: &Output) -> String {
+    String::from_utf8(out.stdout.clone()).unwrap()
+}
+
+fn stderr(out: &Output) -> String {
+    String::from_utf8(out.stderr.clone()).unwrap()
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn folder(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&dir).unwrap();
+    dir
+}
