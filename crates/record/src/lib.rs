@@ -1,21 +1,26 @@
 //! What a run leaves behind: a summary, tables, captures, charts and a report.
 //!
-//! A map of the code: [`summary`] is `summary.json`, [`tables`] the parquet files and Python's tables,
-//! [`pcapng`] the captures, [`chart`] and [`report`] what people look at, [`folder`] how any of it reaches a disk.
+//! A map of the code: [`session`] runs a scenario and records it, [`summary`] is `summary.json`, [`tables`] the parquet
+//! files and Python's tables, [`capture`] and [`pcapng`] the packets, [`chart`] and [`report`] what people look at,
+//! [`folder`] how any of it reaches a disk.
 //! Differs from a log: results are handed over whole, and a folder appears whole or not at all.
 //! Leaves out finding anything out, which `skyhop-sim` does.
 
+pub mod capture;
 pub mod chart;
 pub mod folder;
 pub mod pcapng;
 pub mod report;
+pub mod session;
 pub mod summary;
 pub mod tables;
 
+pub use capture::{CaptureError, CaptureFile};
 pub use chart::{Axis, Chart, Mark};
 pub use folder::{Folder, FolderError, FolderFile, write_all};
 pub use pcapng::{PcapngError, PcapngWriter};
 pub use report::{Report, Section, Table, report_html};
+pub use session::{RunError, RunOptions, run_scenario};
 pub use summary::{Meta, summary_json, summary_text};
 pub use tables::{TableError, Tables, write_flows_parquet, write_series_parquet};
 

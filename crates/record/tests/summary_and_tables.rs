@@ -92,7 +92,7 @@ fn overrides_are_told_only_when_there_are_any() {
     let sets = vec!["links.satellite.rate=1 Mbit/s".to_owned()];
     let summary = summary_json(&run(), &Meta { sets: sets.clone(), ..meta() });
     assert_eq!(summary["set"][0], sets[0]);
-    assert_eq!(summary.as_object().unwrap().keys().last().unwrap(), "set");
+    assert_eq!(summary.as_object().unwrap().keys().next_back().unwrap(), "set");
     assert!(summary_json(&run(), &meta()).get("set").is_none());
 }
 

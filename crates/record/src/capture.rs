@@ -1,0 +1,99 @@
+//! A run's packets on their way into a capture.
+//!
+//! Follows [`skyhop_sim::Capture`]: packets of all captured directions, in order of time.
+//! Differs from a plain writer: the run does not stop at a full disk; the first error is kept and told at the end.
+//! Leaves out which links are captured, which the scenario says.
+
+use crate::folder::{FolderError, FolderFile};
+use crate::pcapng::{PcapngError, PcapngWriter};
+use skyhop_sim::Capture;
+use skyhop_units::Time;
+use skyhop_wire::{Packet, emit};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Why a capture was not written.
+#[derive(Debug)]
+pub enum CaptureError {
+    /// A packet could not be written.
+    Packet(PcapngError),
+    /// The file could not be finished.
+    File(FolderError),
+}
+
+impl fmt::Display for CaptureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CaptureError::Packet(e) => e.fmt(f),
+            CaptureError::File(e) => e.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for CaptureError {}
+
+struct State {
+    /// `None` once a write has failed.
+    writer: Option<PcapngWriter<FolderFile>>,
+    error: Option<PcapngError>,
+}
+
+/// A capture being written. Give [`CaptureFile::tap`] to the simulation and call [`CaptureFile::finish`] after it.
+pub struct CaptureFile {
+    state: Arc<Mutex<State>>,
+    snaplen: Option<u32>,
+}
+
+impl CaptureFile {
+    /// Begins a capture with an interface for each name. Of each packet at most `snaplen` bytes are kept.
+    pub fn new(file: FolderFile, interfaces: &[String], snaplen: Option<u32>) -> Result<Self, CaptureError> {
+        let writer = PcapngWriter::new(file, interfaces, snaplen).map_err(CaptureError::Packet)?;
+        let state = Arc::new(Mutex::new(State { writer: Some(writer), error: None }));
+        Ok(CaptureFile { state, snaplen })
+    }
+
+    /// The end that the simulation holds.
+    pub fn tap(&self) -> Box<dyn Capture> {
+        let snaplen = self.snaplen.map_or(usize::MAX, |s| s as usize);
+        Box::new(Tap { state: self.state.clone(), snaplen, bytes: Vec::new() })
+    }
+
+    /// Whether a packet could not be written: a run that goes on is in vain.
+    pub fn failed(&self) -> bool {
+        lock(&self.state).error.is_some()
+    }
+
+    /// Ends the capture; the file is on the disk.
+    pub fn finish(self) -> Result<(), CaptureError> {
+        let mut state = lock(&self.state);
+        if let Some(error) = state.error.take() {
+            return Err(CaptureError::Packet(error));
+        }
+        let Some(writer) = state.writer.take() else { return Ok(()) };
+        writer.finish().map_err(CaptureError::Packet)?.finish().map_err(CaptureError::File)
+    }
+}
+
+struct Tap {
+    state: Arc<Mutex<State>>,
+    snaplen: usize,
+    bytes: Vec<u8>,
+}
+
+impl Capture for Tap {
+    fn packet(&mut self, interface: u32, at: Time, packet: &Packet) {
+        let mut state = lock(&self.state);
+        let Some(writer) = &mut state.writer else { return };
+        self.bytes.clear();
+        let original = emit(packet, self.snaplen, &mut self.bytes);
+        if let Err(error) = writer.packet(interface, at.as_nanos(), &self.bytes, original) {
+            state.writer = None;
+            state.error = Some(error);
+        }
+    }
+}
+
+/// Nobody panics while holding the lock, and if somebody did, the state would still be a state.
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}

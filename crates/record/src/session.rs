@@ -1,0 +1,110 @@
+//! From a loaded scenario to what its run leaves behind: the one way that the command and Python share.
+//!
+//! The caller is asked every few ten milliseconds whether to go on, for its progress bar and its Ctrl-C.
+//! Differs from the simulator: here files are written and the wall clock is read, for `wall_s` and nothing else.
+//! Leaves out many runs at once.
+
+use crate::capture::{CaptureError, CaptureFile};
+use crate::folder::{Folder, FolderError};
+use crate::summary::Meta;
+use crate::{RecordError, write_run};
+use skyhop_scenario::Loaded;
+use skyhop_sim::results::RunResult;
+use skyhop_sim::{BuildError, Simulation};
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Events between two questions to the caller: some ten milliseconds of work.
+const EVENTS_PER_QUESTION: u32 = 1 << 16;
+
+/// What may be said beside the scenario.
+#[derive(Debug, Clone, Default)]
+pub struct RunOptions {
+    /// The seed; the scenario's if `None`.
+    pub seed: Option<u64>,
+    /// The results folder; nothing is written if `None`, captures included.
+    pub out: Option<PathBuf>,
+    /// The most bytes of each packet that a capture keeps; all of them if `None`.
+    pub snaplen: Option<u32>,
+}
+
+/// Why there are no results.
+#[derive(Debug)]
+pub enum RunError {
+    /// The scenario cannot be built.
+    Build(BuildError),
+    /// The results cannot be written.
+    Record(RecordError),
+    /// The capture cannot be written.
+    Capture(CaptureError),
+    /// The caller did not want to go on.
+    Stopped,
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Build(e) => e.fmt(f),
+            RunError::Record(e) => e.fmt(f),
+            RunError::Capture(e) => e.fmt(f),
+            RunError::Stopped => f.write_str("the run was stopped"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl From<FolderError> for RunError {
+    fn from(e: FolderError) -> Self {
+        RunError::Record(RecordError::Folder(e))
+    }
+}
+
+/// Runs a scenario to its end and, if there is a folder, writes its results there.
+///
+/// `go_on` is asked now and then with the state of the run; after a "no" nothing is written and the error is
+/// [`RunError::Stopped`].
+pub fn run_scenario(
+    loaded: &Loaded,
+    options: &RunOptions,
+    mut go_on: impl FnMut(&Simulation) -> bool,
+) -> Result<(RunResult, Meta), RunError> {
+    let started = Instant::now();
+    let seed = options.seed.unwrap_or(loaded.scenario.seed);
+    let mut simulation =
+        Simulation::new(&loaded.scenario, loaded.elements.as_deref(), seed).map_err(RunError::Build)?;
+    let mut folder = options.out.as_ref().map(Folder::create).transpose()?;
+    let capture = match &mut folder {
+        Some(folder) if !simulation.captured().is_empty() => {
+            let file = folder.file("packets.pcapng")?;
+            let capture = CaptureFile::new(file, simulation.captured(), options.snaplen);
+            Some(capture.map_err(RunError::Capture)?)
+        }
+        _ => None,
+    };
+    if let Some(capture) = &capture {
+        simulation.set_capture(capture.tap());
+    }
+    while (0..EVENTS_PER_QUESTION).all(|_| simulation.step()) {
+        if !go_on(&simulation) {
+            return Err(RunError::Stopped);
+        }
+        if capture.as_ref().is_some_and(CaptureFile::failed) {
+            break;
+        }
+    }
+    let mut result = simulation.finish();
+    if let Some(capture) = capture {
+        capture.finish().map_err(RunError::Capture)?;
+    }
+    result.scenario.clone_from(&loaded.name);
+    result.warnings.splice(0..0, loaded.warnings.iter().map(ToString::to_string));
+    let sets = loaded.sets.iter().map(|(path, value)| format!("{path}={value}")).collect();
+    let meta = Meta { scenario_sha256: loaded.sha256.clone(), wall_s: started.elapsed().as_secs_f64(), sets };
+    if let Some(mut folder) = folder {
+        write_run(&mut folder, &result, &meta).map_err(RunError::Record)?;
+        folder.commit()?;
+    }
+    Ok((result, meta))
+}
