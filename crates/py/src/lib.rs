@@ -1,0 +1,88 @@
+//! The extension module `skyhop._skyhop`: a run and its tables, handed to Python.
+//!
+//! Follows `skyhop_record::run_scenario`, as the command does, so that both give the same numbers and files.
+//! Differs from it: a `RunError` becomes a Python exception and Ctrl-C a `KeyboardInterrupt`.
+//! Leaves out all logic; what is pleasant to use is in `python/skyhop`.
+
+mod table;
+
+use pyo3::create_exception;
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use skyhop_record::{RunError, RunOptions, Tables, run_scenario, summary_json, summary_text};
+use skyhop_scenario::{Errors, Loaded, load};
+use std::path::PathBuf;
+use table::Table;
+
+create_exception!(
+    skyhop,
+    ScenarioError,
+    PyValueError,
+    "A scenario that cannot be run. The text has a line for each mistake: file, line, key, what is allowed."
+);
+
+/// What to set beside the file: dotted paths and values as the file would have them.
+type Sets = Vec<(String, String)>;
+
+/// Runs a scenario. Returns the summary's JSON, the flows and the series.
+#[pyfunction]
+#[pyo3(signature = (file, sets, seed=None, out=None))]
+fn run(
+    py: Python<'_>,
+    file: PathBuf,
+    sets: Sets,
+    seed: Option<u64>,
+    out: Option<PathBuf>,
+) -> PyResult<(String, Table, Table)> {
+    // Python waits for its own lock between two slices only, so other threads run meanwhile.
+    let mut interrupt = None;
+    let outcome = py.detach(|| -> Result<_, Failure> {
+        let loaded = load(&file, &sets).map_err(Failure::Scenario)?;
+        let options = RunOptions { seed, out, snaplen: None };
+        let (result, meta) = run_scenario(&loaded, &options, |_| {
+            interrupt = Python::attach(|py| py.check_signals()).err();
+            interrupt.is_none()
+        })
+        .map_err(Failure::Run)?;
+        Ok((summary_text(&summary_json(&result, &meta)), Tables::new(&result)))
+    });
+    match outcome {
+        Ok((summary, tables)) => {
+            let flows = Table::new(tables.flows.schema(), vec![tables.flows]);
+            Ok((summary, flows, Table::new(tables.series_schema, tables.series)))
+        }
+        Err(failure) => Err(interrupt.unwrap_or_else(|| failure.into())),
+    }
+}
+
+/// Checks a scenario. Returns warnings; raises `ScenarioError` if it cannot be run.
+#[pyfunction]
+fn check(py: Python<'_>, file: PathBuf, sets: Sets) -> PyResult<Vec<String>> {
+    let Loaded { warnings, .. } = py.detach(|| load(&file, &sets)).map_err(Failure::Scenario)?;
+    Ok(warnings.iter().map(ToString::to_string).collect())
+}
+
+/// Why there is nothing to hand over.
+enum Failure {
+    Scenario(Errors),
+    Run(RunError),
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> PyErr {
+        match failure {
+            Failure::Scenario(e) => ScenarioError::new_err(e.to_string()),
+            Failure::Run(RunError::Build(e)) => ScenarioError::new_err(e.to_string()),
+            Failure::Run(e) => PyOSError::new_err(e.to_string()),
+        }
+    }
+}
+
+#[pymodule]
+fn _skyhop(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    module.add_class::<Table>()?;
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(check, module)?)
+}

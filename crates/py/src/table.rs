@@ -1,0 +1,118 @@
+//! A table that other libraries can take: the Arrow PyCapsule interface, and plain bytes for numpy.
+//!
+//! Follows the Arrow C stream interface and its Python protocol, `__arrow_c_stream__`.
+//! Differs from pyarrow: there is no data-frame library below, so installing skyhop stays small.
+//! Leaves out casts: a requested schema is ignored, which the protocol allows.
+
+use arrow_array::cast::AsArray;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+use arrow_array::{Array, RecordBatch, RecordBatchIterator};
+use arrow_schema::{DataType, SchemaRef};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyString};
+
+/// A table. Hand it to polars, duckdb, pyarrow, or anything else that knows `__arrow_c_stream__`.
+#[pyclass(frozen, module = "skyhop._skyhop")]
+pub struct Table {
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+}
+
+impl Table {
+    pub fn new(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
+        Table { schema, batches }
+    }
+}
+
+#[pymethods]
+impl Table {
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let _ = requested_schema;
+        // A batch is a handful of reference counts, so every consumer gets a stream of its own.
+        let batches: Vec<_> = self.batches.iter().cloned().map(Ok).collect();
+        let reader = RecordBatchIterator::new(batches, self.schema.clone());
+        let stream = FFI_ArrowArrayStream::new(Box::new(reader));
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+
+    fn __len__(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    /// Names of the columns.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.schema.fields().iter().map(|f| f.name().clone()).collect()
+    }
+
+    /// Each column as a list of texts, or as a numpy type code and the bytes of its values.
+    /// Where values are missing, whole numbers become floats and missing ones NaN.
+    fn buffers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let out = PyDict::new(py);
+        for (index, field) in self.schema.fields().iter().enumerate() {
+            let arrays = || self.batches.iter().map(move |b| b.column(index));
+            let missing = arrays().any(|a| a.null_count() > 0);
+            let (code, bytes) = match field.data_type() {
+                DataType::Utf8 => {
+                    out.set_item(field.name(), texts(py, arrays())?)?;
+                    continue;
+                }
+                DataType::Int64 if !missing => (
+                    "<i8",
+                    bytes(arrays().flat_map(|a| {
+                        a.as_primitive::<Int64Type>().values().iter().map(|v| v.to_le_bytes())
+                    })),
+                ),
+                DataType::UInt64 if !missing => (
+                    "<u8",
+                    bytes(arrays().flat_map(|a| {
+                        a.as_primitive::<UInt64Type>().values().iter().map(|v| v.to_le_bytes())
+                    })),
+                ),
+                DataType::Int64 => (
+                    "<f8",
+                    bytes(arrays().flat_map(|a| {
+                        a.as_primitive::<Int64Type>().iter().map(|v| real(v.map(|v| v as f64)))
+                    })),
+                ),
+                _ => ("<f8", bytes(arrays().flat_map(|a| a.as_primitive::<Float64Type>().iter().map(real)))),
+            };
+            out.set_item(field.name(), (code, PyBytes::new(py, &bytes)))?;
+        }
+        Ok(out)
+    }
+}
+
+fn bytes(values: impl Iterator<Item = [u8; 8]>) -> Vec<u8> {
+    values.flatten().collect()
+}
+
+fn real(value: Option<f64>) -> [u8; 8] {
+    value.unwrap_or(f64::NAN).to_le_bytes()
+}
+
+/// Rows in a row share their names, so they share the Python text too.
+fn texts<'a, 'py>(
+    py: Python<'py>,
+    arrays: impl Iterator<Item = &'a arrow_array::ArrayRef>,
+) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    let mut last: Option<(&str, Bound<'py, PyString>)> = None;
+    for array in arrays {
+        for text in array.as_string::<i32>().iter().map(Option::unwrap_or_default) {
+            let shared = match last.take() {
+                Some((same, object)) if same == text => object,
+                _ => PyString::new(py, text),
+            };
+            list.append(&shared)?;
+            last = Some((text, shared));
+        }
+    }
+    Ok(list)
+}

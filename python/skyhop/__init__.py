@@ -1,0 +1,16 @@
+"""skyhop: a laboratory for Internet transport over satellites.
+
+Follows the command of the same name: the same scenario file, the same numbers, the same results folder.
+Differs from it: results come back as objects, and tables as Arrow, which numpy, pandas, polars and duckdb take.
+Leaves out the simulator itself, which is in the extension module, and plots, which are in `skyhop.plot`.
+
+    >>> import skyhop
+    >>> run = skyhop.run("geo.toml", set={"links.satellite.rate": "1 Mbit/s"})
+    >>> run.summary["flows"]["download"]["goodput_bps"]
+"""
+
+from ._run import Run, check, run
+from ._skyhop import ScenarioError, __version__
+from ._table import Table
+
+__all__ = ["Run", "ScenarioError", "Table", "__version__", "check", "run"]

@@ -1,0 +1,115 @@
+"""Running and checking scenarios.
+
+Follows the command: `run` is `skyhop run`, `check` is `skyhop check`, `set` is `--set`.
+Differs from it: without `out` nothing is written, and the results are objects.
+Leaves out sweeps, for which the command has a pool of threads; a loop over `run` does for a few points.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from . import _skyhop
+from ._table import Table, _cell, _html_table
+
+
+class Run:
+    """What a run found out.
+
+    `summary` is what `summary.json` holds; `flows` has a row per flow, `series` a row per sample.
+    """
+
+    def __init__(self, summary: dict[str, Any], flows: Table, series: Table) -> None:
+        self.summary = summary
+        self.flows = flows
+        self.series = series
+
+    def sample(self, entity: str, metric: str) -> tuple[np.ndarray, np.ndarray]:
+        """Times in seconds and values of one metric of one entity, such as ("flow/download", "cwnd_bytes")."""
+        series = self.series
+        rows = (series["entity"] == entity) & (series["metric"] == metric)
+        if not rows.any():
+            raise KeyError(f"no samples of {metric} for {entity}; there are {_listed(series)}")
+        return series["t_ns"][rows] / 1e9, series["value"][rows]
+
+    def __repr__(self) -> str:
+        s = self.summary
+        head = f"<skyhop run of {s['scenario']!r}, seed {s['seed']}, {s['simulated_s']:g} s simulated in {s['wall_s']:.3g} s"
+        return "\n".join([head, *(f"  {_line(name, flow)}" for name, flow in s["flows"].items())]) + ">"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        s = self.summary
+        columns = self.flows.columns
+        rows = [[_cell(value) for value in row] for row in zip(*(self.flows[c] for c in columns))]
+        # Columns that none of the flows fills say nothing here.
+        keep = [i for i, _ in enumerate(columns) if any(row[i] for row in rows)]
+        table = _html_table([columns[i] for i in keep], [[row[i] for i in keep] for row in rows])
+        warnings = "".join(f"<p>warning: {escape(w)}</p>" for w in s["warnings"])
+        return f"<div><p><b>{escape(s['scenario'])}</b>, seed {s['seed']}, {s['simulated_s']:g} s</p>{table}{warnings}</div>"
+
+
+def run(
+    file: str | os.PathLike[str],
+    *,
+    seed: int | None = None,
+    set: Mapping[str, Any] | None = None,
+    out: str | os.PathLike[str] | None = None,
+) -> Run:
+    """Runs the scenario in `file` and returns what it found out.
+
+    `seed` takes the place of the scenario's. `set` changes values by their dotted paths, as `--set` does:
+    `set={"links.satellite.rate": "1 Mbit/s"}`. `out` is a folder for the results, which appear there whole
+    or not at all; captures are written there only. Ctrl-C stops a run.
+
+    Raises `ScenarioError` for a scenario that cannot be run and `OSError` for results that cannot be written.
+    """
+    summary, flows, series = _skyhop.run(os.fspath(file), _sets(set), seed, None if out is None else os.fspath(out))
+    return Run(json.loads(summary), Table(flows, "flows"), Table(series, "series"))
+
+
+def check(file: str | os.PathLike[str], *, set: Mapping[str, Any] | None = None) -> list[str]:
+    """Checks the scenario in `file`. Returns warnings; raises `ScenarioError` if it cannot be run."""
+    return _skyhop.check(os.fspath(file), _sets(set))
+
+
+def _sets(values: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    # A text is taken as it stands, as on the command line; the rest is written as the file would have it.
+    return [(path, v if isinstance(v, str) else _toml(v)) for path, v in (values or {}).items()]
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items()) + " }"
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    if isinstance(value, (float, np.floating)):
+        return repr(float(value))
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return "[" + ", ".join(_toml(v) for v in value) + "]"
+    raise TypeError(f"cannot set a value of type {type(value).__name__}; give a text such as '1 Mbit/s'")
+
+
+def _line(name: str, flow: dict[str, Any]) -> str:
+    if "goodput_bps" in flow:
+        done = flow["completed_s"]
+        ended = "not completed" if done is None else f"completed in {done:.4g} s"
+        return f"{name}: {flow['goodput_bps'] / 1e6:.4g} Mbit/s, {ended}, {flow['segments_retransmitted']} retransmitted"
+    low, mean, high = (flow[f"delay_{k}_s"] for k in ("min", "mean", "max"))
+    delays = "" if mean is None else f", delay {low * 1e3:.4g}/{mean * 1e3:.4g}/{high * 1e3:.4g} ms (min/mean/max)"
+    return f"{name}: {flow['received']} of {flow['sent']} pings received{delays}"
+
+
+def _listed(series: Table) -> str:
+    pairs = dict.fromkeys(zip(series["entity"], series["metric"]))
+    return ", ".join(f"{entity} {metric}" for entity, metric in pairs) or "none"

@@ -1,0 +1,125 @@
+"""Running from Python: the command's numbers, files and errors.
+
+Follows the summary's promise: keys that stay, SI units in the keys.
+Differs from the Rust tests: here it is seen what a user of Python sees.
+Leaves out the numbers' truth, which the simulator's tests hold.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import skyhop
+
+
+def test_a_run_has_the_summarys_keys(run):
+    flow = run.summary["flows"]["download"]
+    assert flow["bytes_delivered"] == 2_000_000
+    assert 0.5e6 < flow["goodput_bps"] < 1.5e6
+    assert 0.6 <= flow["rtt_min_s"] <= 0.65
+    assert run.summary["version"] == skyhop.__version__
+    assert "set" not in run.summary
+
+
+def test_set_takes_texts_numbers_and_tables(scenario):
+    slow = skyhop.run(
+        scenario,
+        set={
+            "links.satellite.rate": "1 Mbit/s",
+            "links.satellite.queue": {"kind": "drop-tail", "limit": "20 packets"},
+            "flows.download.transport.dupack_threshold": np.int64(4),
+            "flows.download.transport.limited_transmit": False,
+        },
+    )
+    assert slow.summary["flows"]["download"]["goodput_bps"] < 1e6
+    assert slow.summary["set"][0] == "links.satellite.rate=1 Mbit/s"
+    with pytest.raises(TypeError, match="give a text"):
+        skyhop.run(scenario, set={"links.satellite.rate": object()})
+
+
+def test_a_seed_takes_the_place_of_the_scenarios(scenario):
+    assert skyhop.run(scenario).summary["seed"] == 1
+    assert skyhop.run(scenario, seed=5).summary["seed"] == 5
+
+
+def test_out_leaves_the_results_folder(scenario, tmp_path):
+    run = skyhop.run(scenario, out=tmp_path / "results")
+    names = sorted(p.name for p in (tmp_path / "results").iterdir())
+    assert names == ["flows.parquet", "packets.pcapng", "series.parquet", "summary.json"]
+    assert json.loads((tmp_path / "results/summary.json").read_text()) == run.summary
+    import pyarrow.parquet
+
+    for name, table in [("flows", run.flows), ("series", run.series)]:
+        assert pyarrow.parquet.read_table(tmp_path / f"results/{name}.parquet").to_pandas().equals(table.to_pandas())
+
+
+def test_without_out_nothing_is_written(scenario):
+    before = sorted(scenario.parent.iterdir())
+    skyhop.run(scenario)
+    assert sorted(scenario.parent.iterdir()) == before
+
+
+def test_mistakes_are_named_with_file_and_line(scenario):
+    scenario.write_text(scenario.read_text().replace("1.5 Mbit/s", "1.5 mbps"))
+    for call in (skyhop.run, skyhop.check):
+        with pytest.raises(skyhop.ScenarioError, match=r"geo.toml:4: links.satellite.rate: .*Mbit/s"):
+            call(scenario)
+    assert issubclass(skyhop.ScenarioError, ValueError)
+    with pytest.raises(skyhop.ScenarioError, match="missing.toml"):
+        skyhop.check(scenario.parent / "missing.toml")
+
+
+def test_check_returns_warnings(scenario):
+    assert skyhop.check(scenario) == []
+
+
+def test_results_that_cannot_be_written_are_an_os_error(scenario):
+    with pytest.raises(OSError, match="geo.toml: it exists and is not a folder"):
+        skyhop.run(scenario, out=scenario)
+
+
+def test_other_threads_run_meanwhile(scenario):
+    ticks = []
+    stop = threading.Event()
+
+    def tick():
+        while not stop.wait(0.001):
+            ticks.append(time.monotonic())
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    started = time.monotonic()
+    skyhop.run(scenario, set={"links.satellite.rate": "30 Mbit/s", "links.satellite.delay": "10 ms",
+                              "flows.download.traffic.size": "100 MB"})
+    ended = time.monotonic()
+    stop.set()
+    thread.join()
+    assert sum(started < t < ended for t in ticks) >= 3
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent as on POSIX")
+def test_ctrl_c_stops_a_run_and_leaves_nothing(scenario):
+    text = scenario.read_text().replace('duration = "60 s"', 'duration = "10000 h"').replace(', size = "2 MB"', "")
+    scenario.write_text(text)
+    out = scenario.parent / "results"
+    code = f"import skyhop; print('ready', flush=True); skyhop.run({str(scenario)!r}, out={str(out)!r})"
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    child.send_signal(signal.SIGINT)
+    _, errors = child.communicate(timeout=20)
+    assert "KeyboardInterrupt" in errors
+    assert [p.name for p in scenario.parent.iterdir()] == ["geo.toml"]
+
+
+def test_a_run_introduces_itself(run):
+    text = repr(run)
+    assert text.startswith("<skyhop run of 'geo', seed 1, ") and "download: " in text and " of 20 pings received" in text
+    assert "<table>" in run._repr_html_() and "<table>" in run.series._repr_html_()
