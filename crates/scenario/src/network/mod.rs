@@ -99,7 +99,7 @@ pub(crate) fn resolve_into(scenario: &Scenario, out: &mut Findings) -> Option<Ne
     builder.stated_ends();
     builder.paths();
     builder.unused_links(before);
-    builder.from_to(before);
+    builder.shortest_ways(before);
     let Builder { nodes, ends, routes, out, .. } = builder;
     if out.list.len() + out.more > before {
         return None;

@@ -16,7 +16,7 @@ impl Builder<'_> {
     /// Finds the way of each flow that has no path.
     ///
     /// After an earlier finding some links have no ends, and that a flow finds no way then is not worth saying.
-    pub(super) fn from_to(&mut self, before: usize) {
+    pub(super) fn shortest_ways(&mut self, before: usize) {
         let whole = self.out.list.len() + self.out.more == before;
         let mut neighbours: Neighbours = vec![Vec::new(); self.nodes.len()];
         for (link, ends) in self.ends.iter().enumerate() {
