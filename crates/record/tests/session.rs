@@ -103,7 +103,7 @@ fn a_disk_that_fills_up_under_a_capture_ends_the_run_with_its_name() {
     let outcome = run_scenario(&loaded(), &options, |_| true);
     let left = scratch.names("");
     let _ = Command::new("umount").arg("-l").arg(&scratch.0).status();
-    let error = outcome.err().expect("no room").to_string();
+    let error = outcome.expect_err("no room").to_string();
     assert!(error.ends_with("packets.pcapng: no space left on device"), "{error}");
     assert!(left.is_empty(), "{left:?}");
 }

@@ -157,7 +157,7 @@ fn a_disk_that_fills_up_anywhere_is_an_error_with_its_cause() {
     let tables = Tables::new(&run());
     let len = write_series_parquet(Vec::new(), &tables).unwrap().len();
     for room in (0..len).step_by(97).chain([len - 1]) {
-        let error = write_series_parquet(SmallDisk { room }, &tables).err().expect("no room");
+        let error = write_series_parquet(SmallDisk { room }, &tables).expect_err("no room");
         assert!(error.to_string().to_lowercase().contains("no space left"), "{room}: {error}");
     }
     assert!(write_series_parquet(SmallDisk { room: len }, &tables).is_ok());

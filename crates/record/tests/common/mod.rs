@@ -75,6 +75,7 @@ pub fn run() -> RunResult {
 }
 
 /// Takes `room` bytes and then has no space left, like a disk.
+#[derive(Debug)]
 pub struct SmallDisk {
     pub room: usize,
 }
