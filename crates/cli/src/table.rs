@@ -60,7 +60,7 @@ impl Table {
 pub fn rate(bps: f64) -> String {
     let (scale, unit) = match bps {
         b if b >= 1e9 => (1e9, "Gbit/s"),
-        b if b >= 1e5 => (1e6, "Mbit/s"),
+        b if b >= 1e6 => (1e6, "Mbit/s"),
         b if b >= 1e3 => (1e3, "kbit/s"),
         _ => (1.0, "bit/s"),
     };

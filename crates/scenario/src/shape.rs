@@ -26,7 +26,7 @@ pub(crate) enum Shape {
     /// A string with a number and a unit.
     Quantity {
         expecting: String,
-        parse: fn(&str) -> Result<(), String>,
+        parse: ReadQuantity,
     },
     /// One of a few strings.
     Choice {
@@ -146,7 +146,10 @@ fn integer(json: &Json) -> Shape {
     }
 }
 
-fn quantity(name: &str) -> Option<fn(&str) -> Result<(), String>> {
+/// Reads a quantity, or says why the text is none.
+type ReadQuantity = fn(&str) -> Result<(), String>;
+
+fn quantity(name: &str) -> Option<ReadQuantity> {
     fn read<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<(), String> {
         text.parse::<T>().map(drop).map_err(|e| e.to_string())
     }

@@ -143,8 +143,10 @@ fn links(result: &RunResult) -> Option<Table> {
     (!table.cells().1.is_empty()).then_some(table)
 }
 
+type Metric = (&'static str, &'static str, fn(f64) -> String);
+
 /// Metrics worth a mean over seeds, what they are called, and how they are written.
-const MEANS: [(&str, &str, fn(f64) -> String); 10] = [
+const MEANS: [Metric; 10] = [
     ("goodput_bps", "goodput", rate),
     ("completed_s", "completed", time),
     ("segments_retransmitted", "segments repeated", number),
