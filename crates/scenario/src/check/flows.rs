@@ -129,6 +129,11 @@ fn tcp(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
         || at.key("dupack_threshold"),
         || "threshold of 0 would repeat every segment; expected at least 1".into(),
     );
+    out.require(
+        tcp.recovery_burst != Some(0),
+        || at.key("recovery_burst"),
+        || "burst of 0 segments would send nothing new; expected at least 1".into(),
+    );
     let most = if tcp.timestamps { 3 } else { 4 };
     out.require(
         (1..=most).contains(&tcp.sack_blocks),
