@@ -42,10 +42,14 @@ impl FromStr for Amount {
                 .ok()
                 .filter(|n| *n <= u32::MAX as u64)
                 .map(Amount::Packets)
-                .ok_or_else(|| UnitError::new(format!("\"{}\" is not a whole number of {unit}", text.trim())));
+                .ok_or_else(|| {
+                    UnitError::new(format!("\"{}\" is not a whole number of {unit}", text.trim()))
+                });
         }
         BYTES.parse(text).map(|n| Amount::Bytes(Bytes::new(n))).map_err(|e| {
-            UnitError::new(format!("{e}; or write a number of packets, \"50 packets\", or segments, \"2 segments\""))
+            UnitError::new(format!(
+                "{e}; or write a number of packets, \"50 packets\", or segments, \"2 segments\""
+            ))
         })
     }
 }

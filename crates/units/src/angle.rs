@@ -31,16 +31,21 @@ impl Angle {
 impl FromStr for Angle {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let (number, unit) =
-            split(text).ok_or_else(|| UnitError::new(format!("\"{text}\" is not an angle; write \"53 deg\"")))?;
+        let (number, unit) = split(text)
+            .ok_or_else(|| UnitError::new(format!("\"{text}\" is not an angle; write \"53 deg\"")))?;
         let deg = match unit {
             "deg" => number.to_f64(),
             "rad" => number.to_f64().to_degrees(),
             "" => {
-                return Err(UnitError::new(format!("\"{}\" has no unit; write an angle as \"53 deg\"", text.trim())));
+                return Err(UnitError::new(format!(
+                    "\"{}\" has no unit; write an angle as \"53 deg\"",
+                    text.trim()
+                )));
             }
             _ => {
-                return Err(UnitError::new(format!("unknown unit \"{unit}\" for an angle; expected one of deg, rad")));
+                return Err(UnitError::new(format!(
+                    "unknown unit \"{unit}\" for an angle; expected one of deg, rad"
+                )));
             }
         };
         Some(deg)

@@ -67,7 +67,12 @@ impl fmt::Display for Bytes {
     }
 }
 
-text_quantity!(Bytes, "size", "\"10 MB\"", r"^\s*[0-9.]+([eE][+-]?[0-9]+)?\s*(B|kB|MB|GB|TB|KiB|MiB|GiB)\s*$");
+text_quantity!(
+    Bytes,
+    "size",
+    "\"10 MB\"",
+    r"^\s*[0-9.]+([eE][+-]?[0-9]+)?\s*(B|kB|MB|GB|TB|KiB|MiB|GiB)\s*$"
+);
 
 #[cfg(test)]
 mod tests {

@@ -35,15 +35,22 @@ impl Length {
 impl FromStr for Length {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let (number, unit) =
-            split(text).ok_or_else(|| UnitError::new(format!("\"{text}\" is not a length; write \"550 km\"")))?;
+        let (number, unit) = split(text)
+            .ok_or_else(|| UnitError::new(format!("\"{text}\" is not a length; write \"550 km\"")))?;
         let scale = match unit {
             "m" => 1.0,
             "km" => 1e3,
             "" => {
-                return Err(UnitError::new(format!("\"{}\" has no unit; write a length as \"550 km\"", text.trim())));
+                return Err(UnitError::new(format!(
+                    "\"{}\" has no unit; write a length as \"550 km\"",
+                    text.trim()
+                )));
             }
-            _ => return Err(UnitError::new(format!("unknown unit \"{unit}\" for a length; expected one of m, km"))),
+            _ => {
+                return Err(UnitError::new(format!(
+                    "unknown unit \"{unit}\" for a length; expected one of m, km"
+                )));
+            }
         };
         Some(number.to_f64() * scale)
             .filter(|m| m.is_finite() && m.abs() < 1e13)
@@ -53,7 +60,11 @@ impl FromStr for Length {
 }
 impl fmt::Display for Length {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.abs() >= 1e3 { f.pad(&format!("{} km", self.0 / 1e3)) } else { f.pad(&format!("{} m", self.0)) }
+        if self.0.abs() >= 1e3 {
+            f.pad(&format!("{} km", self.0 / 1e3))
+        } else {
+            f.pad(&format!("{} m", self.0))
+        }
     }
 }
 

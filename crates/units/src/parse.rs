@@ -46,8 +46,9 @@ impl Dimension {
 
     /// Reads a text as a sign and whole steps.
     pub fn parse_signed(&self, text: &str) -> Result<(bool, u64), UnitError> {
-        let (number, unit) = split(text)
-            .ok_or_else(|| UnitError::new(format!("\"{text}\" is not a {}; write {}", self.name, self.example)))?;
+        let (number, unit) = split(text).ok_or_else(|| {
+            UnitError::new(format!("\"{text}\" is not a {}; write {}", self.name, self.example))
+        })?;
         if unit.is_empty() {
             return Err(UnitError::new(format!(
                 "\"{}\" has no unit; write a {} as {}",
@@ -77,15 +78,21 @@ impl Dimension {
         let known: Vec<&str> = self.units.iter().map(|(name, ..)| *name).collect();
         let near = known.iter().find(|k| k.eq_ignore_ascii_case(unit));
         let hint = near.map(|k| format!("; did you mean \"{k}\"?")).unwrap_or_default();
-        UnitError::new(format!("unknown unit \"{unit}\" for a {}{hint}; expected one of {}", self.name, known.join(", ")))
+        UnitError::new(format!(
+            "unknown unit \"{unit}\" for a {}{hint}; expected one of {}",
+            self.name,
+            known.join(", ")
+        ))
     }
 
     /// Prints steps in the largest unit of `preferred` that leaves at most six decimals and at least one whole.
     pub fn format(&self, steps: u64, preferred: &[&str]) -> String {
         for wanted in preferred {
-            let Some(&(unit, numerator, denominator)) = self.units.iter().find(|(u, ..)| u == wanted) else { continue };
+            let Some(&(unit, numerator, denominator)) = self.units.iter().find(|(u, ..)| u == wanted) else {
+                continue;
+            };
             let micro = steps as u128 * denominator * 1_000_000;
-            if micro % numerator == 0 && micro / numerator >= 1_000_000 {
+            if micro.is_multiple_of(numerator) && micro / numerator >= 1_000_000 {
                 return format!("{} {unit}", decimal(micro / numerator));
             }
         }

@@ -184,7 +184,8 @@ mod tests {
 
     #[test]
     fn what_is_printed_reads_back() {
-        for ns in [0, 1, 999, 1_000, 1_500_000, 299_000_000, 1_000_000_000, 86_400_000_000_000, u64::MAX / 4] {
+        for ns in [0, 1, 999, 1_000, 1_500_000, 299_000_000, 1_000_000_000, 86_400_000_000_000, u64::MAX / 4]
+        {
             let span = Span::from_nanos(ns);
             assert_eq!(span.to_string().parse::<Span>().unwrap(), span, "{span}");
         }
@@ -200,6 +201,10 @@ mod tests {
         assert!(unit.contains("\"sec\"") && unit.contains("ms"), "{unit}");
         assert!("-1 s".parse::<Span>().unwrap_err().to_string().contains("negative"));
         assert!("1e30 s".parse::<Span>().unwrap_err().to_string().contains("too large"));
-        assert!("".parse::<Span>().is_err() && "ms".parse::<Span>().is_err() && "1.2.3 s".parse::<Span>().is_err());
+        assert!(
+            "".parse::<Span>().is_err()
+                && "ms".parse::<Span>().is_err()
+                && "1.2.3 s".parse::<Span>().is_err()
+        );
     }
 }
