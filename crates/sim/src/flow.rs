@@ -57,7 +57,8 @@ impl Transfer {
                     self.ends[end].read();
                     answered = true;
                 }
-                Event::AllAcknowledged if end == 0 && self.bulk.size.is_some() => {
+                // A transfer that was stopped has all acknowledged that it sent, and is not complete.
+                Event::AllAcknowledged if end == 0 && self.bulk.size == Some(self.ends[0].acknowledged()) => {
                     self.completed.get_or_insert(now);
                 }
                 Event::PeerFinished if end == 1 => {
