@@ -4,6 +4,7 @@
 //! Differs from a running network: everything that will ever exist is made here.
 //! Leaves out reading files.
 
+use crate::error::BuildError;
 use crate::flow::{App, Delays, Flow, Pinging, Transfer, Way};
 use crate::space::Space;
 use crate::wire::Wire;
@@ -15,34 +16,7 @@ use skyhop_topology::NodeId;
 use skyhop_traffic::{Bulk, Ping};
 use skyhop_transport::tcp::{Config, Connection, DelayedAck, Variant};
 use skyhop_units::{Rate, Span};
-use std::fmt;
 use std::net::{Ipv4Addr, SocketAddrV4};
-
-/// Why a scenario cannot be built, beyond what checking it has found: most often the orbital elements it names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BuildError {
-    /// The scenario's key that leads to the cause.
-    pub key: String,
-    /// What is wrong.
-    pub message: String,
-}
-
-impl BuildError {
-    pub(crate) fn new(key: &str, message: impl fmt::Display) -> Self {
-        Self { key: key.to_string(), message: message.to_string() }
-    }
-    pub(crate) fn in_file(key: &str, file: &str, message: impl fmt::Display) -> Self {
-        Self { key: key.to_string(), message: format!("{file}: {message}") }
-    }
-}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.key, self.message)
-    }
-}
-
-impl std::error::Error for BuildError {}
 
 /// A network ready to run.
 pub(crate) struct Built {

@@ -7,6 +7,7 @@
 mod agenda;
 mod build;
 mod capture;
+mod error;
 mod flow;
 mod frames;
 pub mod results;
@@ -15,6 +16,6 @@ mod simulation;
 mod space;
 mod wire;
 
-pub use build::BuildError;
 pub use capture::Capture;
+pub use error::BuildError;
 pub use simulation::Simulation;

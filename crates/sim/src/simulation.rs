@@ -5,8 +5,9 @@
 //! Leaves out everything that is not the order of events.
 
 use crate::agenda::{Agenda, Slot};
-use crate::build::{BuildError, Built, build};
+use crate::build::{Built, build};
 use crate::capture::Capture;
+use crate::error::BuildError;
 use crate::flow::{App, Flow, Way};
 use crate::frames::Frames;
 use crate::results::{DirectionResult, LinkResult, RunResult};
@@ -15,7 +16,7 @@ use crate::space::Space;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
 use skyhop_scenario::Scenario;
-use skyhop_topology::NodeId;
+use skyhop_topology::{NodeId, Topology};
 use skyhop_units::{Span, Time};
 use skyhop_wire::{Packet, Transport};
 
@@ -55,6 +56,10 @@ pub struct Simulation {
     packet_hops: u64,
     unfinished: usize,
     warnings: Vec<String>,
+}
+
+fn topology(space: &Option<Space>) -> Option<&Topology> {
+    space.as_ref().map(|space| &space.topology)
 }
 
 /// Which series belongs to what.
@@ -272,7 +277,7 @@ impl Simulation {
     fn handle_wire(&mut self, index: Slot) {
         loop {
             let wire = &mut self.wires[index as usize];
-            let medium = wire.medium(self.space.as_ref());
+            let medium = wire.medium(topology(&self.space));
             let Some(arrival) = wire.link.poll_arrival(self.now, &medium) else { break };
             self.packet_hops += 1;
             if arrival.lost {
@@ -290,7 +295,7 @@ impl Simulation {
     fn after_wire(&mut self, index: Slot) {
         let wire = &mut self.wires[index as usize];
         if let Some(interface) = wire.capture {
-            let medium = wire.medium(self.space.as_ref());
+            let medium = wire.medium(topology(&self.space));
             while let Some(sent) = wire.link.poll_sent(self.now, &medium) {
                 if let Some(capture) = &mut self.capture {
                     capture.packet(interface, sent.at, &self.frames[sent.packet].packet);
@@ -329,7 +334,7 @@ impl Simulation {
         };
         let size = frame.packet.wire_len();
         let wire = &mut self.wires[next as usize];
-        let medium = wire.medium(self.space.as_ref());
+        let medium = wire.medium(topology(&self.space));
         if wire.link.handle_packet(self.now, id, size, &medium).is_err() {
             flow.dropped += 1;
             self.frames.remove(id);
@@ -514,7 +519,7 @@ impl Simulation {
         }
         for &(wire, series) in &self.sampled.queues {
             let wire = &mut self.wires[wire as usize];
-            let medium = wire.medium(self.space.as_ref());
+            let medium = wire.medium(topology(&self.space));
             let waiting = wire.link.waiting(now, &medium);
             self.samples.add(series, now, waiting as f64);
         }

@@ -4,8 +4,8 @@
 //! Differs: routes are worked out when a packet first needs them after a change.
 //! Leaves out failures and distributed routing.
 
-use crate::build::BuildError;
-use crate::wire::{Wire, WireMedium};
+use crate::error::BuildError;
+use crate::wire::Wire;
 use skyhop_orbit::{Constellation, Epoch, Phasing, Shell, Terminal, preset};
 use skyhop_routing::{Metric, Router};
 use skyhop_scenario as scenario;
@@ -80,7 +80,7 @@ impl Space {
         let (was, is) = (change.was, change.is);
         for (index, from, to) in [(at, is.a, is.b), (at + 1, is.b, is.a)] {
             let wire = &mut wires[index];
-            let old = wire.medium(Some(self));
+            let old = wire.medium(Some(&self.topology));
             // Going up, a terminal's packets wait for its next satellite; going down, they wait in the satellite
             // that has lost it.
             let moved = was.up && is.up && (wire.from, wire.to) != (from, to);
@@ -114,10 +114,6 @@ impl Space {
         let delay =
             nodes.windows(2).map(|w| self.topology.one_way_delay_s(w[0], w[1], t_s)).sum::<Option<f64>>()?;
         Some((delay, nodes.len() - 2))
-    }
-
-    pub fn medium(&self, from: NodeId, to: NodeId) -> WireMedium<'_> {
-        WireMedium::Moving { topology: &self.topology, from, to }
     }
 }
 

@@ -4,7 +4,6 @@
 //! Differs between worlds only in what drives it.
 //! Leaves out what the packets mean.
 
-use crate::space::Space;
 use skyhop_link::{Link, Medium};
 use skyhop_topology::{NodeId, Topology};
 use skyhop_units::{Span, Time};
@@ -20,11 +19,11 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    pub fn medium<'a>(&self, space: Option<&'a Space>) -> WireMedium<'a> {
-        match (self.delay, space) {
-            (Some(delay), _) => WireMedium::Fixed(delay),
-            (None, Some(space)) => space.medium(self.from, self.to),
-            (None, None) => WireMedium::Fixed(Span::ZERO),
+    /// What the wire crosses; `topology` knows where moving ends are.
+    pub fn medium<'a>(&self, topology: Option<&'a Topology>) -> WireMedium<'a> {
+        match (self.delay, topology) {
+            (None, Some(topology)) => WireMedium::Moving { topology, from: self.from, to: self.to },
+            (delay, _) => WireMedium::Fixed(delay.unwrap_or(Span::ZERO)),
         }
     }
 }
