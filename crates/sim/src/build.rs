@@ -216,3 +216,13 @@ fn config(tcp: &scenario::Tcp) -> Config {
         rto_granularity: tcp.rto_granularity,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scenario_that_says_nothing_of_tcp_gets_the_endpoints_own_defaults() {
+        assert_eq!(config(&scenario::Tcp::default()), Config::default());
+    }
+}
