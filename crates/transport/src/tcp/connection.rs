@@ -364,7 +364,8 @@ impl Connection {
 
     fn sample(&self, now: Time, tcp: &TcpHeader) -> Option<Span> {
         let ts = tcp.timestamps.filter(|ts| self.timestamps && ts.echo != 0)?;
-        Some(Span::from_millis(clock(now).wrapping_sub(ts.echo) as u64)).filter(|s| *s < Span::from_secs(3600))
+        Some(Span::from_millis(clock(now).wrapping_sub(ts.echo) as u64))
+            .filter(|s| *s < Span::from_secs(3600))
     }
 
     fn enter_time_wait(&mut self, now: Time) {

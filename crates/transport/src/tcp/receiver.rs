@@ -189,7 +189,8 @@ mod tests {
     use skyhop_units::Span;
 
     fn receiver(policy: DelayedAck) -> Receiver {
-        let mut receiver = Receiver::new(&Config { window: 10_000, delayed_ack: policy, ..Config::default() });
+        let mut receiver =
+            Receiver::new(&Config { window: 10_000, delayed_ack: policy, ..Config::default() });
         receiver.start(1000);
         receiver
     }

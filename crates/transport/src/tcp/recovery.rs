@@ -137,7 +137,9 @@ impl Sender {
     fn past_recover(&self) -> bool {
         match self.config.variant {
             Variant::SackNewReno | Variant::NewRenoSlowButSteady => self.snd_una >= self.recovery.recover,
-            Variant::Reno | Variant::NewReno => self.snd_una > self.recovery.recover || self.recovery.recover == 0,
+            Variant::Reno | Variant::NewReno => {
+                self.snd_una > self.recovery.recover || self.recovery.recover == 0
+            }
         }
     }
 }
