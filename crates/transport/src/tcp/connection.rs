@@ -63,7 +63,8 @@ pub struct Connection {
     ts_recent: u32,
     last_ack_sent: u64,
     time_wait_until: Option<Time>,
-    reset_due: bool,
+    /// The answer to a segment for a connection that does not exist: sequence number and acknowledgment.
+    reset_due: Option<(u32, Option<u32>)>,
     identification: u16,
     events: VecDeque<Event>,
     reported_all: bool,
@@ -95,7 +96,7 @@ impl Connection {
             ts_recent: 0,
             last_ack_sent: 0,
             time_wait_until: None,
-            reset_due: false,
+            reset_due: None,
             identification: 0,
             events: VecDeque::new(),
             reported_all: false,
@@ -176,11 +177,23 @@ impl Connection {
     pub fn handle_packet(&mut self, now: Time, packet: &Packet) {
         let Transport::Tcp(tcp) = &packet.transport else { return };
         match self.state {
-            State::Closed => self.reset_due = !tcp.flags.has(Flags::RST),
+            State::Closed => self.refuse(tcp, packet.payload_len),
             State::Listen => self.handle_in_listen(now, tcp),
             State::SynSent => self.handle_in_syn_sent(now, tcp),
             _ => self.handle_segment(now, tcp, packet.payload_len as u64),
         }
+    }
+
+    /// §3.10.7.1: a reset that the peer can tell is meant for the segment it sent.
+    fn refuse(&mut self, tcp: &TcpHeader, payload_len: u32) {
+        let len = payload_len + tcp.flags.has(Flags::SYN) as u32 + tcp.flags.has(Flags::FIN) as u32;
+        self.reset_due = if tcp.flags.has(Flags::RST) {
+            None
+        } else if tcp.flags.has(Flags::ACK) {
+            Some((tcp.ack, None))
+        } else {
+            Some((0, Some(tcp.seq.wrapping_add(len))))
+        };
     }
 
     fn handle_in_listen(&mut self, now: Time, tcp: &TcpHeader) {
@@ -428,11 +441,12 @@ impl Connection {
         match self.state {
             State::SynSent | State::SynReceived => return self.poll_syn(now),
             State::Listen => return None,
-            State::Closed if self.reset_due => {
-                self.reset_due = false;
-                let mut header = self.header(now);
-                header.flags = Flags::RST | Flags::ACK;
-                return Some(self.packet(header, 0));
+            State::Closed => {
+                if let Some((seq, ack)) = self.reset_due.take() {
+                    let flags = if ack.is_some() { Flags::RST | Flags::ACK } else { Flags::RST };
+                    let header = TcpHeader { seq, ack: ack.unwrap_or(0), flags, ..self.header(now) };
+                    return Some(self.packet(header, 0));
+                }
             }
             // What was owed when the last state was left, an acknowledgment of the FIN, still goes out below.
             _ => {}
