@@ -271,7 +271,15 @@ impl Connection {
         if tcp.flags.has(Flags::RST) {
             // RFC 5961: only the exact next number resets.
             if seq == self.receiver.rcv_nxt {
-                self.abort();
+                match self.state {
+                    // §3.10.7.4: all has been exchanged, and the peer has forgotten the connection.
+                    State::Closing | State::LastAck => self.closed(),
+                    State::TimeWait => {
+                        self.state = State::Closed;
+                        self.time_wait_until = None;
+                    }
+                    _ => self.abort(),
+                }
             }
             return;
         }
