@@ -280,6 +280,9 @@ impl Connection {
                     }
                     _ => self.abort(),
                 }
+            } else if seq > self.receiver.rcv_nxt {
+                // The challenge of RFC 5961 §3.2: a peer that means it answers with the exact number.
+                self.receiver.ack_now = true;
             }
             return;
         }
