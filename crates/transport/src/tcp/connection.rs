@@ -300,6 +300,7 @@ impl Connection {
         if let Some(ts) = tcp.timestamps
             && self.timestamps
             && seq <= self.last_ack_sent
+            && ts.value.wrapping_sub(self.ts_recent) as i32 >= 0
         {
             self.ts_recent = ts.value;
         }
