@@ -363,6 +363,7 @@ impl Connection {
             let duplicate = payload == 0
                 && !tcp.flags.has(Flags::FIN)
                 && self.sender.in_flight() > 0
+                && self.sender.persist_at.is_none()
                 && window == self.sender.peer_window;
             self.sender.set_window(ack, window);
             if duplicate {

@@ -63,6 +63,8 @@ pub(crate) struct Sender {
     pub rto_at: Option<Time>,
     pub persist_at: Option<Time>,
     probe: bool,
+    /// Probes since the window closed.
+    probes: u32,
     pub(super) stats: SenderStats,
 }
 
@@ -86,6 +88,7 @@ impl Sender {
             rto_at: None,
             persist_at: None,
             probe: false,
+            probes: 0,
             stats: SenderStats::default(),
             config,
         }
@@ -162,7 +165,7 @@ impl Sender {
         self.peer_window = window;
         self.window_edge = self.window_edge.max(ack + window);
         if self.window_edge > self.snd_nxt {
-            self.persist_at = None;
+            (self.persist_at, self.probes) = (None, 0);
         }
     }
 
@@ -198,7 +201,12 @@ impl Sender {
         if std::mem::take(&mut self.probe) && self.snd_nxt < self.end() {
             let mut segment = self.segment_at(self.snd_nxt);
             (segment.len, segment.fin) = (segment.len.min(1), segment.len == 0);
-            return Some(self.sent(now, segment));
+            // Not `sent`: a probe that the closed window turns away is no loss, so no timer runs for it.
+            self.stats.segments_sent += 1;
+            self.stats.bytes_sent += segment.len as u64;
+            self.timed = None;
+            self.snd_max = self.snd_max.max(segment.seq + 1);
+            return Some(segment);
         }
         self.snd_nxt = self.snd_nxt.max(self.snd_una);
         if self.snd_nxt < self.snd_max {
@@ -215,7 +223,7 @@ impl Sender {
         }
         if segment_end > self.window_edge {
             // §3.8.6.1: nothing is under way that would bring a new window, so ask for one.
-            if self.in_flight() == 0 && self.persist_at.is_none() {
+            if self.rto_at.is_none() && self.persist_at.is_none() {
                 self.persist_at = Some(now + self.rtt.rto());
             }
             return None;
@@ -315,8 +323,8 @@ impl Sender {
     /// The persist timer has run out: a byte asks for the window.
     pub fn handle_persist(&mut self, now: Time) {
         self.probe = true;
-        self.rtt.back_off();
-        self.persist_at = Some(now + self.rtt.rto());
+        self.probes = (self.probes + 1).min(16);
+        self.persist_at = Some(now + (self.rtt.rto() * (1 << self.probes)).min(self.config.rto_max));
     }
 
     fn measure(&mut self, now: Time, ack: u64, sample: Option<Span>) {
