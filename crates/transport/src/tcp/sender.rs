@@ -52,6 +52,8 @@ pub(crate) struct Sender {
     /// One past the last byte the peer allows.
     pub(super) window_edge: u64,
     pub(super) peer_window: u64,
+    /// The largest window the peer has ever offered.
+    largest_window: u64,
     /// Payload of a full segment.
     pub(super) mss: u32,
     pub(super) congestion: Congestion,
@@ -79,6 +81,7 @@ impl Sender {
             fin: false,
             window_edge: 1,
             peer_window: 0,
+            largest_window: 0,
             mss,
             congestion: Congestion::new(&config, mss),
             scoreboard: Ranges::default(),
@@ -163,6 +166,7 @@ impl Sender {
     /// The peer's window, from a segment that acknowledged up to `ack`.
     pub fn set_window(&mut self, ack: u64, window: u64) {
         self.peer_window = window;
+        self.largest_window = self.largest_window.max(window);
         self.window_edge = self.window_edge.max(ack + window);
         if self.window_edge > self.snd_nxt {
             (self.persist_at, self.probes) = (None, 0);
@@ -194,7 +198,7 @@ impl Sender {
         if let Some(seq) = self.recovery.due.take()
             && seq < self.snd_max
         {
-            let segment = self.segment_at(seq.max(self.snd_una));
+            let segment = self.cut_to_window(self.segment_at(seq.max(self.snd_una)));
             self.recovery.retransmitted_to = segment.seq + segment.len as u64 + segment.fin as u64;
             return Some(self.sent(now, segment));
         }
@@ -215,7 +219,7 @@ impl Sender {
         if self.snd_nxt >= self.end() {
             return None;
         }
-        let segment = self.segment_at(self.snd_nxt);
+        let segment = self.cut_to_window(self.segment_at(self.snd_nxt));
         let segment_end = segment.seq + segment.len as u64;
         let allowed = self.congestion.cwnd() + self.recovery.limited_transmit(&self.config, self.mss);
         if segment_end > self.snd_una + allowed || self.recovery.burst_spent(&self.config) {
@@ -241,6 +245,15 @@ impl Sender {
             end = end.min(start);
         }
         Outgoing { seq, len: (end.max(seq) - seq) as u32, fin: self.fin && end == self.data_end }
+    }
+
+    /// §3.8.6.2.1: less than a full segment is sent into a window too small for one if it is half of the largest seen.
+    fn cut_to_window(&self, segment: Outgoing) -> Outgoing {
+        let usable = self.window_edge.saturating_sub(segment.seq);
+        if usable > 0 && usable < segment.len as u64 && usable >= self.largest_window / 2 {
+            return Outgoing { len: usable as u32, fin: false, ..segment };
+        }
+        segment
     }
 
     fn sent(&mut self, now: Time, segment: Outgoing) -> Outgoing {
