@@ -16,7 +16,8 @@ pub(crate) struct Congestion {
 impl Congestion {
     pub fn new(config: &Config, mss: u32) -> Self {
         Self {
-            cwnd: config.initial_window as f64,
+            // A window without room for a segment would never send, and so never grow.
+            cwnd: config.initial_window.max(mss as u64) as f64,
             ssthresh: config.initial_ssthresh.unwrap_or(u64::MAX),
             mss,
         }
