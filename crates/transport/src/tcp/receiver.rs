@@ -16,6 +16,7 @@ pub(crate) struct Receiver {
     /// The peer's initial sequence number.
     pub irs: u32,
     window: u64,
+    mss: u64,
     unread: u64,
     /// One past the last byte the peer has been allowed to send.
     announced: u64,
@@ -39,6 +40,7 @@ impl Receiver {
             rcv_nxt: 0,
             irs: 0,
             window: config.window,
+            mss: config.mss as u64,
             unread: 0,
             announced: 0,
             out_of_order: Ranges::default(),
@@ -109,9 +111,11 @@ impl Receiver {
     /// The application takes all that is in order. Returns how much that was.
     pub fn read(&mut self) -> u64 {
         let taken = std::mem::take(&mut self.unread);
-        // RFC 9293 §3.8.6.2.2: announce a window that has opened by two segments' worth or half the buffer, not each byte.
+        // RFC 9293 §3.8.6.2.2: announce a window that has opened by a segment or half the buffer, not each byte; and
+        // only to a peer that it holds up, since others learn of it with their next acknowledgment.
         let opened = (self.rcv_nxt + self.window).saturating_sub(self.announced);
-        if opened >= self.window / 2 && self.announced.saturating_sub(self.rcv_nxt) < self.window / 4 {
+        let left = self.announced.saturating_sub(self.rcv_nxt);
+        if opened >= self.mss.min(self.window / 2) && left < self.mss.max(self.window / 4) {
             self.ack_now = true;
         }
         taken
