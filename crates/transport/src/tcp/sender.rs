@@ -110,7 +110,10 @@ impl Sender {
     }
 
     pub fn write(&mut self, bytes: u64) {
-        self.data_end = self.data_end.saturating_add(bytes);
+        // Behind a FIN there is nothing.
+        if !self.fin {
+            self.data_end = self.data_end.saturating_add(bytes);
+        }
     }
 
     pub fn forget_unsent(&mut self) {
