@@ -67,10 +67,13 @@ impl Receiver {
 
     /// A segment of `len` payload bytes at `seq`, perhaps with FIN behind them. Returns the bytes that came into order.
     pub fn handle_data(&mut self, now: Time, seq: u64, len: u64, fin: bool) -> u64 {
-        let end = (seq + len).min(self.announced.max(self.rcv_nxt));
-        if fin && seq + len == end {
-            self.fin_at = Some(end);
+        let mut end = (seq + len).min(self.announced.max(self.rcv_nxt));
+        if fin && seq + len == end && end >= self.rcv_nxt {
+            self.fin_at.get_or_insert(end);
         }
+        // A peer that sends on after its FIN is not listened to.
+        let last = self.fin_at.unwrap_or(u64::MAX);
+        end = end.min(last);
         if len == 0 && !fin {
             return 0;
         }
@@ -85,7 +88,7 @@ impl Receiver {
             if filled_gap {
                 self.out_of_order.remove_below(end);
                 if let Some(joined) = self.out_of_order.take_at(end) {
-                    self.rcv_nxt = joined;
+                    self.rcv_nxt = joined.min(last);
                 }
             }
             self.delay_ack(now, filled_gap);
