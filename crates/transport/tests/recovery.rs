@@ -1,0 +1,467 @@
+//! A sender is handed acknowledgments one by one, and what it sends for each is held against the rules of loss recovery.
+//!
+//! Expectations are from RFC 5681, 6582, 3042 and the seven rules of HK's appendix, which the tests cite by number.
+//! Segments are of 1000 bytes and are called by their numbers; the peer is a script.
+
+use skyhop_transport::tcp::{Config, Connection, DelayedAck, Event, State, Variant};
+use skyhop_units::{Span, Time};
+use skyhop_wire::{Flags, Ipv4, Packet, SackBlocks, TcpHeader, Transport};
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+#[test]
+fn three_duplicates_and_not_two_repeat_the_segment_asked_for() {
+    for variant in ALL {
+        let mut s = Script::new(variant, 10);
+        assert_eq!(s.send(20), segments(0..10));
+        assert_eq!([s.ack(1), s.ack(2)], [[10, 11], [12, 13]]);
+        assert_eq!([s.dup(2), s.dup(2)], [NOTHING, NOTHING], "{variant:?}");
+        assert_eq!(s.dup(2), [2], "{variant:?}");
+        assert_eq!(s.end.stats().fast_retransmits, 1);
+        // RFC 5681 3.2: half of twelve segments, and three for the duplicates.
+        assert_eq!((s.end.ssthresh(), s.end.cwnd()), (Some(6_000), 9_000), "{variant:?}");
+    }
+}
+
+#[test]
+fn limited_transmit_sends_a_new_segment_on_each_of_two_duplicates() {
+    let config = Config { limited_transmit: true, ..config(Variant::SackNewReno, 10) };
+    let mut s = Script::with(config);
+    s.send(20);
+    assert_eq!([s.dup(0), s.dup(0), s.dup(0)], [[10], [11], [0]]);
+    assert_eq!(s.end.ssthresh(), Some(5_000), "what limited transmit sent does not count");
+}
+
+#[test]
+fn a_repeated_acknowledgment_is_no_duplicate_if_it_moves_the_window_or_carries_data() {
+    // RFC 5681 2.
+    let mut s = Script::new(Variant::NewReno, 10);
+    s.send(20);
+    for window in [59_000, 58_000, 57_000, 58_000, 59_000] {
+        s.window = window;
+        assert_eq!(s.dup(0), NOTHING);
+    }
+    for n in 0..5 {
+        let sent = s.feed(TcpHeader { seq: PEER + 1 + n * 100, ..s.header(0) }, 100);
+        assert!(sent.iter().all(|p| p.payload_len == 0));
+    }
+    assert_eq!(s.end.stats().fast_retransmits, 0);
+}
+
+#[test]
+fn reno_leaves_recovery_at_the_first_new_acknowledgment() {
+    let mut s = Script::new(Variant::Reno, 10);
+    s.send(40);
+    s.dups(0, 3);
+    assert_eq!(s.end.cwnd(), 8_000);
+    // Each further duplicate inflates by one, and the eleventh segment goes when there is room.
+    assert_eq!(s.dups(0, 6), [10, 11, 12, 13]);
+    // Segment 4 was lost too: Reno does not repeat it, and takes the window back to ssthresh.
+    assert_eq!(s.ack(4), NOTHING);
+    assert_eq!((s.end.cwnd(), s.end.ssthresh()), (5_000, Some(5_000)));
+}
+
+#[test]
+fn newreno_repairs_one_hole_a_round_trip() {
+    for variant in [Variant::NewReno, Variant::NewRenoSlowButSteady] {
+        let mut s = Script::new(variant, 10);
+        s.send(10);
+        assert_eq!(s.dups(0, 6), [0]);
+        for hole in [2, 4, 7] {
+            assert_eq!(s.ack(hole), [hole], "{variant:?}: a partial acknowledgment names the next hole");
+            assert_eq!(s.dups(hole, 3), NOTHING, "{variant:?}: and duplicates repeat nothing more");
+        }
+        assert_eq!(s.ack(10), NOTHING);
+        let stats = s.end.stats();
+        assert_eq!((stats.fast_retransmits, stats.timeouts, stats.segments_retransmitted), (1, 0, 4));
+        assert_eq!(s.end.ssthresh(), Some(5_000), "one cut for all four");
+    }
+}
+
+#[test]
+fn the_impatient_variant_restarts_its_timer_once_and_the_steady_one_each_time() {
+    // RFC 6582 3.2 step 3 and 4.
+    for (variant, deadline_ms) in [(Variant::NewReno, 1_100), (Variant::NewRenoSlowButSteady, 1_300)] {
+        let mut s = Script::new(variant, 10);
+        s.send(10);
+        s.dups(0, 5);
+        let began = s.now;
+        assert_eq!(s.end.poll_timeout(), Some(began + Span::from_secs(1)));
+        for hole in [2, 4, 6] {
+            s.now += Span::from_millis(100);
+            s.ack(hole);
+        }
+        assert_eq!(s.end.poll_timeout(), Some(began + Span::from_millis(deadline_ms)), "{variant:?}");
+    }
+}
+
+#[test]
+fn rule_1_the_first_segment_of_all_may_be_repaired() {
+    // snd_recover begins as snd_una, so that duplicates of the very first acknowledgment count.
+    for variant in ALL {
+        let mut s = Script::new(variant, 10);
+        s.send(10);
+        assert_eq!(s.dups(0, 3), [0], "{variant:?}");
+    }
+}
+
+#[test]
+fn rule_2_duplicates_below_snd_recover_are_no_new_signal() {
+    for variant in ALL {
+        let mut s = Script::new(variant, 10);
+        s.send(10);
+        // After a timeout snd_recover is snd_max: ten segments are under way, and duplicates below the tenth stem from repeats.
+        assert_eq!(s.time_out(), [0], "{variant:?}");
+        assert_eq!(s.ack(1), [1, 2]);
+        let cwnd = s.end.cwnd();
+        assert_eq!(s.dups(1, 6), NOTHING, "{variant:?}");
+        assert_eq!((s.end.cwnd(), s.end.stats().fast_retransmits), (cwnd, 0), "{variant:?}");
+    }
+}
+
+#[test]
+fn rule_2_duplicates_at_snd_recover_are_a_new_signal() {
+    let mut s = Script::new(Variant::SackNewReno, 10);
+    s.send(10);
+    s.dups(0, 3);
+    s.ack(10);
+    s.send(10);
+    assert_eq!(s.dups(10, 3).first(), Some(&10));
+    assert_eq!(s.end.stats().fast_retransmits, 2);
+}
+
+#[test]
+fn rule_2_one_cut_for_all_that_was_under_way() {
+    for variant in [Variant::NewReno, Variant::NewRenoSlowButSteady, Variant::SackNewReno] {
+        let mut s = Script::new(variant, 10);
+        s.send(30);
+        s.dups(0, 9);
+        s.ack(5);
+        s.dups(5, 9);
+        s.ack(8);
+        s.dups(8, 9);
+        assert_eq!((s.end.ssthresh(), s.end.stats().fast_retransmits), (Some(5_000), 1), "{variant:?}");
+    }
+}
+
+#[test]
+fn rule_3_the_window_after_recovery_is_ssthresh_or_what_is_outstanding_and_one() {
+    for variant in [Variant::NewReno, Variant::SackNewReno] {
+        // Nothing outstanding: a segment more, or two as RFC 6582 has it, and no burst of five.
+        let mut s = Script::new(variant, 10);
+        s.send(10);
+        s.dups(0, 9);
+        s.ack(10);
+        let cwnd = s.end.cwnd();
+        assert!((1_000..=2_000).contains(&cwnd), "{variant:?}: {cwnd}");
+        // Three outstanding: four.
+        let mut s = Script::new(variant, 10);
+        s.send(40);
+        s.dups(0, 9);
+        assert_eq!(s.highest, 14);
+        assert_eq!(s.ack(11).first(), Some(&14));
+        assert_eq!(s.end.cwnd(), 4_000, "{variant:?}");
+        // More outstanding than ssthresh: ssthresh.
+        let mut s = Script::new(variant, 10);
+        s.send(40);
+        s.dups(0, 12);
+        assert_eq!(s.highest, 17);
+        s.ack(10);
+        assert_eq!(s.end.cwnd(), 5_000, "{variant:?}");
+    }
+}
+
+#[test]
+fn rule_4_a_partial_acknowledgment_deflates_by_what_it_acknowledges_less_one() {
+    for variant in [Variant::NewReno, Variant::SackNewReno] {
+        let mut s = Script::new(variant, 10);
+        s.send(40);
+        s.dups(0, 9);
+        // 5 + 3 on entry, 6 for further duplicates.
+        assert_eq!(s.end.cwnd(), 14_000, "{variant:?}");
+        s.ack(4);
+        assert_eq!(s.end.cwnd(), 14_000 - 4_000 + 1_000, "{variant:?}");
+    }
+}
+
+#[test]
+fn rule_4_without_sack_a_partial_acknowledgment_repeats_and_then_sends() {
+    let mut s = Script::new(Variant::NewReno, 10);
+    s.send(40);
+    assert_eq!(s.dups(0, 9), [0, 10, 11, 12, 13]);
+    // The window reaches from 4 to 15 now: the repeat, and one new segment.
+    assert_eq!(s.ack(4), [4, 14]);
+}
+
+#[test]
+fn rule_5_a_hole_is_eligible_when_a_segment_three_beyond_it_is_held() {
+    let mut s = Script::new(Variant::SackNewReno, 10);
+    s.send(10);
+    // 0 and 4 are lost. 7 is three beyond 4.
+    for held in [2, 3, 4] {
+        s.sack(0, &[(1, held)]);
+    }
+    assert_eq!(s.end.stats().fast_retransmits, 1);
+    assert_eq!(s.sack(0, &[(5, 6), (1, 4)]), NOTHING);
+    assert_eq!(s.sack(0, &[(5, 7), (1, 4)]), NOTHING, "6 is two beyond");
+    assert_eq!(s.sack(0, &[(5, 8), (1, 4)]), [4], "7 is three beyond");
+}
+
+#[test]
+fn rule_5_a_segment_is_repeated_once() {
+    let mut s = Script::new(Variant::SackNewReno, 10);
+    s.send(10);
+    let mut sent = Vec::new();
+    for held in 2..=10 {
+        sent.extend(s.sack(0, &[(1, held)]));
+    }
+    // And although nothing but duplicates comes:
+    sent.extend((0..20).flat_map(|_| s.sack(0, &[(1, 10)])));
+    assert_eq!(sent, [0]);
+}
+
+#[test]
+fn rule_6_each_acknowledgment_repeats_one_segment_or_else_inflates_by_one() {
+    let mut s = Script::new(Variant::SackNewReno, 12);
+    s.send(40);
+    // 0, 1, 2, 3 are lost, and the rest arrives.
+    let answers: Vec<Vec<u64>> = (5..=12).map(|held| s.sack(0, &[(4, held)])).collect();
+    // Third duplicate: 0. Then one of 1, 2, 3 for each, and the window stays 6 + 3.
+    assert_eq!(answers[..6], [NOTHING, NOTHING, vec![0], vec![1], vec![2], vec![3]]);
+    assert_eq!(answers[6..], [NOTHING, NOTHING], "two inflate, to 11, with 12 under way");
+    assert_eq!(s.end.cwnd(), 11_000);
+    assert_eq!(s.sack(0, &[(4, 12)]), NOTHING);
+    assert_eq!(s.sack(0, &[(4, 12)]), [12], "and the thirteenth segment is new");
+}
+
+#[test]
+fn rule_7_after_a_timeout_what_the_receiver_holds_is_not_sent_again() {
+    let mut s = Script::new(Variant::SackNewReno, 10);
+    s.send(14);
+    assert_eq!(s.time_out(), [0]);
+    // The receiver holds 3 to 5 and 8, and says so with its acknowledgments from now on.
+    assert_eq!(s.sack(1, &[(3, 6), (8, 9)]), [1, 2]);
+    assert_eq!(s.sack(6, &[(8, 9)]), [6, 7]);
+    assert_eq!(s.sack(9, &[]), [9, 10, 11, 12]);
+}
+
+#[test]
+fn a_burst_of_losses_is_repaired_in_one_round_trip_with_one_cut() {
+    // 20 segments under way, every second one of the first twelve is lost.
+    let lost = [0, 2, 4, 6, 8, 10];
+    let arrived: Vec<u64> = (0..20).filter(|n| !lost.contains(n)).collect();
+    let mut s = Script::new(Variant::SackNewReno, 20);
+    s.send(20);
+    let mut repaired = Vec::new();
+    for n in 1..=arrived.len() {
+        // The latest three blocks, as a receiver would name them.
+        let blocks = blocks_of(&arrived[..n]);
+        repaired.extend(s.sack(0, &blocks[..blocks.len().min(3)]));
+    }
+    assert_eq!(repaired, lost, "all within the acknowledgments of one window");
+    let stats = s.end.stats();
+    assert_eq!((stats.fast_retransmits, stats.timeouts), (1, 0));
+    assert_eq!(s.end.ssthresh(), Some(10_000));
+    s.ack(20);
+    assert_eq!(s.end.stats().segments_retransmitted, 6);
+
+    // NewReno needs as many round trips as there are holes.
+    let mut s = Script::new(Variant::NewReno, 20);
+    s.send(20);
+    assert_eq!(s.dups(0, 14), [0]);
+    let trips = lost[1..].iter().filter(|hole| s.ack(**hole) == [**hole]).count();
+    assert_eq!(trips, 5);
+}
+
+#[test]
+fn no_segment_overlaps_what_the_receiver_holds() {
+    // Blocks that begin and end anywhere, as after a change of segment size.
+    let mut s = Script::new(Variant::SackNewReno, 20);
+    s.send(20);
+    let held = [(1_500u32, 2_200u32), (5_001, 9_999), (12_345, 20_000)];
+    let mut sent = Vec::new();
+    let sacking = |s: &Script, ack: u64| {
+        let mut header = s.header(ack);
+        for (left, right) in held {
+            header.sack.push(ISS + 1 + left, ISS + 1 + right);
+        }
+        header
+    };
+    for _ in 0..12 {
+        let header = sacking(&s, 0);
+        sent.extend(s.feed(header, 0));
+    }
+    assert!((4..=12).contains(&sent.len()), "{} segments repair the holes", sent.len());
+    s.time_out();
+    let header = sacking(&s, 1);
+    sent.extend(s.feed(header, 0));
+    for packet in &sent {
+        let Transport::Tcp(tcp) = packet.transport else { panic!() };
+        let start = tcp.seq - ISS - 1;
+        let end = start + packet.payload_len;
+        let apart = held.iter().all(|(left, right)| end <= *left || *right <= start);
+        assert!(apart, "{start} to {end} has been acknowledged in part");
+    }
+}
+
+#[test]
+fn congestion_avoidance_adds_one_segment_a_window() {
+    for variant in ALL {
+        let mut s = Script::with(Config { initial_ssthresh: Some(10_000), ..config(variant, 10) });
+        s.send(1000);
+        for k in 1..=10 {
+            s.ack(k);
+        }
+        let cwnd = s.end.cwnd();
+        assert!((10_900..=11_000).contains(&cwnd), "{variant:?}: {cwnd}");
+        let mut slow = Script::new(variant, 10);
+        slow.send(1000);
+        for k in 1..=10 {
+            slow.ack(k);
+        }
+        assert_eq!(slow.end.cwnd(), 20_000, "{variant:?}: slow start doubles");
+    }
+}
+
+const ALL: [Variant; 4] =
+    [Variant::Reno, Variant::NewReno, Variant::NewRenoSlowButSteady, Variant::SackNewReno];
+const NOTHING: Vec<u64> = Vec::new();
+const MSS: u64 = 1000;
+const ISS: u32 = 1_000_000;
+const PEER: u32 = 5_000_000;
+
+fn config(variant: Variant, initial_segments: u64) -> Config {
+    Config {
+        variant,
+        mss: MSS as u32,
+        initial_window: initial_segments * MSS,
+        limited_transmit: false,
+        delayed_ack: DelayedAck::None,
+        ..Config::default()
+    }
+}
+
+fn segments(range: std::ops::Range<u64>) -> Vec<u64> {
+    range.collect()
+}
+
+/// The blocks of what has arrived, the latest first.
+fn blocks_of(arrived: &[u64]) -> Vec<(u64, u64)> {
+    let mut blocks: Vec<(u64, u64)> = Vec::new();
+    for &n in arrived {
+        match blocks.first_mut() {
+            Some(block) if block.1 == n => block.1 = n + 1,
+            _ => blocks.insert(0, (n, n + 1)),
+        }
+    }
+    blocks
+}
+
+/// A sender and a peer that says what the test says. Segment n is bytes n * 1000 to (n + 1) * 1000.
+struct Script {
+    end: Connection,
+    now: Time,
+    window: u16,
+    /// Segments sent at least once.
+    highest: u64,
+}
+
+impl Script {
+    fn new(variant: Variant, initial_segments: u64) -> Self {
+        Self::with(config(variant, initial_segments))
+    }
+
+    fn with(config: Config) -> Self {
+        let [here, there] = [1, 2].map(|n| SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, n), 9));
+        let end = Connection::connect(config, here, there, ISS);
+        let mut script = Self { end, now: Time::ZERO, window: 60_000, highest: 0 };
+        assert!(script.end.poll_transmit(script.now).is_some(), "a SYN");
+        script.now += Span::from_millis(100);
+        let syn = TcpHeader {
+            seq: PEER,
+            flags: Flags::SYN | Flags::ACK,
+            mss: Some(MSS as u16),
+            window_scale: Some(0),
+            sack_permitted: true,
+            ..script.header(0)
+        };
+        assert_eq!(script.feed(syn, 0).len(), 1, "its acknowledgment");
+        assert_eq!(script.end.poll_event(), Some(Event::Connected));
+        assert_eq!(script.end.state(), State::Established);
+        script
+    }
+
+    /// The application offers `n` segments more. Segments sent.
+    fn send(&mut self, n: u64) -> Vec<u64> {
+        self.end.write(n * MSS);
+        let packets = self.drain();
+        self.numbers(&packets)
+    }
+
+    /// All segments below `n` have arrived. Segments sent.
+    fn ack(&mut self, n: u64) -> Vec<u64> {
+        self.sack(n, &[])
+    }
+
+    /// Segment `n` is missing, and something else has arrived. Segments sent.
+    fn dup(&mut self, n: u64) -> Vec<u64> {
+        self.sack(n, &[])
+    }
+
+    fn dups(&mut self, n: u64, times: usize) -> Vec<u64> {
+        (0..times).flat_map(|_| self.dup(n)).collect()
+    }
+
+    /// All segments below `n` have arrived, and those in `blocks`. Segments sent.
+    fn sack(&mut self, n: u64, blocks: &[(u64, u64)]) -> Vec<u64> {
+        let mut sack = SackBlocks::default();
+        for (left, right) in blocks {
+            sack.push(ISS + 1 + (left * MSS) as u32, ISS + 1 + (right * MSS) as u32);
+        }
+        let packets = self.feed(TcpHeader { sack, ..self.header(n) }, 0);
+        self.numbers(&packets)
+    }
+
+    /// The retransmission timer runs out. Segments sent.
+    fn time_out(&mut self) -> Vec<u64> {
+        self.now = self.end.poll_timeout().expect("a timer");
+        self.end.handle_timeout(self.now);
+        let packets = self.drain();
+        self.numbers(&packets)
+    }
+
+    fn header(&self, n: u64) -> TcpHeader {
+        TcpHeader {
+            seq: PEER + 1,
+            ack: ISS + 1 + (n * MSS) as u32,
+            flags: Flags::ACK,
+            window: self.window,
+            ..TcpHeader::default()
+        }
+    }
+
+    fn feed(&mut self, header: TcpHeader, payload_len: u32) -> Vec<Packet> {
+        let [source, destination] = [2, 1].map(|n| Ipv4Addr::new(10, 0, 0, n));
+        let ip = Ipv4 { source, destination, identification: 0, ttl: 64 };
+        self.end.handle_packet(self.now, &Packet { ip, transport: Transport::Tcp(header), payload_len });
+        self.drain()
+    }
+
+    fn drain(&mut self) -> Vec<Packet> {
+        std::iter::from_fn(|| self.end.poll_transmit(self.now)).collect()
+    }
+
+    /// The numbers of full segments sent.
+    fn numbers(&mut self, packets: &[Packet]) -> Vec<u64> {
+        let data = packets.iter().filter(|p| p.payload_len > 0);
+        let numbers: Vec<u64> = data
+            .map(|p| {
+                let Transport::Tcp(tcp) = p.transport else { panic!("not TCP: {p:?}") };
+                let start = (tcp.seq - ISS - 1) as u64;
+                assert_eq!((start % MSS, p.payload_len as u64), (0, MSS), "a full segment");
+                start / MSS
+            })
+            .collect();
+        self.highest = numbers.iter().map(|n| n + 1).fold(self.highest, u64::max);
+        numbers
+    }
+}
