@@ -2,13 +2,14 @@
 //!
 //! A map of the code: [`session`] runs a scenario and records it, [`summary`] is `summary.json`, [`tables`] the parquet
 //! files and Python's tables, [`capture`] and [`pcapng`] the packets, [`chart`] and [`report`] what people look at,
-//! [`folder`] how any of it reaches a disk.
+//! [`folder`] how any of it reaches a disk; `pace` says when a run's caller is asked whether to go on.
 //! Differs from a log: results are handed over whole, and a folder appears whole or not at all.
 //! Leaves out finding anything out, which `skyhop-sim` does.
 
 pub mod capture;
 pub mod chart;
 pub mod folder;
+mod pace;
 pub mod pcapng;
 pub mod report;
 pub mod session;

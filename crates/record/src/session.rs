@@ -1,11 +1,12 @@
 //! From a loaded scenario to what its run leaves behind: the one way that the command and Python share.
 //!
 //! The caller is asked every few ten milliseconds whether to go on, for its progress bar and its Ctrl-C.
-//! Differs from the simulator: here files are written and the wall clock is read, for `wall_s` and nothing else.
+//! Differs from the simulator: here files are written and the wall clock is read, for `wall_s` and for when to ask.
 //! Leaves out many runs at once.
 
 use crate::capture::{CaptureError, CaptureFile};
 use crate::folder::{Folder, FolderError};
+use crate::pace::Pace;
 use crate::summary::Meta;
 use crate::{RecordError, write_run};
 use skyhop_scenario::Loaded;
@@ -14,9 +15,6 @@ use skyhop_sim::{BuildError, Simulation};
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Instant;
-
-/// Events between two questions to the caller: some ten milliseconds of work.
-const EVENTS_PER_QUESTION: u32 = 1 << 16;
 
 /// What may be said beside the scenario.
 #[derive(Debug, Clone, Default)]
@@ -86,13 +84,17 @@ pub fn run_scenario(
     if let Some(capture) = &capture {
         simulation.set_capture(capture.tap());
     }
-    while (0..EVENTS_PER_QUESTION).all(|_| simulation.step()) {
+    let mut pace = Pace::new();
+    let mut began = Instant::now();
+    while let Some(done) = pace.share(simulation.now(), || simulation.step().then(|| simulation.now())) {
+        pace.learn(done, began.elapsed());
         if !go_on(&simulation) {
             return Err(RunError::Stopped);
         }
         if capture.as_ref().is_some_and(CaptureFile::failed) {
             break;
         }
+        began = Instant::now();
     }
     let mut result = simulation.finish();
     if let Some(capture) = capture {
