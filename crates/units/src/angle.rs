@@ -71,6 +71,11 @@ mod tests {
         let angle: Angle = "-74.0060 deg".parse().unwrap();
         assert_eq!(angle.as_deg(), -74.006);
         assert!((angle.as_rad() + 1.291_648_366).abs() < 1e-9);
+        for text in ["-122.21 deg", "0.1 deg", "86.4 deg", "1e-3 deg"] {
+            let angle: Angle = text.parse().unwrap();
+            assert_eq!(angle.to_string().parse::<Angle>().unwrap(), angle, "{text}");
+        }
+        assert_eq!("-122.21 deg".parse::<Angle>().unwrap().as_deg(), -122.21);
         assert!("40.7".parse::<Angle>().is_err() && "40 grad".parse::<Angle>().is_err());
     }
 }
