@@ -307,6 +307,21 @@ fn a_window_smaller_than_a_segment_is_used() {
 }
 
 #[test]
+fn an_end_that_has_used_its_window_can_still_acknowledge_and_finish() {
+    // The first of A's segments is lost and the rest fills the window: what A acknowledges must count all the same.
+    let mut pair = Pair::open(Config { window: 4_000, mss: 1000, initial_window: 4_000, ..quick() });
+    pair.drop[A] = vec![pair.count[A]];
+    pair.ends[A].write(4_000);
+    pair.run(ms(240));
+    pair.ends[A].shutdown();
+    pair.ends[B].write(20_000);
+    pair.run(ms(1_100));
+    assert_eq!((pair.ends[A].delivered(), pair.ends[B].acknowledged()), (20_000, 20_000));
+    pair.run(ms(1_400));
+    assert_eq!((pair.ends[B].delivered(), pair.ends[B].state()), (4_000, State::CloseWait));
+}
+
+#[test]
 fn an_initial_window_smaller_than_a_segment_still_sends() {
     let mut pair = Pair::open(Config { initial_window: 500, ..quick() });
     pair.ends[A].write(20_000);

@@ -59,10 +59,11 @@ impl Receiver {
         (self.irs, self.rcv_nxt, self.announced) = (irs, 1, 1 + self.window);
     }
 
-    /// Whether any of [seq, seq + len) lies in the window.
+    /// Whether any of [seq, seq + len) lies in the window, or stands right behind a full one: a FIN, or an acknowledgment
+    /// that follows it. (§3.10.7.4 by the letter turns away all acknowledgments from a peer that has used its window.)
     pub fn acceptable(&self, seq: u64, len: u64) -> bool {
-        let edge = self.announced.max(self.rcv_nxt + 1);
-        seq < edge && seq + len.max(1) > self.rcv_nxt.saturating_sub((len == 0) as u64)
+        let edge = self.announced.max(self.rcv_nxt) + (len == 0) as u64;
+        seq <= edge && seq + len.max(1) > self.rcv_nxt.saturating_sub((len == 0) as u64)
     }
 
     /// A segment of `len` payload bytes at `seq`, perhaps with FIN behind them. Returns the bytes that came into order.
