@@ -1,0 +1,418 @@
+//! What holds for every loss pattern, order and configuration: all of the data, in order, once, and a clean end.
+//!
+//! Losses are any that let one packet in ten through; packets come late, twice and in any order. RFC 9293 3.8.6 bounds what
+//! may be in flight. Random headers, and time itself handed over too early, must do no harm.
+
+use proptest::prelude::*;
+use skyhop_transport::tcp::{Config, Connection, DelayedAck, Event, State, Variant};
+use skyhop_units::{Span, Time};
+use skyhop_wire::{Flags, Packet, SackBlocks, TcpHeader, Timestamps, Transport, expand};
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, max_shrink_iters: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_byte_arrives_once_and_both_ends_close(
+        config in config(),
+        path in path(),
+        initial in any::<[u32; 2]>(),
+        bytes in [0u64..40_000, 0u64..40_000],
+    ) {
+        let mut net = Net::new(config, path, initial);
+        net.offer(bytes);
+        net.run();
+        for end in [0, 1] {
+            prop_assert_eq!(net.ends[end].delivered(), bytes[1 - end], "end {}", end);
+            prop_assert_eq!(net.reported[end], bytes[1 - end], "end {}", end);
+            // Of its last flight an end may have learnt only that the peer is gone.
+            let gone = net.sent.iter().any(|s| s.1 == 1 - end && tcp(&s.2).flags.has(Flags::RST));
+            let acknowledged = net.ends[end].acknowledged();
+            prop_assert!(acknowledged == bytes[end] || gone && acknowledged < bytes[end], "{}", acknowledged);
+            prop_assert_eq!(net.ends[end].state(), State::Closed, "end {}", end);
+            prop_assert_eq!(net.ends[end].poll_timeout(), None, "end {}", end);
+            let [connected, finished, closed, reset] = net.told[end];
+            prop_assert_eq!((connected, finished, closed, reset), (1, 1, 1, 0), "end {}", end);
+        }
+    }
+
+    #[test]
+    fn what_is_in_flight_fits_the_window_that_the_peer_announced(
+        config in config(),
+        path in path(),
+        bytes in 1u64..60_000,
+    ) {
+        let mut net = Net::new(config, path, [7, u32::MAX - 7]);
+        net.offer([bytes, bytes]);
+        // `carry` compares each segment with the windows that have reached its sender.
+        net.run();
+        prop_assert_eq!(net.beyond_window, 0);
+    }
+
+    #[test]
+    fn a_timer_does_nothing_before_its_time(config in config(), path in path(), bytes in 1u64..40_000) {
+        let mut net = Net::new(config.clone(), path.clone(), [1, 2]);
+        net.offer([bytes, 0]);
+        net.run();
+        let mut hurried = Net::new(config, path, [1, 2]);
+        hurried.too_early = true;
+        hurried.offer([bytes, 0]);
+        hurried.run();
+        prop_assert_eq!(net.sent, hurried.sent);
+    }
+
+    #[test]
+    fn random_headers_never_panic_and_never_deliver_what_was_not_sent(
+        config in config(),
+        start in 0usize..40,
+        lies in prop::collection::vec((0usize..2, lie()), 1..60),
+    ) {
+        let honest = Path { delay_ms: 10, pass: [vec![true], vec![true]], late_ms: vec![0], twice: vec![false] };
+        let mut net = Net::new(config, honest, [1000, 9000]);
+        net.offer([20_000, 20_000]);
+        for _ in 0..start {
+            net.step();
+        }
+        for (to, lie) in lies {
+            let before = net.ends[to].delivered();
+            net.deceive(to, &lie);
+            let fresh = net.ends[to].delivered() - before;
+            // At most a window's worth comes into order at once.
+            prop_assert!(fresh <= net.config.window, "{} bytes", fresh);
+            net.step();
+        }
+        // Ends that were told different stories may contradict each other for ever (RFC 5961 7 knows of it), but they do
+        // so no faster than the path carries it.
+        let from = net.now;
+        let steps = (0..2_000).take_while(|_| net.step()).count();
+        let took = net.now.since(from);
+        prop_assert!(steps < 2_000 || took >= Span::from_millis(200), "{} steps in {}", steps, took);
+    }
+}
+
+/// What the path does: the lists are gone through in order once, and from then on in an order that no timer can fall in
+/// step with, since a path that knew which packet matters could starve any protocol.
+#[derive(Debug, Clone)]
+struct Path {
+    delay_ms: u64,
+    /// For each sender, which packets arrive.
+    pass: [Vec<bool>; 2],
+    /// How much later a packet arrives.
+    late_ms: Vec<u64>,
+    /// Which packets arrive a second time.
+    twice: Vec<bool>,
+}
+
+fn path() -> impl Strategy<Value = Path> {
+    let late = prop_oneof![Just(vec![0]), prop::collection::vec(0u64..80, 1..30)];
+    let twice = prop_oneof![Just(vec![false]), prop::collection::vec(any::<bool>(), 1..30)];
+    (1u64..300, [pass(), pass()], late, twice).prop_map(|(delay_ms, pass, late_ms, twice)| Path {
+        delay_ms,
+        pass,
+        late_ms,
+        twice,
+    })
+}
+
+/// Any pattern of losses that lets one packet in ten through: all, most, a few, or one in exactly ten.
+fn pass() -> impl Strategy<Value = Vec<bool>> {
+    prop_oneof![
+        1 => Just(vec![true]),
+        4 => prop::collection::vec(prop::bool::weighted(0.9), 1..60),
+        3 => prop::collection::vec(prop::bool::weighted(0.5), 1..60),
+        1 => prop::collection::vec(prop::bool::weighted(0.1), 1..60),
+    ]
+    .prop_map(|mut pattern| {
+        let len = pattern.len();
+        for (n, tenth) in pattern.chunks_mut(10).enumerate() {
+            if tenth.iter().all(|pass| !pass) {
+                let one = (n * 7 + len) % tenth.len();
+                tenth[one] = true;
+            }
+        }
+        pattern
+    })
+}
+
+fn config() -> impl Strategy<Value = Config> {
+    let variant = prop_oneof![
+        Just(Variant::Reno),
+        Just(Variant::NewReno),
+        Just(Variant::NewRenoSlowButSteady),
+        Just(Variant::SackNewReno)
+    ];
+    let delayed_ack = prop_oneof![
+        Just(DelayedAck::None),
+        Just(DelayedAck::OneShot(Span::from_millis(200))),
+        Just(DelayedAck::Heartbeat(Span::from_millis(200)))
+    ];
+    (variant, any::<[bool; 4]>(), delayed_ack, 300u32..1500, 200u64..100_000, 1u64..11, 1u8..5).prop_map(
+        |(variant, flags, delayed_ack, mss, window, initial, sack_blocks)| Config {
+            variant,
+            timestamps: flags[0],
+            limited_transmit: flags[1],
+            burst_after_recovery: flags[2],
+            recovery_burst: flags[3].then_some(2),
+            delayed_ack,
+            mss,
+            window,
+            initial_window: initial * mss as u64,
+            sack_blocks,
+            ..Config::default()
+        },
+    )
+}
+
+/// A header made up, by differences from what would be honest.
+#[derive(Debug, Clone)]
+struct Lie {
+    flags: u8,
+    seq: i64,
+    ack: i64,
+    window: u16,
+    payload: u32,
+    timestamps: Option<(u32, u32)>,
+    sack: Vec<(i64, i64)>,
+    syn_options: bool,
+}
+
+fn lie() -> impl Strategy<Value = Lie> {
+    let near =
+        || prop_oneof![Just(0i64), -3_000i64..3_000, -100_000i64..100_000, any::<i32>().prop_map(i64::from)];
+    let payload = prop_oneof![Just(0u32), 1u32..3_000, 0u32..65_000];
+    let flags = prop_oneof![3 => Just(0x10u8), 1 => any::<u8>()];
+    let sack = prop::collection::vec((near(), near()), 0..4);
+    let timestamps = prop::option::of(any::<(u32, u32)>());
+    (flags, near(), near(), any::<u16>(), payload, timestamps, sack, any::<bool>()).prop_map(
+        |(flags, seq, ack, window, payload, timestamps, sack, syn_options)| Lie {
+            flags,
+            seq,
+            ack,
+            window,
+            payload,
+            timestamps,
+            sack,
+            syn_options,
+        },
+    )
+}
+
+/// Two ends and a path.
+struct Net {
+    config: Config,
+    path: Path,
+    now: Time,
+    ends: [Connection; 2],
+    initial: [u32; 2],
+    bytes: [u64; 2],
+    offered: [bool; 2],
+    /// Whether timers are called for before their time, too.
+    too_early: bool,
+    /// In order of arrival, then of sending.
+    wire: BTreeMap<(Time, u64), (usize, Packet)>,
+    count: [u64; 2],
+    sent: Vec<(Time, usize, Packet)>,
+    /// Bytes of events of kind Received.
+    reported: [u64; 2],
+    /// Connected, PeerFinished, Closed, Reset.
+    told: [[u32; 4]; 2],
+    /// One past the last byte that each end has been allowed to send, as an offset from its initial number.
+    edge: [u64; 2],
+    /// The peer's shift, from its SYN.
+    shift: [u8; 2],
+    beyond_window: u64,
+}
+
+impl Net {
+    fn new(config: Config, path: Path, initial: [u32; 2]) -> Self {
+        let [a, b] = [1, 2].map(|n| SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, n), 9));
+        let ends = [
+            Connection::connect(config.clone(), a, b, initial[0]),
+            Connection::listen(config.clone(), b, a, initial[1]),
+        ];
+        Self {
+            config,
+            path,
+            now: Time::ZERO,
+            ends,
+            initial,
+            bytes: [0; 2],
+            offered: [false; 2],
+            too_early: false,
+            wire: BTreeMap::new(),
+            count: [0; 2],
+            sent: Vec::new(),
+            reported: [0; 2],
+            told: [[0; 4]; 2],
+            edge: [1; 2],
+            shift: [0; 2],
+            beyond_window: 0,
+        }
+    }
+
+    /// What each end writes once it is connected; it finishes behind it.
+    fn offer(&mut self, bytes: [u64; 2]) {
+        self.bytes = bytes;
+        self.drain();
+    }
+
+    fn run(&mut self) {
+        for _ in 0..400_000 {
+            if !self.step() {
+                return;
+            }
+        }
+        let states = self.ends.each_ref().map(Connection::state);
+        panic!("no end by {}: {states:?}, {:?} reported of {:?}", self.now, self.reported, self.bytes);
+    }
+
+    /// The next arrival or timer. False if there is none.
+    fn step(&mut self) -> bool {
+        let arrival = self.wire.first_key_value().map(|(key, _)| key.0);
+        let timers = self.ends.each_ref().map(Connection::poll_timeout);
+        let Some(at) = timers.into_iter().chain([arrival]).flatten().min() else { return false };
+        assert!(at >= self.now, "something was due at {at}, and it is {}", self.now);
+        if self.too_early {
+            let halfway = self.now + at.since(self.now) / 2;
+            if halfway < at {
+                for end in &mut self.ends {
+                    end.handle_timeout(halfway);
+                }
+                let before = self.sent.len();
+                self.now = halfway;
+                self.drain();
+                assert_eq!(self.sent.len(), before, "a packet at {halfway}, with the next timer at {at}");
+            }
+        }
+        self.now = at;
+        if arrival == Some(at) {
+            let (_, (to, packet)) = self.wire.pop_first().expect("it is there");
+            self.learn_window(to, &packet);
+            self.ends[to].handle_packet(at, &packet);
+        } else {
+            for end in &mut self.ends {
+                if end.poll_timeout().is_some_and(|t| t <= at) {
+                    end.handle_timeout(at);
+                }
+            }
+        }
+        self.drain();
+        true
+    }
+
+    fn drain(&mut self) {
+        for from in [0, 1] {
+            loop {
+                while let Some(event) = self.ends[from].poll_event() {
+                    self.tell(from, event);
+                }
+                let Some(packet) = self.ends[from].poll_transmit(self.now) else { break };
+                self.carry(from, packet);
+            }
+        }
+    }
+
+    fn tell(&mut self, end: usize, event: Event) {
+        match event {
+            Event::Connected => {
+                self.told[end][0] += 1;
+                if !std::mem::replace(&mut self.offered[end], true) {
+                    self.ends[end].write(self.bytes[end]);
+                    self.ends[end].shutdown();
+                }
+            }
+            Event::Received(n) => {
+                self.reported[end] += n;
+                self.ends[end].read();
+            }
+            Event::AllAcknowledged => {}
+            Event::PeerFinished => self.told[end][1] += 1,
+            Event::Closed => self.told[end][2] += 1,
+            Event::Reset => self.told[end][3] += 1,
+        }
+    }
+
+    fn carry(&mut self, from: usize, packet: Packet) {
+        let tcp = tcp(&packet);
+        if packet.payload_len > 0 {
+            let near = self.ends[from].acknowledged() + 1;
+            let start = expand(self.initial[from], tcp.seq, near).expect("a number of its own");
+            self.beyond_window =
+                self.beyond_window.max((start + packet.payload_len as u64).saturating_sub(self.edge[from]));
+        }
+        let n = self.count[from];
+        self.count[from] += 1;
+        self.sent.push((self.now, from, packet));
+        let Path { delay_ms, pass, late_ms, twice } = &self.path;
+        let scrambled = |n: u64| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ n << 7) >> 33;
+        let of = |len: usize| (if n < len as u64 { n } else { scrambled(n) } % len as u64) as usize;
+        if !pass[from][of(pass[from].len())] {
+            return;
+        }
+        let at = self.now + Span::from_millis(delay_ms + late_ms[of(late_ms.len())]);
+        let serial = self.sent.len() as u64 * 2;
+        self.wire.insert((at, serial), (1 - from, packet));
+        if twice[of(twice.len())] {
+            self.wire.insert((at + Span::from_millis(*delay_ms), serial + 1), (1 - from, packet));
+        }
+    }
+
+    /// The window that has reached `to`. An acknowledgment of what `to` never sent does not occur here.
+    fn learn_window(&mut self, to: usize, packet: &Packet) {
+        let tcp = tcp(packet);
+        if tcp.flags.has(Flags::SYN) {
+            self.shift[to] = tcp.window_scale.unwrap_or(0);
+            self.edge[to] = self.edge[to].max(1 + tcp.window as u64);
+        } else if tcp.flags.has(Flags::ACK)
+            && let Some(ack) = expand(self.initial[to], tcp.ack, self.ends[to].acknowledged() + 1)
+        {
+            self.edge[to] = self.edge[to].max(ack + ((tcp.window as u64) << self.shift[to]));
+        }
+    }
+
+    fn deceive(&mut self, to: usize, lie: &Lie) {
+        let shifted = |base: u32, by: i64| base.wrapping_add(by as u32);
+        let seq = self.initial[1 - to].wrapping_add(1 + self.ends[to].delivered() as u32);
+        let ack = self.initial[to].wrapping_add(1 + self.ends[to].acknowledged() as u32);
+        let mut sack = SackBlocks::default();
+        for &(left, right) in &lie.sack {
+            sack.push(shifted(ack, left), shifted(ack, right));
+        }
+        let header = TcpHeader {
+            source_port: 9,
+            destination_port: 9,
+            seq: shifted(seq, lie.seq),
+            ack: shifted(ack, lie.ack),
+            flags: Flags(lie.flags),
+            window: lie.window,
+            mss: lie.syn_options.then_some(lie.window),
+            window_scale: lie.syn_options.then_some(lie.payload as u8),
+            sack_permitted: lie.syn_options,
+            timestamps: lie.timestamps.map(|(value, echo)| Timestamps { value, echo }),
+            sack,
+        };
+        let ip = self.sent[0].2.ip;
+        let packet = Packet { ip, transport: Transport::Tcp(header), payload_len: lie.payload };
+        self.ends[to].handle_packet(self.now, &packet);
+        for end in [0, 1] {
+            while let Some(event) = self.ends[end].poll_event() {
+                self.tell(end, event);
+            }
+            let mut packets = 0;
+            while let Some(packet) = self.ends[end].poll_transmit(self.now) {
+                packets += 1;
+                assert!(packets <= 2_000, "an endless burst");
+                self.count[end] += 1;
+                let at = self.now + Span::from_millis(self.path.delay_ms);
+                self.sent.push((self.now, end, packet));
+                self.wire.insert((at, self.sent.len() as u64 * 2), (1 - end, packet));
+            }
+        }
+    }
+}
+
+fn tcp(packet: &Packet) -> TcpHeader {
+    let Transport::Tcp(tcp) = packet.transport else { panic!("not TCP: {packet:?}") };
+    tcp
+}
