@@ -34,8 +34,8 @@ impl FromStr for Angle {
         let (number, unit) = split(text)
             .ok_or_else(|| UnitError::new(format!("\"{text}\" is not an angle; write \"53 deg\"")))?;
         let deg = match unit {
-            "deg" => number.to_f64(),
-            "rad" => number.to_f64().to_degrees(),
+            "deg" => number.to_f64(0),
+            "rad" => number.to_f64(0).to_degrees(),
             "" => {
                 return Err(UnitError::new(format!(
                     "\"{}\" has no unit; write an angle as \"53 deg\"",

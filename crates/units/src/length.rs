@@ -37,9 +37,9 @@ impl FromStr for Length {
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let (number, unit) = split(text)
             .ok_or_else(|| UnitError::new(format!("\"{text}\" is not a length; write \"550 km\"")))?;
-        let scale = match unit {
-            "m" => 1.0,
-            "km" => 1e3,
+        let power = match unit {
+            "m" => 0,
+            "km" => 3,
             "" => {
                 return Err(UnitError::new(format!(
                     "\"{}\" has no unit; write a length as \"550 km\"",
@@ -52,7 +52,7 @@ impl FromStr for Length {
                 )));
             }
         };
-        Some(number.to_f64() * scale)
+        Some(number.to_f64(power))
             .filter(|m| m.is_finite() && m.abs() < 1e13)
             .map(Length)
             .ok_or_else(|| UnitError::new(format!("length \"{}\" is too large", text.trim())))
@@ -79,6 +79,10 @@ mod tests {
         assert_eq!("780 km".parse::<Length>().unwrap().as_m(), 780_000.0);
         assert_eq!("-430 m".parse::<Length>().unwrap().as_m(), -430.0);
         assert!("780".parse::<Length>().unwrap_err().to_string().contains("550 km"));
+        for text in ["780 km", "780.123 km", "0.1 km", "780123.4567 m", "1e-3 m", "35786.03 km"] {
+            let length: Length = text.parse().unwrap();
+            assert_eq!(length.to_string().parse::<Length>().unwrap(), length, "{text}");
+        }
         assert!("1e400 km".parse::<Length>().is_err());
     }
 }

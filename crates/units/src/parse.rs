@@ -135,11 +135,11 @@ impl Number {
         Some((top + bottom / 2) / bottom)
     }
 
-    /// The nearest 64-bit float, so that what is printed reads back as the same number.
-    pub fn to_f64(&self) -> f64 {
+    /// The 64-bit float nearest to the number times 10^`power`, so that what is printed reads back as the same number.
+    pub fn to_f64(&self, power: i32) -> f64 {
         let sign = if self.negative { "-" } else { "" };
         // Digits and an exponent are always a float's text; one beyond the range reads as infinite or zero.
-        format!("{sign}{}e{}", self.digits, self.exponent).parse().unwrap_or(f64::NAN)
+        format!("{sign}{}e{}", self.digits, self.exponent.saturating_add(power)).parse().unwrap_or(f64::NAN)
     }
 }
 
