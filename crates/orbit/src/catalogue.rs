@@ -2,12 +2,12 @@
 //!
 //! Follows Vallado et al., "Revisiting Spacetrack Report #3" (AIAA 2006-6753): WGS 72, which TLEs are fitted with.
 //! Differs: TEME is turned to the rotating frame by GMST alone, with UTC for UT1: up to 0.4 km at the equator.
-//! Left out: polar motion (metres), velocities to the outside, and fresher elements while a run goes on.
+//! Left out: polar motion (metres), and fresher elements while a run goes on.
 
 use crate::earth::EarthModel;
 use crate::elements::{ElementSet, ElementsError};
 use crate::epoch::Epoch;
-use crate::vec3::{Ecef, Eci, Vec3};
+use crate::vec3::{Ecef, Eci, Motion, Vec3};
 
 /// Satellites of a file of elements, on a common time axis.
 #[derive(Debug, Clone)]
@@ -83,10 +83,20 @@ impl Catalogue {
         Some(Eci(position).to_ecef(self.greenwich(t_s)))
     }
 
-    /// Where all satellites are at `t_s`, in index order; `out` is replaced.
+    /// Where a satellite is at `t_s` and how it moves; `None` as in [`Self::position_ecef`].
+    pub fn motion(&self, satellite: usize, t_s: f64) -> Option<Motion> {
+        let (position, velocity_m_s) = self.satellites.get(satellite)?.teme(t_s)?;
+        Some(Motion::from_eci(Eci(position), velocity_m_s, self.greenwich(t_s), self.rotation_rad_s))
+    }
+
+    /// The longest time in seconds between the epoch of an object's elements and t = 0.
+    pub fn greatest_age_s(&self) -> f64 {
+        self.satellites.iter().map(|satellite| satellite.age_min.abs() * 60.0).fold(0.0, f64::max)
+    }
+
+    /// Appends to `out` where all satellites are at `t_s`, in index order.
     pub fn positions_ecef(&self, t_s: f64, out: &mut Vec<Option<Ecef>>) {
         let greenwich = self.greenwich(t_s);
-        out.clear();
         out.extend(self.satellites.iter().map(|s| s.teme(t_s).map(|(p, _)| Eci(p).to_ecef(greenwich))));
     }
 

@@ -2,10 +2,10 @@
 //!
 //! Follows HT 3.2.3: circular planes fixed in inertial space while the Earth turns underneath.
 //! Differs: an orbit is kept as two vectors; a position is `p cos nt + q sin nt`, without trigonometry of its own.
-//! Left out: several altitudes in one set; another shell is another set with its own mean motion.
+//! Left out: several altitudes in one set; another shell is another set with its own mean motion, and ellipses.
 
 use crate::earth::EarthModel;
-use crate::vec3::{Ecef, Eci, Vec3};
+use crate::vec3::{Ecef, Eci, Motion, Vec3};
 
 /// Circular orbits of one radius. At t = 0 Greenwich lies on the inertial x axis.
 #[derive(Debug, Clone)]
@@ -58,11 +58,24 @@ impl CircularOrbits {
         Some(Eci(p * cos + q * sin).to_ecef((self.rotation_rad_s * t_s).sin_cos()))
     }
 
-    /// Where all satellites are at `t_s` seconds, in index order; `out` is replaced.
+    /// Where one satellite is at `t_s` seconds, and how it moves.
+    pub fn motion(&self, satellite: usize, t_s: f64) -> Option<Motion> {
+        let (p, q) = *self.axes.get(satellite)?;
+        let (sin, cos) = (self.mean_motion_rad_s * t_s).sin_cos();
+        let velocity_m_s = (q * cos - p * sin) * self.mean_motion_rad_s;
+        let greenwich = (self.rotation_rad_s * t_s).sin_cos();
+        Some(Motion::from_eci(Eci(p * cos + q * sin), velocity_m_s, greenwich, self.rotation_rad_s))
+    }
+
+    /// Seconds of a revolution.
+    pub fn period_s(&self) -> f64 {
+        std::f64::consts::TAU / self.mean_motion_rad_s
+    }
+
+    /// Appends to `out` where all satellites are at `t_s` seconds, in index order.
     pub fn positions_ecef(&self, t_s: f64, out: &mut Vec<Option<Ecef>>) {
         let (sin, cos) = (self.mean_motion_rad_s * t_s).sin_cos();
         let greenwich = (self.rotation_rad_s * t_s).sin_cos();
-        out.clear();
         out.extend(self.axes.iter().map(|&(p, q)| Some(Eci(p * cos + q * sin).to_ecef(greenwich))));
     }
 }

@@ -2,41 +2,72 @@
 //!
 //! Follows HT 3.2.3: a node's position is a function of time, asked for whenever a packet needs it.
 //! Differs: sources are an enum, so that asking for all positions is one loop and not a call per satellite.
-//! Left out: mixtures of sources (a GEO ring above a shell) in one constellation.
+//! Left out: satellites that join or leave later.
 
 use std::f64::consts::{PI, TAU};
+use std::fmt;
 
 use crate::catalogue::Catalogue;
 use crate::circular::CircularOrbits;
 use crate::earth::EarthModel;
 use crate::elements::{ElementSet, ElementsError};
+use crate::elliptic::{Drift, EllipticOrbits, Kepler, KeplerError};
 use crate::epoch::Epoch;
 use crate::planes::Planes;
-use crate::shell::{Shell, ShellError};
-use crate::vec3::Ecef;
+use crate::shell::{PlacedShell, Shell, ShellError};
+use crate::vec3::{Ecef, Motion};
 use crate::{omm, tle};
 
 /// Satellites numbered from zero, over one Earth, with t = 0 at the constellation's epoch.
 #[derive(Debug, Clone)]
 pub struct Constellation {
     earth: EarthModel,
-    source: Source,
+    parts: Vec<Part>,
     planes: Planes,
+    satellites: u32,
+}
+
+/// Satellites of one source.
+#[derive(Debug, Clone)]
+struct Part {
+    /// Number of its first satellite.
+    first: u32,
+    /// Where the names of geostationary satellites begin to count.
+    names_from: u32,
+    source: Source,
 }
 
 #[derive(Debug, Clone)]
 enum Source {
     Circular(CircularOrbits),
     Geostationary(CircularOrbits),
+    Elliptic(EllipticOrbits),
     Catalogue(Catalogue),
 }
 
 impl Constellation {
     /// A shell of circular orbits; satellite p.s has index p * satellites_per_plane + s and that name.
     pub fn from_shell(earth: EarthModel, shell: &Shell) -> Result<Self, ShellError> {
-        let orbits = shell.orbits(&earth)?;
-        let planes = Planes::regular(shell.planes, shell.satellites_per_plane, shell.wraps());
-        Ok(Self { earth, source: Source::Circular(orbits), planes })
+        Self::from_shells(earth, &[PlacedShell::from(*shell)])
+    }
+
+    /// Shells of circular orbits, one after the other. Planes are numbered, and satellites named, through all of them.
+    pub fn from_shells(earth: EarthModel, shells: &[PlacedShell]) -> Result<Self, ShellError> {
+        let mut all = Self { earth, parts: Vec::new(), planes: Planes::none(0), satellites: 0 };
+        for placed in shells {
+            let shell = placed.shell;
+            let orbits = placed.orbits(&earth)?;
+            if all.len() + orbits.len() > MAX_SATELLITES {
+                return Err(ShellError::Count {
+                    planes: shell.planes,
+                    per_plane: shell.satellites_per_plane,
+                });
+            }
+            let planes =
+                Planes::regular(shell.planes, shell.satellites_per_plane, shell.wraps(), shell.wrap_shift());
+            all.push(Source::Circular(orbits), planes);
+        }
+        Ok(all)
     }
 
     /// Geostationary satellites at east longitudes in radians, named `geo-0` and on. They form no planes.
@@ -46,8 +77,19 @@ impl Constellation {
         for &longitude_rad in longitudes_rad {
             orbits.push(earth.geostationary_radius_m(), 0.0, 0.0, longitude_rad);
         }
-        let planes = Planes::none(longitudes_rad.len());
-        Self { earth, source: Source::Geostationary(orbits), planes }
+        Self::of(earth, Source::Geostationary(orbits), Planes::none(longitudes_rad.len()))
+    }
+
+    /// Satellites on ellipses over `earth` taken as a sphere for gravity, numbered plane by plane if they form planes
+    /// ([`Planes::none`] if not).
+    pub fn from_kepler(
+        earth: EarthModel,
+        orbits: &[Kepler],
+        planes: Planes,
+        drift: Drift,
+    ) -> Result<Self, KeplerError> {
+        let orbits = EllipticOrbits::new(&earth, orbits, drift)?;
+        Ok(Self::of(earth, Source::Elliptic(orbits), planes))
     }
 
     /// Satellites of a TLE file. `epoch` is t = 0; by default the newest epoch of the elements.
@@ -55,7 +97,7 @@ impl Constellation {
         Self::from_elements(tle::parse(file)?, epoch)
     }
 
-    /// Satellites of an OMM JSON file. `epoch` as in [`Self::from_tle`].
+    /// Satellites of an OMM file, JSON or CSV. `epoch` as in [`Self::from_tle`].
     pub fn from_omm(file: &[u8], epoch: Option<Epoch>) -> Result<Self, ElementsError> {
         Self::from_elements(omm::parse(file)?, epoch)
     }
@@ -64,7 +106,45 @@ impl Constellation {
     pub fn from_elements(sets: Vec<ElementSet>, epoch: Option<Epoch>) -> Result<Self, ElementsError> {
         let catalogue = Catalogue::new(sets, epoch)?;
         let planes = Planes::infer(&catalogue.orbits_at_epoch());
-        Ok(Self { earth: EarthModel::WGS84, source: Source::Catalogue(catalogue), planes })
+        Ok(Self::of(EarthModel::WGS84, Source::Catalogue(catalogue), planes))
+    }
+
+    /// Several constellations as one, numbered one after the other, over the first one's Earth.
+    ///
+    /// Catalogued ones must agree on t = 0; invented ones have Greenwich on their x axis then.
+    pub fn mixed(parts: Vec<Self>) -> Result<Self, MixtureError> {
+        let mut parts = parts.into_iter();
+        let mut all = parts.next().ok_or(MixtureError::Nothing)?;
+        for part in parts {
+            if let Some((first, other)) = all.epoch().zip(part.epoch()).filter(|(a, b)| a != b) {
+                return Err(MixtureError::Epochs { first, other });
+            }
+            if all.len() + part.len() > MAX_SATELLITES {
+                return Err(MixtureError::Count { satellites: all.len() + part.len() });
+            }
+            let mut planes = Some(part.planes);
+            for Part { source, .. } in part.parts {
+                // All planes come with the first source, and planes of no satellites with the rest.
+                all.push(source, planes.take().unwrap_or_else(|| Planes::none(0)));
+            }
+        }
+        Ok(all)
+    }
+
+    fn of(earth: EarthModel, source: Source, planes: Planes) -> Self {
+        let mut one = Self { earth, parts: Vec::new(), planes: Planes::none(0), satellites: 0 };
+        one.push(source, planes);
+        one
+    }
+
+    fn push(&mut self, source: Source, planes: Planes) {
+        let geostationary =
+            |part: &Part| if let Source::Geostationary(orbits) = &part.source { orbits.len() } else { 0 };
+        let names_from = self.parts.iter().map(geostationary).sum::<usize>() as u32;
+        let part = Part { first: self.satellites, names_from, source };
+        self.satellites += part.source.len() as u32;
+        self.parts.push(part);
+        self.planes.append(planes);
     }
 
     /// The same satellites over another Earth for terminals and the speed of light; orbits stay as they are.
@@ -79,37 +159,35 @@ impl Constellation {
 
     /// UTC of t = 0; `None` for invented constellations, which have no date.
     pub fn epoch(&self) -> Option<Epoch> {
-        match &self.source {
+        self.parts.iter().find_map(|part| match &part.source {
             Source::Catalogue(catalogue) => Some(catalogue.epoch()),
-            Source::Circular(_) | Source::Geostationary(_) => None,
-        }
+            _ => None,
+        })
     }
 
     /// Number of satellites, unavailable ones included.
     pub fn len(&self) -> usize {
-        match &self.source {
-            Source::Circular(orbits) | Source::Geostationary(orbits) => orbits.len(),
-            Source::Catalogue(catalogue) => catalogue.len(),
-        }
+        self.satellites as usize
     }
 
     /// Whether there are no satellites.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.satellites == 0
     }
 
     /// A satellite's name: `plane.slot` in a shell, the catalogue's name for elements.
     pub fn name(&self, satellite: u32) -> String {
-        match &self.source {
-            Source::Circular(_) => match self.planes.plane_slot(satellite) {
-                Some((plane, slot)) => format!("{plane}.{slot}"),
-                None => format!("satellite-{satellite}"),
-            },
-            Source::Geostationary(_) => format!("geo-{satellite}"),
+        let plain = || format!("satellite-{satellite}");
+        let Some((part, index)) = self.part(satellite) else { return plain() };
+        match &part.source {
+            Source::Geostationary(_) => format!("geo-{}", part.names_from + index as u32),
             Source::Catalogue(catalogue) => {
-                let elements = catalogue.elements(satellite as usize);
-                elements.map_or_else(|| format!("satellite-{satellite}"), |set| set.name.clone())
+                catalogue.elements(index).map_or_else(plain, |set| set.name.clone())
             }
+            Source::Circular(_) | Source::Elliptic(_) => match self.planes.plane_slot(satellite) {
+                Some((plane, slot)) => format!("{plane}.{slot}"),
+                None => plain(),
+            },
         }
     }
 
@@ -123,31 +201,81 @@ impl Constellation {
         &self.planes
     }
 
-    /// The elements behind it, if it came from a catalogue.
+    /// The elements behind it, if it came from one catalogue and nothing else.
     pub fn catalogue(&self) -> Option<&Catalogue> {
-        match &self.source {
-            Source::Catalogue(catalogue) => Some(catalogue),
-            Source::Circular(_) | Source::Geostationary(_) => None,
+        match self.parts.as_slice() {
+            [Part { source: Source::Catalogue(catalogue), .. }] => Some(catalogue),
+            _ => None,
+        }
+    }
+
+    /// The elements of a catalogued satellite.
+    pub fn elements(&self, satellite: u32) -> Option<&ElementSet> {
+        match self.part(satellite)? {
+            (Part { source: Source::Catalogue(catalogue), .. }, index) => catalogue.elements(index),
+            _ => None,
+        }
+    }
+
+    /// Seconds of a satellite's revolution, from perigee to perigee where it has one.
+    pub fn period_s(&self, satellite: u32) -> Option<f64> {
+        let (part, index) = self.part(satellite)?;
+        match &part.source {
+            Source::Circular(orbits) | Source::Geostationary(orbits) => Some(orbits.period_s()),
+            Source::Elliptic(orbits) => orbits.period_s(index),
+            Source::Catalogue(catalogue) => Some(86_400.0 / catalogue.elements(index)?.mean_motion_rev_day()),
         }
     }
 
     /// Where a satellite is at `t_s`; `None` if it is unavailable or does not exist.
     pub fn position_ecef(&self, satellite: u32, t_s: f64) -> Option<Ecef> {
-        match &self.source {
-            Source::Circular(orbits) | Source::Geostationary(orbits) => {
-                orbits.position_ecef(satellite as usize, t_s)
-            }
-            Source::Catalogue(catalogue) => catalogue.position_ecef(satellite as usize, t_s),
+        let (part, index) = self.part(satellite)?;
+        match &part.source {
+            Source::Circular(orbits) | Source::Geostationary(orbits) => orbits.position_ecef(index, t_s),
+            Source::Elliptic(orbits) => orbits.position_ecef(index, t_s),
+            Source::Catalogue(catalogue) => catalogue.position_ecef(index, t_s),
+        }
+    }
+
+    /// Where a satellite is at `t_s` and how it moves over the ground; `None` as in [`Self::position_ecef`].
+    pub fn motion(&self, satellite: u32, t_s: f64) -> Option<Motion> {
+        let (part, index) = self.part(satellite)?;
+        match &part.source {
+            Source::Circular(orbits) | Source::Geostationary(orbits) => orbits.motion(index, t_s),
+            Source::Elliptic(orbits) => orbits.motion(index, t_s),
+            Source::Catalogue(catalogue) => catalogue.motion(index, t_s),
         }
     }
 
     /// Where all satellites are at `t_s`; `out` is replaced. Returns how many are unavailable.
     pub fn positions_ecef(&self, t_s: f64, out: &mut Vec<Option<Ecef>>) -> usize {
-        match &self.source {
-            Source::Circular(orbits) | Source::Geostationary(orbits) => orbits.positions_ecef(t_s, out),
-            Source::Catalogue(catalogue) => catalogue.positions_ecef(t_s, out),
+        out.clear();
+        for part in &self.parts {
+            match &part.source {
+                Source::Circular(orbits) | Source::Geostationary(orbits) => orbits.positions_ecef(t_s, out),
+                Source::Elliptic(orbits) => orbits.positions_ecef(t_s, out),
+                Source::Catalogue(catalogue) => catalogue.positions_ecef(t_s, out),
+            }
         }
         out.iter().filter(|position| position.is_none()).count()
+    }
+
+    /// The source of a satellite, and its number in there.
+    fn part(&self, satellite: u32) -> Option<(&Part, usize)> {
+        let after = self.parts.partition_point(|part| part.first <= satellite);
+        let part = &self.parts[after.checked_sub(1)?];
+        let index = (satellite - part.first) as usize;
+        (index < part.source.len()).then_some((part, index))
+    }
+}
+
+impl Source {
+    fn len(&self) -> usize {
+        match self {
+            Self::Circular(orbits) | Self::Geostationary(orbits) => orbits.len(),
+            Self::Elliptic(orbits) => orbits.len(),
+            Self::Catalogue(catalogue) => catalogue.len(),
+        }
     }
 }
 
@@ -156,3 +284,40 @@ pub fn longitude_difference_rad(a_rad: f64, b_rad: f64) -> f64 {
     let apart = (a_rad - b_rad).rem_euclid(TAU);
     if apart > PI { TAU - apart } else { apart }
 }
+
+const MAX_SATELLITES: usize = 1_000_000;
+
+/// Why constellations cannot be one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum MixtureError {
+    /// There are none.
+    Nothing,
+    /// More satellites than anybody has use for.
+    Count {
+        /// How many.
+        satellites: usize,
+    },
+    /// Two catalogues begin at different instants.
+    Epochs {
+        /// t = 0 of the first.
+        first: Epoch,
+        /// t = 0 of another.
+        other: Epoch,
+    },
+}
+
+impl fmt::Display for MixtureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => write!(f, "0 constellations to mix; expected at least 1"),
+            Self::Count { satellites } => {
+                write!(f, "{satellites} satellites; expected {MAX_SATELLITES} at most")
+            }
+            Self::Epochs { first, other } => {
+                write!(f, "constellations that begin at {first} and at {other}; expected one epoch")
+            }
+        }
+    }
+}
+
+impl std::error::Error for MixtureError {}

@@ -79,10 +79,24 @@ impl ElementSet {
     }
 }
 
+/// Files of more objects than this are refused; the whole public catalogue has a quarter of it.
+pub const MAX_OBJECTS: usize = 200_000;
+/// Files of more bytes than this are refused before they are looked at.
+pub const MAX_FILE_BYTES: usize = 160 << 20;
+
+/// Refuses a file that would not fit into memory once it is read.
+pub(crate) fn check_size(file: &[u8]) -> Result<(), ElementsError> {
+    let bytes = file.len();
+    if bytes > MAX_FILE_BYTES { Err(ElementsError::TooLarge { bytes }) } else { Ok(()) }
+}
+
 /// Refuses an empty file and a catalogue number that occurs twice.
 pub(crate) fn check_file(sets: Vec<ElementSet>) -> Result<Vec<ElementSet>, ElementsError> {
     if sets.is_empty() {
         return Err(ElementsError::Empty);
+    }
+    if sets.len() > MAX_OBJECTS {
+        return Err(ElementsError::TooMany);
     }
     let mut seen = BTreeMap::new();
     for set in &sets {
@@ -103,6 +117,13 @@ pub(crate) fn excerpt(text: &str) -> String {
 pub enum ElementsError {
     /// Nothing in it.
     Empty,
+    /// More than [`MAX_OBJECTS`].
+    TooMany,
+    /// More than [`MAX_FILE_BYTES`].
+    TooLarge {
+        /// Size of the file.
+        bytes: usize,
+    },
     /// Not text.
     NotText {
         /// Line with the first byte that is not.
@@ -182,8 +203,12 @@ impl fmt::Display for ElementsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => write!(f, "no elements in the file; expected at least one object"),
+            Self::TooMany => write!(f, "more than {MAX_OBJECTS} objects; expected {MAX_OBJECTS} at most"),
+            Self::TooLarge { bytes } => {
+                write!(f, "file of {bytes} bytes; expected {MAX_FILE_BYTES} at most")
+            }
             Self::NotText { line } => {
-                write!(f, "line {line}: not utf-8 text; expected a TLE or OMM JSON file")
+                write!(f, "line {line}: not utf-8 text; expected a TLE or OMM file")
             }
             Self::ExpectedLine { line, expected, found } => {
                 write!(f, "line {line}: found \"{found}\"; expected element line {expected}")

@@ -1,14 +1,15 @@
 //! Where satellites and terminals are, and what they see.
 //!
-//! Follows Henderson's thesis 2.2 and 3.2.3 for circular shells, and SGP4 for catalogued satellites.
+//! Follows Henderson's thesis 2.2 and 3.2.3 for circular shells, Kepler for ellipses, SGP4 for catalogued satellites.
 //! Differs: positions are handed out in the rotating frame, since every question asked of them is asked there.
-//! Left out: elliptical shells, manoeuvres, attitude; which satellites are linked is `skyhop-topology`'s business.
+//! Left out: manoeuvres, attitude; which satellites are linked is `skyhop-topology`'s business.
 
 pub mod catalogue;
 pub mod circular;
 pub mod constellation;
 pub mod earth;
 pub mod elements;
+pub mod elliptic;
 pub mod epoch;
 pub mod omm;
 pub mod planes;
@@ -18,15 +19,18 @@ pub mod terminal;
 pub mod tle;
 pub mod vec3;
 pub mod visibility;
+pub mod walker;
 
 pub use catalogue::Catalogue;
 pub use circular::CircularOrbits;
-pub use constellation::Constellation;
+pub use constellation::{Constellation, MixtureError};
 pub use earth::EarthModel;
 pub use elements::{ElementSet, ElementsError};
+pub use elliptic::{Drift, EllipticOrbits, Kepler, KeplerError};
 pub use epoch::{Epoch, EpochError};
 pub use planes::Planes;
-pub use shell::{Phasing, Shell, ShellError};
+pub use shell::{Phasing, PlacedShell, Shell, ShellError};
 pub use terminal::{Terminal, TerminalError};
-pub use vec3::{Ecef, Eci, Vec3};
+pub use vec3::{Ecef, Eci, Motion, Vec3};
 pub use visibility::{Look, highest_elevation, look};
+pub use walker::{Walker, WalkerError};

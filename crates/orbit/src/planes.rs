@@ -5,17 +5,30 @@
 //! Left out: several shells in one file (only the commonest orbit forms planes), and planes that change later.
 
 use std::f64::consts::{PI, TAU};
+use std::ops::Range;
 
 use crate::catalogue::OrbitAtEpoch;
 
 /// Satellites by plane and slot. Slot s + 1 flies ahead of slot s; plane p + 1 is east of plane p.
+/// With several shells, planes are numbered through all of them, shell by shell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planes {
     members: Vec<Vec<u32>>,
     places: Vec<Option<(u32, u32)>>,
-    /// Argument of latitude at t = 0 per satellite; empty for a shell.
+    /// Argument of latitude at t = 0 per satellite; empty if all planes of a shell are of one size.
     arguments_rad: Vec<f64>,
-    wraps: bool,
+    shells: Vec<PlaneShell>,
+}
+
+/// Planes that are neighbours of one another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlaneShell {
+    /// The numbers of its planes.
+    pub planes: Range<u32>,
+    /// Whether its last plane neighbours its first in the same direction of flight.
+    pub wraps: bool,
+    /// Going round, slot s of the last plane is level with slot s + `wrap_shift` of the first.
+    pub wrap_shift: u32,
 }
 
 /// Satellites whose mean motion is further than this share from the median of all do not belong to the shell.
@@ -33,11 +46,15 @@ const PLANE_STEP_RATIO: f64 = 3.0;
 
 impl Planes {
     /// The planes of a shell, whose satellites are numbered plane by plane. `wraps` as [`Planes::wraps`].
-    pub fn regular(planes: u32, satellites_per_plane: u32, wraps: bool) -> Self {
+    /// `wrap_shift` as [`PlaneShell::wrap_shift`].
+    pub fn regular(planes: u32, satellites_per_plane: u32, wraps: bool, wrap_shift: u32) -> Self {
         let members = (0..planes)
             .map(|plane| (0..satellites_per_plane).map(|slot| plane * satellites_per_plane + slot).collect())
             .collect();
-        Self::from_members(members, (planes * satellites_per_plane) as usize, Vec::new(), wraps)
+        let mut regular =
+            Self::from_members(members, (planes * satellites_per_plane) as usize, Vec::new(), wraps);
+        regular.shells.iter_mut().for_each(|shell| shell.wrap_shift = wrap_shift);
+        regular
     }
 
     /// No planes, for `satellites` that fly on their own.
@@ -103,7 +120,10 @@ impl Planes {
     }
 
     fn from_members(members: Vec<Vec<u32>>, satellites: usize, arguments_rad: Vec<f64>, wraps: bool) -> Self {
-        let mut planes = Self { members, places: vec![None; satellites], arguments_rad, wraps };
+        let all = 0..members.len() as u32;
+        let shells =
+            if all.is_empty() { Vec::new() } else { vec![PlaneShell { planes: all, wraps, wrap_shift: 0 }] };
+        let mut planes = Self { members, places: vec![None; satellites], arguments_rad, shells };
         if !planes.arguments_rad.is_empty() {
             planes.level();
         }
@@ -113,6 +133,34 @@ impl Planes {
             }
         }
         planes
+    }
+
+    /// Adds the planes of further satellites, which are numbered from `self`'s number of satellites on.
+    pub fn append(&mut self, other: Self) {
+        let (satellites, planes) = (self.places.len() as u32, self.len());
+        if !(self.arguments_rad.is_empty() && other.arguments_rad.is_empty()) {
+            self.arguments_rad.resize(self.places.len(), 0.0);
+            self.arguments_rad.extend(&other.arguments_rad);
+            self.arguments_rad.resize(self.places.len() + other.places.len(), 0.0);
+        }
+        let renumber = |plane: Vec<u32>| plane.into_iter().map(|member| satellites + member).collect();
+        self.members.extend(other.members.into_iter().map(renumber));
+        self.places
+            .extend(other.places.into_iter().map(|place| place.map(|(plane, slot)| (planes + plane, slot))));
+        self.shells.extend(other.shells.into_iter().map(|shell| PlaneShell {
+            planes: planes + shell.planes.start..planes + shell.planes.end,
+            ..shell
+        }));
+    }
+
+    /// The shells, in the order of their planes.
+    pub fn shells(&self) -> &[PlaneShell] {
+        &self.shells
+    }
+
+    /// The shell that a plane belongs to.
+    pub fn shell_of(&self, plane: u32) -> Option<&PlaneShell> {
+        self.shells.iter().find(|shell| shell.planes.contains(&plane))
     }
 
     /// Number of planes.
@@ -136,9 +184,30 @@ impl Planes {
     }
 
     /// Whether the last plane neighbours plane 0 in the same direction of flight (a delta pattern); if not, a seam
-    /// lies between them (a star pattern).
+    /// lies between them (a star pattern). With several shells, whether that is so in each.
     pub fn wraps(&self) -> bool {
-        self.wraps
+        !self.shells.is_empty() && self.shells.iter().all(|shell| shell.wraps)
+    }
+
+    /// Which satellites of a plane face which of the plane `distance` further east in its shell; nothing where a seam
+    /// lies between. Past the last plane of a delta pattern, slots are level after the shell's shift.
+    pub fn facing_east(&self, plane: u32, distance: u32) -> Vec<(u32, u32)> {
+        let Some(shell) = self.shell_of(plane) else { return Vec::new() };
+        let count = shell.planes.end - shell.planes.start;
+        let east = plane - shell.planes.start + distance;
+        if east < count {
+            return self.facing(plane, plane + distance);
+        }
+        if !shell.wraps {
+            return Vec::new();
+        }
+        let other = shell.planes.start + east % count;
+        let (left, right) = (self.members(plane), self.members(other));
+        if left.len() != right.len() {
+            return self.facing(plane, other);
+        }
+        let shift = (u64::from(shell.wrap_shift) * u64::from(east / count)) as usize;
+        (0..left.len()).map(|slot| (left[slot], right[(slot + shift) % right.len()])).collect()
     }
 
     /// Which satellites of two planes face each other, as (satellite of `plane`, satellite of `other`).

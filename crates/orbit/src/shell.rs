@@ -2,13 +2,14 @@
 //!
 //! Follows HT 2.2.1 and 6.2 and Walker's notation (star and delta patterns differ only in RAAN spacing).
 //! Differs: stagger is a rule of its own beside Walker's phasing, because ns-2 offsets only the odd planes.
-//! Left out: eccentricity, J2 drift and uneven planes; give those as elements.
+//! Left out: eccentricity and J2 drift, which are [`crate::elliptic`]'s, and uneven planes.
 
 use std::f64::consts::{PI, TAU};
 use std::fmt;
 
 use crate::circular::CircularOrbits;
 use crate::earth::EarthModel;
+use crate::elliptic::Kepler;
 
 /// How far a plane's satellites are ahead of those of plane 0 at t = 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -64,18 +65,34 @@ impl Shell {
         (around_rad - TAU).abs() < 0.5 * self.raan_spacing_rad.abs()
     }
 
+    /// How many slots a delta pattern is ahead after going round once; see [`crate::planes::PlaneShell::wrap_shift`].
+    pub fn wrap_shift(&self) -> u32 {
+        match self.phasing {
+            Phasing::Walker(factor) if self.wraps() => {
+                factor.round().rem_euclid(f64::from(self.satellites_per_plane)) as u32
+            }
+            _ => 0,
+        }
+    }
+
     /// The orbits of all satellites, plane by plane.
     pub fn orbits(&self, earth: &EarthModel) -> Result<CircularOrbits, ShellError> {
+        PlacedShell::from(*self).orbits(earth)
+    }
+
+    /// The same orbits by Kepler's elements, for [`crate::Constellation::from_kepler`] and its drift.
+    pub fn kepler(&self, earth: &EarthModel) -> Result<Vec<Kepler>, ShellError> {
         self.check()?;
-        let radius_m = earth.radius_m + self.altitude_m;
-        let mut orbits = CircularOrbits::new(earth, radius_m);
-        for plane in 0..self.planes {
-            let raan_rad = f64::from(plane) * self.raan_spacing_rad;
-            for slot in 0..self.satellites_per_plane {
-                orbits.push(radius_m, self.inclination_rad, raan_rad, self.argument_rad(plane, slot));
-            }
-        }
-        Ok(orbits)
+        let orbit = |plane, slot| Kepler {
+            semi_major_axis_m: earth.radius_m + self.altitude_m,
+            eccentricity: 0.0,
+            inclination_rad: self.inclination_rad,
+            raan_rad: f64::from(plane) * self.raan_spacing_rad,
+            argument_of_perigee_rad: 0.0,
+            mean_anomaly_rad: self.argument_rad(plane, slot),
+        };
+        let slots = |plane| (0..self.satellites_per_plane).map(move |slot| (plane, slot));
+        Ok((0..self.planes).flat_map(slots).map(|(plane, slot)| orbit(plane, slot)).collect())
     }
 
     fn check(&self) -> Result<(), ShellError> {
@@ -99,6 +116,41 @@ impl Shell {
             return Err(ShellError::Phasing { phase });
         }
         Ok(())
+    }
+}
+
+/// A shell among others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PlacedShell {
+    /// The shell.
+    pub shell: Shell,
+    /// Angle of plane 0's ascending node at t = 0.
+    pub raan_rad: f64,
+    /// How far all its satellites are ahead.
+    pub argument_rad: f64,
+}
+
+impl From<Shell> for PlacedShell {
+    fn from(shell: Shell) -> Self {
+        Self { shell, raan_rad: 0.0, argument_rad: 0.0 }
+    }
+}
+
+impl PlacedShell {
+    /// The orbits of all satellites, plane by plane.
+    pub fn orbits(&self, earth: &EarthModel) -> Result<CircularOrbits, ShellError> {
+        let shell = &self.shell;
+        shell.check()?;
+        let radius_m = earth.radius_m + shell.altitude_m;
+        let mut orbits = CircularOrbits::new(earth, radius_m);
+        for plane in 0..shell.planes {
+            let raan_rad = self.raan_rad + f64::from(plane) * shell.raan_spacing_rad;
+            for slot in 0..shell.satellites_per_plane {
+                let argument_rad = self.argument_rad + shell.argument_rad(plane, slot);
+                orbits.push(radius_m, shell.inclination_rad, raan_rad, argument_rad);
+            }
+        }
+        Ok(orbits)
     }
 }
 

@@ -4,12 +4,13 @@
 //! Differs: a leading `0 ` before a name is dropped, blank lines and trailing blanks are ignored.
 //! Left out: lines without a checksum, and catalogue numbers past Alpha-5 (the format has no room: use OMM).
 
-use crate::elements::{ElementSet, ElementsError, Place, check_file, excerpt};
+use crate::elements::{ElementSet, ElementsError, MAX_OBJECTS, Place, check_file, check_size, excerpt};
 
 const LINE_LENGTH: usize = 69;
 
 /// Reads all objects of a TLE file.
 pub fn parse(file: &[u8]) -> Result<Vec<ElementSet>, ElementsError> {
+    check_size(file)?;
     let lines = text_lines(file)?;
     let mut sets = Vec::new();
     let mut rest = lines.as_slice();
@@ -21,6 +22,9 @@ pub fn parse(file: &[u8]) -> Result<Vec<ElementSet>, ElementsError> {
         let place = Place::Line(number);
         let mean = sgp4::Elements::from_tle(name, line1.as_bytes(), line2.as_bytes())
             .map_err(|error| ElementsError::Field { place, problem: error.to_string().to_lowercase() })?;
+        if sets.len() == MAX_OBJECTS {
+            return Err(ElementsError::TooMany);
+        }
         sets.push(ElementSet::new(mean, place)?);
         rest = &pair[2..];
     }

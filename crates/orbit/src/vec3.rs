@@ -2,7 +2,7 @@
 //!
 //! Follows the usual convention: x to Greenwich (rotating) or the node reference (inertial), z to the north pole.
 //! Differs: TEME, the frame that SGP4 answers in, counts as the inertial frame here.
-//! Left out: velocity, precession, nutation and polar motion.
+//! Left out: precession, nutation and polar motion.
 
 use std::ops::{Add, Mul, Sub};
 
@@ -73,6 +73,27 @@ impl Eci {
     pub fn to_ecef(self, (sin, cos): (f64, f64)) -> Ecef {
         let Vec3 { x, y, z } = self.0;
         Ecef(Vec3::new(cos * x + sin * y, cos * y - sin * x, z))
+    }
+}
+
+/// Where something is and how fast it moves, both in the frame that turns with the Earth.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Motion {
+    /// Where.
+    pub position: Ecef,
+    /// Metres per second; zero for what stands on the ground.
+    pub velocity_m_s: Vec3,
+}
+
+impl Motion {
+    /// From position and velocity in the inertial frame, the sine and cosine of Greenwich's angle, and the Earth's
+    /// rotation.
+    pub fn from_eci(position: Eci, velocity_m_s: Vec3, greenwich: (f64, f64), rotation_rad_s: f64) -> Self {
+        let position = position.to_ecef(greenwich);
+        let Ecef(turned) = Eci(velocity_m_s).to_ecef(greenwich);
+        // The ground moves on under the satellite: minus rotation x position.
+        let ground = Vec3::new(-position.0.y, position.0.x, 0.0) * rotation_rad_s;
+        Self { position, velocity_m_s: turned - ground }
     }
 }
 

@@ -68,6 +68,48 @@ fn omm_may_leave_out_what_sgp4_does_not_use() {
 }
 
 #[test]
+fn omm_csv_is_omm_json_in_a_table() {
+    let csv = "OBJECT_NAME,OBJECT_ID,EPOCH,MEAN_MOTION,ECCENTRICITY,INCLINATION,RA_OF_ASC_NODE,ARG_OF_PERICENTER,\
+        MEAN_ANOMALY,EPHEMERIS_TYPE,CLASSIFICATION_TYPE,NORAD_CAT_ID,ELEMENT_SET_NO,REV_AT_EPOCH,BSTAR,\
+        MEAN_MOTION_DOT,MEAN_MOTION_DDOT\r\n\
+        \"IRIDIUM \"\"1\"\", old\",2017-003A,2025-10-07T11:07:42.509280,14.34217580,.0002337,86.4038,194.1078,\
+        70.8062,289.3387,0,U,270041917,999,45698,.0001592,.466E-5,0\r\n";
+    let from_csv = Constellation::from_omm(csv.as_bytes(), None).expect("sound");
+    assert_eq!(from_csv.name(0), "IRIDIUM \"1\", old");
+    assert_eq!(from_csv.elements(0).map(|set| set.norad_id), Some(270_041_917));
+    let from_json = Constellation::from_omm(OMM.as_bytes(), None).expect("sound");
+    let pair = from_csv.position_ecef(0, 7200.0).zip(from_json.position_ecef(0, 7200.0));
+    assert!(pair.map(|(a, b)| a.distance_m(b)).expect("both are available") < 1e-3);
+    let (heading, row) = csv.split_once('\n').expect("two lines");
+    let twice = format!("{heading}\n{row}{row}");
+    let short = format!("{heading}\n1,2\n");
+    let nameless = format!("{heading}\n{}", row.replace("86.4038", ""));
+    for (file, message) in [
+        (heading.to_owned(), "no elements in the file"),
+        (twice, "line 3: catalogue number 270041917 again; first at line 2"),
+        (short, "line 2: 2 cells; expected 17 as in the heading"),
+        (nameless, "line 2: \"IRIDIUM \"1\", old\": missing field `INCLINATION`"),
+    ] {
+        let error = Constellation::from_omm(file.as_bytes(), None).expect_err(message).to_string();
+        assert!(error.starts_with(message), "{error}\nexpected {message}");
+    }
+}
+
+#[test]
+fn a_million_objects_are_refused() {
+    let row = "2025-10-07T11:07:42,14.3,0,86.4,0,0,0,0,";
+    let mut file = String::from(
+        "EPOCH,MEAN_MOTION,ECCENTRICITY,INCLINATION,RA_OF_ASC_NODE,ARG_OF_PERICENTER,MEAN_ANOMALY,BSTAR,NORAD_CAT_ID\n",
+    );
+    (1..1_000_000).for_each(|id| file += &format!("{row}{id}\n"));
+    let error = Constellation::from_omm(file.as_bytes(), None).expect_err("too many").to_string();
+    assert_eq!(error, "more than 200000 objects; expected 200000 at most");
+    let large = vec![b' '; (160 << 20) + 1];
+    let error = Constellation::from_tle(&large, None).expect_err("too large").to_string();
+    assert_eq!(error, "file of 167772161 bytes; expected 167772160 at most");
+}
+
+#[test]
 fn broken_tle_files_say_which_line() {
     let bad_digit = LINE2.replace("86.4038", "86.4039");
     let cut = &LINE2[..60];

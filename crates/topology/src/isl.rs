@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use skyhop_orbit::constellation::longitude_difference_rad;
+use skyhop_orbit::planes::PlaneShell;
 use skyhop_orbit::{Constellation, Ecef, Planes};
 
 use crate::link::{LinkKind, LinkState, NodeId};
@@ -35,30 +36,27 @@ pub(crate) fn possible(constellation: &Constellation, rules: &Rules) -> Vec<Link
     }
     for plane in 0..planes.len() {
         for east in 1..=rules.inter_plane_neighbours {
-            let other = plane + east;
-            if other < planes.len() || planes.wraps() {
-                for (a, b) in planes.facing(plane, other % planes.len()) {
-                    add(a, b, LinkKind::InterPlane);
-                }
+            for (a, b) in planes.facing_east(plane, east) {
+                add(a, b, LinkKind::InterPlane);
             }
         }
     }
-    if let Some(seam) = rules.cross_seam
-        && has_seam(planes)
-    {
-        links.extend(across_seam(constellation, seam));
+    if let Some(seam) = rules.cross_seam {
+        for shell in planes.shells().iter().filter(|shell| has_seam(shell)) {
+            links.extend(across_seam(constellation, shell, seam));
+        }
     }
     links
 }
 
-/// Whether the rules' seam exists at all: a star pattern has one from three planes on.
-pub(crate) fn has_seam(planes: &Planes) -> bool {
-    !planes.wraps() && planes.len() > 2 && !planes.members(planes.len() - 1).is_empty()
+/// Whether a shell has a seam at all: a star pattern has one from three planes on.
+fn has_seam(shell: &PlaneShell) -> bool {
+    !shell.wraps && shell.planes.len() > 2
 }
 
-fn across_seam(constellation: &Constellation, seam: CrossSeam) -> Vec<LinkState> {
+fn across_seam(constellation: &Constellation, shell: &PlaneShell, seam: CrossSeam) -> Vec<LinkState> {
     let planes = constellation.planes();
-    let peers = planes.members(planes.len() - 1);
+    let peers = planes.members(shell.planes.end - 1);
     let first_peer = |slot: usize, owner: u32| match seam.first_slot {
         Some(first) => peers[(i64::from(first) - slot as i64).rem_euclid(peers.len() as i64) as usize],
         None => nearest(constellation, owner, peers),
@@ -69,7 +67,7 @@ fn across_seam(constellation: &Constellation, seam: CrossSeam) -> Vec<LinkState>
         up: false,
         kind: LinkKind::CrossSeam,
     };
-    planes.members(0).iter().enumerate().map(link).collect()
+    planes.members(shell.planes.start).iter().enumerate().map(link).collect()
 }
 
 fn nearest(constellation: &Constellation, satellite: u32, others: &[u32]) -> u32 {
