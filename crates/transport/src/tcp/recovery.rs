@@ -70,7 +70,10 @@ impl Sender {
         let mss = self.mss as u64;
         self.recovery.duplicates = 0;
         if !self.recovery.active {
-            self.congestion.on_ack();
+            // A window that the peer's does not let be used would grow on nothing.
+            if self.congestion.cwnd() < self.peer_window {
+                self.congestion.on_ack();
+            }
             return true;
         }
         if self.config.variant == Variant::Reno {
