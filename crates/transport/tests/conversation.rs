@@ -337,7 +337,8 @@ fn a_window_of_a_gigabyte_is_announced_and_used() {
     // The most that can be said is 65,535 shifted by 14.
     assert_eq!(pair.log[2].tcp().window, 65_535);
     pair.ends[A].write(400_000_000);
-    // The window of a SYN is not scaled, so the first flight is of 65,535 bytes at most, and the second of all that cwnd allows.
+    // The window of a SYN is not scaled, so the first flight is of 65,535 bytes at most, and the second
+    // of all that cwnd allows.
     pair.run(ms(290));
     assert_eq!(pair.ends[A].in_flight(), 60_000);
     pair.run(ms(340));

@@ -161,6 +161,16 @@ fn nothing_is_delivered_from_behind_a_fin() {
 }
 
 #[test]
+fn what_came_before_a_fin_that_belongs_behind_it_is_not_delivered() {
+    let mut v = Victim::new();
+    v.feed(TcpHeader { seq: PEER + 1 + 1_000, ..v.header() }, 3_000);
+    v.feed(TcpHeader { seq: PEER + 1 + 1_000, flags: Flags::FIN | Flags::ACK, ..v.header() }, 0);
+    v.feed(v.header(), 1_000);
+    assert_eq!((v.end.delivered(), v.end.state()), (1_000, State::CloseWait));
+    assert_eq!(v.probe(), PEER + 1 + 1_001);
+}
+
+#[test]
 fn an_old_fin_is_none() {
     let mut v = Victim::new();
     v.feed(v.header(), 5_000);

@@ -1,7 +1,7 @@
 //! What holds for every loss pattern, order and configuration: all of the data, in order, once, and a clean end.
 //!
-//! Losses are any that let one packet in ten through; packets come late, twice and in any order. RFC 9293 3.8.6 bounds what
-//! may be in flight. Random headers, and time itself handed over too early, must do no harm.
+//! Losses are any that let one packet in ten through; packets come late, twice and in any order. RFC 9293 3.8.6
+//! bounds what may be in flight. Random headers, and time itself handed over too early, must do no harm.
 
 use proptest::prelude::*;
 use skyhop_transport::tcp::{Config, Connection, DelayedAck, Event, State, Variant};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, max_shrink_iters: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(settings())]
 
     #[test]
     fn every_byte_arrives_once_and_both_ends_close(
@@ -88,6 +88,15 @@ proptest! {
         let steps = (0..2_000).take_while(|_| net.step()).count();
         let took = net.now.since(from);
         prop_assert!(steps < 2_000 || took >= Span::from_millis(200), "{} steps in {}", steps, took);
+    }
+}
+
+fn settings() -> ProptestConfig {
+    ProptestConfig {
+        cases: 600,
+        max_shrink_iters: 2000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
     }
 }
 

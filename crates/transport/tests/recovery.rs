@@ -109,7 +109,8 @@ fn rule_2_duplicates_below_snd_recover_are_no_new_signal() {
     for variant in ALL {
         let mut s = Script::new(variant, 10);
         s.send(10);
-        // After a timeout snd_recover is snd_max: ten segments are under way, and duplicates below the tenth stem from repeats.
+        // After a timeout snd_recover is snd_max: ten segments are under way, and duplicates below the tenth
+        // stem from repeats.
         assert_eq!(s.time_out(), [0], "{variant:?}");
         assert_eq!(s.ack(1), [1, 2]);
         let cwnd = s.end.cwnd();
