@@ -1,0 +1,360 @@
+//! Captures of whole runs, judged by the programs that people read captures with.
+//!
+//! The sender's access link is captured, where every packet passes before it can be lost: tshark and tcptrace must count
+//! the repeats that the summary counts, and find nothing wrong. Tests are skipped where those programs are missing.
+//! Differs from `pcapng.rs`: there the file format is judged, here the headers that the simulator writes.
+//! Leaves out constellations, whose packets are made by the same code.
+
+mod common;
+
+use common::Scratch;
+use skyhop_record::{RunOptions, run_scenario};
+use skyhop_scenario::parse;
+use skyhop_sim::results::{FlowKind, PingResult, TransferResult};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+
+const VARIANTS: [&str; 3] = ["reno", "newreno", "sack-newreno"];
+
+/// A queue that overflows, and losses besides in both directions of which some lead to timeouts.
+const LOSSES: [f64; 2] = [0.0, 0.02];
+
+#[test]
+fn tshark_counts_the_repeats_and_finds_nothing_wrong() {
+    for &Case { ref case, variant, loss, ref transfer, ref packets } in seen() {
+        assert!(packets.len() > 3000, "{case}: {} packets", packets.len());
+        for packet in packets {
+            assert_eq!(
+                ["_ws.malformed", "ip.checksum.status", "tcp.checksum.status"].map(|f| &packet[f][..]),
+                ["", GOOD, GOOD],
+                "{case}: {packet:?}"
+            );
+        }
+        let sent: Vec<&Fields> = packets.iter().filter(|p| forward(p) && counts_as_segment(p)).collect();
+        assert_eq!(sent.len() as u64, transfer.segments_sent, "{case}");
+
+        // tshark calls a repeat a retransmission; fast and spurious ones bear that name too, so those flags add nothing.
+        // Older tsharks call it out of order if it comes within the handshake's RTT of the newest data, as SACK's
+        // repeats do; ours is spared that because it remembers unacknowledged segments, ten thousand of them. On the
+        // link where the sender sends, nothing but a repeat can be out of order, so either name means one.
+        let named = |p: &&&Fields| {
+            !p["tcp.analysis.retransmission"].is_empty() || !p["tcp.analysis.out_of_order"].is_empty()
+        };
+        let retransmissions = sent.iter().filter(named).count() as u64;
+        assert_eq!(retransmissions, transfer.segments_retransmitted, "{case}");
+        for flag in ["tcp.analysis.fast_retransmission", "tcp.analysis.spurious_retransmission"] {
+            let alone = sent.iter().filter(|p| !p[flag].is_empty()).filter(|p| !named(p)).count();
+            assert_eq!(alone, 0, "{case}: {flag}");
+        }
+        assert!((60..1500).contains(&retransmissions), "{case}: {retransmissions} repeats");
+        if loss > 0.0 && variant == "reno" {
+            assert!(transfer.timeouts > 0, "{case}: a test of repeats after timeouts");
+        }
+
+        // And without tshark's opinion: a repeat lies below what has been sent.
+        let mut next = 0;
+        let repeats = sent.iter().filter(|p| {
+            let begin = number(p, "tcp.seq");
+            let end = begin + number(p, "tcp.len").max(1);
+            let repeat = end <= next;
+            assert!(repeat || begin >= next, "{case}: partly sent before: {p:?}");
+            next = next.max(end);
+            repeat
+        });
+        assert_eq!(repeats.count() as u64, transfer.segments_retransmitted, "{case}");
+    }
+}
+
+#[test]
+fn data_stays_within_the_window_that_was_advertised() {
+    for Case { case, packets, .. } in seen() {
+        let mut shift = None;
+        let (mut right_edge, mut largest) = (0, 0);
+        for packet in packets {
+            let syn = packet["tcp.flags.syn"] == YES;
+            if forward(packet) {
+                if syn {
+                    continue;
+                }
+                let end = number(packet, "tcp.seq") + number(packet, "tcp.len");
+                assert!(end <= right_edge, "{case}: {end} is beyond {right_edge}: {packet:?}");
+                largest = largest.max(end + 240_000 - right_edge);
+            } else {
+                if syn {
+                    shift = Some(number(packet, "tcp.options.wscale.shift"));
+                }
+                // The window in a SYN is not scaled.
+                let scale = if syn { 0 } else { shift.expect("a SYN comes first") };
+                let window = number(packet, "tcp.window_size_value") << scale;
+                assert!(
+                    syn || window == 240_000,
+                    "{case}: a reader that never lags advertises all: {packet:?}"
+                );
+                right_edge = right_edge.max(number(packet, "tcp.ack") + window);
+            }
+        }
+        assert!(largest > 50_000, "{case}: never more than {largest} bytes were outstanding");
+    }
+}
+
+#[test]
+fn sack_blocks_are_whole_and_lie_above_the_acknowledgment() {
+    for &Case { ref case, variant, ref transfer, ref packets, .. } in seen() {
+        let (mut sent_to, mut blocks, mut most) = (0, 0, 0);
+        for packet in packets {
+            if forward(packet) {
+                sent_to = sent_to.max(number(packet, "tcp.seq") + number(packet, "tcp.len"));
+            }
+            let [left, right] =
+                ["tcp.options.sack_le", "tcp.options.sack_re"].map(|field| numbers(packet, field));
+            assert_eq!(left.len(), right.len());
+            for (&left, &right) in left.iter().zip(&right) {
+                let ack = number(packet, "tcp.ack");
+                assert!(ack < left && left < right && right <= sent_to, "{case}: {packet:?}");
+            }
+            let mut sorted: Vec<_> = left.iter().zip(&right).collect();
+            sorted.sort();
+            // Blocks that touch would be one block.
+            assert!(sorted.windows(2).all(|w| w[0].1 < w[1].0), "{case}: {packet:?}");
+            blocks += left.len();
+            most = most.max(left.len());
+        }
+        if variant == "sack-newreno" {
+            assert_eq!(most, 3, "{case}");
+            assert!(blocks > 100 && transfer.segments_retransmitted > 50, "{case}: {blocks} blocks");
+        } else {
+            assert_eq!(blocks, 0, "{case}");
+        }
+    }
+}
+
+#[test]
+fn tcptrace_counts_the_same_bytes_and_repeats() {
+    let scratch = Scratch::new("capture-tcptrace");
+    for (variant, timestamps) in with_and_without_timestamps() {
+        let (transfer, capture) = transfer(&scratch, variant, timestamps, 0.0);
+        let classic = scratch.0.join("classic.pcap");
+        let mut editcap = Command::new("editcap");
+        if run(editcap.args(["-F", "pcap"]).arg(&capture).arg(&classic)).is_none() {
+            return;
+        }
+        let Some(text) = run(Command::new("tcptrace").arg("-l").arg(&classic)) else { return };
+        let of_sender = |name: &str| -> u64 {
+            let (_, rest) = text.split_once(name).unwrap_or_else(|| panic!("no {name} in\n{text}"));
+            rest.split_whitespace().next().unwrap().parse().unwrap()
+        };
+        let case = format!("{variant}, timestamps {timestamps}");
+        assert_eq!(of_sender("unique bytes sent:"), transfer.bytes_delivered, "{case}");
+        assert_eq!(of_sender("rexmt data pkts:"), transfer.segments_retransmitted, "{case}");
+        // The SYN has no data; the FIN comes with the last of it.
+        assert_eq!(of_sender("actual data pkts:"), transfer.segments_sent - 1, "{case}");
+        assert_eq!(of_sender("outoforder pkts:"), 0, "{case}");
+        assert!(transfer.segments_retransmitted > 50, "{case}");
+    }
+}
+
+#[test]
+fn echo_requests_and_answers_belong_together() {
+    let scratch = Scratch::new("capture-ping");
+    let (ping, capture) = ping(&scratch);
+    assert!(ping.sent == 60 && (40..58).contains(&ping.answers_received), "{ping:?}");
+    let Some(packets) = tshark(&capture, &ICMP_FIELDS) else { return };
+    for packet in &packets {
+        assert_eq!(
+            ["_ws.malformed", "ip.checksum.status", "icmp.checksum.status"].map(|f| &packet[f][..]),
+            ["", GOOD, GOOD],
+            "{packet:?}"
+        );
+    }
+    let of_type = |kind: &str| packets.iter().filter(|p| p["icmp.type"] == kind).collect::<Vec<_>>();
+    let (requests, answers) = (of_type("8"), of_type("0"));
+    assert_eq!((requests.len() as u64, answers.len() as u64), (ping.sent, ping.answers_received));
+    assert_eq!(requests.len() + answers.len(), packets.len());
+    // Each answer to one request, by number and by bytes.
+    let mut answered = BTreeSet::new();
+    for answer in &answers {
+        let request = requests.iter().find(|r| r["frame.number"] == answer["icmp.resp_to"]);
+        let request = request.unwrap_or_else(|| panic!("nobody asked for {answer:?}"));
+        assert!(answered.insert(&request["frame.number"]), "answered twice: {request:?}");
+        assert!(["icmp.seq", "icmp.ident", "ip.len"].iter().all(|f| request[f] == answer[f]), "{answer:?}");
+        assert!(!forward(answer) && forward(request));
+    }
+}
+
+/// tshark's "the checksum has been verified and is right".
+const GOOD: &str = "1";
+const YES: &str = "1";
+
+const TCP_FIELDS: [&str; 18] = [
+    "frame.interface_name",
+    "_ws.malformed",
+    "ip.checksum.status",
+    "tcp.checksum.status",
+    "tcp.seq",
+    "tcp.len",
+    "tcp.ack",
+    "tcp.flags.syn",
+    "tcp.flags.fin",
+    "tcp.window_size_value",
+    "tcp.options.wscale.shift",
+    "tcp.options.sack_le",
+    "tcp.options.sack_re",
+    "tcp.analysis.retransmission",
+    "tcp.analysis.out_of_order",
+    "tcp.analysis.fast_retransmission",
+    "tcp.analysis.spurious_retransmission",
+    "frame.number",
+];
+
+const ICMP_FIELDS: [&str; 10] = [
+    "frame.interface_name",
+    "frame.number",
+    "_ws.malformed",
+    "ip.checksum.status",
+    "ip.len",
+    "icmp.checksum.status",
+    "icmp.type",
+    "icmp.seq",
+    "icmp.ident",
+    "icmp.resp_to",
+];
+
+/// A packet as tshark sees it: fields by name, empty if it has none.
+type Fields = BTreeMap<&'static str, String>;
+
+/// A transfer, and what tshark says of its packets.
+struct Case {
+    case: String,
+    variant: &'static str,
+    loss: f64,
+    transfer: TransferResult,
+    packets: Vec<Fields>,
+}
+
+/// Every variant with and without timestamps and losses, simulated and read once for all tests; nothing without tshark.
+fn seen() -> &'static [Case] {
+    static SEEN: LazyLock<Vec<Case>> = LazyLock::new(|| {
+        let scratch = Scratch::new("capture-tshark");
+        let mut cases = Vec::new();
+        for (variant, timestamps) in with_and_without_timestamps() {
+            for loss in LOSSES {
+                let (transfer, capture) = transfer(&scratch, variant, timestamps, loss);
+                let Some(packets) = tshark(&capture, &TCP_FIELDS) else { return cases };
+                let case = format!("{variant}, timestamps {timestamps}, loss {loss}");
+                cases.push(Case { case, variant, loss, transfer, packets });
+            }
+        }
+        cases
+    });
+    if SEEN.is_empty() {
+        println!("skipped: tshark is not installed");
+    }
+    &SEEN
+}
+
+fn with_and_without_timestamps() -> impl Iterator<Item = (&'static str, bool)> {
+    VARIANTS.into_iter().flat_map(|variant| [false, true].map(|timestamps| (variant, timestamps)))
+}
+
+/// 3 MB over a geostationary link, captured where the sender sends.
+fn transfer(scratch: &Scratch, variant: &str, timestamps: bool, loss: f64) -> (TransferResult, PathBuf) {
+    let flow = format!(
+        r#"
+traffic = {{ kind = "bulk", size = "3 MB" }}
+transport = {{ kind = "tcp", variant = "{variant}", timestamps = {timestamps}, mss = "1000 B", window = "240 kB" }}"#
+    );
+    let (kind, capture) = record(scratch, &flow, loss);
+    let FlowKind::Transfer(transfer) = kind else { panic!("a transfer gives a transfer's results") };
+    assert_eq!(transfer.bytes_delivered, 3_000_000);
+    (transfer, capture)
+}
+
+/// A minute of requests, some of which are lost.
+fn ping(scratch: &Scratch) -> (PingResult, PathBuf) {
+    let flow = "stop = \"59.5 s\"\ntraffic = { kind = \"ping\", interval = \"1 s\" }";
+    let (kind, capture) = record(scratch, flow, 0.1);
+    let FlowKind::Ping(ping) = kind else { panic!("a ping gives a ping's results") };
+    (ping, capture)
+}
+
+fn record(scratch: &Scratch, flow: &str, loss: f64) -> (FlowKind, PathBuf) {
+    let scenario = format!(
+        r#"
+duration = "2000 s"
+[links.access]
+rate = "10 Mbit/s"
+delay = "1 ms"
+queue = {{ kind = "drop-tail", limit = "1000 packets" }}
+[links.satellite]
+rate = "1.5 Mbit/s"
+delay = "298 ms"
+queue = {{ kind = "drop-tail", limit = "50 packets" }}
+loss = {{ kind = "packets", probability = {loss:?} }}
+[links.lan]
+rate = "10 Mbit/s"
+delay = "1 ms"
+[record]
+pcap = ["access"]
+[[flows]]
+path = ["server", "access", "satellite", "lan", "user"]
+{flow}
+"#
+    );
+    let loaded = parse(scenario.as_bytes(), "capture.toml", &[]).unwrap();
+    let out = scratch.0.join("out");
+    let options = RunOptions { out: Some(out.clone()), ..RunOptions::default() };
+    let (mut result, _) = run_scenario(&loaded, &options, |_| true).unwrap();
+    (result.flows.remove(0).kind, out.join("packets.pcapng"))
+}
+
+/// All packets of a capture. `None`, and a word about it, if there is no tshark.
+fn tshark(capture: &Path, fields: &[&'static str]) -> Option<Vec<Fields>> {
+    let mut tshark = Command::new("tshark");
+    tshark.arg("-n").arg("-r").arg(capture).args(["-T", "fields", "-E", "separator=|", "-E", "occurrence=a"]);
+    for preference in [
+        "ip.check_checksum:TRUE",
+        "tcp.check_checksum:TRUE",
+        "tcp.relative_sequence_numbers:TRUE",
+        "tcp.analyze_sequence_numbers:TRUE",
+    ] {
+        tshark.args(["-o", preference]);
+    }
+    tshark.args(fields.iter().flat_map(|field| ["-e", field]));
+    let text = run(&mut tshark)?;
+    let packet = |line: &str| {
+        let values: Vec<&str> = line.split('|').collect();
+        assert_eq!(values.len(), fields.len(), "{line}");
+        fields.iter().copied().zip(values.into_iter().map(str::to_owned)).collect()
+    };
+    Some(text.lines().map(packet).collect())
+}
+
+/// What a program prints. `None`, and a word about it, if it is not there.
+fn run(command: &mut Command) -> Option<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let Ok(out) = command.output() else {
+        println!("skipped: {name} is not installed");
+        return None;
+    };
+    assert!(out.status.success(), "{name}: {}", String::from_utf8_lossy(&out.stderr));
+    Some(String::from_utf8(out.stdout).unwrap())
+}
+
+fn forward(packet: &Fields) -> bool {
+    packet["frame.interface_name"] == "access/forward"
+}
+
+/// Whether the summary counts it among `segments_sent`: it has data, a SYN or a FIN.
+fn counts_as_segment(packet: &Fields) -> bool {
+    number(packet, "tcp.len") > 0 || packet["tcp.flags.syn"] == YES || packet["tcp.flags.fin"] == YES
+}
+
+fn number(packet: &Fields, field: &str) -> u64 {
+    packet[field].parse().unwrap_or_else(|_| panic!("{field} of {packet:?}"))
+}
+
+fn numbers(packet: &Fields, field: &str) -> Vec<u64> {
+    packet[field].split(',').filter(|n| !n.is_empty()).map(|n| n.parse().unwrap()).collect()
+}
