@@ -7,6 +7,12 @@ Leaves out running them, which bench.py does.
 
 from dataclasses import dataclass
 
+PAYLOAD = 1000
+HEADERS = 40
+
+# The routes of so many hosts are installed by hand: ns-2 would need most of its time to compute them.
+MANUAL_ROUTES = 100
+
 
 @dataclass(frozen=True)
 class Dumbbell:
@@ -22,9 +28,18 @@ class Dumbbell:
     window: int
     duration_s: int
 
-    def scenario(self) -> str:
+    def __str__(self) -> str:
+        flows = f"{self.flows} flows of {self.pairs} host pairs" if self.flows > 1 else "1 flow"
+        return (
+            f"{flows} over {self.bottleneck_mbit} Mbit/s, "
+            f"RTT {self.rtt_ms} ms, {self.duration_s} s"
+        )
+
+    def scenario(self, only_set_up: bool = False) -> str:
+        """The scenario; or one with the same network that ends when its flows begin."""
+        duration = "1 us" if only_set_up else f"{self.duration_s} s"
         out = [
-            f'duration = "{self.duration_s} s"',
+            f'duration = "{duration}"',
             f'record = {{ sample_interval = "{self.duration_s} s" }}',
             "[links.bottleneck]",
             f'rate = "{self.bottleneck_mbit} Mbit/s"',
@@ -46,9 +61,17 @@ class Dumbbell:
             out += [
                 "[[flows]]",
                 f'path = ["s{pair}", "a{pair}", "bottleneck", "z{pair}", "k{pair}"]',
-                f'start = "{self.start_ms(i)} ms"',
+                f'start = "{0 if only_set_up else self.start_ms(i)} ms"',
                 'traffic = { kind = "bulk" }',
-                f'transport = {{ kind = "tcp", variant = "sack-newreno", mss = "1000 B", window = "{self.window} kB" }}',
+                "[flows.transport]",
+                'kind = "tcp"',
+                'variant = "sack-newreno"',
+                f'mss = "{PAYLOAD} B"',
+                f'window = "{self.window * PAYLOAD} B"',
+                'initial_window = "2 packets"',
+                'delayed_ack = { kind = "one-shot", timeout = "200 ms" }',
+                'rto_initial = "3 s"',
+                'rto_min = "1 s"',
             ]
         return "\n".join(out) + "\n"
 
@@ -56,26 +79,50 @@ class Dumbbell:
         """Starts spread over the first second, the same in both simulators."""
         return round(1000 * ((i * 0.6180339887) % 1.0), 3)
 
-    def ns2(self) -> str:
-        """The same for ns-2: routes by hand, so that its set-up is not what is timed."""
+    def ns2(self, duration_s: float, count_hops: bool) -> str:
+        """The same for ns-2; it prints the packets acknowledged and, if asked, those that left a link's queue.
+
+        Monitors cost ns-2 time and change nothing that it simulates: count in one run, time others.
+        """
+        manual = self.pairs >= MANUAL_ROUTES
         out = [
+            f"Agent/TCP set packetSize_ {PAYLOAD}",
+            f"Agent/TCP set window_ {self.window}",
+            "Agent/TCP set windowInit_ 2",
+            "Agent/TCP set rtxcur_init_ 3.0",
+            "Agent/TCP set minrto_ 1.0",
+            "Agent/TCP set tcpTick_ 0.01",
+            "Agent/TCP set overhead_ 0",
+            "Agent/TCPSink/Sack1/DelAck set interval_ 0.2",
             "set ns [new Simulator]",
             "$ns use-scheduler Calendar",
+            *(["$ns rtproto Manual"] if manual else []),
+            "set monitors {}",
+            "proc join_nodes {a b mbit delay limit} {",
+            "  global ns monitors",
+            "  $ns duplex-link $a $b ${mbit}Mb ${delay}ms DropTail",
+            "  $ns queue-limit $a $b $limit",
+            "  $ns queue-limit $b $a $limit",
+        ]
+        if count_hops:
+            # Integrals over time are not asked for: they would cost as much again.
+            out += [
+                "  lappend monitors [$ns monitor-queue $a $b {}] [$ns monitor-queue $b $a {}]",
+            ]
+        out += [
+            "}",
             "set r1 [$ns node]",
             "set r2 [$ns node]",
-            f"$ns duplex-link $r1 $r2 {self.bottleneck_mbit}Mb {self.rtt_ms / 2 - 2}ms DropTail",
-            f"$ns queue-limit $r1 $r2 {self.queue}",
-            f"$ns queue-limit $r2 $r1 {self.queue}",
+            f"join_nodes $r1 $r2 {self.bottleneck_mbit} {self.rtt_ms / 2 - 2} {self.queue}",
             f"for {{set i 0}} {{$i < {self.pairs}}} {{incr i}} {{",
-            "  set s($i) [$ns node]; set k($i) [$ns node]",
-            f"  $ns duplex-link $s($i) $r1 {self.access_mbit}Mb 1ms DropTail",
-            f"  $ns duplex-link $r2 $k($i) {self.access_mbit}Mb 1ms DropTail",
-            "  foreach {a b} [list $s($i) $r1 $r2 $k($i)] { $ns queue-limit $a $b 100000; $ns queue-limit $b $a 100000 }",
+            "  set s($i) [$ns node]",
+            "  set k($i) [$ns node]",
+            f"  join_nodes $s($i) $r1 {self.access_mbit} 1 100000",
+            f"  join_nodes $r2 $k($i) {self.access_mbit} 1 100000",
             "}",
         ]
-        if self.pairs >= 100:
+        if manual:
             out += [
-                "$ns rtproto Manual",
                 f"for {{set i 0}} {{$i < {self.pairs}}} {{incr i}} {{",
                 "  [$s($i) get-module Manual] add-route-to-adj-node -default $r1",
                 "  [$k($i) get-module Manual] add-route-to-adj-node -default $r2",
@@ -88,16 +135,23 @@ class Dumbbell:
         for i in range(self.flows):
             pair = i % self.pairs
             out += [
-                "set t [new Agent/TCP/Sack1]; set d [new Agent/TCPSink/Sack1/DelAck]",
-                f"$t set packetSize_ 1000; $t set window_ {self.window}; $t set windowInit_ 2; $d set interval_ 0.2",
-                f"$ns attach-agent $s({pair}) $t; $ns attach-agent $k({pair}) $d; $ns connect $t $d",
-                "set f [new Application/FTP]; $f attach-agent $t",
+                f"set t({i}) [new Agent/TCP/Sack1]; set d [new Agent/TCPSink/Sack1/DelAck]",
+                f"$ns attach-agent $s({pair}) $t({i}); $ns attach-agent $k({pair}) $d; $ns connect $t({i}) $d",
+                f"set f [new Application/FTP]; $f attach-agent $t({i})",
                 f'$ns at {self.start_ms(i) / 1000} "$f start"',
             ]
-        if self.pairs >= 100:
-            out[1:1] = ["$ns rtproto Manual"]
         out += [
-            f'$ns at {self.duration_s} "exit 0"',
+            "proc finish {} {",
+            "  global t monitors",
+            "  set acked 0",
+            # Packet 0 is the SYN, and before its acknowledgment the highest is -1.
+            "  foreach i [array names t] { set a [$t($i) set ack_]; if {$a > 0} { incr acked $a } }",
+            "  set hops 0",
+            "  foreach m $monitors { incr hops [$m set pdepartures_] }",
+            '  puts "acked $acked hops $hops"',
+            "  exit 0",
+            "}",
+            f'$ns at {duration_s} "finish"',
             "$ns run",
         ]
         return "\n".join(out) + "\n"
@@ -111,10 +165,10 @@ CASES = [
 ]
 
 
-def long_fat_pipe(window_bytes: int) -> str:
-    """One flow over 622 Mbit/s and 270 ms one way for 20 s, with a queue that never drops."""
+def long_fat_pipe(window_bytes: int, duration: str = "20 s") -> str:
+    """One flow over 622 Mbit/s and 270 ms one way, with a queue that never drops."""
     return f"""
-duration = "20 s"
+duration = "{duration}"
 record = {{ sample_interval = "20 s" }}
 [links.satellite]
 rate = "622 Mbit/s"
