@@ -145,29 +145,28 @@ impl Simulation {
 
     /// Runs until `until`, the end, or until every flow has completed.
     pub fn run_until(&mut self, until: Time) {
-        let until = until.min(self.end);
         while self.unfinished > 0 {
-            let Some((now, slot)) = self.agenda.pop(until) else {
-                self.now = self.now.max(until);
+            if !self.step_by(until) {
+                self.now = self.now.max(until.min(self.end));
                 return;
-            };
-            self.now = now;
-            self.events += 1;
-            self.handle(slot);
+            }
         }
     }
 
     /// Does the next event. False if there is none before the end.
     pub fn step(&mut self) -> bool {
-        match self.agenda.pop(self.end) {
-            Some((now, slot)) if self.unfinished > 0 => {
-                self.now = now;
-                self.events += 1;
-                self.handle(slot);
-                true
-            }
-            _ => false,
-        }
+        self.unfinished > 0 && self.step_by(self.end)
+    }
+
+    /// Does the next event if it is due by `until`. What is due at the very end is not part of the run: ten seconds of
+    /// one ping a second are ten pings.
+    fn step_by(&mut self, until: Time) -> bool {
+        let last = Time::from_nanos(self.end.as_nanos().saturating_sub(1));
+        let Some((now, slot)) = self.agenda.pop(until.min(last)) else { return false };
+        self.now = now;
+        self.events += 1;
+        self.handle(slot);
+        true
     }
 
     /// Whether no packet has been made or lost track of: sent = delivered + dropped + lost + in flight, and what is

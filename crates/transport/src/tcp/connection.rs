@@ -62,6 +62,8 @@ pub struct Connection {
     /// TS.Recent: the peer's clock to be echoed (RFC 7323 §4.3).
     ts_recent: u32,
     last_ack_sent: u64,
+    /// When an acknowledgment of what was never sent was last answered.
+    challenged_at: Option<Time>,
     time_wait_until: Option<Time>,
     /// The answer to a segment for a connection that does not exist: sequence number and acknowledgment.
     reset_due: Option<(u32, Option<u32>)>,
@@ -95,6 +97,7 @@ impl Connection {
             sender: Sender::new(config),
             ts_recent: 0,
             last_ack_sent: 0,
+            challenged_at: None,
             time_wait_until: None,
             reset_due: None,
             identification: 0,
@@ -334,8 +337,13 @@ impl Connection {
     fn handle_ack(&mut self, now: Time, tcp: &TcpHeader, payload: u64) -> bool {
         let Some(ack) = expand(self.iss, tcp.ack, self.sender.snd_una) else { return false };
         if ack > self.sender.snd_max {
-            // An acknowledgment of what was never sent.
-            self.receiver.ack_now = true;
+            // An acknowledgment of what was never sent. RFC 5961 §7: two ends that have been lied to would answer each
+            // other for ever, so such answers keep a distance.
+            let quiet = self.challenged_at.is_none_or(|at| now.since(at) >= CHALLENGE_INTERVAL);
+            if quiet || payload > 0 {
+                self.challenged_at = Some(now);
+                self.receiver.ack_now = true;
+            }
             return false;
         }
         let window = (tcp.window as u64) << self.scale_in;
@@ -550,6 +558,9 @@ impl Connection {
         Packet { ip, transport: Transport::Tcp(header), payload_len }
     }
 }
+
+/// The least time between two answers to acknowledgments of what was never sent.
+const CHALLENGE_INTERVAL: Span = Span::from_millis(500);
 
 /// The clock of the timestamps option: milliseconds, beginning at 1 so that 0 means "no echo".
 fn clock(now: Time) -> u32 {
