@@ -4,7 +4,9 @@
 //! Differs: routes are computed per destination when first asked for, not for all pairs at each change.
 //! Left out: multipath, distributed geographic routing, and routers that know the network late (HT 6.5, 6.6).
 
+pub mod aggregation;
 pub mod cells;
+mod packing;
 pub mod router;
 pub mod walk;
 
