@@ -83,6 +83,21 @@ fn a_run_that_is_stopped_leaves_nothing() {
 }
 
 #[test]
+fn the_caller_is_asked_from_the_first_event_on_and_seldom_compared_with_events() {
+    let mut asked = Vec::new();
+    let outcome = run_scenario(&loaded(), &RunOptions::default(), |simulation| {
+        asked.push(simulation.now());
+        true
+    });
+    let (result, _) = outcome.unwrap();
+    assert!(asked.is_sorted());
+    // Shares at most double, so that even a machine that needs no time at all asks this often.
+    let fewest = u64::from(result.events.ilog2());
+    let questions = asked.len() as u64;
+    assert!((fewest..result.events / 10).contains(&questions), "{questions} for {} events", result.events);
+}
+
+#[test]
 fn without_a_folder_nothing_is_written() {
     let (result, meta) =
         run_scenario(&loaded(), &RunOptions { seed: Some(9), ..RunOptions::default() }, |_| true).unwrap();
