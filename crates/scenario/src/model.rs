@@ -201,6 +201,66 @@ pub enum Preset {
     Iridium,
     /// Teledesic as redesigned in 1997: 12 planes of 24, 1375 km, 84.7 deg (HT table 6.1).
     Teledesic,
+    /// Celestri: 7 planes of 9, 1400 km, 48 deg (KG table 1; SaVi).
+    Celestri,
+    /// Three geostationary satellites at 30, 150 and 270 deg east (Clarke 1945; SaVi).
+    #[serde(rename = "geo-3")]
+    Geo3,
+    /// Globalstar: 8 planes of 6, 1406 km, 52 deg, no ISLs (HT table 1.1; SaVi).
+    Globalstar,
+    /// ICO: 2 planes of 5, 10,390 km, 45 deg, no ISLs (HT table 1.1; SaVi).
+    Ico,
+    /// Kuiper: three shells, 3236 satellites, 590 to 630 km (FCC 20-102).
+    Kuiper,
+    /// Kuiper's first shell: 34 planes of 34, 630 km, 51.9 deg (Kassing et al., IMC 2020).
+    #[serde(rename = "kuiper-630")]
+    Kuiper630,
+    /// Molniya: three half-day ellipses over the north, no ISLs (SaVi).
+    Molniya,
+    /// O3b: 20 satellites above the equator, 8062 km, no ISLs (SaVi).
+    O3b,
+    /// OneWeb: 18 planes of 40, 1200 km, 87.9 deg, no ISLs (FCC 17-77; SaVi).
+    Oneweb,
+    /// SkyBridge: 20 planes of 4, 1469 km, 53 deg, no ISLs (KG table 1; SaVi).
+    Skybridge,
+    /// SkyBridge as first proposed: 64 satellites, 1457 km, 55 deg, no ISLs (SaVi).
+    #[serde(rename = "skybridge-64")]
+    Skybridge64,
+    /// Spaceway NGSO: 4 planes of 5, 10,352 km, 55 deg (WP; SaVi).
+    SpacewayNgso,
+    /// Starlink's first shell: 72 planes of 22, 550 km, 53 deg (Kassing et al., IMC 2020).
+    #[serde(rename = "starlink-550")]
+    Starlink550,
+    /// Starlink generation 1: five shells, 4408 satellites, 540 to 570 km (FCC 21-48).
+    StarlinkGen1,
+    /// Teledesic as first filed: 21 planes of 40, 750 to 760 km, 98.7 deg (SaVi).
+    #[serde(rename = "teledesic-840")]
+    Teledesic840,
+}
+
+impl Preset {
+    /// The name that a scenario calls it by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Iridium => "iridium",
+            Self::Teledesic => "teledesic",
+            Self::Celestri => "celestri",
+            Self::Geo3 => "geo-3",
+            Self::Globalstar => "globalstar",
+            Self::Ico => "ico",
+            Self::Kuiper => "kuiper",
+            Self::Kuiper630 => "kuiper-630",
+            Self::Molniya => "molniya",
+            Self::O3b => "o3b",
+            Self::Oneweb => "oneweb",
+            Self::Skybridge => "skybridge",
+            Self::Skybridge64 => "skybridge-64",
+            Self::SpacewayNgso => "spaceway-ngso",
+            Self::Starlink550 => "starlink-550",
+            Self::StarlinkGen1 => "starlink-gen1",
+            Self::Teledesic840 => "teledesic-840",
+        }
+    }
 }
 
 /// Circular orbits of one height and inclination.

@@ -6,10 +6,10 @@
 
 use crate::error::BuildError;
 use crate::wire::Wire;
-use skyhop_orbit::{Constellation, Epoch, Phasing, Shell, Terminal, preset};
+use skyhop_orbit::{Constellation, Epoch, Phasing, Preset, Shell, Terminal, preset};
 use skyhop_routing::{Metric, Router};
 use skyhop_scenario as scenario;
-use skyhop_topology::{Change, NodeId, Rules, Topology};
+use skyhop_topology::{Change, CrossSeam, NodeId, Rules, Topology};
 use skyhop_units::{Span, Time};
 
 pub(crate) struct Space {
@@ -43,7 +43,7 @@ impl Space {
             rules.cross_seam = None;
         } else if rules.cross_seam.is_none() {
             let longitude_threshold_rad = 10f64.to_radians();
-            rules.cross_seam = Some(skyhop_topology::CrossSeam { longitude_threshold_rad, first_slot: None });
+            rules.cross_seam = Some(CrossSeam { longitude_threshold_rad, first_slot: None });
         }
         let terminals = scenario.terminals.iter().map(|(name, terminal)| Terminal {
             name: name.clone(),
@@ -121,15 +121,11 @@ fn constellation(
     model: &scenario::Constellation,
     elements: Option<&[u8]>,
 ) -> Result<(Constellation, Rules), BuildError> {
-    match model.preset {
-        Some(scenario::Preset::Iridium) => {
-            return Ok((
-                preset::iridium(),
-                Rules { cross_seam: Rules::iridium_cross_seam().cross_seam, ..Rules::iridium() },
-            ));
-        }
-        Some(scenario::Preset::Teledesic) => return Ok((preset::teledesic(), Rules::teledesic())),
-        None => {}
+    if let Some(named) = model.preset {
+        let preset = Preset::find(named.name()).map_err(|e| BuildError::new("constellation.preset", e))?;
+        // Whether they are wanted is for the scenario to say.
+        let cross_seam = Some(CrossSeam::for_preset(preset));
+        return Ok((preset.constellation(), Rules { cross_seam, ..Rules::for_preset(preset) }));
     }
     let epoch = match &model.epoch {
         Some(text) => Some(text.parse::<Epoch>().map_err(|e| BuildError::new("constellation.epoch", e))?),

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use skyhop_orbit::Constellation;
+use skyhop_orbit::{Constellation, Preset};
 
 /// What decides which links exist. Defaults suit a pattern without a seam, at any altitude.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,6 +49,20 @@ pub enum Handover {
     FollowPlane,
     /// Keep the satellite while it is above the mask; then the highest.
     HighestOnLoss,
+}
+
+impl CrossSeam {
+    /// How a preset's links across the seam are, or would be if it had them: longitude threshold 10 degrees and the
+    /// nearest peer, unless HT has other values.
+    pub fn for_preset(preset: &Preset) -> Self {
+        let nearest = Self { longitude_threshold_rad: 10f64.to_radians(), first_slot: None };
+        let published = match preset.name {
+            "iridium" => Rules::iridium_cross_seam().cross_seam,
+            "teledesic-288" => Rules::teledesic().cross_seam,
+            _ => None,
+        };
+        published.unwrap_or(nearest)
+    }
 }
 
 impl Rules {
@@ -101,6 +115,21 @@ impl Rules {
             isl_latitude_limit_rad: 68f64.to_radians(),
             elevation_mask_rad: 8.2f64.to_radians(),
             ..Self::default()
+        }
+    }
+
+    /// A preset as its publication has it: mask and ISLs, and links across the seam only if it has them there.
+    pub fn for_preset(preset: &Preset) -> Self {
+        match preset.name {
+            "iridium" => Self::iridium(),
+            "teledesic-288" => Self::teledesic(),
+            _ => Self {
+                cross_seam: preset.isls.cross_seam.then_some(CrossSeam::for_preset(preset)),
+                intra_plane_neighbours: preset.isls.intra_plane,
+                inter_plane_neighbours: preset.isls.inter_plane,
+                elevation_mask_rad: preset.elevation_mask_deg.to_radians(),
+                ..Self::default()
+            },
         }
     }
 

@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use skyhop_orbit::{Constellation, EarthModel, Phasing, Shell, Terminal, preset};
-use skyhop_topology::{LinkId, LinkKind, LinkState, NodeId, Rules, Topology, TopologyError};
+use skyhop_orbit::{Constellation, EarthModel, Phasing, Preset, Shell, Terminal, Walker, preset};
+use skyhop_topology::{CrossSeam, LinkId, LinkKind, LinkState, NodeId, Rules, Topology, TopologyError};
 
 fn city(name: &str, latitude_deg: f64, longitude_deg: f64) -> Terminal {
     Terminal::from_degrees(name, latitude_deg, longitude_deg).expect("cities are on the Earth")
@@ -132,6 +132,55 @@ fn iridium_next_forms_the_pattern_of_iridium() {
         let up = |kind| topology.links().iter().filter(|link| link.kind == kind && link.up).count();
         assert_eq!((up(LinkKind::IntraPlane), up(LinkKind::Gsl)), (66, 2));
     }
+}
+
+#[test]
+fn presets_have_the_links_of_their_publication() {
+    for (name, intra, inter, seam) in [
+        ("iridium", 66, 55, 0),
+        ("teledesic", 576, 504, 24),
+        ("teledesic-840", 1680, 0, 0),
+        ("celestri", 63, 63, 0),
+        ("spaceway-ngso", 20, 20, 0),
+        ("globalstar", 0, 0, 0),
+        ("starlink-550", 1584, 1584, 0),
+        ("starlink-gen1", 4408, 4408, 0),
+        ("kuiper", 3236, 3236, 0),
+        ("geo-3", 0, 0, 0),
+    ] {
+        let preset = Preset::find(name).expect(name);
+        let rules = Rules::for_preset(preset);
+        let topology = Topology::new(preset.constellation(), vec![], rules).expect("sound");
+        let counts =
+            [LinkKind::IntraPlane, LinkKind::InterPlane, LinkKind::CrossSeam].map(|k| count(&topology, k));
+        assert_eq!(counts, [intra, inter, seam], "{name}");
+        let degrees = rules.elevation_mask_rad.to_degrees();
+        assert!((degrees - preset.elevation_mask_deg).abs() < 1e-9, "{name}: {degrees}");
+    }
+    let iridium = Preset::find("iridium").expect("a preset");
+    assert_eq!(Some(CrossSeam::for_preset(iridium)), Rules::iridium_cross_seam().cross_seam);
+}
+
+#[test]
+fn grids_of_deltas_close_without_long_links() {
+    // Walker's phasing is ahead by whole slots after going round; a grid that ignored it would have a row of long links.
+    let shell = Walker::new(53.0, 120, 10, 3).expect("a pattern").delta(1000e3);
+    let constellation = Constellation::from_shell(EarthModel::SPHERE, &shell).expect("a shell");
+    let topology = Topology::new(constellation, vec![], Rules::default()).expect("sound");
+    let mut per_satellite = vec![0; 120];
+    let mut longest_km = [0.0f64; 2];
+    for link in topology.links().iter().filter(|link| link.kind == LinkKind::InterPlane) {
+        per_satellite[link.a.index()] += 1;
+        per_satellite[link.b.index()] += 1;
+        let round = (link.a.0 >= 108 && link.b.0 < 12) || (link.b.0 >= 108 && link.a.0 < 12);
+        for quarter in 0..4 {
+            let km = topology.distance_m(link.a, link.b, f64::from(quarter) * 1500.0).expect("there") / 1e3;
+            longest_km[usize::from(round)] = longest_km[usize::from(round)].max(km);
+        }
+    }
+    assert!(per_satellite.iter().all(|&links| links == 2), "{per_satellite:?}");
+    let [within, round] = longest_km;
+    assert!((round / within - 1.0).abs() < 0.02, "{within} km within, {round} km going round");
 }
 
 #[test]
