@@ -1,0 +1,213 @@
+//! Geographic routing that does not dead-end: maps from orbits, detours in the packet.
+//!
+//! Follows HT 6.5's aim, and failure-carrying packets (Lakshminarayanan et al., SIGCOMM 2007) for what breaks.
+//! Differs from HT: the next hop is the first of the best path on the map that orbits promise, not the nearest to the
+//! destination. Left out: load. Why it delivers, and what it costs: `docs/geographic-routing.md`.
+
+use std::collections::BTreeMap;
+
+use skyhop_orbit::Ecef;
+use skyhop_topology::{LinkId, NodeId};
+
+use crate::flooding::Scope;
+use crate::graph::Tree;
+use crate::router::Hop;
+use crate::scheme::{Cause, Packet, Scheme, Stranded};
+use crate::view::View;
+
+/// Geographic routing over published orbits.
+///
+/// What a satellite knows: the orbits and link rules of all (published, a handful of numbers for a shell), its own
+/// links, failures within [`Geographic::radius`] hops, and for each terminal it sees which satellite serves it, which
+/// the terminal tells all of them by radio.
+///
+/// What a packet carries: the destination's address (its place, and the plane that served it when the address was
+/// learned, which may be out of date); `carried[0]`, the serving satellite plus one, or zero until a satellite that
+/// sees the destination has filled it in; then the failed links it met, by number.
+#[derive(Debug, Clone)]
+pub struct Geographic {
+    radius: u32,
+    /// Failed links that each satellite knows of, by number.
+    known: Vec<Vec<LinkId>>,
+    /// Paths on the published map without the links in the packet: a function of what is published and carried, kept
+    /// here so that it is not computed anew for every packet.
+    paths: BTreeMap<(NodeId, Vec<u32>), Tree>,
+    /// Likewise, the satellites that may serve a destination.
+    candidates: BTreeMap<NodeId, Vec<NodeId>>,
+    planes_in_addresses: bool,
+}
+
+impl Geographic {
+    /// Satellites know of failed links that are `radius` hops away or nearer. At 1, these are their own, and no
+    /// message is ever sent.
+    pub fn new(radius: u32) -> Self {
+        Self {
+            radius: radius.max(1),
+            known: Vec::new(),
+            paths: BTreeMap::new(),
+            candidates: BTreeMap::new(),
+            planes_in_addresses: true,
+        }
+    }
+
+    /// Addresses that are places and nothing else. Everything still arrives; some of it makes a long detour, since a
+    /// terminal may be served from the far side of the seam.
+    pub fn with_bare_places(self) -> Self {
+        Self { planes_in_addresses: false, ..self }
+    }
+
+    /// How far satellites know of failures.
+    pub fn radius(&self) -> u32 {
+        self.radius
+    }
+
+    fn path(&mut self, view: &View<'_>, target: NodeId, avoid: &[u32]) -> &Tree {
+        self.paths.entry((target, avoid.to_vec())).or_insert_with(|| {
+            view.published().tree(target, |edge| {
+                let usable =
+                    view.topology().is_satellite(edge.to) && avoid.binary_search(&edge.link.0).is_err();
+                usable.then_some(edge.length_m)
+            })
+        })
+    }
+
+    /// Satellites that may serve the destination: those of the plane in its address, then others, each with the highest
+    /// in its sky first.
+    fn targets(&mut self, view: &View<'_>, packet: &Packet) -> Vec<NodeId> {
+        let sorted =
+            self.candidates.entry(packet.to).or_insert_with(|| candidates(view, packet.to, packet.place));
+        let plane = packet.plane.filter(|_| self.planes_in_addresses);
+        let elsewhere = |satellite: &NodeId| {
+            let place = view.topology().constellation().plane_slot(satellite.0);
+            plane.is_some() && place.map(|(plane, _)| plane) != plane
+        };
+        let mut targets = sorted.clone();
+        targets.sort_by_key(elsewhere);
+        targets
+    }
+
+    /// The first link on the path from `at` that `at` knows to have failed.
+    fn obstacle(&self, at: NodeId, path: &Tree) -> Option<LinkId> {
+        let known = &self.known[at.index()];
+        let mut here = at;
+        while let Some(hop) = path.next_hop(here).filter(|_| !known.is_empty()) {
+            if known.binary_search(&hop.link).is_ok() {
+                return Some(hop.link);
+            }
+            here = hop.to;
+        }
+        None
+    }
+}
+
+impl Scheme for Geographic {
+    fn name(&self) -> &str {
+        "geographic"
+    }
+
+    fn refresh(&mut self, view: &View<'_>) {
+        self.paths.clear();
+        self.candidates.clear();
+        self.known.clear();
+        self.known.resize(view.satellites(), Vec::new());
+        for link in view.failures().links() {
+            let Some(state) = view.topology().link(link).filter(|state| state.up) else { continue };
+            for end in [state.a, state.b].into_iter().filter(|&end| view.topology().is_satellite(end)) {
+                for satellite in within(view, end, self.radius - 1) {
+                    if self.known[satellite.index()].last() != Some(&link) {
+                        self.known[satellite.index()].push(link);
+                    }
+                }
+            }
+        }
+    }
+
+    fn next_hop(&mut self, view: &View<'_>, at: NodeId, packet: &mut Packet) -> Result<Hop, Stranded> {
+        if packet.carried.is_empty() {
+            packet.carried.push(0);
+        }
+        let sees = packet.carried[0] == 0 && (at == packet.to || may_serve(view, at, packet.place).is_some());
+        if sees {
+            packet.carried[0] = view.serving(packet.to).ok_or(Stranded::NoPath)?.0 + 1;
+        }
+        let targets = match packet.carried[0].checked_sub(1) {
+            Some(serving) => vec![NodeId(serving)],
+            None => self.targets(view, packet),
+        };
+        for target in targets {
+            loop {
+                self.path(view, target, &packet.carried[1..]);
+                let path = &self.paths[&(target, packet.carried[1..].to_vec())];
+                let Some(hop) = path.next_hop(at) else { break };
+                let Some(failed) = self.obstacle(at, path) else { return Ok(hop) };
+                if let Err(place) = packet.carried[1..].binary_search(&failed.0) {
+                    packet.carried.insert(1 + place, failed.0);
+                }
+            }
+        }
+        Err(Stranded::NoPath)
+    }
+
+    /// Known failures, and terminals in view.
+    fn state(&self, view: &View<'_>, satellite: NodeId) -> usize {
+        let terminals = (0..view.topology().terminals().len())
+            .filter_map(|terminal| view.topology().terminal_node(terminal))
+            .filter(|&terminal| {
+                view.position(terminal).is_some_and(|place| may_serve(view, satellite, place).is_some())
+            });
+        self.known.get(satellite.index()).map_or(0, Vec::len) + terminals.count()
+    }
+
+    fn announces(&self, _view: &View<'_>, _origin: NodeId, change: Cause) -> Option<Scope> {
+        match change {
+            Cause::Published => None,
+            Cause::Failure => (self.radius > 1).then(|| Scope::Radius(self.radius - 1)),
+        }
+    }
+}
+
+/// Satellites that may serve a place, the highest in its sky first; a satellite is its own.
+fn candidates(view: &View<'_>, to: NodeId, place: Ecef) -> Vec<NodeId> {
+    if view.topology().is_satellite(to) {
+        return vec![to];
+    }
+    let mut candidates: Vec<(f64, NodeId)> = (0..view.satellites() as u32)
+        .map(NodeId)
+        .filter_map(|satellite| Some((may_serve(view, satellite, place)?, satellite)))
+        .collect();
+    candidates.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    candidates.into_iter().map(|(_, satellite)| satellite).collect()
+}
+
+/// How far a satellite is from the zenith of a place, as an angle at the Earth's centre, if it may serve it: if it was
+/// above the mask when links were looked at last, or will be soon.
+fn may_serve(view: &View<'_>, satellite: NodeId, place: Ecef) -> Option<f64> {
+    let (earth, rules) = (view.topology().constellation().earth(), view.topology().rules());
+    let position = view.position(satellite)?;
+    let (radius_m, ground_m) = (position.0.norm(), place.0.norm());
+    let apart_rad = (position.0.dot(place.0) / (radius_m * ground_m)).clamp(-1.0, 1.0).acos();
+    let mask_rad = rules.elevation_mask_rad;
+    let footprint_rad = (ground_m * mask_rad.cos() / radius_m).min(1.0).acos() - mask_rad;
+    let moved_rad = (earth.mean_motion_rad_s(radius_m) + earth.rotation_rad_s()) * rules.update_interval_s;
+    (apart_rad <= footprint_rad + moved_rad + OBLATENESS_RAD).then_some(apart_rad)
+}
+
+/// The zenith of an ellipsoid is this far from the line to its centre, at most.
+const OBLATENESS_RAD: f64 = 0.0034;
+
+/// Satellites that announcements from `origin` reach within `hops`.
+fn within(view: &View<'_>, origin: NodeId, hops: u32) -> Vec<NodeId> {
+    let mut reached = vec![origin];
+    let mut new = 0..1;
+    for _ in 0..hops {
+        for index in new.clone() {
+            for edge in view.working_isls(reached[index]) {
+                if !reached.contains(&edge.to) {
+                    reached.push(edge.to);
+                }
+            }
+        }
+        new = new.end..reached.len();
+    }
+    reached
+}

@@ -1,0 +1,144 @@
+//! Links as each node finds them: who is next to whom, over which link, how far.
+//!
+//! Follows Dijkstra (1959), searched backwards from the destination, so that one search serves every node.
+//! Differs: rows of edges lie one after another (CSR), and a search may be told to leave out links and nodes.
+//! Left out: changes in place; a graph is built anew when the network changes.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use skyhop_topology::{LinkId, NodeId};
+
+use crate::router::Hop;
+
+/// One direction of a link.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Edge {
+    /// The link.
+    pub link: LinkId,
+    /// Where it leads.
+    pub to: NodeId,
+    /// How long it is, in metres.
+    pub length_m: f64,
+}
+
+/// Links in both directions, by node and then by link number.
+#[derive(Debug, Clone, Default)]
+pub struct Graph {
+    /// Edges of node k are `edges[starts[k]..starts[k + 1]]`.
+    starts: Vec<usize>,
+    edges: Vec<Edge>,
+}
+
+impl Graph {
+    /// The graph of `links`, given as (link, one end, other end, length in metres), over `nodes` nodes.
+    pub fn new(nodes: usize, links: &[(LinkId, NodeId, NodeId, f64)]) -> Self {
+        let mut starts = vec![0; nodes + 2];
+        for (_, a, b, _) in links {
+            starts[a.index() + 2] += 1;
+            starts[b.index() + 2] += 1;
+        }
+        for node in 2..starts.len() {
+            starts[node] += starts[node - 1];
+        }
+        let nowhere = Edge { link: LinkId(0), to: NodeId(0), length_m: 0.0 };
+        let mut edges = vec![nowhere; starts[nodes + 1]];
+        for &(link, a, b, length_m) in links {
+            for (from, to) in [(a, b), (b, a)] {
+                // Counted two places further on, each start moves to its own place while its edges are filled in.
+                let next = &mut starts[from.index() + 1];
+                edges[*next] = Edge { link, to, length_m };
+                *next += 1;
+            }
+        }
+        starts.pop();
+        Self { starts, edges }
+    }
+
+    /// Number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    /// The links of a node.
+    pub fn at(&self, node: NodeId) -> &[Edge] {
+        match self.starts.get(node.index()..node.index() + 2) {
+            Some(&[start, end]) => &self.edges[start..end],
+            _ => &[],
+        }
+    }
+
+    /// Least-cost paths from every node to `destination`. `cost` is what an edge costs, `None` if it may not be used.
+    pub fn tree(&self, destination: NodeId, cost: impl Fn(&Edge) -> Option<f64>) -> Tree {
+        let mut tree = Tree { costs: vec![f64::INFINITY; self.nodes()], next: vec![None; self.nodes()] };
+        let Some(at_destination) = tree.costs.get_mut(destination.index()) else { return tree };
+        *at_destination = 0.0;
+        let mut queue = BinaryHeap::from([Reached { cost: 0.0, node: destination }]);
+        while let Some(Reached { cost: reached, node }) = queue.pop() {
+            if reached > tree.costs[node.index()] {
+                continue;
+            }
+            for edge in self.at(node) {
+                let Some(step) = cost(edge) else { continue };
+                let through = reached + step;
+                if through < tree.costs[edge.to.index()] {
+                    tree.costs[edge.to.index()] = through;
+                    tree.next[edge.to.index()] = Some(Hop { link: edge.link, to: node });
+                    queue.push(Reached { cost: through, node: edge.to });
+                }
+            }
+        }
+        tree
+    }
+}
+
+/// Least-cost paths to one destination.
+#[derive(Debug, Clone, Default)]
+pub struct Tree {
+    costs: Vec<f64>,
+    next: Vec<Option<Hop>>,
+}
+
+impl Tree {
+    /// Cost of the path from `node`; infinite if there is none.
+    pub fn cost(&self, node: NodeId) -> f64 {
+        self.costs.get(node.index()).copied().unwrap_or(f64::INFINITY)
+    }
+
+    /// The first hop of the path from `node`; `None` if there is none, or it is the destination.
+    pub fn next_hop(&self, node: NodeId) -> Option<Hop> {
+        self.next.get(node.index()).copied().flatten()
+    }
+
+    /// Number of nodes that can reach the destination, itself included.
+    pub fn reached(&self) -> usize {
+        self.costs.iter().filter(|cost| cost.is_finite()).count()
+    }
+}
+
+/// A node that a search has reached, ordered so that a heap gives the cheapest first, then the lowest node.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reached {
+    pub(crate) cost: f64,
+    pub(crate) node: NodeId,
+}
+
+impl Ord for Reached {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.cost.total_cmp(&self.cost).then_with(|| other.node.cmp(&self.node))
+    }
+}
+
+impl PartialOrd for Reached {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Reached {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Reached {}

@@ -1,0 +1,74 @@
+//! Least delay and fewest hops, with every satellite knowing the whole network.
+//!
+//! Follows HT 6.3: the two global shortest paths that distributed routing is measured against.
+//! Differs: the knowledge is paid for; link states go to every satellite, as in an ordinary link-state protocol.
+//! Left out: what is routed while announcements are under way.
+
+use std::collections::BTreeMap;
+
+use skyhop_topology::NodeId;
+
+use crate::flooding::Scope;
+use crate::graph::Tree;
+use crate::router::{Hop, Metric};
+use crate::scheme::{Cause, Packet, Scheme, Stranded};
+use crate::view::View;
+
+/// Shortest paths by one metric.
+#[derive(Debug, Clone)]
+pub struct Shortest {
+    metric: Metric,
+    trees: BTreeMap<NodeId, Tree>,
+}
+
+impl Shortest {
+    /// A router of every satellite for `metric`.
+    pub fn new(metric: Metric) -> Self {
+        Self { metric, trees: BTreeMap::new() }
+    }
+
+    /// What the path from one satellite to another costs, in metres or hops; infinite if there is none.
+    pub fn cost(&mut self, view: &View<'_>, from: NodeId, to: NodeId) -> f64 {
+        self.tree(view, to).cost(from)
+    }
+
+    fn tree(&mut self, view: &View<'_>, to: NodeId) -> &Tree {
+        let metric = self.metric;
+        self.trees.entry(to).or_insert_with(|| {
+            view.published().tree(to, |edge| {
+                let usable = view.topology().is_satellite(edge.to) && !view.failures().contains(edge.link);
+                usable.then_some(match metric {
+                    Metric::Delay => edge.length_m,
+                    Metric::Hops => 1.0,
+                })
+            })
+        })
+    }
+}
+
+impl Scheme for Shortest {
+    fn name(&self) -> &str {
+        match self.metric {
+            Metric::Delay => "least delay",
+            Metric::Hops => "fewest hops",
+        }
+    }
+
+    fn refresh(&mut self, _view: &View<'_>) {
+        self.trees.clear();
+    }
+
+    fn next_hop(&mut self, view: &View<'_>, at: NodeId, packet: &mut Packet) -> Result<Hop, Stranded> {
+        let egress = view.serving(packet.to).ok_or(Stranded::NoPath)?;
+        self.tree(view, egress).next_hop(at).ok_or(Stranded::NoPath)
+    }
+
+    /// A record of every satellite and where every terminal is.
+    fn state(&self, view: &View<'_>, _satellite: NodeId) -> usize {
+        view.topology().nodes()
+    }
+
+    fn announces(&self, _view: &View<'_>, _origin: NodeId, _change: Cause) -> Option<Scope> {
+        Some(Scope::Everywhere)
+    }
+}

@@ -1,0 +1,132 @@
+//! The network at an instant: what orbits promise, and what has failed all the same.
+//!
+//! Follows HT 6.5.2, whose satellites know where they and their neighbours are and which links are up.
+//! Differs: links that the published orbits and rules bring up are told apart from links that work, so that it is
+//! visible what a scheme can compute and what it must be told. Left out: time passing while a packet is under way.
+
+use skyhop_orbit::Ecef;
+use skyhop_topology::{LinkId, LinkKind, NodeId, Topology};
+
+use crate::graph::{Edge, Graph};
+
+/// Links that do not work although they should.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Failures {
+    down: Vec<bool>,
+}
+
+impl Failures {
+    /// Everything works.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Each ISL fails with probability `share`; `uniform` draws from [0, 1), once for each ISL by number.
+    pub fn drawn(topology: &Topology, share: f64, mut uniform: impl FnMut() -> f64) -> Self {
+        let fails = |kind| kind != LinkKind::Gsl && uniform() < share;
+        Self { down: topology.links().iter().map(|link| link.kind).map(fails).collect() }
+    }
+
+    /// Breaks a link.
+    pub fn fail(&mut self, link: LinkId) {
+        self.down.resize(self.down.len().max(link.index() + 1), false);
+        self.down[link.index()] = true;
+    }
+
+    /// Repairs a link.
+    pub fn repair(&mut self, link: LinkId) {
+        if let Some(down) = self.down.get_mut(link.index()) {
+            *down = false;
+        }
+    }
+
+    /// Whether a link is broken.
+    pub fn contains(&self, link: LinkId) -> bool {
+        self.down.get(link.index()).copied().unwrap_or(false)
+    }
+
+    /// The broken links by number.
+    pub fn links(&self) -> impl Iterator<Item = LinkId> {
+        (0u32..).zip(&self.down).filter(|(_, down)| **down).map(|(link, _)| LinkId(link))
+    }
+}
+
+/// A topology with all distances at one instant.
+#[derive(Debug, Clone)]
+pub struct View<'a> {
+    topology: &'a Topology,
+    failures: &'a Failures,
+    t_s: f64,
+    positions: Vec<Option<Ecef>>,
+    published: Graph,
+}
+
+impl<'a> View<'a> {
+    /// The links of the topology's last update with distances at `t_s`.
+    pub fn new(topology: &'a Topology, failures: &'a Failures, t_s: f64) -> Self {
+        let mut positions = Vec::new();
+        topology.positions_ecef(t_s, &mut positions);
+        let links: Vec<_> = (0u32..)
+            .zip(topology.links())
+            .filter(|(_, link)| link.up)
+            .filter_map(|(number, link)| {
+                let length_m = positions[link.a.index()]?.distance_m(positions[link.b.index()]?);
+                Some((LinkId(number), link.a, link.b, length_m))
+            })
+            .collect();
+        Self { published: Graph::new(topology.nodes(), &links), topology, failures, t_s, positions }
+    }
+
+    /// The topology.
+    pub fn topology(&self) -> &'a Topology {
+        self.topology
+    }
+
+    /// The links that do not work.
+    pub fn failures(&self) -> &'a Failures {
+        self.failures
+    }
+
+    /// The instant of all distances.
+    pub fn t_s(&self) -> f64 {
+        self.t_s
+    }
+
+    /// Number of satellites; these are nodes 0 and on.
+    pub fn satellites(&self) -> usize {
+        self.topology.constellation().len()
+    }
+
+    /// Where a node is: a published orbit, or an address.
+    pub fn position(&self, node: NodeId) -> Option<Ecef> {
+        self.positions.get(node.index()).copied().flatten()
+    }
+
+    /// All links that orbits and rules bring up. Any node can compute this, GSLs apart.
+    pub fn published(&self) -> &Graph {
+        &self.published
+    }
+
+    /// The links of a node that work: what it finds out on its own.
+    pub fn working(&self, node: NodeId) -> impl Iterator<Item = &Edge> {
+        self.published.at(node).iter().filter(|edge| !self.failures.contains(edge.link))
+    }
+
+    /// The ISLs of a satellite that work.
+    pub fn working_isls(&self, node: NodeId) -> impl Iterator<Item = &Edge> {
+        self.working(node).filter(|edge| self.topology.is_satellite(edge.to))
+    }
+
+    /// The satellite that serves a terminal; a satellite is its own.
+    pub fn serving(&self, node: NodeId) -> Option<NodeId> {
+        if self.topology.is_satellite(node) {
+            return Some(node);
+        }
+        self.working(node).map(|edge| edge.to).next()
+    }
+
+    /// Propagation delay of `length_m` in seconds.
+    pub fn delay_s(&self, length_m: f64) -> f64 {
+        length_m / self.topology.constellation().earth().c_m_s
+    }
+}
