@@ -1,4 +1,4 @@
-//! What a terminal sees: elevation, azimuth and slant range of satellites.
+//! What a terminal sees: elevation, azimuth, slant range and Doppler shift of satellites.
 //!
 //! Follows HT 2.2.1: a satellite can serve a terminal while its elevation is above the mask.
 //! Differs: elevation is measured from the surface's normal, so it holds on a sphere and on an ellipsoid.
@@ -6,7 +6,7 @@
 
 use crate::earth::EarthModel;
 use crate::terminal::Terminal;
-use crate::vec3::{Ecef, Vec3};
+use crate::vec3::{Ecef, Motion, Vec3};
 
 /// A satellite as seen from a terminal.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,6 +36,30 @@ pub fn look(earth: &EarthModel, terminal: &Terminal, satellite: Ecef) -> Look {
 /// Elevation of a satellite in radians, from a terminal at `place` whose zenith is `up`.
 pub fn elevation_rad(place: Ecef, up: Vec3, satellite: Ecef) -> f64 {
     elevation_of(up, satellite.0 - place.0)
+}
+
+/// How fast a satellite moves away from a place on the ground, in m/s; negative while it comes nearer.
+pub fn range_rate_m_s(place: Ecef, satellite: &Motion) -> f64 {
+    let to = satellite.position.0 - place.0;
+    to.dot(satellite.velocity_m_s) / to.norm()
+}
+
+/// The Doppler shift in Hz of a carrier at `frequency_hz`, to first order: positive while the satellite comes nearer.
+pub fn doppler_hz(range_rate_m_s: f64, frequency_hz: f64, c_m_s: f64) -> f64 {
+    -frequency_hz * range_rate_m_s / c_m_s
+}
+
+/// How fast a satellite's elevation grows, in rad/s, from a terminal at `place` whose zenith is `up`.
+pub fn elevation_rate_rad_s(place: Ecef, up: Vec3, satellite: &Motion) -> f64 {
+    let (to, velocity) = (satellite.position.0 - place.0, satellite.velocity_m_s);
+    let (range2, above) = (to.dot(to), to.dot(up));
+    let across = to.cross(up).norm();
+    // The derivative of the arctangent; at the zenith, where it has none, the elevation neither grows nor falls.
+    if across == 0.0 {
+        0.0
+    } else {
+        (velocity.dot(up) * range2 - above * to.dot(velocity)) / (range2 * across)
+    }
 }
 
 /// The satellite of highest elevation above `mask_rad` and that elevation; the lowest index among equals.
