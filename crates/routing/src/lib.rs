@@ -7,6 +7,7 @@
 pub mod aggregation;
 pub mod cells;
 pub mod flooding;
+pub mod forwarding;
 pub mod geographic;
 pub mod graph;
 pub mod hybrid;
