@@ -109,12 +109,17 @@ def test_ctrl_c_stops_a_run_and_leaves_nothing(scenario):
     text = scenario.read_text().replace('duration = "60 s"', 'duration = "10000 h"').replace(', size = "2 MB"', "")
     scenario.write_text(text)
     out = scenario.parent / "results"
-    code = f"import skyhop; print('ready', flush=True); skyhop.run({str(scenario)!r}, out={str(out)!r})"
+    # Whoever starts the tests in the background has SIGINT ignored, and children inherit that.
+    listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code = listen + f"import skyhop; print('ready', flush=True); skyhop.run({str(scenario)!r}, out={str(out)!r})"
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert child.stdout.readline() == "ready\n"
-    time.sleep(0.5)
-    child.send_signal(signal.SIGINT)
-    _, errors = child.communicate(timeout=20)
+    try:
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        child.send_signal(signal.SIGINT)
+        _, errors = child.communicate(timeout=60)
+    finally:
+        child.kill()
     assert "KeyboardInterrupt" in errors
     assert [p.name for p in scenario.parent.iterdir()] == ["geo.toml"]
 

@@ -101,7 +101,7 @@ Examples:
   skyhop run geo.toml --out results --set record.pcap='*'     packets for Wireshark in results/packets.pcapng
 
 A value of --set is TOML if it reads as TOML, else text. Flows go by name or number.
-Exit code: 0 done, 1 failed while running (disk full, interrupted), 2 wrong usage or scenario.";
+Exit code: 0 done, 1 failed while running (disk full), 2 wrong usage or scenario, 130 interrupted.";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:

@@ -1,7 +1,7 @@
 //! One end of a TCP connection: handshake, data both ways, close.
 //!
 //! Follows the state diagram of RFC 9293 §3.3.2; names of states and variables are the RFC's.
-//! Differs: the application writes and reads numbers of bytes; TIME-WAIT lasts one second of virtual time per `rto_min`.
+//! Differs: the application writes and reads numbers of bytes; TIME-WAIT lasts twice `rto_min`.
 //! Leaves out simultaneous open, urgent data and options after the handshake other than SACK and timestamps.
 
 use super::config::Config;

@@ -135,8 +135,8 @@ impl Sender {
         ((passed || asked_for) && hole < self.recovery.recover).then_some(hole)
     }
 
-    /// Rule 2: whether all that was outstanding at the last cut has been acknowledged. Without SACK one byte more is
-    /// asked for (RFC 6582 step 1, "careful"), since duplicates may stem from repeats of data that had arrived.
+    /// Whether all that was outstanding at the last cut has been acknowledged (rule 2). Reno and impatient NewReno ask
+    /// for one byte more (RFC 6582 step 1), since their duplicates may stem from repeats of data that had arrived.
     fn past_recover(&self) -> bool {
         match self.config.variant {
             Variant::SackNewReno | Variant::NewRenoSlowButSteady => self.snd_una >= self.recovery.recover,
