@@ -1,6 +1,6 @@
 //! Forwarding entries for blocks of contiguous addresses, as the thesis makes them.
 //!
-//! Follows HT 6.6.1 (lemma 6.1: where blocks may lie) and 6.6.3 (greedy, largest blocks first, in one and two dimensions).
+//! Follows HT 6.6.1 (lemma 6.1: where blocks may lie) and 6.6.3 (greedy, in one and two dimensions).
 //! Differs: where the thesis anneals, packings of many overlapping rectangles are greedy here.
 //! Left out: entries for several next hops at once; masks for addresses that are not contiguous.
 

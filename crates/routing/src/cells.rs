@@ -1,6 +1,6 @@
 //! Cells on the Earth and their addresses.
 //!
-//! Follows HT 6.4.2 and 6.6.1 (after Restrepo and Maral): bands of n - 4k cells on a grid of n by n/2 points, Gray codes.
+//! Follows HT 6.4.2 and 6.6.1 (after Restrepo and Maral): bands of n - 4k cells, n by n/2 points, Gray codes.
 //! Differs: the two bands next to the caps have 12 cells where the rule has 16, or the thesis's 21,352 do not come out.
 //! Left out: n other than 256, and the part of an address that tells terminals of one cell apart.
 

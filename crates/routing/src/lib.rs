@@ -6,16 +6,21 @@
 
 pub mod aggregation;
 pub mod cells;
+pub mod central;
+mod cover;
 pub mod flooding;
 pub mod forwarding;
 pub mod geographic;
 pub mod graph;
 pub mod hybrid;
+pub mod minimise;
 mod packing;
+mod prime;
 pub mod router;
 pub mod scheme;
 pub mod shortest;
 pub mod survey;
+pub mod tables;
 pub mod view;
 pub mod walk;
 

@@ -1,0 +1,272 @@
+//! Centralised routing: one place knows the network and gives each satellite its table of cells.
+//!
+//! Follows HT 6.6.2: min-delay paths while the topology holds still, temporal and geographic consistency of the tables.
+//! Differs: of next hops equally near the one of the table before is kept; the thesis does not say.
+//! Left out: the upload itself, failures between uploads, and cells whose terminals use several satellites.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use skyhop_orbit::{Constellation, Ecef, Vec3};
+use skyhop_topology::{LinkId, NodeId, Rules, Topology, TopologyError};
+
+use crate::cells::{Address, Cell, CellGrid, POINTS};
+
+/// Delays closer than this are equal, so that rounding decides nothing.
+const TIE_S: f64 = 1e-9;
+
+/// Where a satellite sends packets for a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Next {
+    /// Over this ISL.
+    Link(LinkId),
+    /// Down: the satellite covers the cell itself.
+    Down,
+    /// Nowhere: no satellite covers the cell, or no path leads there.
+    Nowhere,
+}
+
+/// A satellite's table: the next hop for each cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForwardingTable {
+    satellite: NodeId,
+    next: Vec<Next>,
+}
+
+impl ForwardingTable {
+    /// Whose table it is.
+    pub fn satellite(&self) -> NodeId {
+        self.satellite
+    }
+
+    /// The next hop for a cell.
+    pub fn next(&self, cell: Cell) -> Next {
+        self.next[cell.index()]
+    }
+
+    /// The next hops of all cells.
+    pub fn cells(&self) -> &[Next] {
+        &self.next
+    }
+
+    /// The next hops there are, in order; the numbers of [`Self::by_address`] count them.
+    pub fn hops(&self) -> Vec<Next> {
+        let mut hops = self.next.clone();
+        hops.sort_unstable();
+        hops.dedup();
+        hops
+    }
+
+    /// The cells whose next hop is another than in `before`, and what it is now: the entries of a delta update.
+    pub fn delta(&self, before: &Self) -> Vec<(Cell, Next)> {
+        let now = (0u32..).map(Cell).zip(self.next.iter().copied());
+        now.zip(&before.next).filter(|((_, now), before)| now != *before).map(|(change, _)| change).collect()
+    }
+
+    /// Brings the table up to date with a delta, or puts overrides onto a default.
+    pub fn apply(&mut self, delta: &[(Cell, Next)]) {
+        delta.iter().for_each(|&(cell, next)| self.next[cell.index()] = next);
+    }
+
+    /// The share of cells that have the same next hop in both tables: HT's temporal consistency with the table before,
+    /// geographic consistency with [`Controller::geographic_table`].
+    pub fn consistency(&self, other: &Self) -> f64 {
+        1.0 - self.delta(other).len() as f64 / self.next.len() as f64
+    }
+
+    /// Numbers of [`Self::hops`] by address, for aggregation. All addresses of a cell have its next hop, or with
+    /// `spare_free` only the one its terminals have: the others then are nobody's.
+    pub fn by_address(&self, grid: &CellGrid, spare_free: bool) -> Vec<Option<u8>> {
+        let hops = self.hops();
+        let number = |next: Next| hops.binary_search(&next).expect("all hops are listed") as u8;
+        let of = |address: Address| {
+            let cell = grid.cell_of(address);
+            (!spare_free || grid.address(cell) == address).then(|| number(self.next(cell)))
+        };
+        (0..POINTS as u16).map(|address| of(Address(address))).collect()
+    }
+}
+
+/// The centre that computes the tables of all satellites, state by state.
+#[derive(Debug, Clone)]
+pub struct Controller {
+    grid: CellGrid,
+    topology: Topology,
+    /// Place and zenith of each cell's centre.
+    centres: Vec<(Ecef, Vec3)>,
+    positions: Vec<Option<Ecef>>,
+    /// The satellite that covers the cell.
+    covering: Vec<Option<NodeId>>,
+    links: Vec<Vec<Neighbour>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Neighbour {
+    link: LinkId,
+    node: NodeId,
+    delay_s: f64,
+}
+
+impl Controller {
+    /// A centre that has not looked at the network yet.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Topology::new`].
+    pub fn new(constellation: Constellation, rules: Rules) -> Result<Self, TopologyError> {
+        let grid = CellGrid::new();
+        let earth = *constellation.earth();
+        let centre = |cell| {
+            let (latitude_rad, longitude_rad) = grid.centre(cell);
+            let (sin_lat, cos_lat) = latitude_rad.sin_cos();
+            let (sin_lon, cos_lon) = longitude_rad.sin_cos();
+            let up = Vec3::new(cos_lat * cos_lon, cos_lat * sin_lon, sin_lat);
+            (earth.surface(latitude_rad, longitude_rad, 0.0), up)
+        };
+        let centres: Vec<_> = (0..grid.len() as u32).map(|cell| centre(Cell(cell))).collect();
+        Ok(Self {
+            covering: vec![None; grid.len()],
+            links: vec![Vec::new(); constellation.len()],
+            positions: vec![None; constellation.len()],
+            topology: Topology::new(constellation, Vec::new(), rules)?,
+            grid,
+            centres,
+        })
+    }
+
+    /// Enters the state that begins at `t_s`. States go forward in time, for links across a seam move on step by step.
+    pub fn enter(&mut self, t_s: f64) {
+        self.topology.update(t_s);
+        self.topology.positions_ecef(t_s, &mut self.positions);
+        let c_m_s = self.topology.constellation().earth().c_m_s;
+        self.links.iter_mut().for_each(Vec::clear);
+        for (number, link) in (0u32..).zip(self.topology.links()).filter(|(_, link)| link.up) {
+            let ends = self.positions[link.a.index()].zip(self.positions[link.b.index()]);
+            let Some(delay_s) = ends.map(|(a, b)| a.distance_m(b) / c_m_s) else { continue };
+            for (from, node) in [(link.a, link.b), (link.b, link.a)] {
+                self.links[from.index()].push(Neighbour { link: LinkId(number), node, delay_s });
+            }
+        }
+        let mask_sine = self.topology.rules().elevation_mask_rad.sin();
+        for (covering, &(place, up)) in self.covering.iter_mut().zip(&self.centres) {
+            let mut best = mask_sine;
+            *covering = None;
+            for (satellite, position) in (0u32..).zip(&self.positions) {
+                let Some(position) = *position else { continue };
+                let to = position.0 - place.0;
+                let rise_m = to.dot(up);
+                if rise_m <= 0.0 && best >= 0.0 {
+                    continue;
+                }
+                let sine = rise_m / to.norm();
+                if sine > best {
+                    (best, *covering) = (sine, Some(NodeId(satellite)));
+                }
+            }
+        }
+    }
+
+    /// The satellite's table in this state: least delay to the satellite that covers the cell's centre at the highest
+    /// elevation. Where several next hops are equally near, that of `before` stays if it is one of them; else the link
+    /// of the lowest number is taken.
+    pub fn table(&self, satellite: NodeId, before: Option<&ForwardingTable>) -> ForwardingTable {
+        let neighbours = &self.links[satellite.index()];
+        let delays: Vec<Vec<f64>> =
+            neighbours.iter().map(|neighbour| self.delays_from(neighbour.node)).collect();
+        let next = (0u32..).map(Cell).zip(&self.covering).map(|(cell, &covering)| {
+            let Some(target) = covering else { return Next::Nowhere };
+            if target == satellite {
+                return Next::Down;
+            }
+            let through = |way: usize| neighbours[way].delay_s + delays[way][target.index()];
+            let least = (0..neighbours.len()).map(through).fold(f64::INFINITY, f64::min);
+            let good =
+                (0..neighbours.len()).filter(|&way| least.is_finite() && through(way) <= least + TIE_S);
+            let good = good.map(|way| Next::Link(neighbours[way].link));
+            let kept = before.map(|before| before.next(cell));
+            good.clone().find(|&next| Some(next) == kept).or_else(|| good.min()).unwrap_or(Next::Nowhere)
+        });
+        ForwardingTable { satellite, next: next.collect() }
+    }
+
+    /// What the satellite would do without a table: hand packets to the neighbour nearest to the cell (HT 6.5).
+    pub fn geographic_table(&self, satellite: NodeId) -> ForwardingTable {
+        let neighbours = &self.links[satellite.index()];
+        let next = self.covering.iter().zip(&self.centres).map(|(&covering, &(place, _))| {
+            let away_m = |neighbour: &Neighbour| {
+                self.positions[neighbour.node.index()].map_or(f64::INFINITY, |there| there.distance_m(place))
+            };
+            match covering {
+                None => Next::Nowhere,
+                Some(target) if target == satellite => Next::Down,
+                Some(_) => neighbours
+                    .iter()
+                    .min_by(|a, b| away_m(a).total_cmp(&away_m(b)))
+                    .map_or(Next::Nowhere, |neighbour| Next::Link(neighbour.link)),
+            }
+        });
+        ForwardingTable { satellite, next: next.collect() }
+    }
+
+    /// The cells.
+    pub fn grid(&self) -> &CellGrid {
+        &self.grid
+    }
+
+    /// The network in this state.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// The satellite that covers a cell in this state.
+    pub fn covering(&self, cell: Cell) -> Option<NodeId> {
+        self.covering[cell.index()]
+    }
+
+    /// Least delays in seconds from a satellite to all others.
+    fn delays_from(&self, satellite: NodeId) -> Vec<f64> {
+        let mut delays_s = vec![f64::INFINITY; self.links.len()];
+        delays_s[satellite.index()] = 0.0;
+        let mut queue = BinaryHeap::from([Reached { delay_s: 0.0, node: satellite }]);
+        while let Some(Reached { delay_s, node }) = queue.pop() {
+            if delay_s > delays_s[node.index()] {
+                continue;
+            }
+            for neighbour in &self.links[node.index()] {
+                let through_s = delay_s + neighbour.delay_s;
+                if through_s < delays_s[neighbour.node.index()] {
+                    delays_s[neighbour.node.index()] = through_s;
+                    queue.push(Reached { delay_s: through_s, node: neighbour.node });
+                }
+            }
+        }
+        delays_s
+    }
+}
+
+/// A satellite that the search has reached, ordered so that the heap gives the nearest first.
+#[derive(Debug, Clone, Copy)]
+struct Reached {
+    delay_s: f64,
+    node: NodeId,
+}
+
+impl Ord for Reached {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.delay_s.total_cmp(&self.delay_s).then_with(|| other.node.cmp(&self.node))
+    }
+}
+
+impl PartialOrd for Reached {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Reached {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Reached {}

@@ -1,0 +1,178 @@
+//! Few sets that together hold all points.
+//!
+//! Follows Chvatal's greedy heuristic, with the irredundant and reduce steps of two-level logic minimisers after it.
+//! Differs: points in few sets weigh more; reduction takes out a neighbourhood of sets and covers what it leaves anew.
+//! Left out: lower bounds and exact search.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Sets taken apart at once.
+const NEIGHBOURHOOD: usize = 8;
+
+/// Which sets to take, ascending. Each of the `points` is in at least one set. `effort` is the number of tries to do
+/// with fewer, per set taken.
+pub(crate) fn cover(sets: &[Vec<u32>], points: usize, effort: usize) -> Vec<usize> {
+    let sets = &merged(sets, points);
+    let points = sets.iter().flatten().max().map_or(0, |&point| point as usize + 1);
+    let mut search = Search::new(sets, points);
+    search.fill(&(0..points as u32).collect::<Vec<_>>(), 0);
+    let first: Vec<u32> = search.taken();
+    search.drop_redundant(&first);
+    let tries = effort * search.count;
+    let mut random = 0x9e37_79b9_7f4a_7c15u64;
+    for attempt in 0..tries {
+        random = scrambled(random, attempt as u64);
+        search.try_again((random >> 33) as usize % points, random);
+    }
+    search.taken().into_iter().map(|set| set as usize).collect()
+}
+
+/// The same sets with points that are in the same sets made one.
+fn merged(sets: &[Vec<u32>], points: usize) -> Vec<Vec<u32>> {
+    let mut holders = vec![Vec::new(); points];
+    for (number, set) in (0u32..).zip(sets) {
+        set.iter().for_each(|&point| holders[point as usize].push(number));
+    }
+    holders.sort_unstable();
+    holders.dedup();
+    let mut merged = vec![Vec::new(); sets.len()];
+    for (point, holders) in (0u32..).zip(&holders) {
+        holders.iter().for_each(|&set| merged[set as usize].push(point));
+    }
+    merged
+}
+
+struct Search<'a> {
+    sets: &'a [Vec<u32>],
+    /// Sets that hold the point.
+    holders: Vec<Vec<u32>>,
+    /// What a point is worth: more if fewer sets hold it.
+    weights: Vec<u32>,
+    /// Sets taken that hold the point.
+    covered: Vec<u32>,
+    is_taken: Vec<bool>,
+    count: usize,
+}
+
+impl<'a> Search<'a> {
+    fn new(sets: &'a [Vec<u32>], points: usize) -> Self {
+        let mut holders = vec![Vec::new(); points];
+        for (number, set) in (0u32..).zip(sets) {
+            set.iter().for_each(|&point| holders[point as usize].push(number));
+        }
+        let weights = holders.iter().map(|holders| 1 + 4096 / holders.len().max(1) as u32).collect();
+        Self { sets, holders, weights, covered: vec![0; points], is_taken: vec![false; sets.len()], count: 0 }
+    }
+
+    fn taken(&self) -> Vec<u32> {
+        (0u32..).zip(&self.is_taken).filter(|(_, taken)| **taken).map(|(set, _)| set).collect()
+    }
+
+    fn take(&mut self, set: u32) {
+        self.is_taken[set as usize] = true;
+        self.count += 1;
+        self.sets[set as usize].iter().for_each(|&point| self.covered[point as usize] += 1);
+    }
+
+    fn drop(&mut self, set: u32) {
+        self.is_taken[set as usize] = false;
+        self.count -= 1;
+        self.sets[set as usize].iter().for_each(|&point| self.covered[point as usize] -= 1);
+    }
+
+    /// What taking the set would add.
+    fn gain(&self, set: u32, salt: u64) -> u64 {
+        let new = self.sets[set as usize].iter().filter(|&&point| self.covered[point as usize] == 0);
+        let gain: u32 = new.map(|&point| self.weights[point as usize]).sum();
+        // Another salt, another order among nearly equals.
+        let favour = if salt == 0 { 0 } else { scrambled(salt, set.into()) >> 56 };
+        u64::from(gain) * (1024 + favour)
+    }
+
+    /// Covers these points, of most gain first. Returns the sets taken.
+    fn fill(&mut self, points: &[u32], salt: u64) -> Vec<u32> {
+        let mut useful: Vec<u32> = points
+            .iter()
+            .filter(|&&point| self.covered[point as usize] == 0)
+            .flat_map(|&point| self.holders[point as usize].iter().copied())
+            .collect();
+        useful.sort_unstable();
+        useful.dedup();
+        let mut queue: BinaryHeap<(u64, Reverse<u32>)> =
+            useful.into_iter().map(|set| (self.gain(set, salt), Reverse(set))).collect();
+        let mut added = Vec::new();
+        while let Some((gain, Reverse(set))) = queue.pop() {
+            // Gains only fall, so one that is up to date and at the top is the greatest.
+            let now = self.gain(set, salt);
+            if now == gain && gain > 0 {
+                self.take(set);
+                added.push(set);
+            } else if now > 0 {
+                queue.push((now, Reverse(set)));
+            }
+        }
+        added
+    }
+
+    /// Drops those of the sets whose points all are in others too, the smallest first. Returns the ones dropped.
+    fn drop_redundant(&mut self, among: &[u32]) -> Vec<u32> {
+        let mut among = among.to_vec();
+        among.sort_by_key(|&set| (self.sets[set as usize].len(), set));
+        among.retain(|&set| {
+            let redundant = self.sets[set as usize].iter().all(|&point| self.covered[point as usize] > 1);
+            if redundant {
+                self.drop(set);
+            }
+            redundant
+        });
+        among
+    }
+
+    /// Takes sets around a point apart and covers what they leave another way; keeps that unless it is worse.
+    fn try_again(&mut self, point: usize, salt: u64) {
+        let before = self.count;
+        let mut out: Vec<u32> = Vec::new();
+        let mut reach = vec![point as u32];
+        let mut at = 0;
+        while at < reach.len() && out.len() < NEIGHBOURHOOD {
+            for &holder in &self.holders[reach[at] as usize] {
+                if self.is_taken[holder as usize] && !out.contains(&holder) && out.len() < NEIGHBOURHOOD {
+                    out.push(holder);
+                }
+                // Neighbours of sets not taken are sets that compete.
+                if reach.len() < 64 {
+                    reach.extend(self.sets[holder as usize].iter().take(8));
+                }
+            }
+            at += 1;
+        }
+        out.iter().for_each(|&set| self.drop(set));
+        let mut open: Vec<u32> =
+            out.iter().flat_map(|&set| self.sets[set as usize].iter().copied()).collect();
+        open.sort_unstable();
+        open.dedup();
+        let added = self.fill(&open, salt | 1);
+        let mut around: Vec<u32> = open
+            .iter()
+            .flat_map(|&point| self.holders[point as usize].iter().copied())
+            .filter(|&set| self.is_taken[set as usize])
+            .collect();
+        around.sort_unstable();
+        around.dedup();
+        let dropped = self.drop_redundant(&around);
+        if self.count > before {
+            dropped.iter().for_each(|&set| self.take(set));
+            added.iter().for_each(|&set| self.drop(set));
+            out.iter().for_each(|&set| self.take(set));
+        }
+    }
+}
+
+/// A mixture of two numbers: splitmix64's finaliser.
+fn scrambled(salt: u64, number: u64) -> u64 {
+    let mixed = salt.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
+}

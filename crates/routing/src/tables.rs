@@ -1,0 +1,147 @@
+//! A satellite's forwarding tables through its orbit: how large, how much changes, how far they can be aggregated.
+//!
+//! Follows HT figures 6.24 and 6.26: states as long as the nadir point needs to cross a cell, 64 from equator to pole.
+//! Differs: a second and a third aggregation beside the thesis's; the satellite itself counts as a next hop (down).
+//! Left out: bytes per entry, and aggregating so that little changes from state to state.
+
+use std::f64::consts::TAU;
+
+use skyhop_orbit::Constellation;
+use skyhop_topology::{NodeId, Rules, TopologyError};
+
+use crate::aggregation::{Addresses, aggregate_greedy};
+use crate::cells::{BAND_BITS, COLUMN_BITS, COLUMNS};
+use crate::central::{Controller, ForwardingTable, Next};
+use crate::minimise::{Lookup, minimise};
+
+/// The tables of which satellite, and when.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TableOptions {
+    /// The satellite.
+    pub satellite: NodeId,
+    /// How many states.
+    pub states: u32,
+    /// Length of a state in seconds; `None` takes the time in which the satellite crosses a cell.
+    pub state_length_s: Option<f64>,
+    /// Whether to aggregate the tables, which takes most of the time.
+    pub aggregate: bool,
+    /// How hard to look for fewer entries, as in [`minimise`].
+    pub effort: usize,
+}
+
+impl TableOptions {
+    /// The 64 states of the thesis, aggregated.
+    pub fn new(satellite: NodeId) -> Self {
+        Self { satellite, states: 64, state_length_s: None, aggregate: true, effort: 0 }
+    }
+}
+
+/// One state's table.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TableReport {
+    /// Number of the state, from 0.
+    pub state: u32,
+    /// When it begins.
+    pub t_s: f64,
+    /// Geocentric latitude of the satellite then; `None` if it has no position.
+    pub latitude_rad: Option<f64>,
+    /// Entries without aggregation: one per cell.
+    pub entries: usize,
+    /// Next hops in use, down and nowhere included.
+    pub next_hops: usize,
+    /// Cells that the satellite covers itself.
+    pub down: usize,
+    /// Cells that no path leads to.
+    pub nowhere: usize,
+    /// Entries that are not as in the state before; `None` in the first.
+    pub delta: Option<usize>,
+    /// Entries that override geographic forwarding, if that is the default.
+    pub overrides: usize,
+    /// Entries after aggregation, if asked for.
+    pub aggregated: Option<Aggregated>,
+}
+
+impl TableReport {
+    /// Share of entries that are as in the state before.
+    pub fn temporal_consistency(&self) -> Option<f64> {
+        self.delta.map(|delta| 1.0 - delta as f64 / self.entries as f64)
+    }
+
+    /// Share of entries that are as geographic forwarding would have them.
+    pub fn geographic_consistency(&self) -> f64 {
+        1.0 - self.overrides as f64 / self.entries as f64
+    }
+}
+
+/// Entries of one table, aggregated in several ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Aggregated {
+    /// The thesis's greedy, by blocks of contiguous cells.
+    pub greedy: usize,
+    /// Minimised, for lookup in any order; each of the 32,768 addresses forwards as its cell.
+    pub minimised: usize,
+    /// The same with the spare addresses of cells that have several left open.
+    pub spare_free: usize,
+    /// Minimised for lookup of the first match; each of the 32,768 addresses forwards as its cell.
+    pub first_match: usize,
+}
+
+/// The tables of a satellite, state by state from t = 0.
+///
+/// # Errors
+///
+/// As for [`skyhop_topology::Topology::new`].
+pub fn orbit_tables(
+    constellation: Constellation,
+    rules: Rules,
+    options: TableOptions,
+) -> Result<Vec<TableReport>, TopologyError> {
+    let mut controller = Controller::new(constellation, rules)?;
+    let length_s = options
+        .state_length_s
+        .unwrap_or_else(|| crossing_s(controller.topology().constellation(), options.satellite));
+    let mut before: Option<ForwardingTable> = None;
+    let mut reports = Vec::new();
+    for state in 0..options.states {
+        let t_s = f64::from(state) * length_s;
+        controller.enter(t_s);
+        let table = controller.table(options.satellite, before.as_ref());
+        let count = |next| table.cells().iter().filter(|&&of_cell| of_cell == next).count();
+        reports.push(TableReport {
+            state,
+            t_s,
+            latitude_rad: controller
+                .topology()
+                .position_ecef(options.satellite, t_s)
+                .map(|position| position.latitude_rad()),
+            entries: table.cells().len(),
+            next_hops: table.hops().len(),
+            down: count(Next::Down),
+            nowhere: count(Next::Nowhere),
+            delta: before.as_ref().map(|before| table.delta(before).len()),
+            overrides: table.delta(&controller.geographic_table(options.satellite)).len(),
+            aggregated: options.aggregate.then(|| aggregated(&controller, &table, options.effort)),
+        });
+        before = Some(table);
+    }
+    Ok(reports)
+}
+
+/// The time in which a satellite's nadir point crosses a cell: its period over the cells around the equator.
+/// A satellite without a position takes forever.
+pub fn crossing_s(constellation: &Constellation, satellite: NodeId) -> f64 {
+    let Some(position) = constellation.position_ecef(satellite.0, 0.0) else { return f64::INFINITY };
+    TAU / constellation.earth().mean_motion_rad_s(position.0.norm()) / f64::from(COLUMNS)
+}
+
+fn aggregated(controller: &Controller, table: &ForwardingTable, effort: usize) -> Aggregated {
+    let next = table.by_address(controller.grid(), false);
+    let open = table.by_address(controller.grid(), true);
+    let addresses = Addresses { row_bits: BAND_BITS, column_bits: COLUMN_BITS, next: &next };
+    Aggregated {
+        greedy: aggregate_greedy(addresses).len(),
+        minimised: minimise(&next, Lookup::AnyOrder, effort).len(),
+        spare_free: minimise(&open, Lookup::AnyOrder, effort).len(),
+        first_match: minimise(&next, Lookup::FirstMatch, effort).len(),
+    }
+}
