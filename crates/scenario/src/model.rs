@@ -156,9 +156,9 @@ pub struct Constellation {
     /// Links between satellites; without them a packet comes down where it went up.
     #[serde(default = "yes")]
     pub isls: bool,
-    /// Links between the counter-rotating planes on both sides of the seam.
-    #[serde(default)]
-    pub cross_seam_isls: bool,
+    /// Links between the counter-rotating planes on both sides of the seam; if left out the preset's (Teledesic has them, Iridium has none), else none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cross_seam_isls: Option<bool>,
     /// Links between planes are switched off above this latitude.
     #[serde(default = "default_isl_latitude_limit")]
     pub isl_latitude_limit: Angle,

@@ -30,7 +30,7 @@ impl Space {
         elements: Option<&[u8]>,
         first_wire: usize,
     ) -> Result<Self, BuildError> {
-        let (constellation, mut rules) = constellation(model, elements)?;
+        let (constellation, mut rules, seam) = constellation(model, elements)?;
         if let Some(mask) = model.elevation_mask {
             rules.elevation_mask_rad = mask.as_rad();
         }
@@ -39,11 +39,11 @@ impl Space {
         if !model.isls {
             (rules.intra_plane_neighbours, rules.inter_plane_neighbours) = (0, 0);
         }
-        if !model.cross_seam_isls || !model.isls {
-            rules.cross_seam = None;
-        } else if rules.cross_seam.is_none() {
-            let longitude_threshold_rad = 10f64.to_radians();
-            rules.cross_seam = Some(CrossSeam { longitude_threshold_rad, first_slot: None });
+        match model.cross_seam_isls {
+            _ if !model.isls => rules.cross_seam = None,
+            Some(false) => rules.cross_seam = None,
+            Some(true) => rules.cross_seam = rules.cross_seam.or(Some(seam)),
+            None => {}
         }
         let terminals = scenario.terminals.iter().map(|(name, terminal)| Terminal {
             name: name.clone(),
@@ -117,15 +117,14 @@ impl Space {
     }
 }
 
+/// The satellites, the rules they come with, and what links across their seam would be like.
 fn constellation(
     model: &scenario::Constellation,
     elements: Option<&[u8]>,
-) -> Result<(Constellation, Rules), BuildError> {
+) -> Result<(Constellation, Rules, CrossSeam), BuildError> {
     if let Some(named) = model.preset {
         let preset = Preset::find(named.name()).map_err(|e| BuildError::new("constellation.preset", e))?;
-        // Whether they are wanted is for the scenario to say.
-        let cross_seam = Some(CrossSeam::for_preset(preset));
-        return Ok((preset.constellation(), Rules { cross_seam, ..Rules::for_preset(preset) }));
+        return Ok((preset.constellation(), Rules::for_preset(preset), CrossSeam::for_preset(preset)));
     }
     let epoch = match &model.epoch {
         Some(text) => Some(text.parse::<Epoch>().map_err(|e| BuildError::new("constellation.epoch", e))?),
@@ -166,5 +165,5 @@ fn constellation(
     if model.elevation_mask.is_none() {
         rules.elevation_mask_rad = 10f64.to_radians();
     }
-    Ok((built, rules))
+    Ok((built, rules, CrossSeam { longitude_threshold_rad: 10f64.to_radians(), first_slot: None }))
 }

@@ -1,0 +1,43 @@
+//! Teledesic has links across its seam unless the scenario says otherwise, as the thesis's has (section 6.3).
+
+use skyhop_sim::Simulation;
+use skyhop_sim::results::FlowKind;
+
+/// Mean one-way delay in ms from New York to San Francisco, a ping a minute for half a day.
+fn mean_delay_ms(extra: &str) -> f64 {
+    let text = format!(
+        r#"
+        duration = "12 h"
+        [constellation]
+        preset = "teledesic"
+        update_interval = "60 s"
+        {extra}
+        isl = {{ rate = "1 Tbit/s" }}
+        gsl = {{ rate = "1 Tbit/s" }}
+        [terminals]
+        new-york = {{ lat = "40.71 deg", lon = "-74.01 deg" }}
+        san-francisco = {{ lat = "37.77 deg", lon = "-122.42 deg" }}
+        [[flows]]
+        from = "new-york"
+        to = "san-francisco"
+        traffic = {{ kind = "ping", interval = "60 s" }}
+        "#
+    );
+    let loaded = skyhop_scenario::parse(text.as_bytes(), "teledesic.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let mut simulation = Simulation::new(&loaded.scenario, None, 1).unwrap();
+    simulation.run_until(simulation.end());
+    let result = simulation.finish();
+    let FlowKind::Ping(ping) = &result.flows[0].kind else { panic!("not a ping") };
+    assert!(ping.received >= 715, "{ping:?}");
+    ping.delay_mean_s.unwrap() * 1e3
+}
+
+#[test]
+fn the_seam_is_crossed_by_default_and_costs_when_it_is_not() {
+    let (default, with, without) =
+        (mean_delay_ms(""), mean_delay_ms("cross_seam_isls = true"), mean_delay_ms("cross_seam_isls = false"));
+    assert_eq!(default, with);
+    // ns-2's satellite module: 32.6 ms over a day with links across the seam, 44.8 without.
+    assert!((29.0..36.0).contains(&with), "{with} ms with");
+    assert!((38.0..52.0).contains(&without), "{without} ms without");
+}
