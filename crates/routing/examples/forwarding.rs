@@ -9,6 +9,8 @@ use std::time::Instant;
 
 use skyhop_orbit::{Constellation, Ecef, Epoch, Vec3};
 use skyhop_routing::forwarding::Forwarding;
+use skyhop_routing::paths::ShortestPaths;
+use skyhop_topology::NodeId;
 
 fn main() {
     let folder = std::env::args().nth(1).expect("a folder");
@@ -40,6 +42,14 @@ fn main() {
              satgenpy took {} to {} s (recorded): {low:.0} to {high:.0} times",
             recorded_s[0], recorded_s[1]
         );
+        let graph = forwarding.graph();
+        let (begin, mut routes) = (Instant::now(), 0);
+        for to in 0..100 {
+            let node = |station| NodeId(planes * per_plane + station);
+            let mut paths = ShortestPaths::new(&graph, node(to), |edge| Some(edge.length_m));
+            routes += (0..to).map(|from| paths.from(node(from), 20).len()).sum::<usize>();
+        }
+        println!("  20 shortest paths of 4950 pairs: {:.1} s, {routes} paths", begin.elapsed().as_secs_f64());
     }
 }
 

@@ -87,7 +87,9 @@ pub fn flood(view: &View<'_>, origin: NodeId, scope: &Scope, per_hop_s: f64) -> 
             flood.messages += 1;
             sequence += 1;
             let arrives = Arrival(t_s + view.delay_s(edge.length_m) + per_hop_s);
-            under_way.push(Reverse((arrives, sequence, edge.to, Some(edge.link), hops.saturating_sub(1))));
+            // Without a limit no copy is better than the first.
+            let left = if *scope == Scope::Everywhere { hops } else { hops.saturating_sub(1) };
+            under_way.push(Reverse((arrives, sequence, edge.to, Some(edge.link), left)));
         }
     }
     flood

@@ -5,6 +5,9 @@
 //! Differs: one search per station instead of all pairs, in buckets of distance. Left out: interfaces and their rates.
 
 use skyhop_orbit::{Constellation, Ecef};
+use skyhop_topology::{LinkId, NodeId};
+
+use crate::graph::Graph;
 
 /// Next hops for a fixed set of stations, recomputed step by step.
 #[derive(Debug, Clone)]
@@ -13,11 +16,11 @@ pub struct Forwarding {
     stations: Vec<Ecef>,
     gsl_range_m: f64,
     isls: Vec<(u32, u32)>,
-    /// ISLs of satellite k are `neighbours[starts[k]..starts[k + 1]]`, with the ISL's number.
-    starts: Vec<u32>,
-    neighbours: Vec<(u32, u32)>,
-    /// Lengths beside `neighbours`, in metres.
-    reach_m: Vec<f64>,
+    /// ISLs of satellite k are `neighbours[starts[k]..starts[k + 1]]`: other end and length in metres.
+    starts: Vec<usize>,
+    neighbours: Vec<(u32, f64)>,
+    /// The number of the ISL beside each of `neighbours`.
+    numbers: Vec<u32>,
     lengths_m: Vec<f64>,
     positions: Vec<Option<Ecef>>,
     /// By station, then satellite.
@@ -40,7 +43,7 @@ pub enum Next {
 const NOWHERE: u32 = u32::MAX;
 const DOWN: u32 = u32::MAX - 1;
 /// Width of a bucket. Shorter ISLs cost a second look at some satellites, nothing else.
-const BUCKET_M: f64 = 250e3;
+const BUCKET_M: f64 = 500e3;
 
 impl Forwarding {
     /// Stations see satellites within `gsl_range_m`; satellites are joined by `isls`, whatever their distance.
@@ -60,13 +63,13 @@ impl Forwarding {
             rows[b as usize].push((a, number));
         }
         let ends = rows.iter().scan(0, |end, row| {
-            *end += row.len() as u32;
+            *end += row.len();
             Some(*end)
         });
         Self {
             starts: std::iter::once(0).chain(ends).collect(),
-            neighbours: rows.concat(),
-            reach_m: Vec::new(),
+            neighbours: rows.iter().flatten().map(|&(other, _)| (other, f64::INFINITY)).collect(),
+            numbers: rows.iter().flatten().map(|&(_, number)| number).collect(),
             lengths_m: Vec::new(),
             positions: Vec::new(),
             next: vec![NOWHERE; stations.len() * count],
@@ -98,8 +101,9 @@ impl Forwarding {
         };
         self.lengths_m.clear();
         self.lengths_m.extend(self.isls.iter().map(length_m));
-        self.reach_m.clear();
-        self.reach_m.extend(self.neighbours.iter().map(|&(_, isl)| self.lengths_m[isl as usize]));
+        for ((_, reach_m), &isl) in self.neighbours.iter_mut().zip(&self.numbers) {
+            *reach_m = self.lengths_m[isl as usize];
+        }
         for station in 0..self.stations.len() {
             self.look(station);
             self.search(station);
@@ -150,9 +154,8 @@ impl Forwarding {
                 if (here_m / BUCKET_M) as usize != bucket {
                     continue;
                 }
-                let row =
-                    self.starts[satellite as usize] as usize..self.starts[satellite as usize + 1] as usize;
-                for (&(other, _), &reach_m) in self.neighbours[row.clone()].iter().zip(&self.reach_m[row]) {
+                let row = self.starts[satellite as usize]..self.starts[satellite as usize + 1];
+                for &(other, reach_m) in &self.neighbours[row] {
                     let through_m = here_m + reach_m;
                     if through_m < away_m[other as usize] {
                         away_m[other as usize] = through_m;
@@ -163,6 +166,22 @@ impl Forwarding {
             }
             bucket += 1;
         }
+    }
+
+    /// Satellites, stations and the links of the last step as a graph, for other searches: satellites first, then
+    /// stations; ISLs by number, then GSLs.
+    pub fn graph(&self) -> Graph {
+        let isls = self.isls.iter().zip(&self.lengths_m).map(|(&(a, b), &length_m)| (a, b, length_m));
+        let stations = self.satellites() as u32..;
+        let gsls = stations.zip(&self.in_range).flat_map(|(station, in_range)| {
+            in_range.iter().map(move |&(satellite, length_m)| (station, satellite, length_m))
+        });
+        let links: Vec<_> = (0u32..)
+            .zip(isls.chain(gsls))
+            .filter(|(_, (_, _, length_m))| length_m.is_finite())
+            .map(|(number, (a, b, length_m))| (LinkId(number), NodeId(a), NodeId(b), length_m))
+            .collect();
+        Graph::new(self.satellites() + self.stations.len(), self.satellites(), &links)
     }
 
     /// Number of satellites.

@@ -28,11 +28,13 @@ pub struct Graph {
     /// Edges of node k are `edges[starts[k]..starts[k + 1]]`.
     starts: Vec<usize>,
     edges: Vec<Edge>,
+    relays: usize,
 }
 
 impl Graph {
-    /// The graph of `links`, given as (link, one end, other end, length in metres), over `nodes` nodes.
-    pub fn new(nodes: usize, links: &[(LinkId, NodeId, NodeId, f64)]) -> Self {
+    /// The graph of `links`, given as (link, one end, other end, length in metres), over `nodes` nodes, of which the
+    /// first `relays` pass packets on: satellites do, terminals do not.
+    pub fn new(nodes: usize, relays: usize, links: &[(LinkId, NodeId, NodeId, f64)]) -> Self {
         let mut starts = vec![0; nodes + 2];
         for (_, a, b, _) in links {
             starts[a.index() + 2] += 1;
@@ -52,12 +54,17 @@ impl Graph {
             }
         }
         starts.pop();
-        Self { starts, edges }
+        Self { starts, edges, relays }
     }
 
     /// Number of nodes.
     pub fn nodes(&self) -> usize {
         self.starts.len().saturating_sub(1)
+    }
+
+    /// Whether a node passes packets on.
+    pub fn relays(&self, node: NodeId) -> bool {
+        node.index() < self.relays
     }
 
     /// The links of a node.
@@ -75,7 +82,7 @@ impl Graph {
         *at_destination = 0.0;
         let mut queue = BinaryHeap::from([Reached { cost: 0.0, node: destination }]);
         while let Some(Reached { cost: reached, node }) = queue.pop() {
-            if reached > tree.costs[node.index()] {
+            if reached > tree.costs[node.index()] || !(self.relays(node) || node == destination) {
                 continue;
             }
             for edge in self.at(node) {

@@ -15,6 +15,7 @@ pub mod graph;
 pub mod hybrid;
 pub mod minimise;
 mod packing;
+pub mod paths;
 mod prime;
 pub mod router;
 pub mod scheme;

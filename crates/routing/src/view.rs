@@ -74,7 +74,8 @@ impl<'a> View<'a> {
                 Some((LinkId(number), link.a, link.b, length_m))
             })
             .collect();
-        Self { published: Graph::new(topology.nodes(), &links), topology, failures, t_s, positions }
+        let published = Graph::new(topology.nodes(), topology.constellation().len(), &links);
+        Self { topology, failures, t_s, positions, published }
     }
 
     /// The topology.

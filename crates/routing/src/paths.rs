@@ -1,0 +1,307 @@
+//! Several paths between two nodes: the k shortest, and all of fewest hops.
+//!
+//! Follows Yen (1971) with Lawler's division (1972): what is left after a path divides into parts without overlap.
+//! Differs: a part waits with a lower bound, from the tree of shortest paths, until it is its turn; mostly the bound is
+//! a path already, and otherwise a search led by the tree (A*) finds it. Left out: paths that share no link.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use skyhop_topology::{LinkId, NodeId};
+
+use crate::graph::{Edge, Graph, Reached, Tree};
+
+/// A path without loops.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Route {
+    /// What it costs.
+    pub cost: f64,
+    /// Its nodes, both ends included.
+    pub nodes: Vec<NodeId>,
+    /// Its links, one less.
+    pub links: Vec<LinkId>,
+}
+
+/// Least-cost paths to one destination, in order of cost, for as many sources as you like.
+pub struct ShortestPaths<'a, C> {
+    graph: &'a Graph,
+    cost: C,
+    destination: NodeId,
+    tree: Tree,
+    /// Scratch of the search: what is current has the present stamp.
+    stamp: u32,
+    seen: Vec<u32>,
+    done: Vec<u32>,
+    costs: Vec<f64>,
+    from: Vec<(NodeId, LinkId)>,
+}
+
+impl<'a, C: Fn(&Edge) -> Option<f64>> ShortestPaths<'a, C> {
+    /// Paths to `destination`, where an edge costs `cost`, the same both ways; `None` if it may not be used.
+    pub fn new(graph: &'a Graph, destination: NodeId, cost: C) -> Self {
+        let nodes = graph.nodes();
+        Self {
+            tree: graph.tree(destination, &cost),
+            graph,
+            cost,
+            destination,
+            stamp: 0,
+            seen: vec![0; nodes],
+            done: vec![0; nodes],
+            costs: vec![0.0; nodes],
+            from: vec![(destination, LinkId(0)); nodes],
+        }
+    }
+
+    /// Up to `k` paths from `from`, best first. The same links give the same paths in every run.
+    pub fn from(&mut self, from: NodeId, k: usize) -> Vec<Route> {
+        let mut found: Vec<Route> = Vec::new();
+        if from == self.destination || !self.tree.cost(from).is_finite() {
+            return found;
+        }
+        let mut parts = BinaryHeap::new();
+        let whole =
+            Part { prefix: vec![from], links: vec![], spent: 0.0, banned: vec![], bound: 0.0, rest: None };
+        parts.extend(self.bounded(whole));
+        while found.len() < k
+            && let Some(part) = parts.pop()
+        {
+            let Some(rest) = part.rest.clone().or_else(|| self.along_tree(&part)) else {
+                parts.extend(self.search(part));
+                continue;
+            };
+            let route = Route {
+                cost: part.bound,
+                nodes: part.prefix.iter().chain(rest.iter().map(|(node, _)| node)).copied().collect(),
+                links: part.links.iter().chain(rest.iter().map(|(_, link)| link)).copied().collect(),
+            };
+            self.divide(&part, &route, &mut parts);
+            found.push(route);
+        }
+        found
+    }
+
+    /// What is left of `part` without `route`: it leaves the route at one of its nodes, by another link.
+    fn divide(&self, part: &Part, route: &Route, parts: &mut BinaryHeap<Part>) {
+        let first = part.links.len();
+        let mut spent = part.spent;
+        for index in first..route.links.len() {
+            let mut banned = if index == first { part.banned.clone() } else { Vec::new() };
+            banned.push(route.links[index]);
+            let left = Part {
+                prefix: route.nodes[..=index].to_vec(),
+                links: route.links[..index].to_vec(),
+                spent,
+                banned,
+                bound: 0.0,
+                rest: None,
+            };
+            parts.extend(self.bounded(left));
+            let edges = self.graph.at(route.nodes[index]);
+            let edge = edges.iter().find(|edge| edge.link == route.links[index]);
+            spent += edge.and_then(&self.cost).unwrap_or_default();
+        }
+    }
+
+    /// The edges by which a path of this part may go on.
+    fn exits<'b>(&'b self, part: &'b Part) -> impl Iterator<Item = (&'b Edge, f64)> {
+        let at = part.prefix[part.prefix.len() - 1];
+        self.graph.at(at).iter().filter_map(|edge| {
+            let open =
+                self.enters(edge.to) && !part.prefix.contains(&edge.to) && !part.banned.contains(&edge.link);
+            Some((edge, open.then(|| (self.cost)(edge)).flatten()?))
+        })
+    }
+
+    fn enters(&self, node: NodeId) -> bool {
+        self.graph.relays(node) || node == self.destination
+    }
+
+    /// The part with the least that its paths can cost; `None` if it has none.
+    fn bounded(&self, part: Part) -> Option<Part> {
+        let least = self
+            .exits(&part)
+            .map(|(edge, step)| part.spent + step + self.tree.cost(edge.to))
+            .min_by(f64::total_cmp)
+            .filter(|bound| bound.is_finite())?;
+        Some(Part { bound: least, ..part })
+    }
+
+    /// The path that costs no more than the bound, if the tree does not lead it back through the prefix.
+    fn along_tree(&self, part: &Part) -> Option<Vec<(NodeId, LinkId)>> {
+        let (edge, _) = self
+            .exits(part)
+            .min_by(|a, b| (a.1 + self.tree.cost(a.0.to)).total_cmp(&(b.1 + self.tree.cost(b.0.to))))?;
+        let mut rest = vec![(edge.to, edge.link)];
+        let mut at = edge.to;
+        while let Some(hop) = self.tree.next_hop(at) {
+            if part.prefix.contains(&hop.to) {
+                return None;
+            }
+            rest.push((hop.to, hop.link));
+            at = hop.to;
+        }
+        Some(rest)
+    }
+
+    /// The part with its best path found; `None` if it has none.
+    fn search(&mut self, part: Part) -> Option<Part> {
+        self.stamp += 1;
+        let stamp = self.stamp;
+        let at = part.prefix[part.prefix.len() - 1];
+        for node in &part.prefix {
+            self.done[node.index()] = stamp;
+        }
+        let mut queue = BinaryHeap::new();
+        let exits: Vec<(Edge, f64)> = self.exits(&part).map(|(edge, step)| (*edge, step)).collect();
+        for (edge, step) in exits {
+            self.reach(&mut queue, at, edge, part.spent + step);
+        }
+        while let Some(Reached { node, .. }) = queue.pop() {
+            if self.done[node.index()] == stamp {
+                continue;
+            }
+            self.done[node.index()] = stamp;
+            if node == self.destination {
+                let mut rest = Vec::new();
+                let mut here = node;
+                while here != at {
+                    let (before, link) = self.from[here.index()];
+                    rest.push((here, link));
+                    here = before;
+                }
+                rest.reverse();
+                return Some(Part { bound: self.costs[node.index()], rest: Some(rest), ..part });
+            }
+            let graph = self.graph;
+            for edge in graph.at(node) {
+                if self.done[edge.to.index()] != stamp
+                    && self.enters(edge.to)
+                    && let Some(step) = (self.cost)(edge)
+                {
+                    self.reach(&mut queue, node, *edge, self.costs[node.index()] + step);
+                }
+            }
+        }
+        None
+    }
+
+    fn reach(&mut self, queue: &mut BinaryHeap<Reached>, from: NodeId, edge: Edge, cost: f64) {
+        let to = edge.to.index();
+        if self.seen[to] != self.stamp || cost < self.costs[to] {
+            self.seen[to] = self.stamp;
+            self.costs[to] = cost;
+            self.from[to] = (from, edge.link);
+            queue.push(Reached { cost: cost + self.tree.cost(edge.to), node: edge.to });
+        }
+    }
+}
+
+/// The paths that begin with a prefix and go on by a link that is not banned.
+#[derive(Debug, Clone)]
+struct Part {
+    prefix: Vec<NodeId>,
+    links: Vec<LinkId>,
+    /// Cost of the prefix.
+    spent: f64,
+    banned: Vec<LinkId>,
+    /// No path of this part costs less.
+    bound: f64,
+    /// The rest of a path that costs the bound, if it was searched for.
+    rest: Option<Vec<(NodeId, LinkId)>>,
+}
+
+impl Ord for Part {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_cost = other.bound.total_cmp(&self.bound);
+        by_cost.then_with(|| other.prefix.cmp(&self.prefix)).then_with(|| other.banned.cmp(&self.banned))
+    }
+}
+
+impl PartialOrd for Part {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Part {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Part {}
+
+/// All paths of fewest hops to one destination.
+pub struct FewestHops<'a> {
+    graph: &'a Graph,
+    tree: Tree,
+    usable: Box<dyn Fn(&Edge) -> bool + 'a>,
+}
+
+impl<'a> FewestHops<'a> {
+    /// Paths to `destination` over `usable` links.
+    pub fn new(graph: &'a Graph, destination: NodeId, usable: impl Fn(&Edge) -> bool + 'a) -> Self {
+        let tree = graph.tree(destination, |edge| usable(edge).then_some(1.0));
+        Self { graph, tree, usable: Box::new(usable) }
+    }
+
+    /// Every next hop of a node that is on a path of fewest hops: what it may spread packets over.
+    pub fn next_hops(&self, node: NodeId) -> impl Iterator<Item = &Edge> {
+        let hops = self.tree.cost(node);
+        self.graph.at(node).iter().filter(move |edge| {
+            let nearer = self.tree.cost(edge.to) + 1.0 == hops;
+            let onwards = self.graph.relays(edge.to) || self.tree.cost(edge.to) == 0.0;
+            nearer && onwards && (self.usable)(edge)
+        })
+    }
+
+    /// Links on each of the paths; `None` if there is no path.
+    pub fn hops(&self, from: NodeId) -> Option<u32> {
+        let hops = self.tree.cost(from);
+        hops.is_finite().then_some(hops as u32)
+    }
+
+    /// How many paths there are; `u64::MAX` for more than that.
+    pub fn count(&self, from: NodeId) -> u64 {
+        let Some(hops) = self.hops(from) else { return 0 };
+        // Level by level, paths to a node add up over the nodes before it.
+        let mut level = std::collections::BTreeMap::from([(from, 1u64)]);
+        for _ in 0..hops {
+            let mut next = std::collections::BTreeMap::new();
+            for (&node, &paths) in &level {
+                for edge in self.next_hops(node) {
+                    let sum: &mut u64 = next.entry(edge.to).or_default();
+                    *sum = sum.saturating_add(paths);
+                }
+            }
+            level = next;
+        }
+        level.values().fold(0, |sum, &paths| sum.saturating_add(paths))
+    }
+
+    /// The nodes of up to `most` of them, in order of their links' numbers.
+    pub fn paths(&self, from: NodeId, most: usize) -> Vec<Vec<NodeId>> {
+        let mut found = Vec::new();
+        if self.hops(from).is_some() && most > 0 {
+            self.extend(&mut vec![from], most, &mut found);
+        }
+        found
+    }
+
+    fn extend(&self, path: &mut Vec<NodeId>, most: usize, found: &mut Vec<Vec<NodeId>>) {
+        let at = path[path.len() - 1];
+        if self.tree.cost(at) == 0.0 {
+            found.push(path.clone());
+            return;
+        }
+        for edge in self.next_hops(at) {
+            if found.len() >= most {
+                return;
+            }
+            path.push(edge.to);
+            self.extend(path, most, found);
+            path.pop();
+        }
+    }
+}
