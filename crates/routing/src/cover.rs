@@ -1,7 +1,7 @@
 //! Few sets that together hold all points.
 //!
 //! Follows Chvatal's greedy heuristic, with the irredundant and reduce steps of two-level logic minimisers after it.
-//! Differs: points in few sets weigh more; reduction takes out a neighbourhood of sets and covers what it leaves anew.
+//! Differs: points and sets that cannot matter are removed first; then points in few sets weigh more.
 //! Left out: lower bounds and exact search.
 
 use std::cmp::Reverse;
@@ -13,34 +13,106 @@ const NEIGHBOURHOOD: usize = 8;
 /// Which sets to take, ascending. Each of the `points` is in at least one set. `effort` is the number of tries to do
 /// with fewer, per set taken.
 pub(crate) fn cover(sets: &[Vec<u32>], points: usize, effort: usize) -> Vec<usize> {
-    let sets = &merged(sets, points);
-    let points = sets.iter().flatten().max().map_or(0, |&point| point as usize + 1);
-    let mut search = Search::new(sets, points);
-    search.fill(&(0..points as u32).collect::<Vec<_>>(), 0);
+    let core = core(sets, points);
+    let mut search = Search::new(&core.sets, core.points);
+    search.fill(&(0..core.points as u32).collect::<Vec<_>>(), 0);
     let first: Vec<u32> = search.taken();
     search.drop_redundant(&first);
-    let tries = effort * search.count;
     let mut random = 0x9e37_79b9_7f4a_7c15u64;
-    for attempt in 0..tries {
+    for attempt in 0..effort * search.count {
         random = scrambled(random, attempt as u64);
-        search.try_again((random >> 33) as usize % points, random);
+        search.try_again((random >> 33) as usize % core.points, random);
     }
-    search.taken().into_iter().map(|set| set as usize).collect()
+    let mut chosen = core.essential;
+    chosen.extend(search.taken().into_iter().map(|set| core.names[set as usize] as usize));
+    chosen.sort_unstable();
+    chosen
 }
 
-/// The same sets with points that are in the same sets made one.
-fn merged(sets: &[Vec<u32>], points: usize) -> Vec<Vec<u32>> {
+/// What is left of a problem when nothing of it is decided.
+struct Core {
+    /// Sets that any best cover may have.
+    essential: Vec<usize>,
+    /// The others that matter, by number in the whole problem.
+    names: Vec<u32>,
+    /// Their points, numbered anew.
+    sets: Vec<Vec<u32>>,
+    points: usize,
+}
+
+/// Leaves out, as often as that changes something: sets that are the only ones of a point, with all their points;
+/// points that are covered whenever another one is; sets that are part of another.
+fn core(sets: &[Vec<u32>], points: usize) -> Core {
+    let mut sets = sets.to_vec();
+    let mut essential = Vec::new();
+    let mut is_open = vec![true; points];
+    loop {
+        let holders = transposed(&sets, points);
+        let mut changed = false;
+        for (point, holders) in holders.iter().enumerate() {
+            if let ([only], true) = (&holders[..], is_open[point]) {
+                essential.push(*only as usize);
+                sets[*only as usize].iter().for_each(|&point| is_open[point as usize] = false);
+                changed = true;
+            }
+        }
+        for (point, of_point) in holders.iter().enumerate().filter(|(_, holders)| holders.len() > 1) {
+            let Some(smallest) = of_point.iter().min_by_key(|&&set| sets[set as usize].len()) else {
+                continue;
+            };
+            for &other in &sets[*smallest as usize] {
+                let others = &holders[other as usize];
+                let equal = others.len() == of_point.len();
+                let later = !equal || other as usize > point;
+                if is_open[point] && is_open[other as usize] && later && is_part(of_point, others) {
+                    is_open[other as usize] = false;
+                    changed = true;
+                }
+            }
+        }
+        sets.iter_mut().for_each(|set| set.retain(|&point| is_open[point as usize]));
+        let holders = transposed(&sets, points);
+        for set in 0..sets.len() {
+            let Some(&rarest) = sets[set].iter().min_by_key(|&&point| holders[point as usize].len()) else {
+                continue;
+            };
+            let wider = |&other: &u32| {
+                let other = other as usize;
+                let later = sets[other].len() > sets[set].len() || other < set;
+                other != set && later && is_part(&sets[set], &sets[other])
+            };
+            if holders[rarest as usize].iter().any(wider) {
+                sets[set].clear();
+                changed = true;
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    let mut numbers = vec![0; points];
+    let open = (0..points).filter(|&point| is_open[point]);
+    let points = open.zip(0..).map(|(point, number)| numbers[point] = number).count();
+    let names: Vec<u32> =
+        (0u32..).zip(&sets).filter(|(_, set)| !set.is_empty()).map(|(set, _)| set).collect();
+    let renumbered = |&set: &u32| sets[set as usize].iter().map(|&point| numbers[point as usize]).collect();
+    Core { essential, sets: names.iter().map(renumbered).collect(), names, points }
+}
+
+/// For each point the sets that hold it, ascending.
+fn transposed(sets: &[Vec<u32>], points: usize) -> Vec<Vec<u32>> {
     let mut holders = vec![Vec::new(); points];
     for (number, set) in (0u32..).zip(sets) {
         set.iter().for_each(|&point| holders[point as usize].push(number));
     }
-    holders.sort_unstable();
-    holders.dedup();
-    let mut merged = vec![Vec::new(); sets.len()];
-    for (point, holders) in (0u32..).zip(&holders) {
-        holders.iter().for_each(|&set| merged[set as usize].push(point));
-    }
-    merged
+    holders
+}
+
+/// Whether all of the first are in the second; both ascend.
+fn is_part(part: &[u32], whole: &[u32]) -> bool {
+    let mut whole = whole.iter();
+    part.len() <= whole.len()
+        && part.iter().all(|wanted| whole.by_ref().find(|&it| it >= wanted) == Some(wanted))
 }
 
 struct Search<'a> {
@@ -57,10 +129,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(sets: &'a [Vec<u32>], points: usize) -> Self {
-        let mut holders = vec![Vec::new(); points];
-        for (number, set) in (0u32..).zip(sets) {
-            set.iter().for_each(|&point| holders[point as usize].push(number));
-        }
+        let holders = transposed(sets, points);
         let weights = holders.iter().map(|holders| 1 + 4096 / holders.len().max(1) as u32).collect();
         Self { sets, holders, weights, covered: vec![0; points], is_taken: vec![false; sets.len()], count: 0 }
     }

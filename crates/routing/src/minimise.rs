@@ -26,7 +26,7 @@ pub const MAX_HOPS: usize = 16;
 ///
 /// Addresses without a next hop in `next` are ones that nobody has, and may be forwarded anyhow. `next` has a power of
 /// two of addresses, at most 2^15. `effort` is how often entries are taken out in places and others put in, per entry:
-/// 0 is fast, 4 saves some 2 % more.
+/// 4 is within a few entries of what 64 finds.
 ///
 /// # Panics
 ///

@@ -32,7 +32,7 @@ pub struct TableOptions {
 impl TableOptions {
     /// The 64 states of the thesis, aggregated.
     pub fn new(satellite: NodeId) -> Self {
-        Self { satellite, states: 64, state_length_s: None, aggregate: true, effort: 0 }
+        Self { satellite, states: 64, state_length_s: None, aggregate: true, effort: 4 }
     }
 }
 
