@@ -126,9 +126,11 @@ impl Scheme for Geographic {
         if packet.carried.is_empty() {
             packet.carried.push(0);
         }
-        let sees = packet.carried[0] == 0 && (at == packet.to || may_serve(view, at, packet.place).is_some());
-        if sees {
+        // Whoever sees the destination knows best; an egress that no longer does has lost it to a handover.
+        if at == packet.to || may_serve(view, at, packet.place).is_some() {
             packet.carried[0] = view.serving(packet.to).ok_or(Stranded::NoPath)?.0 + 1;
+        } else if packet.carried[0] == at.0 + 1 {
+            packet.carried[0] = 0;
         }
         let targets = match packet.carried[0].checked_sub(1) {
             Some(serving) => vec![NodeId(serving)],

@@ -4,12 +4,12 @@
 //! Differs: failed links too, which the thesis did not look at.
 //! Left out: what the numbers are in full; the example `geographic` prints those.
 
-use skyhop_orbit::{Constellation, preset};
+use skyhop_orbit::{Constellation, Terminal, preset};
 use skyhop_routing::hybrid::Hybrid;
 use skyhop_routing::scheme::{Outcome, Scheme, send_packet};
 use skyhop_routing::survey::{Sample, Survey};
-use skyhop_routing::{Geographic, Metric, Packet, Shortest, Stranded};
-use skyhop_topology::Rules;
+use skyhop_routing::{Failures, Geographic, Metric, Packet, Shortest, Stranded, View};
+use skyhop_topology::{Rules, Topology};
 
 /// Pairs for each constellation and share of failures.
 const SAMPLES: u32 = if cfg!(debug_assertions) { 2_000 } else { 100_000 };
@@ -134,6 +134,53 @@ fn a_wrong_plane_in_the_address_costs_time_and_no_packet() {
     survey
         .run(preset::teledesic(), Rules::teledesic(), &mut [&mut bare], uniform(23), each)
         .expect("the network is sound");
+}
+
+#[test]
+fn packets_survive_a_network_that_changes_at_every_hop() {
+    let mut draw = uniform(8);
+    let mut anywhere = |name| {
+        let latitude_deg = (2.0 * draw() - 1.0).asin().to_degrees();
+        Terminal::from_degrees(name, latitude_deg, 360.0 * draw() - 180.0).expect("it is on the Earth")
+    };
+    let terminals = vec![anywhere("a"), anywhere("b")];
+    let mut topology = Topology::new(preset::teledesic(), terminals, Rules::teledesic()).expect("sound");
+    let none = Failures::none();
+    let mut ours = Geographic::new(1);
+    let (mut t_s, mut most, mut handovers) = (0.0, 0, 0);
+    for _ in 0..500 {
+        for index in [0, 1] {
+            topology.move_terminal(index, &anywhere("elsewhere"), t_s).expect("there are two");
+        }
+        let [from, to] = [0, 1].map(|index| topology.terminal_node(index).expect("there are two"));
+        let view = View::new(&topology, &none, t_s);
+        let Some((mut at, mut egress)) = view.serving(from).zip(view.serving(to)) else { continue };
+        let place = view.position(to).expect("terminals stay");
+        let plane = topology.constellation().plane_slot(egress.0).map(|(plane, _)| plane);
+        let mut packet = Packet { to, place, plane, carried: Vec::new() };
+        let mut hops = 0;
+        loop {
+            // Almost a minute for each hop, so that terminals change satellites meanwhile.
+            for _ in 0..5 {
+                t_s += 10.0;
+                topology.update(t_s);
+            }
+            let view = View::new(&topology, &none, t_s);
+            ours.refresh(&view);
+            let Some(now) = view.serving(to) else { break };
+            handovers += u32::from(now != egress);
+            egress = now;
+            if at == egress {
+                break;
+            }
+            at = ours.next_hop(&view, at, &mut packet).expect("there is a path").to;
+            hops += 1;
+            assert!(hops < 60, "lost for {hops} hops");
+        }
+        most = most.max(hops);
+    }
+    println!("{most} hops at most, {handovers} handovers under way");
+    assert!((8..60).contains(&most) && (40..1000).contains(&handovers), "{most} hops, {handovers} handovers");
 }
 
 /// SplitMix64, as numbers from [0, 1).
