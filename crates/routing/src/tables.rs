@@ -5,6 +5,7 @@
 //! Left out: bytes per entry, and aggregating so that little changes from state to state.
 
 use std::f64::consts::TAU;
+use std::fmt;
 
 use skyhop_orbit::Constellation;
 use skyhop_topology::{NodeId, Rules, TopologyError};
@@ -12,7 +13,7 @@ use skyhop_topology::{NodeId, Rules, TopologyError};
 use crate::aggregation::{Addresses, aggregate_greedy};
 use crate::cells::{BAND_BITS, COLUMN_BITS, COLUMNS};
 use crate::central::{Controller, ForwardingTable, Next};
-use crate::minimise::{Lookup, minimise};
+use crate::minimise::{Lookup, MAX_HOPS, minimise};
 
 /// The tables of which satellite, and when.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,7 +58,7 @@ pub struct TableReport {
     pub delta: Option<usize>,
     /// Entries that override geographic forwarding, if that is the default.
     pub overrides: usize,
-    /// Entries after aggregation, if asked for.
+    /// Entries after aggregation, if asked for and there are at most [`MAX_HOPS`] next hops.
     pub aggregated: Option<Aggregated>,
 }
 
@@ -88,18 +89,31 @@ pub struct Aggregated {
 
 /// The tables of a satellite, state by state from t = 0.
 ///
-/// # Errors
+/// ```
+/// use skyhop_orbit::preset;
+/// use skyhop_routing::tables::{TableOptions, orbit_tables};
+/// use skyhop_topology::{NodeId, Rules};
 ///
-/// As for [`skyhop_topology::Topology::new`].
+/// let options = TableOptions { states: 2, aggregate: false, ..TableOptions::new(NodeId(0)) };
+/// let reports = orbit_tables(preset::teledesic(), Rules::teledesic(), options)?;
+/// assert_eq!((reports[1].entries, reports[1].down), (21_354, 114));
+/// assert_eq!(format!("{:.1} s", reports[1].t_s), "26.5 s");
+/// # Ok::<(), skyhop_routing::tables::TablesError>(())
+/// ```
 pub fn orbit_tables(
     constellation: Constellation,
     rules: Rules,
     options: TableOptions,
-) -> Result<Vec<TableReport>, TopologyError> {
-    let mut controller = Controller::new(constellation, rules)?;
-    let length_s = options
-        .state_length_s
-        .unwrap_or_else(|| crossing_s(controller.topology().constellation(), options.satellite));
+) -> Result<Vec<TableReport>, TablesError> {
+    let (satellite, count) = (options.satellite.0, constellation.len());
+    let Some(crossing_s) = crossing_s(&constellation, options.satellite) else {
+        return Err(TablesError::Satellite { satellite, count });
+    };
+    let length_s = options.state_length_s.unwrap_or(crossing_s);
+    if !(length_s > 0.0 && length_s.is_finite()) {
+        return Err(TablesError::StateLength { length_s });
+    }
+    let mut controller = Controller::new(constellation, rules).map_err(TablesError::Topology)?;
     let mut before: Option<ForwardingTable> = None;
     let mut reports = Vec::new();
     for state in 0..options.states {
@@ -120,7 +134,8 @@ pub fn orbit_tables(
             nowhere: count(Next::Nowhere),
             delta: before.as_ref().map(|before| table.delta(before).len()),
             overrides: table.delta(&controller.geographic_table(options.satellite)).len(),
-            aggregated: options.aggregate.then(|| aggregated(&controller, &table, options.effort)),
+            aggregated: (options.aggregate && table.hops().len() <= MAX_HOPS)
+                .then(|| aggregated(&controller, &table, options.effort)),
         });
         before = Some(table);
     }
@@ -128,10 +143,10 @@ pub fn orbit_tables(
 }
 
 /// The time in which a satellite's nadir point crosses a cell: its period over the cells around the equator.
-/// A satellite without a position takes forever.
-pub fn crossing_s(constellation: &Constellation, satellite: NodeId) -> f64 {
-    let Some(position) = constellation.position_ecef(satellite.0, 0.0) else { return f64::INFINITY };
-    TAU / constellation.earth().mean_motion_rad_s(position.0.norm()) / f64::from(COLUMNS)
+/// `None` for a satellite that is not there at t = 0.
+pub fn crossing_s(constellation: &Constellation, satellite: NodeId) -> Option<f64> {
+    let position = constellation.position_ecef(satellite.0, 0.0)?;
+    Some(TAU / constellation.earth().mean_motion_rad_s(position.0.norm()) / f64::from(COLUMNS))
 }
 
 fn aggregated(controller: &Controller, table: &ForwardingTable, effort: usize) -> Aggregated {
@@ -145,3 +160,38 @@ fn aggregated(controller: &Controller, table: &ForwardingTable, effort: usize) -
         first_match: minimise(&next, Lookup::FirstMatch, effort).len(),
     }
 }
+
+/// Why there are no tables.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TablesError {
+    /// No such satellite, or it is not there at t = 0.
+    Satellite {
+        /// Its number.
+        satellite: u32,
+        /// How many there are.
+        count: usize,
+    },
+    /// States that do not lead on.
+    StateLength {
+        /// Seconds.
+        length_s: f64,
+    },
+    /// There is no such network.
+    Topology(TopologyError),
+}
+
+impl fmt::Display for TablesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Satellite { satellite, count } => {
+                write!(f, "satellite number {satellite}; expected one of {count} that has a position at 0 s")
+            }
+            Self::StateLength { length_s } => {
+                write!(f, "state length of {length_s} s; expected more than 0 s")
+            }
+            Self::Topology(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for TablesError {}

@@ -12,7 +12,7 @@ use skyhop_routing::aggregation::{Addresses, Entry, aggregate_greedy};
 use skyhop_routing::cells::{Address, BAND_BITS, COLUMN_BITS, Cell};
 use skyhop_routing::central::{Controller, ForwardingTable, Next};
 use skyhop_routing::minimise::{Lookup, first_match, minimise};
-use skyhop_routing::tables::{TableOptions, TableReport, crossing_s, orbit_tables};
+use skyhop_routing::tables::{TableOptions, TableReport, TablesError, crossing_s, orbit_tables};
 use skyhop_topology::{NodeId, Rules};
 
 const SATELLITE: NodeId = NodeId(0);
@@ -32,7 +32,7 @@ fn tables() -> &'static (Controller, Vec<ForwardingTable>) {
     static TABLES: OnceLock<(Controller, Vec<ForwardingTable>)> = OnceLock::new();
     TABLES.get_or_init(|| {
         let mut controller = Controller::new(preset::teledesic(), rules()).expect("sound");
-        let length_s = crossing_s(controller.topology().constellation(), SATELLITE);
+        let length_s = crossing_s(controller.topology().constellation(), SATELLITE).expect("it flies");
         let mut tables: Vec<ForwardingTable> = Vec::new();
         for state in 0..64 {
             controller.enter(f64::from(state) * length_s);
@@ -196,6 +196,19 @@ fn spare_addresses_and_ordered_lookup_save_more() {
         }
         assert!(spare_free.len() < strict.len() && ordered.len() < strict.len());
         assert!(ordered.len() > strict.len() / 4 && spare_free.len() > strict.len() / 2);
+    }
+}
+
+#[test]
+fn unknown_satellites_and_endless_states_are_refused() {
+    let tried = |options: TableOptions| orbit_tables(preset::teledesic(), rules(), options);
+    let options = TableOptions { states: 1, aggregate: false, ..TableOptions::new(NodeId(287)) };
+    assert_eq!(tried(options).map(|reports| reports.len()), Ok(1));
+    let unknown = TablesError::Satellite { satellite: 288, count: 288 };
+    assert_eq!(tried(TableOptions { satellite: NodeId(288), ..options }), Err(unknown));
+    for length_s in [0.0, -1.0, f64::INFINITY] {
+        let options = TableOptions { state_length_s: Some(length_s), ..options };
+        assert_eq!(tried(options), Err(TablesError::StateLength { length_s }));
     }
 }
 
