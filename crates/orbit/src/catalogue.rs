@@ -89,6 +89,12 @@ impl Catalogue {
         Some(Motion::from_eci(Eci(position), velocity_m_s, self.greenwich(t_s), self.rotation_rad_s))
     }
 
+    /// Why a satellite has no position at `t_s`, in SGP4's words where it is SGP4 that gives up.
+    pub fn trouble(&self, satellite: usize, t_s: f64) -> Option<String> {
+        let satellite = self.satellites.get(satellite)?;
+        satellite.teme(t_s).is_none().then(|| satellite.reason(t_s))
+    }
+
     /// The longest time in seconds between the epoch of an object's elements and t = 0.
     pub fn greatest_age_s(&self) -> f64 {
         self.satellites.iter().map(|satellite| satellite.age_min.abs() * 60.0).fold(0.0, f64::max)
@@ -117,8 +123,9 @@ impl Satellite {
         let age_min = epoch.seconds_since(set.epoch) / 60.0;
         let satellite = Self { set, constants, age_min };
         if satellite.teme(-age_min * 60.0).is_none() {
+            let reason = satellite.reason(-age_min * 60.0);
             let ElementSet { place, name, .. } = satellite.set;
-            return Err(ElementsError::Decayed { place, name });
+            return Err(ElementsError::Decayed { place, name, reason });
         }
         Ok(satellite)
     }
@@ -132,6 +139,14 @@ impl Satellite {
         let position = Vec3::new(x, y, z) * 1e3;
         // Written so that NaN is unavailable too.
         (position.norm() >= EarthModel::WGS84.radius_m).then_some((position, Vec3::new(vx, vy, vz) * 1e3))
+    }
+
+    fn reason(&self, t_s: f64) -> String {
+        let since = sgp4::MinutesSinceEpoch(self.age_min + t_s / 60.0);
+        match self.constants.propagate_afspc_compatibility_mode(since) {
+            Err(error) => error.to_string().to_lowercase(),
+            Ok(_) => "sgp4 puts it below the ground".into(),
+        }
     }
 
     fn orbit_at_epoch(&self) -> Option<OrbitAtEpoch> {

@@ -196,6 +196,8 @@ pub enum ElementsError {
         place: Place,
         /// Its name.
         name: String,
+        /// What SGP4 says.
+        reason: String,
     },
 }
 
@@ -227,8 +229,11 @@ impl fmt::Display for ElementsError {
             Self::Duplicate { place, norad_id, first } => {
                 write!(f, "{place}: catalogue number {norad_id} again; first at {first}, expected once")
             }
-            Self::Decayed { place, name } => {
-                write!(f, "{place}: \"{name}\" has decayed; expected an orbit above the ground at its epoch")
+            Self::Decayed { place, name, reason } => {
+                write!(
+                    f,
+                    "{place}: \"{name}\" has decayed: {reason}; expected an orbit above the ground at its epoch"
+                )
             }
         }
     }

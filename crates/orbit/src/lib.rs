@@ -15,6 +15,7 @@ pub mod epoch;
 pub mod footprint;
 pub mod omm;
 pub mod passes;
+pub mod places;
 pub mod planes;
 pub mod preset;
 pub mod shell;

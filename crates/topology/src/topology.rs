@@ -2,13 +2,14 @@
 //!
 //! Follows HT 6.2's synchronous handoffs: all links are looked at together, at instants that the caller picks.
 //! Differs: ns-2's nodes each keep a timer; here time comes in through [`Topology::update`].
-//! Left out: link failures other than satellites that have no position any more.
+//! Left out: failures at random, which whoever schedules them draws.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use skyhop_orbit::{Constellation, Ecef, Terminal, TerminalError};
 
+use crate::failures::{Failing, Outage};
 use crate::gsl::{self, Site};
 use crate::isl;
 use crate::link::{Change, LinkId, LinkKind, LinkState, NodeId};
@@ -31,6 +32,7 @@ pub struct Topology {
     /// `positions` of the satellites that may serve terminals.
     serving: Vec<Option<Ecef>>,
     unavailable: usize,
+    outages: Vec<Outage>,
 }
 
 impl Topology {
@@ -76,6 +78,7 @@ impl Topology {
             positions: Vec::new(),
             serving: Vec::new(),
             unavailable: 0,
+            outages: Vec::new(),
         })
     }
 
@@ -91,7 +94,8 @@ impl Topology {
                 None => isl::at(was, &self.constellation, &self.rules, &self.positions),
                 Some(terminal) => self.gsl_at(terminal),
             };
-            self.set(link, is);
+            let failed = self.link_fails(LinkId(link as u32), t_s);
+            self.set(link, LinkState { up: is.up && !failed, ..is });
         }
         &self.changes
     }
@@ -119,8 +123,26 @@ impl Topology {
         Ok(&self.changes)
     }
 
+    /// What fails when; in force from the next update on. A terminal whose satellite fails looks for another, one whose
+    /// link fails holds on to it.
+    pub fn schedule(&mut self, outages: Vec<Outage>) {
+        self.outages = outages;
+    }
+
+    fn link_fails(&self, link: LinkId, t_s: f64) -> bool {
+        self.outages.iter().any(|outage| outage.what == Failing::Link(link) && outage.is_at(t_s))
+    }
+
     fn locate(&mut self, t_s: f64) {
         self.unavailable = self.constellation.positions_ecef(t_s, &mut self.positions);
+        for outage in self.outages.iter().filter(|outage| outage.is_at(t_s)) {
+            if let Failing::Satellite(satellite) = outage.what
+                && let Some(position @ Some(_)) = self.positions.get_mut(satellite as usize)
+            {
+                *position = None;
+                self.unavailable += 1;
+            }
+        }
         let planes = self.constellation.planes();
         let serves = |satellite| {
             self.rules.spares_serve || planes.is_empty() || planes.plane_slot(satellite).is_some()
@@ -227,7 +249,7 @@ impl Topology {
         &self.rules
     }
 
-    /// How many satellites had no position at the last update.
+    /// How many satellites had no position, or had failed, at the last update.
     pub fn unavailable(&self) -> usize {
         self.unavailable
     }

@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use skyhop_orbit::{Constellation, EarthModel, Phasing, Preset, Shell, Terminal, Walker, preset};
-use skyhop_topology::{CrossSeam, LinkId, LinkKind, LinkState, NodeId, Rules, Topology, TopologyError};
+use skyhop_topology::{
+    CrossSeam, Failing, LinkId, LinkKind, LinkState, NodeId, Outage, Rules, Topology, TopologyError,
+};
 
 fn city(name: &str, latitude_deg: f64, longitude_deg: f64) -> Terminal {
     Terminal::from_degrees(name, latitude_deg, longitude_deg).expect("cities are on the Earth")
@@ -212,6 +214,34 @@ fn geostationary_satellites_mirror() {
     assert!(blind.update(0.0).is_empty(), "nobody sees a satellite that is nowhere");
     let delay_ms = topology.one_way_delay_s(NodeId(2), NodeId(0), 0.0).expect("both are there") * 1e3;
     assert!((119.4..139.0).contains(&delay_ms), "{delay_ms} ms");
+}
+
+#[test]
+fn what_is_scheduled_to_fail_is_down_for_that_time_only() {
+    let build = || Topology::new(preset::iridium(), cities(), Rules::iridium()).expect("sound");
+    let (mut sound, mut failing) = (build(), build());
+    sound.update(0.0);
+    let served = sound.link(sound.gsl(0).expect("a terminal")).expect("a link").b;
+    let isl = LinkId(0);
+    failing.schedule(vec![
+        Outage { what: Failing::Satellite(served.0), from_s: 20.0, to_s: 40.0 },
+        Outage { what: Failing::Link(isl), from_s: 30.0, to_s: 50.0 },
+    ]);
+    for step in 0..7 {
+        let t_s = f64::from(step) * 10.0;
+        sound.update(t_s);
+        failing.update(t_s);
+        let up = |topology: &Topology, kind| {
+            topology.links().iter().filter(|link| link.kind == kind && link.up).count()
+        };
+        let lost = up(&sound, LinkKind::IntraPlane) - up(&failing, LinkKind::IntraPlane);
+        let (satellite, link) = ((20.0..40.0).contains(&t_s), (30.0..50.0).contains(&t_s));
+        assert_eq!(lost, if satellite { 2 } else { 0 } + usize::from(link), "at {t_s} s");
+        assert_eq!(failing.unavailable(), usize::from(satellite));
+        assert_eq!(failing.links()[isl.index()].up, !link);
+        let gsl = failing.link(failing.gsl(0).expect("a terminal")).expect("a link");
+        assert!(gsl.up && (gsl.b != served || t_s < 20.0), "the terminal has gone to another: {gsl:?}");
+    }
 }
 
 #[test]
