@@ -16,6 +16,48 @@ use crate::view::View;
 /// One implementation is the software of all satellites at once. What `at` may look at is a matter of honour, and of
 /// documentation: a distributed scheme reads [`View::position`] and [`View::published`] (computed from orbits),
 /// [`View::working`] of `at` itself, and what it announces to others through [`Scheme::announces`].
+///
+/// Greedy forwarding, which HT 6.5.2 begins with and which meets dead ends, is this much:
+///
+/// ```
+/// use skyhop_orbit::{Terminal, preset};
+/// use skyhop_routing::flooding::Scope;
+/// use skyhop_routing::scheme::{Cause, Outcome, Packet, Scheme, Stranded, send};
+/// use skyhop_routing::{Failures, Hop, View};
+/// use skyhop_topology::{NodeId, Rules, Topology};
+///
+/// struct Greedy;
+///
+/// impl Scheme for Greedy {
+///     fn name(&self) -> &str {
+///         "greedy"
+///     }
+///     fn refresh(&mut self, _view: &View<'_>) {}
+///     fn next_hop(&mut self, view: &View<'_>, at: NodeId, packet: &mut Packet) -> Result<Hop, Stranded> {
+///         let away_m = |node| view.position(node).map_or(f64::INFINITY, |place| place.distance_m(packet.place));
+///         let nearest = view.working_isls(at).min_by(|a, b| away_m(a.to).total_cmp(&away_m(b.to)));
+///         let nearer = nearest.filter(|edge| away_m(edge.to) < away_m(at));
+///         nearer.map(|edge| Hop { link: edge.link, to: edge.to }).ok_or(Stranded::DeadEnd)
+///     }
+///     fn state(&self, _view: &View<'_>, _satellite: NodeId) -> usize {
+///         0
+///     }
+///     fn announces(&self, _view: &View<'_>, _origin: NodeId, _change: Cause) -> Option<Scope> {
+///         None
+///     }
+/// }
+///
+/// let places = [("quito", -0.22, -78.51), ("london", 51.51, -0.13), ("tokyo", 35.69, 139.69)];
+/// let terminals = places.map(|(name, lat, lon)| Terminal::from_degrees(name, lat, lon).unwrap()).to_vec();
+/// let mut topology = Topology::new(preset::teledesic(), terminals, Rules::teledesic())?;
+/// topology.update(0.0);
+/// let (none, [quito, london, tokyo]) = (Failures::none(), [288, 289, 290].map(NodeId));
+/// let view = View::new(&topology, &none, 0.0);
+/// Greedy.refresh(&view);
+/// assert_eq!(send(&mut Greedy, &view, quito, london).outcome, Outcome::Delivered);
+/// assert_eq!(send(&mut Greedy, &view, quito, tokyo).outcome, Outcome::Stranded(Stranded::DeadEnd));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Scheme {
     /// A short name for tables.
     fn name(&self) -> &str;
