@@ -4,7 +4,7 @@
 //! Differs: failed links, state, messages and convergence are counted too.
 //! Left out: packets under way while the network changes.
 
-use skyhop_orbit::{Constellation, preset};
+use skyhop_orbit::{Constellation, Terminal, preset};
 use skyhop_routing::flooding::{Flood, announce};
 use skyhop_routing::scheme::{Cause, Outcome, Scheme};
 use skyhop_routing::survey::{Sample, Survey};
@@ -46,7 +46,33 @@ fn main() {
             paths(&constellation, rules, failed_share, samples);
         }
         costs(&constellation, rules);
+        let (satellites, planes) = handovers(constellation, rules);
+        println!("a terminal changes satellite {satellites:.1} times an hour, and plane {planes:.2} times");
     }
+}
+
+/// How often a terminal changes satellite and plane, in an hour: 200 random terminals for a day.
+fn handovers(constellation: Constellation, rules: Rules) -> (f64, f64) {
+    let mut draw = uniform(29);
+    let place = |index: u32| {
+        let latitude_deg = (2.0 * draw() - 1.0).asin().to_degrees();
+        let longitude_deg = 360.0 * draw() - 180.0;
+        Terminal::from_degrees(format!("t{index}"), latitude_deg, longitude_deg).expect("it is on the Earth")
+    };
+    let terminals = (0..200).map(place).collect();
+    let mut topology = Topology::new(constellation, terminals, rules).expect("the network is sound");
+    let (mut satellites, mut planes) = (0, 0);
+    for step in 0..8640 {
+        let changes = topology.update(f64::from(step) * 10.0).to_vec();
+        let moved = |change: &&Change| change.is.kind == LinkKind::Gsl && change.was.b != change.is.b;
+        for change in changes.iter().filter(moved).filter(|_| step > 0) {
+            let plane = |node: NodeId| topology.constellation().plane_slot(node.0).map(|(plane, _)| plane);
+            satellites += 1;
+            planes += u32::from(plane(change.was.b) != plane(change.is.b));
+        }
+    }
+    let hourly = |count: u32| f64::from(count) / 200.0 / 24.0;
+    (hourly(satellites), hourly(planes))
 }
 
 fn schemes() -> Vec<(String, Box<dyn Scheme>)> {
