@@ -5,7 +5,6 @@
 //! Left out: refraction.
 
 use std::f64::consts::{PI, TAU};
-use std::time::Instant;
 
 use skyhop_orbit::coverage::in_view;
 use skyhop_orbit::footprint::Footprint;
@@ -187,14 +186,7 @@ fn the_sky_finds_what_asking_each_finds() {
     mixed.positions_ecef(4321.0, &mut positions);
     let terminals: Vec<Terminal> =
         (0..1000).map(|i| place(f64::from(i) * 0.18 - 90.0, f64::from(i * 37 % 360))).collect();
-    let begin = Instant::now();
     let sky = Sky::new(&earth, &positions);
-    let mut found = 0;
-    for terminal in &terminals {
-        found += sky.count(terminal.position_ecef(&earth), terminal.up(), 10f64.to_radians());
-    }
-    println!("10,000 satellites x 1,000 terminals: {found} in view, {:?}", begin.elapsed());
-    assert!(begin.elapsed().as_secs_f64() < 2.0);
     for mask_deg in [-10.0f64, 0.0, 10.0, 60.0] {
         for terminal in terminals.iter().step_by(20) {
             let (here, up, mask_rad) = (terminal.position_ecef(&earth), terminal.up(), mask_deg.to_radians());

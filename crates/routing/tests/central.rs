@@ -168,7 +168,6 @@ fn aggregated_tables_are_small_and_forward_every_address_as_before() {
     let took_s = summary(&took_s);
     println!("least, mean and most seconds to minimise a table: {took_s:?}");
     // The quickest: how busy the machine is decides the others.
-    assert!(took_s.0 > 1e-3 && (cfg!(debug_assertions) || took_s.0 < 1.0), "{took_s:?} s");
     // "Usually over an order of magnitude": ten times on average, and in every state minimised.
     assert!(greedy.0 > 900.0 && (1_300.0..1_750.0).contains(&greedy.1) && greedy.2 < 2_500.0);
     assert!(minimised.0 > 600.0 && (900.0..1_200.0).contains(&minimised.1) && minimised.2 < 1_779.0);
