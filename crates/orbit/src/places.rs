@@ -95,7 +95,7 @@ pub const CITIES: &[(&str, f64, f64)] = &[
     ("khartoum", 15.5, 32.56),
     ("kinshasa", -4.44, 15.27),
     ("kolkata", 22.57, 88.36),
-    ("kuala-lumpur", 3.14, 101.69),
+    ("kuala-lumpur", 3.15, 101.71),
     ("kuwait-city", 29.38, 47.99),
     ("kyiv", 50.45, 30.52),
     ("la-paz", -16.5, -68.15),
