@@ -23,7 +23,8 @@ fn mean_delay_ms(extra: &str) -> f64 {
         traffic = {{ kind = "ping", interval = "60 s" }}
         "#
     );
-    let loaded = skyhop_scenario::parse(text.as_bytes(), "teledesic.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let loaded =
+        skyhop_scenario::parse(text.as_bytes(), "teledesic.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
     let mut simulation = Simulation::new(&loaded.scenario, None, 1).unwrap();
     simulation.run_until(simulation.end());
     let result = simulation.finish();
@@ -34,8 +35,11 @@ fn mean_delay_ms(extra: &str) -> f64 {
 
 #[test]
 fn the_seam_is_crossed_by_default_and_costs_when_it_is_not() {
-    let (default, with, without) =
-        (mean_delay_ms(""), mean_delay_ms("cross_seam_isls = true"), mean_delay_ms("cross_seam_isls = false"));
+    let (default, with, without) = (
+        mean_delay_ms(""),
+        mean_delay_ms("cross_seam_isls = true"),
+        mean_delay_ms("cross_seam_isls = false"),
+    );
     assert_eq!(default, with);
     // ns-2's satellite module: 32.6 ms over a day with links across the seam, 44.8 without.
     assert!((29.0..36.0).contains(&with), "{with} ms with");
