@@ -1,11 +1,11 @@
 //! Ground-satellite links: which satellite serves a terminal.
 //!
-//! Follows HT 6.2 and ns-2: a terminal looks for another satellite once its own is no longer above the mask.
-//! Differs: after no satellite at all was above the mask, the next choice is the highest under every policy.
+//! Follows HT 6.2 and ns-2 for handover on loss, WP for satellites of one direction, and fixed periods as Starlink has.
+//! Differs: after no satellite at all could serve, the next choice is the highest that the policy allows.
 //! Left out: load, capacity and spot beams of the satellite.
 
 use skyhop_orbit::visibility::elevation_rad;
-use skyhop_orbit::{Ecef, Planes, Vec3, highest_elevation};
+use skyhop_orbit::{Constellation, Ecef, Planes, Vec3};
 
 use crate::link::{LinkState, NodeId};
 use crate::rules::{Handover, Rules};
@@ -17,33 +17,117 @@ pub(crate) struct Site {
     pub(crate) up: Vec3,
 }
 
-/// The state of a GSL with satellites that may serve at `positions`. `attached` is whether the terminal holds the
-/// satellite of `link`, as it may do before the first update.
-pub(crate) fn at(
-    link: LinkState,
-    site: Site,
-    attached: bool,
-    planes: &Planes,
-    rules: &Rules,
-    positions: &[Option<Ecef>],
-) -> LinkState {
-    let visible = |satellite: u32| {
-        positions[satellite as usize]
-            .is_some_and(|position| elevation_rad(site.place, site.up, position) > rules.elevation_mask_rad)
+/// What a terminal's choice depends on besides its satellite.
+#[derive(Clone, Copy)]
+pub(crate) struct Sight<'a> {
+    pub(crate) site: Site,
+    pub(crate) constellation: &'a Constellation,
+    pub(crate) rules: &'a Rules,
+    /// Satellites that may serve.
+    pub(crate) positions: &'a [Option<Ecef>],
+    pub(crate) t_s: f64,
+    /// The update before this one; `None` at the first.
+    pub(crate) last_s: Option<f64>,
+}
+
+/// The state of a GSL. `attached` is whether the terminal holds the satellite of `link`, as it may do before the first
+/// update.
+pub(crate) fn at(link: LinkState, attached: bool, sight: Sight<'_>) -> LinkState {
+    let held = (attached && sight.serves(link.b.0)).then_some(link.b.0);
+    let chosen = match sight.rules.handover {
+        Handover::FollowPlane => held.or_else(|| {
+            let next = follower(sight.constellation.planes(), link.b.0).filter(|_| attached);
+            next.filter(|&satellite| sight.serves(satellite))
+        }),
+        Handover::HighestOnLoss | Handover::Ascending | Handover::Descending => held,
+        Handover::Highest => None,
+        Handover::Nearest => sight.best(|satellite, _| -sight.range_m(satellite)),
+        Handover::LongestVisibility => {
+            held.or_else(|| sight.best(|satellite, _| sight.remaining_s(satellite)))
+        }
+        Handover::Synchronous { period_s } => held.filter(|_| !sight.crosses_multiple_of(period_s)),
     };
-    let kept = match rules.handover {
-        _ if !attached => None,
-        _ if visible(link.b.0) => Some(link.b.0),
-        Handover::FollowPlane => follower(planes, link.b.0).filter(|&satellite| visible(satellite)),
-        Handover::HighestOnLoss => None,
-    };
-    let chosen = kept.or_else(|| {
-        highest_elevation(site.place, site.up, positions, rules.elevation_mask_rad)
-            .map(|(satellite, _)| satellite)
-    });
+    let chosen = chosen.or_else(|| sight.best(|_, elevation| elevation));
     match chosen {
         Some(satellite) => LinkState { b: NodeId(satellite), up: true, ..link },
         None => LinkState { up: false, ..link },
+    }
+}
+
+/// Remaining visibility is looked for this far ahead, and counts as endless beyond.
+const HORIZON_S: f64 = 86_400.0;
+
+impl Sight<'_> {
+    /// Whether a satellite can serve: above the mask, within range, and flying the way that the policy wants.
+    fn serves(&self, satellite: u32) -> bool {
+        self.positions[satellite as usize].is_some_and(|position| self.allows(satellite, position))
+    }
+
+    fn allows(&self, satellite: u32, position: Ecef) -> bool {
+        let Site { place, up } = self.site;
+        elevation_rad(place, up, position) > self.rules.elevation_mask_rad
+            && (self.rules.max_gsl_range_m == f64::INFINITY
+                || position.distance_m(place) <= self.rules.max_gsl_range_m)
+            && match self.rules.handover {
+                Handover::Ascending => self.northbound(satellite) == Some(true),
+                Handover::Descending => self.northbound(satellite) == Some(false),
+                _ => true,
+            }
+    }
+
+    fn northbound(&self, satellite: u32) -> Option<bool> {
+        Some(self.constellation.motion(satellite, self.t_s)?.velocity_m_s.z > 0.0)
+    }
+
+    /// The satellite that can serve and has most of something, the lowest among equals. The measure is given its
+    /// elevation.
+    fn best(&self, measure: impl Fn(u32, f64) -> f64) -> Option<u32> {
+        let Site { place, up } = self.site;
+        let mut best: Option<(u32, f64)> = None;
+        for (satellite, position) in (0u32..).zip(self.positions) {
+            let Some(position) = *position else { continue };
+            let elevation = elevation_rad(place, up, position);
+            if elevation <= self.rules.elevation_mask_rad || !self.allows(satellite, position) {
+                continue;
+            }
+            let value = measure(satellite, elevation);
+            if best.is_none_or(|(_, most)| value > most) {
+                best = Some((satellite, value));
+            }
+        }
+        best.map(|(satellite, _)| satellite)
+    }
+
+    fn range_m(&self, satellite: u32) -> f64 {
+        self.positions[satellite as usize].map_or(f64::INFINITY, |at| at.distance_m(self.site.place))
+    }
+
+    /// How long a satellite that serves now will go on to, to the tenth of a second.
+    fn remaining_s(&self, satellite: u32) -> f64 {
+        let serves = |ahead_s: f64| {
+            let position = self.constellation.position_ecef(satellite, self.t_s + ahead_s);
+            position.is_some_and(|position| self.allows(satellite, position))
+        };
+        let step_s = 20.0;
+        let mut low_s = 0.0;
+        while serves(low_s + step_s) {
+            low_s += step_s;
+            if low_s >= HORIZON_S {
+                return low_s;
+            }
+        }
+        let mut high_s = low_s + step_s;
+        while high_s - low_s > 0.1 {
+            let middle_s = 0.5 * (low_s + high_s);
+            if serves(middle_s) { low_s = middle_s } else { high_s = middle_s }
+        }
+        low_s
+    }
+
+    /// Whether a multiple of `period_s` lies after the last update and not after this one.
+    fn crosses_multiple_of(&self, period_s: f64) -> bool {
+        let count = |t_s: f64| (t_s / period_s + 1e-9).floor();
+        self.last_s.is_none_or(|last_s| count(self.t_s) > count(last_s))
     }
 }
 

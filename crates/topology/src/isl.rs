@@ -112,6 +112,9 @@ fn handed_off(link: LinkState, planes: &Planes, positions: &[Option<Ecef>]) -> N
 }
 
 fn is_up(kind: LinkKind, a: Ecef, b: Ecef, constellation: &Constellation, rules: &Rules) -> bool {
+    if a.distance_m(b) > rules.max_isl_range_m {
+        return false;
+    }
     let clear = a.grazing_radius_m(b) >= constellation.earth().radius_m + rules.grazing_altitude_m;
     let low = || {
         a.latitude_rad().abs() <= rules.isl_latitude_limit_rad

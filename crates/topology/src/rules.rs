@@ -2,7 +2,7 @@
 //!
 //! Follows HT 6.2 and table 6.1 for values, ns-2's satellite module for what they mean exactly.
 //! Differs: an ISL within a plane must clear the atmosphere too, which matters only where a plane has holes.
-//! Left out: handover at random instants (HT's asynchronous handover) and make-before-break.
+//! Left out: handover at random instants (HT's asynchronous handover), Earth-fixed cells and make-before-break.
 
 use std::fmt;
 
@@ -15,6 +15,10 @@ pub struct Rules {
     pub isl_latitude_limit_rad: f64,
     /// ISLs are down while they pass lower than this over the Earth's (equatorial) radius.
     pub grazing_altitude_m: f64,
+    /// ISLs longer than this are down; infinite for no limit.
+    pub max_isl_range_m: f64,
+    /// Satellites further away than this do not serve a terminal; infinite for no limit.
+    pub max_gsl_range_m: f64,
     /// ISLs across the seam of a star pattern, if there are any.
     pub cross_seam: Option<CrossSeam>,
     /// How many satellites ahead in the plane a satellite links to (and as many behind): 0, 1 or more.
@@ -41,14 +45,51 @@ pub struct CrossSeam {
     pub first_slot: Option<u32>,
 }
 
-/// How a terminal chooses its satellite, at each topology update.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How a terminal chooses its satellite, at each topology update. Whatever the policy, one that is no longer above the
+/// mask and within range is let go.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Handover {
     /// Keep the satellite while it is above the mask; then its follower in the plane; then the highest.
     /// Terminals begin on satellite 0, as in ns-2's scripts, which matters if that is above the mask at first.
     FollowPlane,
     /// Keep the satellite while it is above the mask; then the highest.
     HighestOnLoss,
+    /// Always the highest.
+    Highest,
+    /// Always the nearest. In a single shell over a sphere that is the highest.
+    Nearest,
+    /// Keep the satellite while it is above the mask; then the one that will stay above it longest.
+    LongestVisibility,
+    /// Keep the satellite while it is above the mask and northbound; then the highest that is northbound (WP).
+    Ascending,
+    /// The same for southbound satellites (WP).
+    Descending,
+    /// The highest, chosen anew by all terminals together at multiples of this period (15 s for Starlink), and only then
+    /// unless the satellite is lost. The period should be a multiple of the update interval.
+    Synchronous {
+        /// The period in seconds.
+        period_s: f64,
+    },
+}
+
+impl Handover {
+    /// The policy of this name, as commands and scenarios spell it; `synchronous` has Starlink's 15 s.
+    pub fn named(name: &str) -> Option<Self> {
+        let known = Self::NAMES.iter().find(|(known, _)| *known == name);
+        known.map(|(_, policy)| *policy)
+    }
+
+    /// All policies with their names.
+    pub const NAMES: [(&'static str, Self); 8] = [
+        ("follow-plane", Self::FollowPlane),
+        ("highest-on-loss", Self::HighestOnLoss),
+        ("highest", Self::Highest),
+        ("nearest", Self::Nearest),
+        ("longest-visibility", Self::LongestVisibility),
+        ("ascending", Self::Ascending),
+        ("descending", Self::Descending),
+        ("synchronous", Self::Synchronous { period_s: 15.0 }),
+    ];
 }
 
 impl CrossSeam {
@@ -71,6 +112,8 @@ impl Rules {
         Self {
             isl_latitude_limit_rad: 60f64.to_radians(),
             grazing_altitude_m: 150e3,
+            max_isl_range_m: f64::INFINITY,
+            max_gsl_range_m: f64::INFINITY,
             cross_seam: None,
             intra_plane_neighbours: 1,
             inter_plane_neighbours: 1,
@@ -137,6 +180,10 @@ impl Rules {
     pub fn check(&self) -> Result<(), RulesError> {
         let seam = self.cross_seam.map_or(0.0, |seam| seam.longitude_threshold_rad);
         let degrees = |radians: f64| radians.to_degrees();
+        let period_s = match self.handover {
+            Handover::Synchronous { period_s } => period_s,
+            _ => self.update_interval_s,
+        };
         for (rule, value, low, high) in [
             ("isl latitude limit (deg)", degrees(self.isl_latitude_limit_rad), 0.0, 90.0),
             ("grazing altitude (km)", self.grazing_altitude_m / 1e3, -100.0, 100e3),
@@ -145,6 +192,9 @@ impl Rules {
             ("inter-plane neighbours", f64::from(self.inter_plane_neighbours), 0.0, MAX_NEIGHBOURS),
             ("elevation mask (deg)", degrees(self.elevation_mask_rad), -90.0, 90.0),
             ("update interval (s)", self.update_interval_s, 1e-3, 86_400.0),
+            ("handover period (s)", period_s, 1e-3, 86_400.0),
+            ("maximum isl range (km)", self.max_isl_range_m / 1e3, 1.0, f64::INFINITY),
+            ("maximum gsl range (km)", self.max_gsl_range_m / 1e3, 1.0, f64::INFINITY),
         ] {
             // A whisker of room: 90 degrees may not survive conversion exactly.
             if !(low - 1e-9..=high + 1e-9).contains(&value) {
@@ -167,6 +217,8 @@ impl Default for Rules {
         Self {
             isl_latitude_limit_rad: 90f64.to_radians(),
             grazing_altitude_m: 80e3,
+            max_isl_range_m: f64::INFINITY,
+            max_gsl_range_m: f64::INFINITY,
             cross_seam: None,
             intra_plane_neighbours: 1,
             inter_plane_neighbours: 1,

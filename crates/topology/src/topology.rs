@@ -10,7 +10,7 @@ use std::fmt;
 use skyhop_orbit::{Constellation, Ecef, Terminal, TerminalError};
 
 use crate::failures::{Failing, Outage};
-use crate::gsl::{self, Site};
+use crate::gsl::{self, Sight, Site};
 use crate::isl;
 use crate::link::{Change, LinkId, LinkKind, LinkState, NodeId};
 use crate::rules::{Handover, Rules, RulesError};
@@ -33,6 +33,7 @@ pub struct Topology {
     serving: Vec<Option<Ecef>>,
     unavailable: usize,
     outages: Vec<Outage>,
+    updated_s: Option<f64>,
 }
 
 impl Topology {
@@ -79,6 +80,7 @@ impl Topology {
             serving: Vec::new(),
             unavailable: 0,
             outages: Vec::new(),
+            updated_s: None,
         })
     }
 
@@ -92,11 +94,12 @@ impl Topology {
             let was = self.links[link];
             let is = match link.checked_sub(self.isls) {
                 None => isl::at(was, &self.constellation, &self.rules, &self.positions),
-                Some(terminal) => self.gsl_at(terminal),
+                Some(terminal) => self.gsl_at(terminal, t_s),
             };
             let failed = self.link_fails(LinkId(link as u32), t_s);
             self.set(link, LinkState { up: is.up && !failed, ..is });
         }
+        self.updated_s = Some(t_s);
         &self.changes
     }
 
@@ -118,7 +121,7 @@ impl Topology {
         self.attached[terminal] = false;
         self.locate(t_s);
         self.changes.clear();
-        let is = self.gsl_at(terminal);
+        let is = self.gsl_at(terminal, t_s);
         self.set(self.isls + terminal, is);
         Ok(&self.changes)
     }
@@ -153,11 +156,16 @@ impl Topology {
         );
     }
 
-    fn gsl_at(&mut self, terminal: usize) -> LinkState {
-        let planes = self.constellation.planes();
-        let link = self.links[self.isls + terminal];
-        let attached = self.attached[terminal];
-        let is = gsl::at(link, self.sites[terminal], attached, planes, &self.rules, &self.serving);
+    fn gsl_at(&mut self, terminal: usize, t_s: f64) -> LinkState {
+        let sight = Sight {
+            site: self.sites[terminal],
+            constellation: &self.constellation,
+            rules: &self.rules,
+            positions: &self.serving,
+            t_s,
+            last_s: self.updated_s,
+        };
+        let is = gsl::at(self.links[self.isls + terminal], self.attached[terminal], sight);
         self.attached[terminal] = is.up;
         is
     }
