@@ -4,6 +4,7 @@
 //! Differs from a settings layer: every option changes one run, and a scenario's values change with `--set` only.
 //! Leaves out configuration files and environment variables.
 
+use crate::command::{constellation, delay, passes, route};
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -31,6 +32,22 @@ pub enum Command {
     /// Show what skyhop does: TCP over a GEO link, a day over Iridium, and a report with charts.
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(Demo),
+    /// Published constellations: names, parameters, exports.
+    #[command(after_help = CONSTELLATION_EXAMPLES)]
+    Constellation {
+        /// What to do.
+        #[command(subcommand)]
+        what: constellation::What,
+    },
+    /// Tell when satellites rise, culminate and set over a place.
+    #[command(after_help = PASSES_EXAMPLES)]
+    Passes(passes::Passes),
+    /// Tell the propagation delay between two places over time.
+    #[command(after_help = DELAY_EXAMPLES)]
+    Delay(delay::Delay),
+    /// Tell the path between two places at an instant, what else there is, and why this one.
+    #[command(after_help = ROUTE_EXAMPLES)]
+    Route(route::Route),
 }
 
 /// `skyhop run`.
@@ -120,3 +137,36 @@ Examples:
   skyhop demo
   skyhop demo --out /tmp/demo
   skyhop demo --tle starlink.tle              the satellites of a file in place of textbook orbits";
+
+const CONSTELLATION_EXAMPLES: &str = "\
+Examples:
+  skyhop constellation list
+  skyhop constellation show teledesic
+  skyhop constellation export iridium --czml --out iridium.czml     for Cesium
+  skyhop constellation export kuiper-630 --tle > kuiper.tle";
+
+const PASSES_EXAMPLES: &str = "\
+Examples:
+  skyhop passes --constellation iridium --at \"New York\" --duration \"2 h\"
+  skyhop passes --tle starlink.tle --at 48.14,11.58 --only STARLINK-1008 --csv
+  skyhop passes --constellation molniya --at moscow
+
+Exit code: 0 done, 2 wrong usage, or no satellite ever rises.";
+
+const DELAY_EXAMPLES: &str = "\
+Examples:
+  skyhop delay \"New York\" \"San Francisco\" --constellation teledesic
+  skyhop delay quito london --constellation iridium --cross-seam --csv --out quito-london.csv
+  skyhop delay quito tokyo --constellation teledesic --cross-seam=off --isl-latitude-limit 70 --metric hops
+  skyhop delay london sydney --also paris tokyo --tle starlink.tle --duration \"1 h\" --step 15
+
+Links and handovers are looked at from t = 0 on, every 10 s; a line of CSV without a path has status noroute.
+Exit code: 0 done, 2 wrong usage, or a place that never sees a satellite.";
+
+const ROUTE_EXAMPLES: &str = "\
+Examples:
+  skyhop route quito london --constellation iridium --time 60
+  skyhop route berlin -33.92,18.42 --constellation starlink --time \"2 h\"
+  skyhop route oslo rome --tle starlink.tle --time 2025-10-07T18:00:00Z
+
+Exit code: 0 done, 1 no route at that instant, 2 wrong usage.";

@@ -26,6 +26,10 @@ fn main() -> ExitCode {
         Command::Check(check) => command::check::check(check),
         Command::Schema => command::print(&skyhop_scenario::schema()),
         Command::Demo(demo) => command::demo::demo(demo),
+        Command::Constellation { what } => command::constellation::run(what),
+        Command::Passes(passes) => command::passes::run(passes),
+        Command::Delay(delay) => command::delay::run(delay),
+        Command::Route(route) => command::route::run(route),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

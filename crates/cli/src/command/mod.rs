@@ -5,7 +5,11 @@
 //! Leaves out colours.
 
 pub mod check;
+pub mod constellation;
+pub mod delay;
 pub mod demo;
+pub mod passes;
+pub mod route;
 pub mod run;
 mod show;
 

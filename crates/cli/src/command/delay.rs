@@ -1,0 +1,397 @@
+//! `skyhop delay`: propagation delay between places over time, as a series or as statistics.
+//!
+//! Follows HT 6.2: links and handovers at fixed intervals from t = 0, paths and delays at the instant of sending.
+//! Differs from a walk that routes at every node: the path is chosen once, which moves a delay by microseconds at most.
+//! Leaves out queues and transmission; constellations without ISLs are crossed over a satellite that both ends see.
+
+use super::constellation::{Isls, Loaded, Satellites, seconds, write_or_print};
+use crate::failure::Failure;
+use crate::table::Table;
+use clap::{Args, ValueEnum};
+use skyhop_sim::orbit::visibility::elevation_rad;
+use skyhop_sim::orbit::{Ecef, Terminal, places};
+use skyhop_sim::routing::{Metric, Router, Walk};
+use skyhop_sim::topology::{NodeId, Topology};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// `skyhop delay`.
+#[derive(Debug, Args)]
+pub struct Delay {
+    /// A city, or lat,lon in degrees.
+    #[arg(allow_hyphen_values = true)]
+    pub from: String,
+    /// Another.
+    #[arg(allow_hyphen_values = true)]
+    pub to: String,
+    /// A further pair of places; may be given often. CSV then begins with columns from and to.
+    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], allow_hyphen_values = true)]
+    pub also: Vec<String>,
+    /// Which satellites.
+    #[command(flatten)]
+    pub satellites: Satellites,
+    /// Links between them.
+    #[command(flatten)]
+    pub isls: Isls,
+    /// What a path is to have least of.
+    #[arg(long, value_enum, default_value_t = Least::Delay)]
+    pub metric: Least,
+    /// The first packet is sent this long after t = 0: seconds, or with a unit.
+    #[arg(long, value_name = "TIME", default_value = "0", value_parser = seconds)]
+    pub start: f64,
+    /// How long to send packets.
+    #[arg(long, value_name = "TIME", default_value = "1 d", value_parser = seconds)]
+    pub duration: f64,
+    /// Time between packets.
+    #[arg(long, value_name = "TIME", default_value = "60", value_parser = seconds)]
+    pub step: f64,
+    /// Time between looks at links and handovers.
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    pub update_interval: Option<f64>,
+    /// Print a line for each packet: time_s,delay_ms,satellites,path,status.
+    #[arg(long)]
+    pub csv: bool,
+    /// Write here instead of to standard output.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// A metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Least {
+    /// Propagation delay.
+    Delay,
+    /// Links.
+    Hops,
+}
+
+impl From<Least> for Metric {
+    fn from(least: Least) -> Self {
+        match least {
+            Least::Delay => Metric::Delay,
+            Least::Hops => Metric::Hops,
+        }
+    }
+}
+
+/// A network that is brought up to date as packets are sent.
+pub struct Network {
+    /// The network as of its last update.
+    pub topology: Topology,
+    /// Its routes.
+    pub router: Router,
+    next_update_s: f64,
+    /// Without ISLs, both ends must be over one satellite.
+    mirrors: bool,
+}
+
+impl Network {
+    /// Satellites and terminals at t = 0.
+    pub fn new(loaded: &Loaded, terminals: Vec<Terminal>, metric: Metric) -> Result<Self, Failure> {
+        let topology = Topology::new(loaded.constellation.clone(), terminals, loaded.rules);
+        let topology = topology.map_err(|e| Failure::Scenario(e.to_string()))?;
+        let mirrors = topology.links().len() == topology.terminals().len();
+        let mut network = Self { topology, router: Router::new(metric), next_update_s: 0.0, mirrors };
+        network.advance(0.0);
+        Ok(network)
+    }
+
+    /// The same over another state of the network, without routes.
+    pub fn with_topology(&self, topology: Topology) -> Self {
+        let router = Router::new(self.router.metric());
+        Self { topology, router, next_update_s: self.next_update_s, mirrors: self.mirrors }
+    }
+
+    /// Updates links and handovers up to `t_s`; returns which terminals held a satellite at any of the updates.
+    pub fn advance(&mut self, t_s: f64) -> Vec<bool> {
+        let mut served = vec![false; self.topology.terminals().len()];
+        while self.next_update_s <= t_s {
+            self.topology.update(self.next_update_s);
+            for (terminal, served) in served.iter_mut().enumerate() {
+                let link = self.topology.gsl(terminal).and_then(|link| self.topology.link(link));
+                *served |= link.is_some_and(|link| link.up);
+            }
+            self.next_update_s += self.topology.rules().update_interval_s;
+        }
+        served
+    }
+
+    /// Takes routes at `t_s`.
+    pub fn route(&mut self, t_s: f64) {
+        if !self.mirrors {
+            self.router.refresh(&self.topology, t_s);
+        }
+    }
+
+    /// The way of a packet sent at `t_s`, for which [`Self::route`] was called.
+    pub fn walk(&mut self, from: NodeId, to: NodeId, t_s: f64) -> Option<Walk> {
+        let nodes = if self.mirrors { self.mirrored(from, to, t_s)? } else { self.router.path(from, to)? };
+        let mut delay_s = 0.0;
+        for hop in nodes.windows(2) {
+            delay_s += self.topology.one_way_delay_s(hop[0], hop[1], t_s + delay_s)?;
+        }
+        Some(Walk { delay_s, nodes })
+    }
+
+    fn mirrored(&self, from: NodeId, to: NodeId, t_s: f64) -> Option<Vec<NodeId>> {
+        let ends = [from, to].map(|node| self.topology.terminal_index(node));
+        let [Some(a), Some(b)] = ends.map(|index| self.topology.terminals().get(index?)) else { return None };
+        let earth = self.topology.constellation().earth();
+        let mask_rad = self.topology.rules().elevation_mask_rad;
+        let sites: [(Ecef, _); 2] = [a, b].map(|terminal| (terminal.position_ecef(earth), terminal.up()));
+        let mut positions = Vec::new();
+        self.topology.constellation().positions_ecef(t_s, &mut positions);
+        let seen =
+            (0u32..).zip(&positions).filter_map(|(satellite, place)| place.map(|place| (satellite, place)));
+        let both =
+            seen.filter(|(_, at)| sites.iter().all(|(site, up)| elevation_rad(*site, *up, *at) > mask_rad));
+        let length = |at: Ecef| sites.iter().map(|(site, _)| site.distance_m(at)).sum::<f64>();
+        let (satellite, _) = both.min_by(|a, b| length(a.1).total_cmp(&length(b.1)))?;
+        Some(vec![from, NodeId(satellite), to])
+    }
+}
+
+/// Satellites of a path by name; the sign between them is not in their names.
+pub fn path(topology: &Topology, walk: &Walk) -> String {
+    let names: Vec<String> = walk
+        .nodes
+        .iter()
+        .filter(|node| topology.is_satellite(**node))
+        .map(|node| topology.node_name(*node))
+        .collect();
+    names.join(if names.iter().any(|name| name.contains('-')) { ">" } else { "-" })
+}
+
+/// The terminals and pairs of a list of places, each place once.
+pub fn pairs(places: &[&String]) -> Result<(Vec<Terminal>, Vec<[usize; 2]>), Failure> {
+    let mut terminals: Vec<Terminal> = Vec::new();
+    let mut pairs = Vec::new();
+    for pair in places.chunks_exact(2) {
+        let mut ends = [0; 2];
+        for (end, text) in ends.iter_mut().zip(pair) {
+            let place = places::find(text).map_err(|e| Failure::Scenario(e.to_string()))?;
+            *end = terminals.iter().position(|known| known.name == place.name).unwrap_or_else(|| {
+                terminals.push(place);
+                terminals.len() - 1
+            });
+        }
+        if ends[0] == ends[1] {
+            return Err(Failure::Scenario(format!("{} to {}: one place; expected two", pair[0], pair[1])));
+        }
+        pairs.push(ends);
+    }
+    Ok((terminals, pairs))
+}
+
+/// Runs the command.
+pub fn run(args: &Delay) -> Result<(), Failure> {
+    let mut loaded = args.satellites.load(Some(&args.isls))?;
+    if let Some(interval_s) = args.update_interval {
+        loaded.rules.update_interval_s = interval_s;
+    }
+    let named: Vec<&String> = [&args.from, &args.to].into_iter().chain(&args.also).collect();
+    let (terminals, pairs) = pairs(&named)?;
+    let packets = args.duration / args.step;
+    if packets.is_nan() || packets * pairs.len() as f64 > 1e7 {
+        return Err(Failure::Scenario(format!(
+            "--step: {packets:.0} packets; expected a step above zero and 10000000 packets at most"
+        )));
+    }
+    let mut network = Network::new(&loaded, terminals, args.metric.into())?;
+    if network.mirrors && loaded.constellation.catalogue().is_some() {
+        eprintln!(
+            "warning: {}: no planes are recognised, so no ISLs; paths go over one satellite",
+            loaded.name
+        );
+    }
+    let nodes: Vec<[NodeId; 2]> =
+        pairs.iter().map(|ends| ends.map(|end| NodeId((loaded.constellation.len() + end) as u32))).collect();
+    let mut tallies = vec![Tally::default(); pairs.len()];
+    let mut out = String::new();
+    if args.csv {
+        out.push_str(if pairs.len() > 1 { "from,to," } else { "" });
+        out.push_str("time_s,delay_ms,satellites,path,status\n");
+    }
+    let mut served: Vec<bool> = network
+        .topology
+        .links()
+        .iter()
+        .rev()
+        .take(network.topology.terminals().len())
+        .rev()
+        .map(|link| link.up)
+        .collect();
+    // Packets leave at start, start + step and so on, before the duration is over.
+    let count = ((packets - 1e-9).ceil().max(1.0)) as u64;
+    for k in 0..count {
+        let t_s = args.start + k as f64 * args.step;
+        for (ever, now) in served.iter_mut().zip(network.advance(t_s)) {
+            *ever |= now;
+        }
+        network.route(t_s);
+        for ([from, to], tally) in nodes.iter().zip(&mut tallies) {
+            let walk = network.walk(*from, *to, t_s);
+            if args.csv {
+                if pairs.len() > 1 {
+                    let _ = write!(out, "{},", quoted(&network.topology.node_name(*from)));
+                    let _ = write!(out, "{},", quoted(&network.topology.node_name(*to)));
+                }
+                let time = (t_s * 1e9).round() / 1e9;
+                let _ = match &walk {
+                    Some(walk) => writeln!(
+                        out,
+                        "{time},{:.6},{},{},ok",
+                        walk.delay_s * 1e3,
+                        walk.nodes.len() - 2,
+                        path(&network.topology, walk)
+                    ),
+                    None => writeln!(out, "{time},nan,0,,noroute"),
+                };
+            }
+            tally.add(walk);
+        }
+    }
+    let topology = &network.topology;
+    if let Some((terminal, _)) = topology.terminals().iter().zip(&served).find(|(_, served)| !**served) {
+        return Err(never(&loaded, terminal, args.start + args.duration));
+    }
+    tell_unavailable(&loaded, args.start + args.duration);
+    if args.csv {
+        return write_or_print(args.out.as_deref(), &out);
+    }
+    write_or_print(args.out.as_deref(), &statistics(args, &loaded, &network, &pairs, &mut tallies))
+}
+
+fn quoted(text: &str) -> String {
+    if text.contains(',') { format!("\"{text}\"") } else { text.to_owned() }
+}
+
+/// Nothing to print: the mask, or the orbits, leave a place without satellites.
+pub fn never(loaded: &Loaded, terminal: &Terminal, until_s: f64) -> Failure {
+    let earth = loaded.constellation.earth();
+    let (site, up) = (terminal.position_ecef(earth), terminal.up());
+    let mut positions = Vec::new();
+    let mut highest = f64::NEG_INFINITY;
+    for sample in 0..=200 {
+        loaded.constellation.positions_ecef(until_s * f64::from(sample) / 200.0, &mut positions);
+        let elevations = positions.iter().flatten().map(|place| elevation_rad(site, up, *place));
+        highest = elevations.fold(highest, f64::max);
+    }
+    let mask_rad = loaded.rules.elevation_mask_rad;
+    let mut message = format!(
+        "no satellite of {} is ever above {:.1} deg at {} up to {until_s} s; the highest of 200 looks was at {:.1} deg",
+        loaded.name,
+        mask_rad.to_degrees(),
+        terminal.name,
+        highest.to_degrees(),
+    );
+    if highest > mask_rad {
+        message = format!(
+            "no satellite of {} ever serves {} up to {until_s} s: none above {:.1} deg is one that --handover allows",
+            loaded.name,
+            terminal.name,
+            mask_rad.to_degrees(),
+        );
+    }
+    Failure::Scenario(message)
+}
+
+/// Says which catalogued satellites have fallen out of the sky.
+pub fn tell_unavailable(loaded: &Loaded, t_s: f64) {
+    const MOST: usize = 3;
+    let Some(catalogue) = loaded.constellation.catalogue() else { return };
+    let troubles = (0..catalogue.len()).filter_map(|s| Some((s as u32, catalogue.trouble(s, t_s)?)));
+    let troubles: Vec<(u32, String)> = troubles.collect();
+    for (satellite, trouble) in troubles.iter().take(MOST) {
+        eprintln!("warning: {} has no position at {t_s} s: {trouble}", loaded.constellation.name(*satellite));
+    }
+    if troubles.len() > MOST {
+        eprintln!("warning: and {} more satellites without a position", troubles.len() - MOST);
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+struct Tally {
+    delays_ms: Vec<f64>,
+    lost: usize,
+    satellites: Option<(usize, usize)>,
+    last: Vec<NodeId>,
+    changes: usize,
+}
+
+impl Tally {
+    fn add(&mut self, walk: Option<Walk>) {
+        let Some(walk) = walk else {
+            self.lost += 1;
+            self.last.clear();
+            return;
+        };
+        let hops = walk.nodes.len() - 2;
+        let (least, most) = self.satellites.unwrap_or((hops, hops));
+        self.satellites = Some((least.min(hops), most.max(hops)));
+        self.delays_ms.push(walk.delay_s * 1e3);
+        self.changes += usize::from(!self.last.is_empty() && self.last != walk.nodes);
+        self.last = walk.nodes;
+    }
+}
+
+fn statistics(
+    args: &Delay,
+    loaded: &Loaded,
+    network: &Network,
+    pairs: &[[usize; 2]],
+    tallies: &mut [Tally],
+) -> String {
+    let topology = &network.topology;
+    let earth = topology.constellation().earth();
+    let mut out = format!(
+        "{}: {} satellites, mask {:.1} deg{}; a packet every {} s for {} s\n",
+        loaded.name,
+        loaded.constellation.len(),
+        loaded.rules.elevation_mask_rad.to_degrees(),
+        loaded.constellation.epoch().map_or_else(String::new, |epoch| format!(", t = 0 at {epoch}")),
+        args.step,
+        args.duration,
+    );
+    let mut table = Table::new([
+        "from",
+        "to",
+        "ok",
+        "no route",
+        "min",
+        "median",
+        "mean",
+        "p99",
+        "max",
+        "satellites",
+        "path changes",
+        "ground floor",
+    ]);
+    for (ends, tally) in pairs.iter().zip(tallies) {
+        let [from, to] = ends.map(|end| &topology.terminals()[end]);
+        let delays = &mut tally.delays_ms;
+        delays.sort_by(f64::total_cmp);
+        let rank =
+            |share: f64| delays.get(((delays.len() as f64 - 1.0).max(0.0) * share).round() as usize).copied();
+        let ms = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.2} ms"));
+        let mean = (!delays.is_empty()).then(|| delays.iter().sum::<f64>() / delays.len() as f64);
+        let (a, b) = (from.position_ecef(earth).0, to.position_ecef(earth).0);
+        let along_m = earth.radius_m * a.cross(b).norm().atan2(a.dot(b));
+        table.row([
+            from.name.clone(),
+            to.name.clone(),
+            delays.len().to_string(),
+            tally.lost.to_string(),
+            ms(rank(0.0)),
+            ms(rank(0.5)),
+            ms(mean),
+            ms(rank(0.99)),
+            ms(rank(1.0)),
+            tally.satellites.map_or_else(|| "-".into(), |(least, most)| format!("{least} to {most}")),
+            tally.changes.to_string(),
+            ms(Some(along_m / earth.c_m_s * 1e3)),
+        ]);
+    }
+    out.push('\n');
+    out + &table.text()
+}

@@ -1,0 +1,243 @@
+//! `skyhop route`: the path at one instant in words, what else there is, and why this one.
+//!
+//! Follows the same rules and updates as `skyhop delay`, from t = 0 up to the instant.
+//! Differs from a list of k shortest paths: an alternative is the best way around one link of the path.
+//! Leaves out a map; `skyhop constellation export --czml` draws the satellites.
+
+use super::constellation::{Isls, Satellites, seconds};
+use super::delay::{Least, Network, never, pairs, path, tell_unavailable};
+use super::passes::compass;
+use crate::failure::Failure;
+use clap::Args;
+use skyhop_sim::orbit::{Epoch, look};
+use skyhop_sim::routing::{Metric, Walk};
+use skyhop_sim::topology::{Failing, LinkKind, NodeId, Outage, Topology};
+use std::fmt::Write;
+
+/// `skyhop route`.
+#[derive(Debug, Args)]
+pub struct Route {
+    /// A city, or lat,lon in degrees.
+    #[arg(allow_hyphen_values = true)]
+    pub from: String,
+    /// Another.
+    #[arg(allow_hyphen_values = true)]
+    pub to: String,
+    /// Which satellites.
+    #[command(flatten)]
+    pub satellites: Satellites,
+    /// Links between them.
+    #[command(flatten)]
+    pub isls: Isls,
+    /// What the path is to have least of.
+    #[arg(long, value_enum, default_value_t = Least::Delay)]
+    pub metric: Least,
+    /// When: seconds after t = 0, a time with a unit, or a UTC date and time for a file of elements.
+    #[arg(long, value_name = "TIME", default_value = "0")]
+    pub time: String,
+}
+
+/// Runs the command.
+pub fn run(args: &Route) -> Result<(), Failure> {
+    let loaded = args.satellites.load(Some(&args.isls))?;
+    let t_s = instant(&args.time, loaded.constellation.epoch())?;
+    let (terminals, _) = pairs(&[&args.from, &args.to])?;
+    let mut network = Network::new(&loaded, terminals, args.metric.into())?;
+    network.advance(t_s);
+    tell_unavailable(&loaded, t_s);
+    let [from, to] = [0, 1].map(|end| NodeId((loaded.constellation.len() + end) as u32));
+    network.route(t_s);
+    let Some(walk) = network.walk(from, to, t_s) else {
+        return Err(no_route(&loaded, &network.topology, t_s));
+    };
+    let topology = &network.topology;
+    let mut out = format!(
+        "{} to {} over {} at {t_s} s: {:.3} ms one way over {} satellites\n\n",
+        topology.node_name(from),
+        topology.node_name(to),
+        loaded.name,
+        walk.delay_s * 1e3,
+        walk.nodes.len() - 2,
+    );
+    for hop in walk.nodes.windows(2) {
+        out.push_str(&words(topology, hop[0], hop[1], t_s));
+    }
+    let others = alternatives(&network, &walk, t_s);
+    out.push_str("\nAlternatives, each the best way around one link of the path:\n");
+    for other in others.iter().take(4) {
+        let _ = writeln!(
+            out,
+            "  {:+.3} ms, {} satellites: {}",
+            (other.delay_s - walk.delay_s) * 1e3,
+            other.nodes.len() - 2,
+            path(topology, other)
+        );
+    }
+    if others.is_empty() {
+        out.push_str("  none: every link of the path is the only way\n");
+    }
+    out.push_str(&why(args, &loaded, &mut network, &walk, others.first(), t_s));
+    super::print(&out)
+}
+
+/// One hop in words.
+fn words(topology: &Topology, from: NodeId, to: NodeId, t_s: f64) -> String {
+    let (a, b) = (topology.node_name(from), topology.node_name(to));
+    let km = topology.distance_m(from, to, t_s).unwrap_or(f64::NAN) / 1e3;
+    let ms = topology.one_way_delay_s(from, to, t_s).unwrap_or(f64::NAN) * 1e3;
+    let seen = |terminal: NodeId, satellite: NodeId| {
+        let terminal = topology.terminals().get(topology.terminal_index(terminal)?)?;
+        let seen = look(topology.constellation().earth(), terminal, topology.position_ecef(satellite, t_s)?);
+        Some(format!(
+            "{:.1} deg above its horizon in the {}",
+            seen.elevation_rad.to_degrees(),
+            compass(seen.azimuth_rad)
+        ))
+    };
+    let how = match (topology.is_satellite(from), topology.is_satellite(to)) {
+        (false, _) => format!("{a} goes up to {b}, {}", seen(from, to).unwrap_or_default()),
+        (_, false) => format!("{a} comes down to {b}, {}", seen(to, from).unwrap_or_default()),
+        _ => {
+            let link = topology.links().iter().find(|l| l.other(from) == Some(to));
+            let (slot_a, slot_b) =
+                (topology.constellation().plane_slot(from.0), topology.constellation().plane_slot(to.0));
+            let way = match (link.map(|link| link.kind), slot_a.zip(slot_b)) {
+                (Some(LinkKind::IntraPlane), _) => "in its own plane",
+                (Some(LinkKind::CrossSeam), _) => "across the seam",
+                (_, Some(((a, _), (b, _)))) if b > a => "in a plane to the east",
+                _ => "in a plane to the west",
+            };
+            format!("{a} passes to {b} {way}")
+        }
+    };
+    let above = |node: NodeId| {
+        topology.position_ecef(node, t_s).filter(|_| topology.is_satellite(node)).map(|place| {
+            let (lat, lon) = (place.latitude_rad().to_degrees(), place.longitude_rad().to_degrees());
+            format!("; {} is above {lat:.1},{lon:.1}", topology.node_name(node))
+        })
+    };
+    format!("  {how}: {km:.0} km, {ms:.3} ms{}\n", above(to).unwrap_or_default())
+}
+
+/// The best ways around each link of the path, shortest first, each once.
+fn alternatives(network: &Network, walk: &Walk, t_s: f64) -> Vec<Walk> {
+    let mut others: Vec<Walk> = Vec::new();
+    let (Some(&from), Some(&to)) = (walk.nodes.first(), walk.nodes.last()) else { return others };
+    for hop in walk.nodes.windows(2) {
+        let links = (0u32..).zip(network.topology.links());
+        let Some((number, link)) = links.into_iter().find(|(_, l)| l.up && l.other(hop[0]) == Some(hop[1]))
+        else {
+            continue;
+        };
+        let what = match link.kind {
+            // Around a terminal's only link there is another satellite.
+            LinkKind::Gsl => {
+                Failing::Satellite(if network.topology.is_satellite(hop[0]) { hop[0].0 } else { hop[1].0 })
+            }
+            _ => Failing::Link(skyhop_sim::topology::LinkId(number)),
+        };
+        let mut around = network.clone_for(what);
+        around.topology.update(t_s);
+        around.route(t_s);
+        others.extend(around.walk(from, to, t_s));
+    }
+    others.sort_by(|a, b| a.delay_s.total_cmp(&b.delay_s));
+    others.dedup_by(|a, b| a.nodes == b.nodes);
+    others.retain(|other| other.nodes != walk.nodes);
+    others
+}
+
+impl Network {
+    fn clone_for(&self, what: Failing) -> Self {
+        let mut topology = self.topology.clone();
+        topology.schedule(vec![Outage::lasting(what)]);
+        self.with_topology(topology)
+    }
+}
+
+fn why(
+    args: &Route,
+    loaded: &super::constellation::Loaded,
+    network: &mut Network,
+    walk: &Walk,
+    next: Option<&Walk>,
+    t_s: f64,
+) -> String {
+    let mut out = String::from("\nWhy this one:\n");
+    let (from, to) = (walk.nodes[0], walk.nodes[walk.nodes.len() - 1]);
+    let _ = match args.metric {
+        Least::Delay => writeln!(
+            out,
+            "  It has the least propagation delay of all paths between the two satellites that serve."
+        ),
+        Least::Hops => writeln!(
+            out,
+            "  It has the fewest links of all paths; among those of as many, the first that is found."
+        ),
+    };
+    if let Some(next) = next {
+        let _ = writeln!(out, "  The next best is {:.3} ms longer.", (next.delay_s - walk.delay_s) * 1e3);
+    }
+    let other = match args.metric {
+        Least::Delay => (Metric::Hops, "fewest links"),
+        Least::Hops => (Metric::Delay, "least delay"),
+    };
+    let mut twin = network.with_topology(network.topology.clone());
+    twin.router = skyhop_sim::routing::Router::new(other.0);
+    twin.route(t_s);
+    if let Some(twin) = twin.walk(from, to, t_s) {
+        let _ = writeln!(
+            out,
+            "  The path of {} has {} satellites and {:.3} ms: {}",
+            other.1,
+            twin.nodes.len() - 2,
+            twin.delay_s * 1e3,
+            path(&network.topology, &twin)
+        );
+    }
+    let topology = &network.topology;
+    let down = |kind| topology.links().iter().filter(|link| link.kind == kind && !link.up).count();
+    let off = down(LinkKind::InterPlane);
+    if off > 0 {
+        let _ = writeln!(
+            out,
+            "  {off} links between planes are off at this instant (latitude limit {:.0} deg, or the Earth in the way).",
+            loaded.rules.isl_latitude_limit_rad.to_degrees()
+        );
+    }
+    let stars =
+        topology.constellation().planes().shells().iter().any(|shell| !shell.wraps && shell.planes.len() > 2);
+    if stars && loaded.rules.cross_seam.is_none() && loaded.rules.inter_plane_neighbours > 0 {
+        let _ = writeln!(out, "  No link crosses the seam; --cross-seam shows what that would change.");
+    }
+    out
+}
+
+fn no_route(loaded: &super::constellation::Loaded, topology: &Topology, t_s: f64) -> Failure {
+    let links = topology.links().iter().rev().take(topology.terminals().len()).rev();
+    let unserved = topology.terminals().iter().zip(links).find(|(_, link)| !link.up);
+    match unserved {
+        Some((terminal, _)) if t_s > 0.0 => Failure::Run(format!(
+            "no route at {t_s} s: {} has no satellite above {:.1} deg",
+            terminal.name,
+            loaded.rules.elevation_mask_rad.to_degrees()
+        )),
+        Some((terminal, _)) => never(loaded, terminal, 86_400.0),
+        None => Failure::Run(format!(
+            "no route at {t_s} s: both ends have satellites, but no links that are up join them"
+        )),
+    }
+}
+
+fn instant(text: &str, epoch: Option<Epoch>) -> Result<f64, Failure> {
+    let wrong = |e: String| Failure::Scenario(format!("--time: {e}"));
+    if !text.contains('-') {
+        return seconds(text).map_err(wrong);
+    }
+    let utc: Epoch = text.parse().map_err(|e: skyhop_sim::orbit::EpochError| wrong(e.to_string()))?;
+    let begin = epoch.ok_or_else(|| wrong("a pattern has no date; expected seconds".into()))?;
+    match utc.seconds_since(begin) {
+        t_s if (0.0..=1e9).contains(&t_s) => Ok(t_s),
+        t_s => Err(wrong(format!("{t_s} s from t = 0 at {begin}; expected 0 to 1e9 s"))),
+    }
+}

@@ -1,0 +1,229 @@
+//! Commands about satellites as a user meets them: output, exit codes, errors.
+//!
+//! Follows the promises of the help texts; delays are held against ns-2's rows where those are beside the repository.
+//! Differs from the library's tests: each starts a process.
+//! Leaves out numbers that the library's tests bound already.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+#[test]
+fn help_has_examples() {
+    for command in ["constellation", "passes", "delay", "route"] {
+        let out = skyhop(&[command, "--help"]);
+        assert_eq!(code(&out), 0);
+        assert!(stdout(&out).contains("Examples:\n  skyhop "), "{command}: {}", stdout(&out));
+    }
+}
+
+#[test]
+fn presets_are_listed_and_shown() {
+    let list = stdout(&skyhop(&["constellation", "list"]));
+    assert_eq!(list.lines().count(), 18, "{list}");
+    let shown = stdout(&skyhop(&["constellation", "show", "Teledesic"]));
+    assert!(
+        shown.contains("source: HT tables 1.1 and 6.1") && shown.contains("288 satellites, mask 40 deg"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn exported_elements_fly_like_the_preset() {
+    let dir = folder("export");
+    let file = dir.join("iridium.tle");
+    let out = skyhop(&["constellation", "export", "iridium", "--tle", "--out", path(&file)]);
+    assert_eq!((code(&out), stdout(&out).as_str()), (0, ""), "{}", stderr(&out));
+    assert_eq!(fs::read_to_string(&file).unwrap().lines().count(), 3 * 66);
+    let passes = |source: &[&str]| {
+        let mut args =
+            vec!["passes", "--at", "oslo", "--mask", "8.2", "--above", "15", "--duration", "20 min", "--csv"];
+        args.extend(source);
+        let text = stdout(&skyhop(&args));
+        let names: Vec<String> =
+            text.lines().skip(1).map(|l| l.split(',').next().unwrap().to_owned()).collect();
+        names
+    };
+    let (invented, read) = (passes(&["--constellation", "iridium"]), passes(&["--tle", path(&file)]));
+    assert!(invented.len() > 2, "{invented:?}");
+    assert_eq!(invented, read);
+    let czml = stdout(&skyhop(&["constellation", "export", "geo-3", "--czml", "--duration", "120"]));
+    let packets: serde_json::Value = serde_json::from_str(&czml).unwrap();
+    assert_eq!(packets.as_array().unwrap().len(), 4);
+    let oem = stdout(&skyhop(&["constellation", "export", "molniya", "--oem", "--duration", "120"]));
+    assert!(oem.starts_with("CCSDS_OEM_VERS = 2.0\n") && oem.matches("META_START").count() == 3, "{oem}");
+}
+
+#[test]
+fn a_series_is_ns2s() {
+    let reference = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../../shared/reference/constellation/series_teledesic_lat60_delay_quito_london.csv");
+    let Ok(reference) = fs::read_to_string(&reference) else {
+        eprintln!("skipped: no file {}", reference.display());
+        return;
+    };
+    let out =
+        skyhop(&["delay", "Quito", "London", "--constellation", "teledesic", "--start", "0.01", "--csv"]);
+    assert_eq!(code(&out), 0, "{}", stderr(&out));
+    let ours = stdout(&out);
+    assert_eq!(ours.lines().next(), Some("time_s,delay_ms,satellites,path,status"));
+    assert_eq!(ours.lines().count(), reference.lines().count());
+    for (ours, theirs) in ours.lines().zip(reference.lines()).skip(1) {
+        let (a, b): (Vec<&str>, Vec<&str>) = (ours.split(',').collect(), theirs.split(',').collect());
+        if b[4] == "ns2_lost" {
+            continue;
+        }
+        assert_eq!((a[0], a[2], a[4]), (b[0], b[2], b[4]), "{ours}\n{theirs}");
+        let off_ms = a[1].parse::<f64>().unwrap() - b[1].parse::<f64>().unwrap();
+        assert!(off_ms.is_nan() || off_ms.abs() <= 0.01, "{ours}\n{theirs}");
+    }
+}
+
+#[test]
+fn handover_policies_change_who_serves() {
+    let series = |policy: &str| {
+        let args =
+            ["delay", "quito", "london", "--constellation", "teledesic", "--duration", "24 h", "--csv"];
+        let out = skyhop(&[&args[..], &["--handover", policy]].concat());
+        assert_eq!(code(&out), 0, "{policy}: {}", stderr(&out));
+        stdout(&out)
+    };
+    assert_ne!(series("follow-plane"), series("highest"));
+    assert_eq!(series("highest"), series("nearest"), "one shell over a sphere");
+    assert!(
+        series("ascending").contains("noroute"),
+        "Quito and London are not always under northbound satellites"
+    );
+    let wrong = skyhop(&["delay", "quito", "london", "--constellation", "teledesic", "--handover", "higest"]);
+    assert!(code(&wrong) == 2 && stderr(&wrong).contains("'highest'"), "{}", stderr(&wrong));
+}
+
+#[test]
+fn several_pairs_and_coordinates_share_a_run() {
+    let args = [
+        "delay",
+        "-0.22,-78.51",
+        "51.51,-0.13",
+        "--also",
+        "new york",
+        "san francisco",
+        "--constellation",
+        "iridium",
+        "--duration",
+        "120",
+        "--csv",
+    ];
+    let text = stdout(&skyhop(&args));
+    assert!(
+        text.starts_with(
+            "from,to,time_s,delay_ms,satellites,path,status\n\"-0.22,-78.51\",\"51.51,-0.13\",0,86."
+        ),
+        "{text}"
+    );
+    assert_eq!(text.lines().count(), 5);
+    let mirror = stdout(&skyhop(&[
+        "delay",
+        "new york",
+        "san francisco",
+        "--constellation",
+        "geo-3",
+        "--duration",
+        "60",
+    ]));
+    assert!(mirror.contains("1 to 1"), "{mirror}");
+}
+
+#[test]
+fn a_route_is_told_in_words() {
+    let out = skyhop(&["route", "quito", "london", "--constellation", "iridium", "--time", "60"]);
+    let text = stdout(&out);
+    assert_eq!(code(&out), 0, "{}", stderr(&out));
+    for part in [
+        "88.872 ms one way over 7 satellites",
+        "quito goes up to 3.5, ",
+        "3.5 passes to 3.4 in its own plane: ",
+        "0.2 comes down to london",
+        "Alternatives",
+        "Why this one:",
+        "--cross-seam shows",
+    ] {
+        assert!(text.contains(part), "no \"{part}\" in\n{text}");
+    }
+}
+
+#[test]
+fn mistakes_are_2_with_a_hint() {
+    let dir = folder("mistakes");
+    let nothing = dir.join("nothing.tle");
+    for (args, message) in [
+        (
+            &["delay", "lodnon", "paris", "--constellation", "iridium"][..],
+            "unknown place \"lodnon\"; did you mean \"london\"?",
+        ),
+        (
+            &["delay", "london", "paris", "--constellation", "iridum"],
+            "--constellation: unknown constellation \"iridum\"; did you mean \"iridium\"?",
+        ),
+        (&["delay", "91,0", "paris", "--constellation", "iridium"], "latitude of 91 deg"),
+        (&["delay", "paris", "Paris", "--constellation", "iridium"], "paris to Paris: one place"),
+        (&["delay", "london", "paris"], "no satellites; expected --constellation, --tle or --omm"),
+        (&["delay", "london", "paris", "--tle", path(&nothing)], path(&nothing)),
+        (
+            &["delay", "london", "paris", "--constellation", "iridium", "--mask", "89.99", "--csv"],
+            "no satellite of iridium is ever above 90.0 deg at london",
+        ),
+        (
+            &["passes", "--constellation", "geo-3", "--at", "85,0"],
+            "no satellite of geo-3 rises above 5.000 deg at 85,0",
+        ),
+        (&["constellation", "show", "astrolink"], "constellation \"astrolink\" has no preset: KG table 1"),
+        (&["delay", "london", "paris", "--constellation", "iridium", "--step", "0"], "--step: "),
+        (
+            &["route", "london", "paris", "--constellation", "iridium", "--time", "2025-01-01"],
+            "--time: a pattern has no date",
+        ),
+    ] {
+        let out = skyhop(args);
+        assert_eq!((code(&out), stdout(&out).as_str()), (2, ""), "{args:?}: {}", stderr(&out));
+        assert!(stderr(&out).starts_with(message), "{}\nexpected {message}", stderr(&out));
+    }
+    assert_eq!(code(&skyhop(&["constellation", "export", "iridium"])), 2);
+}
+
+#[test]
+fn old_elements_are_used_with_a_warning() {
+    let dir = folder("old");
+    let file = dir.join("old.tle");
+    let lines = "1 41917U 17003A   15280.46368645  .00000466  00000+0  15920-3 0  9996\n\
+                 2 41917  86.4038 194.1078 0002337  70.8062 289.3387 14.34217580456988\n";
+    fs::write(&file, lines).unwrap();
+    let out = skyhop(&["passes", "--tle", path(&file), "--at", "oslo", "--epoch", "2025-10-07"]);
+    assert!(stderr(&out).contains("elements up to 10.0 years from t = 0"), "{}", stderr(&out));
+    assert!(stderr(&out).contains("years old, of 2015-10-07"), "{}", stderr(&out));
+}
+
+fn skyhop(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_skyhop")).args(args).output().expect("the command starts")
+}
+
+fn code(out: &Output) -> i32 {
+    out.status.code().expect("it ends by itself")
+}
+
+fn stdout(out: &Output) -> String {
+    String::from_utf8(out.stdout.clone()).expect("text")
+}
+
+fn stderr(out: &Output) -> String {
+    String::from_utf8(out.stderr.clone()).expect("text")
+}
+
+fn folder(name: &str) -> PathBuf {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("constellations").join(name);
+    fs::create_dir_all(&dir).expect("a folder for files");
+    dir
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().expect("a name in utf-8")
+}
