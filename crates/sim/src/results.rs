@@ -134,7 +134,7 @@ pub struct DirectionResult {
 /// Samples of one metric of one entity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// "flow/<name>" or "link/<name>/<forward|reverse>".
+    /// `flow/<name>` or `link/<name>/<forward|reverse>`.
     pub entity: String,
     /// `cwnd_bytes`, `ssthresh_bytes`, `in_flight_bytes`, `acked_bytes`, `delivered_bytes`, `queue_packets`,
     /// `path_delay_s`, `path_satellites`, and `delay_s`, a ping's one-way delay at the instant of sending.
