@@ -4,13 +4,13 @@
 //! Differs: of next hops equally near the one of the table before is kept; the thesis does not say.
 //! Left out: the upload itself, failures between uploads, and cells whose terminals use several satellites.
 
-use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use skyhop_orbit::{Constellation, Ecef, Vec3};
 use skyhop_topology::{LinkId, NodeId, Rules, Topology, TopologyError};
 
 use crate::cells::{Address, Cell, CellGrid, POINTS};
+use crate::reached::Reached;
 
 /// Delays closer than this are equal, so that rounding decides nothing.
 const TIE_S: f64 = 1e-9;
@@ -227,8 +227,8 @@ impl Controller {
     fn delays_from(&self, satellite: NodeId) -> Vec<f64> {
         let mut delays_s = vec![f64::INFINITY; self.links.len()];
         delays_s[satellite.index()] = 0.0;
-        let mut queue = BinaryHeap::from([Reached { delay_s: 0.0, node: satellite }]);
-        while let Some(Reached { delay_s, node }) = queue.pop() {
+        let mut queue = BinaryHeap::from([Reached { cost: 0.0, node: satellite }]);
+        while let Some(Reached { cost: delay_s, node }) = queue.pop() {
             if delay_s > delays_s[node.index()] {
                 continue;
             }
@@ -236,37 +236,10 @@ impl Controller {
                 let through_s = delay_s + neighbour.delay_s;
                 if through_s < delays_s[neighbour.node.index()] {
                     delays_s[neighbour.node.index()] = through_s;
-                    queue.push(Reached { delay_s: through_s, node: neighbour.node });
+                    queue.push(Reached { cost: through_s, node: neighbour.node });
                 }
             }
         }
         delays_s
     }
 }
-
-/// A satellite that the search has reached, ordered so that the heap gives the nearest first.
-#[derive(Debug, Clone, Copy)]
-struct Reached {
-    delay_s: f64,
-    node: NodeId,
-}
-
-impl Ord for Reached {
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.delay_s.total_cmp(&self.delay_s).then_with(|| other.node.cmp(&self.node))
-    }
-}
-
-impl PartialOrd for Reached {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Reached {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Reached {}

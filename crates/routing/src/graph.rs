@@ -4,11 +4,11 @@
 //! Differs: rows of edges lie one after another (CSR), and a search may be told to leave out links and nodes.
 //! Left out: changes in place; a graph is built anew when the network changes.
 
-use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use skyhop_topology::{LinkId, NodeId};
 
+use crate::reached::Reached;
 use crate::router::Hop;
 
 /// One direction of a link.
@@ -122,30 +122,3 @@ impl Tree {
         self.costs.iter().filter(|cost| cost.is_finite()).count()
     }
 }
-
-/// A node that a search has reached, ordered so that a heap gives the cheapest first, then the lowest node.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Reached {
-    pub(crate) cost: f64,
-    pub(crate) node: NodeId,
-}
-
-impl Ord for Reached {
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.cost.total_cmp(&self.cost).then_with(|| other.node.cmp(&self.node))
-    }
-}
-
-impl PartialOrd for Reached {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Reached {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Reached {}

@@ -17,6 +17,7 @@ pub mod minimise;
 mod packing;
 pub mod paths;
 mod prime;
+mod reached;
 pub mod router;
 pub mod scheme;
 pub mod shortest;

@@ -9,7 +9,8 @@ use std::collections::BinaryHeap;
 
 use skyhop_topology::{LinkId, NodeId};
 
-use crate::graph::{Edge, Graph, Reached, Tree};
+use crate::graph::{Edge, Graph, Tree};
+use crate::reached::Reached;
 
 /// A path without loops.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,14 +1,15 @@
 //! Shortest paths to a destination, from every node at once.
 //!
 //! Follows HT 6.3 and Dijkstra (1959), with distances at one instant as ns-2's routing genie has them.
-//! Differs: searched backwards from the destination, so that one search answers all nodes; terminals never relay.
+//! Differs: searched backwards from the destination, so that one search answers all nodes; terminals never relay, gateways do.
 //! Left out: loads and link rates as weights, and a bucket queue for constellations of thousands.
 
-use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use skyhop_orbit::Ecef;
 use skyhop_topology::{LinkId, NodeId, Topology};
+
+use crate::reached::Reached;
 
 /// What a path is to have least of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +37,8 @@ pub struct Hop {
 #[derive(Debug, Clone)]
 pub struct Router {
     metric: Metric,
-    satellites: usize,
+    /// Whether a node passes packets on.
+    relays: Vec<bool>,
     /// Links of node k are `edges[starts[k]..starts[k + 1]]`, by link number.
     starts: Vec<usize>,
     edges: Vec<Edge>,
@@ -59,7 +61,7 @@ impl Router {
     pub fn new(metric: Metric) -> Self {
         Self {
             metric,
-            satellites: 0,
+            relays: Vec::new(),
             starts: Vec::new(),
             edges: Vec::new(),
             positions: Vec::new(),
@@ -77,13 +79,15 @@ impl Router {
     /// Takes the links that are up now, with distances at `t_s`, and forgets all routes.
     pub fn refresh(&mut self, topology: &Topology, t_s: f64) {
         topology.positions_ecef(t_s, &mut self.positions);
-        self.satellites = topology.constellation().len();
         let nodes = topology.nodes();
+        self.relays.clear();
+        self.relays.extend((0..nodes as u32).map(|node| topology.relays(NodeId(node))));
         let c_m_s = topology.constellation().earth().c_m_s;
         let positions = &self.positions;
         let usable = || {
             (0u32..).zip(topology.links()).filter(|(_, link)| link.up).filter_map(|(number, link)| {
-                let length_m = positions[link.a.index()]?.distance_m(positions[link.b.index()]?);
+                let length_m =
+                    topology.light_m(link.kind, positions[link.a.index()]?, positions[link.b.index()]?);
                 Some((LinkId(number), link, length_m))
             })
         };
@@ -148,7 +152,7 @@ impl Router {
         self.queue.clear();
         self.queue.push(Reached { cost: 0.0, node: destination });
         while let Some(Reached { cost, node }) = self.queue.pop() {
-            let relays = node.index() < self.satellites || node == destination;
+            let relays = self.relays[node.index()] || node == destination;
             if cost > self.costs[node.index()] || !relays {
                 continue;
             }
@@ -163,30 +167,3 @@ impl Router {
         }
     }
 }
-
-/// A node that the search has reached, ordered so that the heap gives the cheapest first, then the lowest node.
-#[derive(Debug, Clone, Copy)]
-struct Reached {
-    cost: f64,
-    node: NodeId,
-}
-
-impl Ord for Reached {
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.cost.total_cmp(&self.cost).then_with(|| other.node.cmp(&self.node))
-    }
-}
-
-impl PartialOrd for Reached {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Reached {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Reached {}

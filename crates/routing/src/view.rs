@@ -23,7 +23,7 @@ impl Failures {
 
     /// Each ISL fails with probability `share`; `uniform` draws from [0, 1), once for each ISL by number.
     pub fn drawn(topology: &Topology, share: f64, mut uniform: impl FnMut() -> f64) -> Self {
-        let fails = |kind| kind != LinkKind::Gsl && uniform() < share;
+        let fails = |kind| !matches!(kind, LinkKind::Gsl | LinkKind::Fibre) && uniform() < share;
         Self { down: topology.links().iter().map(|link| link.kind).map(fails).collect() }
     }
 
@@ -70,7 +70,8 @@ impl<'a> View<'a> {
             .zip(topology.links())
             .filter(|(_, link)| link.up)
             .filter_map(|(number, link)| {
-                let length_m = positions[link.a.index()]?.distance_m(positions[link.b.index()]?);
+                let length_m =
+                    topology.light_m(link.kind, positions[link.a.index()]?, positions[link.b.index()]?);
                 Some((LinkId(number), link.a, link.b, length_m))
             })
             .collect();

@@ -13,6 +13,8 @@ pub enum Failing {
     Satellite(u32),
     /// One link.
     Link(LinkId),
+    /// A terminal or gateway with all its links, by its index.
+    Station(u32),
 }
 
 /// A failure and its repair.

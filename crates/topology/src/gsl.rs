@@ -4,6 +4,8 @@
 //! Differs: after no satellite at all could serve, the next choice is the highest that the policy allows.
 //! Left out: load, capacity and spot beams of the satellite.
 
+use std::collections::BTreeSet;
+
 use skyhop_orbit::visibility::elevation_rad;
 use skyhop_orbit::{Constellation, Ecef, Planes, Vec3};
 
@@ -51,6 +53,87 @@ pub(crate) fn at(link: LinkState, attached: bool, sight: Sight<'_>) -> LinkState
     match chosen {
         Some(satellite) => LinkState { b: NodeId(satellite), up: true, ..link },
         None => LinkState { up: false, ..link },
+    }
+}
+
+/// The satellites that could serve a terminal with several antennas, and those that it takes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Candidates {
+    /// What the policy wants most of, and the satellite; best first.
+    ranked: Vec<(f64, u32)>,
+    chosen: Vec<LinkState>,
+}
+
+impl Candidates {
+    /// Decides for all antennas of a terminal together: no two hold one satellite.
+    pub(crate) fn choose(&mut self, links: &[LinkState], attached: &mut [bool], sight: Sight<'_>) {
+        self.rank(sight);
+        let wanted = links.len().min(self.ranked.len());
+        let holds = |satellite: u32| match sight.rules.handover {
+            Handover::Highest | Handover::Nearest => {
+                self.ranked[..wanted].iter().any(|&(_, one)| one == satellite)
+            }
+            Handover::Synchronous { period_s } if sight.crosses_multiple_of(period_s) => {
+                self.ranked[..wanted].iter().any(|&(_, one)| one == satellite)
+            }
+            _ => sight.serves(satellite),
+        };
+        self.chosen.clear();
+        for (link, attached) in links.iter().zip(attached.iter_mut()) {
+            *attached = *attached && holds(link.b.0);
+            self.chosen.push(LinkState { up: *attached, ..*link });
+        }
+        if sight.rules.handover == Handover::FollowPlane {
+            for antenna in 0..links.len() {
+                let next = follower(sight.constellation.planes(), links[antenna].b.0);
+                let next = next.filter(|&next| links[antenna].up && !attached[antenna] && sight.serves(next));
+                if let Some(next) = next.filter(|&next| !self.taken(next)) {
+                    attached[antenna] = true;
+                    self.chosen[antenna] = LinkState { b: NodeId(next), up: true, ..links[antenna] };
+                }
+            }
+        }
+        let mut free: Vec<u32> = self.ranked.iter().map(|&(_, satellite)| satellite).collect();
+        let taken: BTreeSet<u32> = self.chosen.iter().filter(|link| link.up).map(|link| link.b.0).collect();
+        free.retain(|satellite| !taken.contains(satellite));
+        let mut free = free.into_iter();
+        for (link, attached) in self.chosen.iter_mut().zip(attached).filter(|(link, _)| !link.up) {
+            let Some(satellite) = free.next() else { break };
+            *attached = true;
+            *link = LinkState { b: NodeId(satellite), up: true, ..*link };
+        }
+    }
+
+    /// What was decided, by antenna.
+    pub(crate) fn chosen(&self) -> impl Iterator<Item = LinkState> + '_ {
+        self.chosen.iter().copied()
+    }
+
+    fn taken(&self, satellite: u32) -> bool {
+        self.chosen.iter().any(|link| link.up && link.b.0 == satellite)
+    }
+
+    fn rank(&mut self, sight: Sight<'_>) {
+        let Site { place, up } = sight.site;
+        self.ranked.clear();
+        for (satellite, position) in (0u32..).zip(sight.positions) {
+            let Some(position) = *position else { continue };
+            // Below the horizon's plane is below any mask that is not negative; most satellites are.
+            if sight.rules.elevation_mask_rad >= 0.0 && (position.0 - place.0).dot(up) < 0.0 {
+                continue;
+            }
+            let elevation = elevation_rad(place, up, position);
+            if elevation <= sight.rules.elevation_mask_rad || !sight.allows(satellite, position) {
+                continue;
+            }
+            let measure = match sight.rules.handover {
+                Handover::Nearest => -sight.range_m(satellite),
+                Handover::LongestVisibility => sight.remaining_s(satellite),
+                _ => elevation,
+            };
+            self.ranked.push((measure, satellite));
+        }
+        self.ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     }
 }
 

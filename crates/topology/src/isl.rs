@@ -127,6 +127,6 @@ fn is_up(kind: LinkKind, a: Ecef, b: Ecef, constellation: &Constellation, rules:
         LinkKind::CrossSeam => {
             clear && low() && rules.cross_seam.is_some_and(|seam| apart(seam.longitude_threshold_rad))
         }
-        LinkKind::Gsl => false,
+        LinkKind::Gsl | LinkKind::Fibre => false,
     }
 }

@@ -2,16 +2,18 @@
 //!
 //! Follows HT 2.2.1 and 6.2 for inter-satellite links, handovers and their thresholds, with ns-2's exact rules.
 //! Differs: links have lasting numbers, and an update tells what changed instead of rebuilding the network.
-//! Left out: antennas and their acquisition time, several links per terminal.
+//! Left out: antennas' beams and patterns.
 
 pub mod failures;
 pub mod gsl;
 pub mod isl;
 pub mod link;
 pub mod rules;
+pub mod station;
 pub mod topology;
 
 pub use failures::{Failing, Outage};
 pub use link::{Change, LinkId, LinkKind, LinkState, NodeId};
 pub use rules::{CrossSeam, Handover, Rules, RulesError};
+pub use station::{Fibre, Station};
 pub use topology::{Topology, TopologyError};

@@ -15,7 +15,8 @@ impl NodeId {
     }
 }
 
-/// A link that exists now or may exist later: ISLs are numbered first, then one GSL per terminal.
+/// A link that exists now or may exist later: ISLs are numbered first, then one GSL per antenna of each terminal, then
+/// fibre between stations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u32);
 
@@ -37,6 +38,8 @@ pub enum LinkKind {
     CrossSeam,
     /// A terminal and its satellite.
     Gsl,
+    /// Two stations on the ground.
+    Fibre,
 }
 
 /// A link at an instant.

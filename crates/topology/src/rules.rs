@@ -32,6 +32,10 @@ pub struct Rules {
     pub spares_serve: bool,
     /// How a terminal chooses its satellite.
     pub handover: Handover,
+    /// Refractive index of fibre between stations.
+    pub fibre_index: f64,
+    /// Length of fibre over that of the great circle between its ends.
+    pub fibre_detour: f64,
     /// Seconds between topology updates; for whoever calls [`crate::Topology::update`].
     pub update_interval_s: f64,
 }
@@ -120,6 +124,8 @@ impl Rules {
             elevation_mask_rad: 8.2f64.to_radians(),
             spares_serve: false,
             handover: Handover::FollowPlane,
+            fibre_index: 1.468,
+            fibre_detour: 1.0,
             update_interval_s: 10.0,
         }
     }
@@ -194,6 +200,8 @@ impl Rules {
             ("update interval (s)", self.update_interval_s, 1e-3, 86_400.0),
             ("handover period (s)", period_s, 1e-3, 86_400.0),
             ("maximum isl range (km)", self.max_isl_range_m / 1e3, 1.0, f64::INFINITY),
+            ("fibre index", self.fibre_index, 1.0, 10.0),
+            ("fibre detour", self.fibre_detour, 1.0, 10.0),
             ("maximum gsl range (km)", self.max_gsl_range_m / 1e3, 1.0, f64::INFINITY),
         ] {
             // A whisker of room: 90 degrees may not survive conversion exactly.
@@ -225,6 +233,8 @@ impl Default for Rules {
             elevation_mask_rad: 25f64.to_radians(),
             spares_serve: false,
             handover: Handover::HighestOnLoss,
+            fibre_index: 1.468,
+            fibre_detour: 1.0,
             update_interval_s: 10.0,
         }
     }

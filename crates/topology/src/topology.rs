@@ -14,19 +14,24 @@ use crate::gsl::{self, Sight, Site};
 use crate::isl;
 use crate::link::{Change, LinkId, LinkKind, LinkState, NodeId};
 use crate::rules::{Handover, Rules, RulesError};
+use crate::station::{self, Fibre, Station};
 
 /// Satellites, terminals and the links between them. All links are down until the first [`Topology::update`].
 #[derive(Debug, Clone)]
 pub struct Topology {
     constellation: Constellation,
     terminals: Vec<Terminal>,
+    gateways: Vec<bool>,
     sites: Vec<Site>,
     rules: Rules,
+    /// ISLs, then GSLs by terminal and antenna, then fibre.
     links: Vec<LinkState>,
-    /// Number of ISLs; the GSL of terminal k has this number plus k.
-    isls: usize,
-    /// Per terminal, whether the far end of its GSL is a satellite it holds.
+    /// The first GSL of each terminal, and after the last the first link of fibre.
+    gsls: Vec<usize>,
+    /// Per GSL, whether its far end is a satellite that the terminal holds.
     attached: Vec<bool>,
+    /// What a terminal with several antennas sees, kept for its memory.
+    sky: gsl::Candidates,
     changes: Vec<Change>,
     positions: Vec<Option<Ecef>>,
     /// `positions` of the satellites that may serve terminals.
@@ -37,7 +42,7 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// A network with all possible links numbered and down.
+    /// A network of terminals with one antenna each, with all possible links numbered and down.
     ///
     /// # Errors
     ///
@@ -47,34 +52,72 @@ impl Topology {
         terminals: Vec<Terminal>,
         rules: Rules,
     ) -> Result<Self, TopologyError> {
+        let stations = terminals.into_iter().map(Station::terminal).collect();
+        Self::with_stations(constellation, stations, &Fibre::None, rules)
+    }
+
+    /// A network with terminals of several antennas, gateways, and fibre between stations.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Topology::new`]; a station without an antenna, fibre to a station that does not exist.
+    pub fn with_stations(
+        constellation: Constellation,
+        stations: Vec<Station>,
+        fibre: &Fibre,
+        rules: Rules,
+    ) -> Result<Self, TopologyError> {
         if constellation.is_empty() {
             return Err(TopologyError::NoSatellites);
         }
         rules.check().map_err(TopologyError::Rules)?;
         let mut names = BTreeSet::new();
-        for terminal in &terminals {
-            terminal.check().map_err(TopologyError::Terminal)?;
-            if !names.insert(terminal.name.as_str()) {
-                return Err(TopologyError::DuplicateTerminal { name: terminal.name.clone() });
+        for station in &stations {
+            let name = station.terminal.name.as_str();
+            station.terminal.check().map_err(TopologyError::Terminal)?;
+            if !names.insert(name) {
+                return Err(TopologyError::DuplicateTerminal { name: name.to_owned() });
+            }
+            if station.antennas == 0 {
+                return Err(TopologyError::NoAntenna { name: name.to_owned() });
             }
         }
+        let pairs = fibre.pairs(&stations);
+        if let Some(&(_, index)) = pairs.iter().find(|(_, b)| *b >= stations.len()) {
+            return Err(TopologyError::UnknownTerminal { index, count: stations.len() });
+        }
+        let satellites = constellation.len() as u32;
         let mut links = isl::possible(&constellation, &rules);
         let isls = links.len();
-        let satellites = constellation.len() as u32;
-        links.extend((0..terminals.len() as u32).map(|terminal| LinkState {
-            a: NodeId(satellites + terminal),
-            b: NodeId(0),
-            up: false,
-            kind: LinkKind::Gsl,
+        let mut gsls = vec![isls];
+        for (terminal, station) in (0u32..).zip(&stations) {
+            // No more satellites can be held than there are.
+            let antennas = usize::from(station.antennas).min(constellation.len());
+            let a = NodeId(satellites + terminal);
+            links.extend(std::iter::repeat_n(
+                LinkState { a, b: NodeId(0), up: false, kind: LinkKind::Gsl },
+                antennas,
+            ));
+            gsls.push(links.len());
+        }
+        let mut attached = vec![false; links.len() - isls];
+        if rules.handover == Handover::FollowPlane {
+            gsls[..stations.len()].iter().for_each(|first| attached[first - isls] = true);
+        }
+        links.extend(pairs.into_iter().map(|pair| {
+            let (a, b) = station::nodes(pair, satellites);
+            LinkState { a, b, up: false, kind: LinkKind::Fibre }
         }));
         Ok(Self {
-            sites: terminals.iter().map(|terminal| site(&constellation, terminal)).collect(),
-            attached: vec![rules.handover == Handover::FollowPlane; terminals.len()],
+            sites: stations.iter().map(|station| site(&constellation, &station.terminal)).collect(),
+            gateways: stations.iter().map(|station| station.gateway).collect(),
+            terminals: stations.into_iter().map(|station| station.terminal).collect(),
+            attached,
             constellation,
-            terminals,
             rules,
             links,
-            isls,
+            gsls,
+            sky: gsl::Candidates::default(),
             changes: Vec::new(),
             positions: Vec::new(),
             serving: Vec::new(),
@@ -90,17 +133,60 @@ impl Topology {
     pub fn update(&mut self, t_s: f64) -> &[Change] {
         self.locate(t_s);
         self.changes.clear();
-        for link in 0..self.links.len() {
+        for link in 0..self.isls() {
             let was = self.links[link];
-            let is = match link.checked_sub(self.isls) {
-                None => isl::at(was, &self.constellation, &self.rules, &self.positions),
-                Some(terminal) => self.gsl_at(terminal, t_s),
-            };
-            let failed = self.link_fails(LinkId(link as u32), t_s);
-            self.set(link, LinkState { up: is.up && !failed, ..is });
+            let is = isl::at(was, &self.constellation, &self.rules, &self.positions);
+            self.set_unless_failed(link, is, t_s);
+        }
+        for terminal in 0..self.terminals.len() {
+            self.choose(terminal, t_s);
+        }
+        for link in self.gsls[self.terminals.len()]..self.links.len() {
+            let was = self.links[link];
+            let up = [was.a, was.b].iter().all(|&end| !self.station_fails(end, t_s));
+            self.set_unless_failed(link, LinkState { up, ..was }, t_s);
         }
         self.updated_s = Some(t_s);
         &self.changes
+    }
+
+    fn set_unless_failed(&mut self, link: usize, is: LinkState, t_s: f64) {
+        let failed = self.link_fails(LinkId(link as u32), t_s);
+        self.set(link, LinkState { up: is.up && !failed, ..is });
+    }
+
+    /// Which satellites a terminal holds from `t_s` on.
+    fn choose(&mut self, terminal: usize, t_s: f64) {
+        let links = self.gsls[terminal]..self.gsls[terminal + 1];
+        let first = self.isls();
+        let sight = Sight {
+            site: self.sites[terminal],
+            constellation: &self.constellation,
+            rules: &self.rules,
+            positions: &self.serving,
+            t_s,
+            last_s: self.updated_s,
+        };
+        let down = self.station_fails(NodeId((self.constellation.len() + terminal) as u32), t_s);
+        if down {
+            for link in links {
+                self.attached[link - first] = false;
+                self.set(link, LinkState { up: false, ..self.links[link] });
+            }
+        } else if links.len() == 1 {
+            let link = links.start;
+            let is = gsl::at(self.links[link], self.attached[link - first], sight);
+            self.attached[link - first] = is.up;
+            self.set_unless_failed(link, is, t_s);
+        } else {
+            let mut sky = std::mem::take(&mut self.sky);
+            let attached = &mut self.attached[links.start - first..links.end - first];
+            sky.choose(&self.links[links.clone()], attached, sight);
+            for (link, is) in links.zip(sky.chosen()) {
+                self.set_unless_failed(link, is, t_s);
+            }
+            self.sky = sky;
+        }
     }
 
     /// Moves a terminal at `t_s` to where `to` says; it lets go of its satellite and takes the highest. The terminal
@@ -118,11 +204,11 @@ impl Topology {
         };
         *place = Terminal { name: std::mem::take(&mut place.name), ..to.clone() };
         self.sites[terminal] = site(&self.constellation, to);
-        self.attached[terminal] = false;
+        let first = self.isls();
+        self.attached[self.gsls[terminal] - first..self.gsls[terminal + 1] - first].fill(false);
         self.locate(t_s);
         self.changes.clear();
-        let is = self.gsl_at(terminal, t_s);
-        self.set(self.isls + terminal, is);
+        self.choose(terminal, t_s);
         Ok(&self.changes)
     }
 
@@ -134,6 +220,11 @@ impl Topology {
 
     fn link_fails(&self, link: LinkId, t_s: f64) -> bool {
         self.outages.iter().any(|outage| outage.what == Failing::Link(link) && outage.is_at(t_s))
+    }
+
+    fn station_fails(&self, node: NodeId, t_s: f64) -> bool {
+        let Some(station) = self.terminal_index(node) else { return false };
+        self.outages.iter().any(|outage| outage.what == Failing::Station(station as u32) && outage.is_at(t_s))
     }
 
     fn locate(&mut self, t_s: f64) {
@@ -156,20 +247,6 @@ impl Topology {
         );
     }
 
-    fn gsl_at(&mut self, terminal: usize, t_s: f64) -> LinkState {
-        let sight = Sight {
-            site: self.sites[terminal],
-            constellation: &self.constellation,
-            rules: &self.rules,
-            positions: &self.serving,
-            t_s,
-            last_s: self.updated_s,
-        };
-        let is = gsl::at(self.links[self.isls + terminal], self.attached[terminal], sight);
-        self.attached[terminal] = is.up;
-        is
-    }
-
     fn set(&mut self, link: usize, is: LinkState) {
         let was = std::mem::replace(&mut self.links[link], is);
         if was != is {
@@ -187,16 +264,43 @@ impl Topology {
         self.links.get(link.index())
     }
 
-    /// The ground-satellite link of a terminal.
-    pub fn gsl(&self, terminal: usize) -> Option<LinkId> {
-        (terminal < self.terminals.len()).then(|| LinkId((self.isls + terminal) as u32))
+    fn isls(&self) -> usize {
+        self.gsls[0]
     }
 
-    /// A lasting name: `isl:3.4-3.5` by planes and slots, `isl:0.4-seam` for one whose peer changes, `gsl:new-york`.
+    /// The ground-satellite link of a terminal's first antenna.
+    pub fn gsl(&self, terminal: usize) -> Option<LinkId> {
+        (terminal < self.terminals.len()).then(|| LinkId(self.gsls[terminal] as u32))
+    }
+
+    /// The ground-satellite links of a terminal, one for each antenna; none if there is no such terminal.
+    pub fn gsls(&self, terminal: usize) -> impl Iterator<Item = LinkId> + use<> {
+        let links = match self.gsls.get(terminal..terminal + 2) {
+            Some(&[first, end]) => first..end,
+            _ => 0..0,
+        };
+        links.map(|link| LinkId(link as u32))
+    }
+
+    /// Whether a node passes packets on: satellites and gateways do.
+    pub fn relays(&self, node: NodeId) -> bool {
+        self.terminal_index(node).is_none_or(|terminal| self.gateways.get(terminal) == Some(&true))
+    }
+
+    /// A lasting name: `isl:3.4-3.5` by planes and slots, `isl:0.4-seam` for one whose peer changes, `gsl:new-york`, or
+    /// `gsl:new-york.1` for the second of several antennas, `fibre:new-york-london`.
     pub fn name(&self, link: LinkId) -> String {
         let Some(state) = self.link(link) else { return format!("link-{}", link.0) };
         match state.kind {
-            LinkKind::Gsl => format!("gsl:{}", self.node_name(state.a)),
+            LinkKind::Gsl => {
+                let terminal = self.terminal_index(state.a).unwrap_or(0);
+                let name = self.node_name(state.a);
+                match self.gsls(terminal).count() {
+                    1 => format!("gsl:{name}"),
+                    _ => format!("gsl:{name}.{}", link.index() - self.gsls[terminal]),
+                }
+            }
+            LinkKind::Fibre => format!("fibre:{}-{}", self.node_name(state.a), self.node_name(state.b)),
             LinkKind::CrossSeam => format!("isl:{}-seam", self.place_name(state.a)),
             LinkKind::IntraPlane | LinkKind::InterPlane => {
                 format!("isl:{}-{}", self.place_name(state.a), self.place_name(state.b))
@@ -281,9 +385,30 @@ impl Topology {
         Some(self.position_ecef(a, t_s)?.distance_m(self.position_ecef(b, t_s)?))
     }
 
-    /// Propagation delay between two nodes at `t_s` in seconds, at the speed of light of the Earth model.
+    /// Propagation delay between two nodes at `t_s` in seconds: in a straight line at the speed of light of the Earth
+    /// model, or through fibre between two stations.
     pub fn one_way_delay_s(&self, a: NodeId, b: NodeId, t_s: f64) -> Option<f64> {
-        Some(self.distance_m(a, b, t_s)? / self.constellation.earth().c_m_s)
+        let (from, to) = (self.position_ecef(a, t_s)?, self.position_ecef(b, t_s)?);
+        let fibre = !self.is_satellite(a) && !self.is_satellite(b);
+        let length_m = if fibre { self.fibre_m(from, to) } else { from.distance_m(to) };
+        Some(length_m / self.constellation.earth().c_m_s)
+    }
+
+    /// How far light in vacuum would travel while a packet crosses a link whose ends are at `a` and `b`, in metres.
+    pub fn light_m(&self, kind: LinkKind, a: Ecef, b: Ecef) -> f64 {
+        match kind {
+            LinkKind::Fibre => self.fibre_m(a, b),
+            _ => a.distance_m(b),
+        }
+    }
+
+    fn fibre_m(&self, a: Ecef, b: Ecef) -> f64 {
+        let (from, to) = (a.0, b.0);
+        let radius_m = 0.5 * (from.norm() + to.norm());
+        radius_m
+            * from.cross(to).norm().atan2(from.dot(to))
+            * self.rules.fibre_index
+            * self.rules.fibre_detour
     }
 }
 
@@ -305,6 +430,11 @@ pub enum TopologyError {
         /// The name.
         name: String,
     },
+    /// A station that can hold no satellite.
+    NoAntenna {
+        /// Its name.
+        name: String,
+    },
     /// No terminal with this index.
     UnknownTerminal {
         /// The index.
@@ -323,6 +453,7 @@ impl fmt::Display for TopologyError {
             Self::DuplicateTerminal { name } => {
                 write!(f, "terminal \"{name}\" occurs twice; expected names that differ")
             }
+            Self::NoAntenna { name } => write!(f, "station \"{name}\" with 0 antennas; expected at least 1"),
             Self::UnknownTerminal { index, count } => {
                 write!(f, "terminal number {index}; expected less than {count}")
             }

@@ -1,0 +1,110 @@
+//! Bent pipes through gateways, and terminals that may use every satellite in view.
+//!
+//! Follows the definition: up to a satellite that the gateway sees too, down, through fibre, up and down again.
+//! Differs: the best bent pipe is found here by trying all satellites, gateway by gateway.
+//! Left out: queues at the gateway.
+
+use skyhop_orbit::visibility::elevation_rad;
+use skyhop_orbit::{Preset, Terminal};
+use skyhop_routing::{Metric, Router};
+use skyhop_topology::{Fibre, Handover, NodeId, Rules, Station, Topology};
+
+fn place(name: &str, latitude_deg: f64, longitude_deg: f64) -> Terminal {
+    Terminal::from_degrees(name, latitude_deg, longitude_deg).expect("a place")
+}
+
+fn all_in_view(terminal: Terminal, gateway: bool) -> Station {
+    Station { terminal, antennas: Station::ALL_IN_VIEW, gateway }
+}
+
+fn starlink(stations: Vec<Station>, isls: bool) -> Topology {
+    let preset = Preset::find("starlink").expect("a preset");
+    let mut rules = Rules { handover: Handover::Highest, ..Rules::for_preset(preset) };
+    if !isls {
+        (rules.intra_plane_neighbours, rules.inter_plane_neighbours, rules.cross_seam) = (0, 0, None);
+    }
+    Topology::with_stations(preset.constellation(), stations, &Fibre::Mesh, rules).expect("sound")
+}
+
+#[test]
+fn a_bent_pipe_is_the_best_of_all_satellites_and_gateways() {
+    let stations = vec![
+        all_in_view(place("berlin", 52.52, 13.41), false),
+        all_in_view(place("madrid", 40.42, -3.70), false),
+        all_in_view(place("frankfurt", 50.11, 8.68), true),
+        all_in_view(place("villarejo", 40.17, -3.27), true),
+    ];
+    let mut topology = starlink(stations, false);
+    let mut router = Router::new(Metric::Delay);
+    let satellites = topology.constellation().len() as u32;
+    let [berlin, madrid, frankfurt, villarejo] = [0, 1, 2, 3].map(|k| NodeId(satellites + k));
+    for t_s in [0.0, 300.0, 3000.0] {
+        topology.update(t_s);
+        router.refresh(&topology, t_s);
+        let sees = |station: NodeId, satellite: u32| {
+            let terminal = &topology.terminals()[(station.0 - satellites) as usize];
+            let at = topology.position_ecef(NodeId(satellite), t_s)?;
+            let site = terminal.position_ecef(topology.constellation().earth());
+            let above = elevation_rad(site, terminal.up(), at) > topology.rules().elevation_mask_rad;
+            above.then(|| site.distance_m(at) / topology.constellation().earth().c_m_s)
+        };
+        let pipe = |from, to| {
+            let through = |s| Some(sees(from, s)? + sees(to, s)?);
+            (0..satellites).filter_map(through).fold(f64::INFINITY, f64::min)
+        };
+        let fibre_s = topology.one_way_delay_s(frankfurt, villarejo, t_s).expect("both stand");
+        let mut expected_s = pipe(berlin, madrid);
+        for (first, last) in [(frankfurt, villarejo), (villarejo, frankfurt)] {
+            expected_s = expected_s.min(pipe(berlin, first) + fibre_s + pipe(last, madrid));
+        }
+        for one in [frankfurt, villarejo] {
+            expected_s = expected_s.min(pipe(berlin, one) + pipe(one, madrid));
+        }
+        let nodes = router.path(berlin, madrid).expect("a bent pipe");
+        let delay = |hop: &[NodeId]| topology.one_way_delay_s(hop[0], hop[1], t_s).expect("there");
+        let found_s: f64 = nodes.windows(2).map(delay).sum();
+        assert!((found_s - expected_s).abs() < 1e-12, "{found_s} against {expected_s} at {t_s} s: {nodes:?}");
+        assert!((5e-3..25e-3).contains(&found_s), "{found_s}");
+    }
+}
+
+// Starlink's five shells are not joined to one another; a terminal with one antenna is often on the wrong one.
+#[test]
+fn every_satellite_in_view_joins_shells_that_are_not_joined() {
+    let cities = [
+        ("berlin", 52.52, 13.41),
+        ("london", 51.51, -0.13),
+        ("new-york", 40.71, -74.01),
+        ("tokyo", 35.69, 139.69),
+        ("sydney", -33.87, 151.21),
+        ("quito", -0.22, -78.51),
+        ("johannesburg", -26.2, 28.04),
+    ];
+    let routes = |antennas| {
+        let stations = cities.map(|(name, lat, lon)| Station {
+            terminal: place(name, lat, lon),
+            antennas,
+            gateway: false,
+        });
+        let mut topology = starlink(stations.to_vec(), true);
+        let mut router = Router::new(Metric::Delay);
+        let mut found = 0;
+        for t_s in [0.0, 1000.0, 5000.0] {
+            topology.update(t_s);
+            router.refresh(&topology, t_s);
+            let nodes = (0..cities.len()).filter_map(|terminal| topology.terminal_node(terminal));
+            let nodes: Vec<NodeId> = nodes.collect();
+            for (k, &from) in nodes.iter().enumerate() {
+                for &to in &nodes[k + 1..] {
+                    let path = router.path(from, to);
+                    let relays = path.iter().flat_map(|path| &path[1..path.len() - 1]);
+                    assert!(relays.clone().all(|node| topology.is_satellite(*node)), "a terminal relays");
+                    found += usize::from(path.is_some());
+                }
+            }
+        }
+        found
+    };
+    assert_eq!(routes(Station::ALL_IN_VIEW), 3 * 21);
+    assert!((1..60).contains(&routes(1)), "one antenna would do: {}", routes(1));
+}
