@@ -46,6 +46,9 @@ pub struct Router {
     /// Next hop of every node, per destination; empty until asked for.
     tables: Vec<Vec<Option<Hop>>>,
     costs: Vec<f64>,
+    /// Where a search for one path came from.
+    back: Vec<NodeId>,
+    c_m_s: f64,
     queue: BinaryHeap<Reached>,
 }
 
@@ -67,6 +70,8 @@ impl Router {
             positions: Vec::new(),
             tables: Vec::new(),
             costs: Vec::new(),
+            back: Vec::new(),
+            c_m_s: 1.0,
             queue: BinaryHeap::new(),
         }
     }
@@ -83,6 +88,7 @@ impl Router {
         self.relays.clear();
         self.relays.extend((0..nodes as u32).map(|node| topology.relays(NodeId(node))));
         let c_m_s = topology.constellation().earth().c_m_s;
+        self.c_m_s = c_m_s;
         let positions = &self.positions;
         let usable = || {
             (0u32..).zip(topology.links()).filter(|(_, link)| link.up).filter_map(|(number, link)| {
@@ -140,6 +146,49 @@ impl Router {
             nodes.push(at);
         }
         Some(nodes)
+    }
+
+    /// The same path by [`Metric::Delay`], from a search that heads for `from` (A*) and is forgotten; of equally long
+    /// paths it may find another. For a few pairs in a large network.
+    pub fn path_between(&mut self, from: NodeId, to: NodeId) -> Option<Vec<NodeId>> {
+        if from.index().max(to.index()) >= self.tables.len() || self.metric != Metric::Delay {
+            return self.path(from, to);
+        }
+        let goal = self.positions[from.index()]?;
+        let c_m_s = self.c_m_s;
+        let positions = &self.positions;
+        // No way is shorter than the straight line.
+        let ahead = |node: NodeId| positions[node.index()].map_or(0.0, |at| at.distance_m(goal) / c_m_s);
+        self.costs.clear();
+        self.costs.resize(self.tables.len(), f64::INFINITY);
+        self.back.resize(self.tables.len(), NodeId(0));
+        self.costs[to.index()] = 0.0;
+        self.queue.clear();
+        self.queue.push(Reached { cost: ahead(to), node: to });
+        while let Some(Reached { cost, node }) = self.queue.pop() {
+            if node == from {
+                let mut nodes = vec![from];
+                let mut at = from;
+                while at != to {
+                    at = self.back[at.index()];
+                    nodes.push(at);
+                }
+                return Some(nodes);
+            }
+            let here = self.costs[node.index()];
+            if cost > here + ahead(node) || !(self.relays[node.index()] || node == to) {
+                continue;
+            }
+            for edge in &self.edges[self.starts[node.index()]..self.starts[node.index() + 1]] {
+                let through = here + edge.weight;
+                if through < self.costs[edge.to.index()] {
+                    self.costs[edge.to.index()] = through;
+                    self.back[edge.to.index()] = node;
+                    self.queue.push(Reached { cost: through + ahead(edge.to), node: edge.to });
+                }
+            }
+        }
+        None
     }
 
     fn search(&mut self, destination: NodeId) {

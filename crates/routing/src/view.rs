@@ -4,6 +4,8 @@
 //! Differs: links that the published orbits and rules bring up are told apart from links that work, so that it is
 //! visible what a scheme can compute and what it must be told. Left out: time passing while a packet is under way.
 
+use std::borrow::Cow;
+
 use skyhop_orbit::Ecef;
 use skyhop_topology::{LinkId, LinkKind, NodeId, Topology};
 
@@ -57,8 +59,8 @@ pub struct View<'a> {
     topology: &'a Topology,
     failures: &'a Failures,
     t_s: f64,
-    positions: Vec<Option<Ecef>>,
-    published: Graph,
+    positions: Cow<'a, [Option<Ecef>]>,
+    published: Cow<'a, Graph>,
 }
 
 impl<'a> View<'a> {
@@ -76,6 +78,18 @@ impl<'a> View<'a> {
             })
             .collect();
         let published = Graph::new(topology.nodes(), topology.constellation().len(), &links);
+        Self { topology, failures, t_s, positions: positions.into(), published: Cow::Owned(published) }
+    }
+
+    /// A view of what somebody else keeps; see [`crate::Snapshot`].
+    pub(crate) fn of(
+        topology: &'a Topology,
+        failures: &'a Failures,
+        t_s: f64,
+        positions: &'a [Option<Ecef>],
+        published: &'a Graph,
+    ) -> Self {
+        let (positions, published) = (Cow::Borrowed(positions), Cow::Borrowed(published));
         Self { topology, failures, t_s, positions, published }
     }
 

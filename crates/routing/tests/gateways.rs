@@ -108,3 +108,33 @@ fn every_satellite_in_view_joins_shells_that_are_not_joined() {
     assert_eq!(routes(Station::ALL_IN_VIEW), 3 * 21);
     assert!((1..60).contains(&routes(1)), "one antenna would do: {}", routes(1));
 }
+
+// The goal-directed search must find what the full one finds, over ISLs and through gateways.
+#[test]
+fn a_search_for_one_pair_finds_the_same_paths() {
+    let mut stations: Vec<Station> =
+        [("quito", -0.22, -78.51), ("oslo", 59.91, 10.75), ("perth", -31.95, 115.86)]
+            .map(|(name, lat, lon)| all_in_view(place(name, lat, lon), false))
+            .to_vec();
+    stations.push(all_in_view(place("lima", -12.05, -77.04), true));
+    stations.push(all_in_view(place("madrid", 40.42, -3.70), true));
+    let mut topology = starlink(stations, true);
+    let mut router = Router::new(Metric::Delay);
+    let mut different = 0;
+    for t_s in [0.0, 777.0, 4321.0] {
+        topology.update(t_s);
+        router.refresh(&topology, t_s);
+        let length = |nodes: &[NodeId]| {
+            let delay = |hop: &[NodeId]| topology.one_way_delay_s(hop[0], hop[1], t_s).expect("there");
+            nodes.windows(2).map(delay).sum::<f64>()
+        };
+        for (a, b) in [(0, 1), (1, 0), (0, 2), (1, 2), (2, 0)] {
+            let [a, b] = [a, b].map(|terminal| topology.terminal_node(terminal).expect("there"));
+            let (full, led) =
+                (router.path(a, b).expect("a path"), router.path_between(a, b).expect("a path"));
+            assert!((length(&full) - length(&led)).abs() < 1e-12, "{full:?} against {led:?}");
+            different += usize::from(full != led);
+        }
+    }
+    assert!(different <= 2, "{different} paths of 15 are others, without being longer");
+}

@@ -39,6 +39,8 @@ pub struct Topology {
     unavailable: usize,
     outages: Vec<Outage>,
     updated_s: Option<f64>,
+    /// The instant of `positions`.
+    located_s: Option<f64>,
 }
 
 impl Topology {
@@ -124,6 +126,7 @@ impl Topology {
             unavailable: 0,
             outages: Vec::new(),
             updated_s: None,
+            located_s: None,
         })
     }
 
@@ -228,6 +231,7 @@ impl Topology {
     }
 
     fn locate(&mut self, t_s: f64) {
+        self.located_s = Some(t_s);
         self.unavailable = self.constellation.positions_ecef(t_s, &mut self.positions);
         for outage in self.outages.iter().filter(|outage| outage.is_at(t_s)) {
             if let Failing::Satellite(satellite) = outage.what
@@ -376,7 +380,12 @@ impl Topology {
 
     /// Where all nodes are at `t_s`, in node order; `out` is replaced.
     pub fn positions_ecef(&self, t_s: f64, out: &mut Vec<Option<Ecef>>) {
-        self.constellation.positions_ecef(t_s, out);
+        // SGP4 for thousands of satellites costs more than all else; an update has just done it.
+        if self.located_s == Some(t_s) && self.outages.is_empty() {
+            out.clone_from(&self.positions);
+        } else {
+            self.constellation.positions_ecef(t_s, out);
+        }
         out.extend(self.sites.iter().map(|site| Some(site.place)));
     }
 

@@ -8,8 +8,9 @@ use crate::failure::Failure;
 use crate::table::{Table, digits, time};
 use clap::{Args, Subcommand};
 use skyhop_sim::orbit::preset::{PRESETS, Preset};
-use skyhop_sim::orbit::{Constellation, Epoch, omm, tle};
-use skyhop_sim::topology::{CrossSeam, Handover, Rules};
+use skyhop_sim::orbit::{Constellation, Epoch, Terminal, omm, places, tle};
+use skyhop_sim::routing::{Metric, Network};
+use skyhop_sim::topology::{CrossSeam, Fibre, Handover, Rules, Station, Topology};
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -89,6 +90,26 @@ pub struct Isls {
     #[arg(long, value_name = "ON|OFF", num_args = 0..=1, require_equals = true, default_missing_value = "on",
         value_parser = ["on", "off"])]
     pub cross_seam: Option<String>,
+    /// Links between satellites; off for a bent pipe.
+    #[arg(long, value_name = "ON|OFF", value_parser = ["on", "off"])]
+    pub isls: Option<String>,
+    /// ISLs longer than this are down.
+    #[arg(long, value_name = "KM", value_parser = kilometres)]
+    pub max_isl_range: Option<f64>,
+    /// How many satellites a terminal may use at once: a number, or all that are in view. One, if left out, where a
+    /// single shell has ISLs; all, where shells are not joined to one another or there are gateways.
+    #[arg(long, value_name = "N|all", value_parser = antennas)]
+    pub antennas: Option<u16>,
+    /// A gateway: a city, or lat,lon in degrees; may be given often. Gateways use every satellite in view and are joined
+    /// by fibre along great circles.
+    #[arg(long, value_name = "PLACE", allow_hyphen_values = true)]
+    pub gateway: Vec<String>,
+    /// Gateways of a file: lines of name,lat,lon with a heading.
+    #[arg(long, value_name = "FILE")]
+    pub gateways: Option<PathBuf>,
+    /// Length of the fibre between gateways over that of the great circle.
+    #[arg(long, value_name = "FACTOR")]
+    pub fibre_detour: Option<f64>,
 }
 
 /// Satellites ready to be asked, and what they are called.
@@ -99,6 +120,30 @@ pub struct Loaded {
     pub rules: Rules,
     /// Name of the preset or the file.
     pub name: String,
+    /// How many satellites a terminal may use at once.
+    pub antennas: u16,
+    /// Gateways besides the terminals.
+    pub gateways: Vec<Terminal>,
+}
+
+impl Loaded {
+    /// A network of these terminals, then the gateways.
+    pub fn network(&self, terminals: Vec<Terminal>, metric: Metric) -> Result<Network, Failure> {
+        let wrong = |e: &dyn std::fmt::Display| Failure::Scenario(e.to_string());
+        let terminal = |terminal| Station { terminal, antennas: self.antennas, gateway: false };
+        let gateway = |terminal: &Terminal| {
+            Station::gateway(
+                // A gateway may stand in the city that a packet is for.
+                Terminal { name: format!("{}-gateway", terminal.name), ..terminal.clone() },
+                Station::ALL_IN_VIEW,
+            )
+        };
+        let mut stations: Vec<Station> = terminals.into_iter().map(terminal).collect();
+        stations.extend(self.gateways.iter().map(gateway));
+        let topology =
+            Topology::with_stations(self.constellation.clone(), stations, &Fibre::Mesh, self.rules);
+        Ok(Network::new(topology.map_err(|e| wrong(&e))?, metric))
+    }
 }
 
 impl Satellites {
@@ -150,9 +195,73 @@ impl Satellites {
                 None => {}
             }
         }
+        let (mut antennas, mut gateways) = (None, Vec::new());
+        if let Some(isls) = isls {
+            if isls.isls.as_deref() == Some("off") {
+                (rules.intra_plane_neighbours, rules.inter_plane_neighbours, rules.cross_seam) = (0, 0, None);
+            }
+            if let Some(range_m) = isls.max_isl_range {
+                rules.max_isl_range_m = range_m;
+            }
+            if let Some(factor) = isls.fibre_detour {
+                rules.fibre_detour = factor;
+            }
+            gateways = isls.gateways()?;
+            antennas = isls.antennas;
+        }
         rules.check().map_err(|e| Failure::Scenario(e.to_string()))?;
-        Ok(Loaded { constellation, rules, name })
+        let isolated = constellation.planes().shells().len() != 1
+            || (rules.intra_plane_neighbours, rules.inter_plane_neighbours) == (0, 0);
+        let antennas =
+            antennas.unwrap_or(if isolated || !gateways.is_empty() { Station::ALL_IN_VIEW } else { 1 });
+        Ok(Loaded { constellation, rules, name, antennas, gateways })
     }
+}
+
+impl Isls {
+    /// The gateways of the command line and of the file, each place once.
+    fn gateways(&self) -> Result<Vec<Terminal>, Failure> {
+        let mut found: Vec<Terminal> = Vec::new();
+        let named = self
+            .gateway
+            .iter()
+            .map(|text| places::find(text).map_err(|e| Failure::Scenario(format!("--gateway: {e}"))));
+        let listed = match &self.gateways {
+            Some(file) => places_of(file)?,
+            None => Vec::new(),
+        };
+        for gateway in named.chain(listed.into_iter().map(Ok)) {
+            let gateway = gateway?;
+            if !found.iter().any(|known| known.name == gateway.name) {
+                found.push(gateway);
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The places of a file with lines of name,lat,lon; a heading and lines that begin with # are passed over.
+fn places_of(file: &Path) -> Result<Vec<Terminal>, Failure> {
+    let name = file.display().to_string();
+    let text = String::from_utf8(read(file)?)
+        .map_err(|_| Failure::Scenario(format!("{name}: not UTF-8; expected lines of name,lat,lon")))?;
+    let mut places = Vec::new();
+    for (line, text) in (1..).zip(text.lines()) {
+        let cells: Vec<&str> = text.split(',').map(str::trim).collect();
+        if text.trim().is_empty() || text.starts_with('#') || (line == 1 && cells.get(1) == Some(&"lat")) {
+            continue;
+        }
+        let wrong = |what: &dyn std::fmt::Display| Failure::Scenario(format!("{name}:{line}: {what}"));
+        let [place, lat, lon] = cells[..] else {
+            return Err(wrong(&format!("{} cells; expected name,lat,lon", cells.len())));
+        };
+        let number = |key: &str, text: &str| {
+            text.parse::<f64>().map_err(|_| wrong(&format!("{key} {text:?}; expected degrees like -33.92")))
+        };
+        let terminal = Terminal::from_degrees(place, number("lat", lat)?, number("lon", lon)?);
+        places.push(terminal.map_err(|e| wrong(&e))?);
+    }
+    Ok(places)
 }
 
 /// Runs the command.
@@ -456,5 +565,24 @@ pub fn degrees(text: &str) -> Result<f64, String> {
         Ok(angle) if (-90.0..=90.0).contains(&angle) => Ok(angle),
         Ok(angle) => Err(format!("{angle} deg; expected -90 to 90 deg")),
         Err(_) => Err("expected degrees like 8.2".into()),
+    }
+}
+
+/// A distance in kilometres, as metres.
+fn kilometres(text: &str) -> Result<f64, String> {
+    let bare = text.trim().trim_end_matches("km").trim_end();
+    match bare.parse::<f64>() {
+        Ok(km) if (1.0..=1e6).contains(&km) => Ok(km * 1e3),
+        Ok(km) => Err(format!("{km} km; expected 1 to 1000000 km")),
+        Err(_) => Err("expected kilometres like 5016".into()),
+    }
+}
+
+/// A number of antennas, or as many as there are satellites in view.
+fn antennas(text: &str) -> Result<u16, String> {
+    match text.parse::<u16>() {
+        _ if text == "all" => Ok(Station::ALL_IN_VIEW),
+        Ok(count) if (1..=Station::ALL_IN_VIEW).contains(&count) => Ok(count),
+        _ => Err(format!("expected 1 to {}, or all", Station::ALL_IN_VIEW)),
     }
 }

@@ -2,15 +2,15 @@
 //!
 //! Follows HT 6.2: links and handovers at fixed intervals from t = 0, paths and delays at the instant of sending.
 //! Differs from a walk that routes at every node: the path is chosen once, which moves a delay by microseconds at most.
-//! Leaves out queues and transmission; constellations without ISLs are crossed over a satellite that both ends see.
+//! Leaves out queues and transmission; constellations without ISLs are crossed over satellites that both ends see.
 
 use super::constellation::{Isls, Loaded, Satellites, seconds, write_or_print};
 use crate::failure::Failure;
 use crate::table::Table;
 use clap::{Args, ValueEnum};
 use skyhop_sim::orbit::visibility::elevation_rad;
-use skyhop_sim::orbit::{Ecef, Terminal, places};
-use skyhop_sim::routing::{Metric, Router, Walk};
+use skyhop_sim::orbit::{Terminal, places};
+use skyhop_sim::routing::{Metric, Network, Walk};
 use skyhop_sim::topology::{NodeId, Topology};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -74,91 +74,19 @@ impl From<Least> for Metric {
     }
 }
 
-/// A network that is brought up to date as packets are sent.
-pub struct Network {
-    /// The network as of its last update.
-    pub topology: Topology,
-    /// Its routes.
-    pub router: Router,
-    next_update_s: f64,
-    /// Without ISLs, both ends must be over one satellite.
-    mirrors: bool,
+/// How many satellites a path has.
+pub fn satellites(topology: &Topology, walk: &Walk) -> usize {
+    walk.nodes.iter().filter(|node| topology.is_satellite(**node)).count()
 }
 
-impl Network {
-    /// Satellites and terminals at t = 0.
-    pub fn new(loaded: &Loaded, terminals: Vec<Terminal>, metric: Metric) -> Result<Self, Failure> {
-        let topology = Topology::new(loaded.constellation.clone(), terminals, loaded.rules);
-        let topology = topology.map_err(|e| Failure::Scenario(e.to_string()))?;
-        let mirrors = topology.links().len() == topology.terminals().len();
-        let mut network = Self { topology, router: Router::new(metric), next_update_s: 0.0, mirrors };
-        network.advance(0.0);
-        Ok(network)
-    }
-
-    /// The same over another state of the network, without routes.
-    pub fn with_topology(&self, topology: Topology) -> Self {
-        let router = Router::new(self.router.metric());
-        Self { topology, router, next_update_s: self.next_update_s, mirrors: self.mirrors }
-    }
-
-    /// Updates links and handovers up to `t_s`; returns which terminals held a satellite at any of the updates.
-    pub fn advance(&mut self, t_s: f64) -> Vec<bool> {
-        let mut served = vec![false; self.topology.terminals().len()];
-        while self.next_update_s <= t_s {
-            self.topology.update(self.next_update_s);
-            for (terminal, served) in served.iter_mut().enumerate() {
-                let link = self.topology.gsl(terminal).and_then(|link| self.topology.link(link));
-                *served |= link.is_some_and(|link| link.up);
-            }
-            self.next_update_s += self.topology.rules().update_interval_s;
-        }
-        served
-    }
-
-    /// Takes routes at `t_s`.
-    pub fn route(&mut self, t_s: f64) {
-        if !self.mirrors {
-            self.router.refresh(&self.topology, t_s);
-        }
-    }
-
-    /// The way of a packet sent at `t_s`, for which [`Self::route`] was called.
-    pub fn walk(&mut self, from: NodeId, to: NodeId, t_s: f64) -> Option<Walk> {
-        let nodes = if self.mirrors { self.mirrored(from, to, t_s)? } else { self.router.path(from, to)? };
-        let mut delay_s = 0.0;
-        for hop in nodes.windows(2) {
-            delay_s += self.topology.one_way_delay_s(hop[0], hop[1], t_s + delay_s)?;
-        }
-        Some(Walk { delay_s, nodes })
-    }
-
-    fn mirrored(&self, from: NodeId, to: NodeId, t_s: f64) -> Option<Vec<NodeId>> {
-        let ends = [from, to].map(|node| self.topology.terminal_index(node));
-        let [Some(a), Some(b)] = ends.map(|index| self.topology.terminals().get(index?)) else { return None };
-        let earth = self.topology.constellation().earth();
-        let mask_rad = self.topology.rules().elevation_mask_rad;
-        let sites: [(Ecef, _); 2] = [a, b].map(|terminal| (terminal.position_ecef(earth), terminal.up()));
-        let mut positions = Vec::new();
-        self.topology.constellation().positions_ecef(t_s, &mut positions);
-        let seen =
-            (0u32..).zip(&positions).filter_map(|(satellite, place)| place.map(|place| (satellite, place)));
-        let both =
-            seen.filter(|(_, at)| sites.iter().all(|(site, up)| elevation_rad(*site, *up, *at) > mask_rad));
-        let length = |at: Ecef| sites.iter().map(|(site, _)| site.distance_m(at)).sum::<f64>();
-        let (satellite, _) = both.min_by(|a, b| length(a.1).total_cmp(&length(b.1)))?;
-        Some(vec![from, NodeId(satellite), to])
-    }
-}
-
-/// Satellites of a path by name; the sign between them is not in their names.
+/// Satellites of a path by name, gateways in brackets; the sign between them is not in their names.
 pub fn path(topology: &Topology, walk: &Walk) -> String {
-    let names: Vec<String> = walk
-        .nodes
-        .iter()
-        .filter(|node| topology.is_satellite(**node))
-        .map(|node| topology.node_name(*node))
-        .collect();
+    let relays = walk.nodes.get(1..walk.nodes.len() - 1).unwrap_or_default();
+    let name = |&node: &NodeId| match topology.is_satellite(node) {
+        true => topology.node_name(node),
+        false => format!("[{}]", topology.node_name(node)),
+    };
+    let names: Vec<String> = relays.iter().map(name).collect();
     names.join(if names.iter().any(|name| name.contains('-')) { ">" } else { "-" })
 }
 
@@ -197,13 +125,8 @@ pub fn run(args: &Delay) -> Result<(), Failure> {
             "--step: {packets:.0} packets; expected a step above zero and 10000000 packets at most"
         )));
     }
-    let mut network = Network::new(&loaded, terminals, args.metric.into())?;
-    if network.mirrors && loaded.constellation.catalogue().is_some() {
-        eprintln!(
-            "warning: {}: no planes are recognised, so no ISLs; paths go over one satellite",
-            loaded.name
-        );
-    }
+    let ends = terminals.len();
+    let mut network = loaded.network(terminals, args.metric.into())?;
     let nodes: Vec<[NodeId; 2]> =
         pairs.iter().map(|ends| ends.map(|end| NodeId((loaded.constellation.len() + end) as u32))).collect();
     let mut tallies = vec![Tally::default(); pairs.len()];
@@ -212,15 +135,7 @@ pub fn run(args: &Delay) -> Result<(), Failure> {
         out.push_str(if pairs.len() > 1 { "from,to," } else { "" });
         out.push_str("time_s,delay_ms,satellites,path,status\n");
     }
-    let mut served: Vec<bool> = network
-        .topology
-        .links()
-        .iter()
-        .rev()
-        .take(network.topology.terminals().len())
-        .rev()
-        .map(|link| link.up)
-        .collect();
+    let mut served: Vec<bool> = (0..ends).map(|terminal| network.serves(terminal)).collect();
     // Packets leave at start, start + step and so on, before the duration is over.
     let count = ((packets - 1e-9).ceil().max(1.0)) as u64;
     for k in 0..count {
@@ -233,8 +148,8 @@ pub fn run(args: &Delay) -> Result<(), Failure> {
             let walk = network.walk(*from, *to, t_s);
             if args.csv {
                 if pairs.len() > 1 {
-                    let _ = write!(out, "{},", quoted(&network.topology.node_name(*from)));
-                    let _ = write!(out, "{},", quoted(&network.topology.node_name(*to)));
+                    let _ = write!(out, "{},", quoted(&network.topology().node_name(*from)));
+                    let _ = write!(out, "{},", quoted(&network.topology().node_name(*to)));
                 }
                 let time = (t_s * 1e9).round() / 1e9;
                 let _ = match &walk {
@@ -242,16 +157,16 @@ pub fn run(args: &Delay) -> Result<(), Failure> {
                         out,
                         "{time},{:.6},{},{},ok",
                         walk.delay_s * 1e3,
-                        walk.nodes.len() - 2,
-                        path(&network.topology, walk)
+                        satellites(network.topology(), walk),
+                        path(network.topology(), walk)
                     ),
                     None => writeln!(out, "{time},nan,0,,noroute"),
                 };
             }
-            tally.add(walk);
+            tally.add(network.topology(), walk);
         }
     }
-    let topology = &network.topology;
+    let topology = network.topology();
     if let Some((terminal, _)) = topology.terminals().iter().zip(&served).find(|(_, served)| !**served) {
         return Err(never(&loaded, terminal, args.start + args.duration));
     }
@@ -320,13 +235,13 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, walk: Option<Walk>) {
+    fn add(&mut self, topology: &Topology, walk: Option<Walk>) {
         let Some(walk) = walk else {
             self.lost += 1;
             self.last.clear();
             return;
         };
-        let hops = walk.nodes.len() - 2;
+        let hops = satellites(topology, &walk);
         let (least, most) = self.satellites.unwrap_or((hops, hops));
         self.satellites = Some((least.min(hops), most.max(hops)));
         self.delays_ms.push(walk.delay_s * 1e3);
@@ -342,7 +257,7 @@ fn statistics(
     pairs: &[[usize; 2]],
     tallies: &mut [Tally],
 ) -> String {
-    let topology = &network.topology;
+    let topology = network.topology();
     let earth = topology.constellation().earth();
     let mut out = format!(
         "{}: {} satellites, mask {:.1} deg{}; a packet every {} s for {} s\n",

@@ -44,7 +44,7 @@ pub struct Passes {
 
 /// Runs the command.
 pub fn run(args: &Passes) -> Result<(), Failure> {
-    let Loaded { constellation, rules, name } = args.satellites.load(None)?;
+    let Loaded { constellation, rules, name, .. } = args.satellites.load(None)?;
     let place = places::find(&args.at).map_err(|e| Failure::Scenario(format!("--at: {e}")))?;
     let (from_s, to_s) = (args.start, args.start + args.duration);
     let mask_rad = rules.elevation_mask_rad;

@@ -5,12 +5,12 @@
 //! Leaves out a map; `skyhop constellation export --czml` draws the satellites.
 
 use super::constellation::{Isls, Satellites, seconds};
-use super::delay::{Least, Network, never, pairs, path, tell_unavailable};
+use super::delay::{Least, never, pairs, path, satellites, tell_unavailable};
 use super::passes::compass;
 use crate::failure::Failure;
 use clap::Args;
 use skyhop_sim::orbit::{Epoch, look};
-use skyhop_sim::routing::{Metric, Walk};
+use skyhop_sim::routing::{Metric, Network, Walk};
 use skyhop_sim::topology::{Failing, LinkKind, NodeId, Outage, Topology};
 use std::fmt::Write;
 
@@ -42,22 +42,22 @@ pub fn run(args: &Route) -> Result<(), Failure> {
     let loaded = args.satellites.load(Some(&args.isls))?;
     let t_s = instant(&args.time, loaded.constellation.epoch())?;
     let (terminals, _) = pairs(&[&args.from, &args.to])?;
-    let mut network = Network::new(&loaded, terminals, args.metric.into())?;
+    let mut network = loaded.network(terminals, args.metric.into())?;
     network.advance(t_s);
     tell_unavailable(&loaded, t_s);
     let [from, to] = [0, 1].map(|end| NodeId((loaded.constellation.len() + end) as u32));
     network.route(t_s);
     let Some(walk) = network.walk(from, to, t_s) else {
-        return Err(no_route(&loaded, &network.topology, t_s));
+        return Err(no_route(&loaded, &network, t_s));
     };
-    let topology = &network.topology;
+    let topology = network.topology();
     let mut out = format!(
         "{} to {} over {} at {t_s} s: {:.3} ms one way over {} satellites\n\n",
         topology.node_name(from),
         topology.node_name(to),
         loaded.name,
         walk.delay_s * 1e3,
-        walk.nodes.len() - 2,
+        satellites(topology, &walk),
     );
     for hop in walk.nodes.windows(2) {
         out.push_str(&words(topology, hop[0], hop[1], t_s));
@@ -69,7 +69,7 @@ pub fn run(args: &Route) -> Result<(), Failure> {
             out,
             "  {:+.3} ms, {} satellites: {}",
             (other.delay_s - walk.delay_s) * 1e3,
-            other.nodes.len() - 2,
+            satellites(topology, other),
             path(topology, other)
         );
     }
@@ -95,6 +95,7 @@ fn words(topology: &Topology, from: NodeId, to: NodeId, t_s: f64) -> String {
         ))
     };
     let how = match (topology.is_satellite(from), topology.is_satellite(to)) {
+        (false, false) => format!("{a} passes to {b} through fibre"),
         (false, _) => format!("{a} goes up to {b}, {}", seen(from, to).unwrap_or_default()),
         (_, false) => format!("{a} comes down to {b}, {}", seen(to, from).unwrap_or_default()),
         _ => {
@@ -124,7 +125,7 @@ fn alternatives(network: &Network, walk: &Walk, t_s: f64) -> Vec<Walk> {
     let mut others: Vec<Walk> = Vec::new();
     let (Some(&from), Some(&to)) = (walk.nodes.first(), walk.nodes.last()) else { return others };
     for hop in walk.nodes.windows(2) {
-        let links = (0u32..).zip(network.topology.links());
+        let links = (0u32..).zip(network.topology().links());
         let Some((number, link)) = links.into_iter().find(|(_, l)| l.up && l.other(hop[0]) == Some(hop[1]))
         else {
             continue;
@@ -132,12 +133,14 @@ fn alternatives(network: &Network, walk: &Walk, t_s: f64) -> Vec<Walk> {
         let what = match link.kind {
             // Around a terminal's only link there is another satellite.
             LinkKind::Gsl => {
-                Failing::Satellite(if network.topology.is_satellite(hop[0]) { hop[0].0 } else { hop[1].0 })
+                Failing::Satellite(if network.topology().is_satellite(hop[0]) { hop[0].0 } else { hop[1].0 })
             }
             _ => Failing::Link(skyhop_sim::topology::LinkId(number)),
         };
-        let mut around = network.clone_for(what);
-        around.topology.update(t_s);
+        let mut topology = network.topology().clone();
+        topology.schedule(vec![Outage::lasting(what)]);
+        let mut around = network.with_topology(topology);
+        around.update(t_s);
         around.route(t_s);
         others.extend(around.walk(from, to, t_s));
     }
@@ -145,14 +148,6 @@ fn alternatives(network: &Network, walk: &Walk, t_s: f64) -> Vec<Walk> {
     others.dedup_by(|a, b| a.nodes == b.nodes);
     others.retain(|other| other.nodes != walk.nodes);
     others
-}
-
-impl Network {
-    fn clone_for(&self, what: Failing) -> Self {
-        let mut topology = self.topology.clone();
-        topology.schedule(vec![Outage::lasting(what)]);
-        self.with_topology(topology)
-    }
 }
 
 fn why(
@@ -182,20 +177,19 @@ fn why(
         Least::Delay => (Metric::Hops, "fewest links"),
         Least::Hops => (Metric::Delay, "least delay"),
     };
-    let mut twin = network.with_topology(network.topology.clone());
-    twin.router = skyhop_sim::routing::Router::new(other.0);
+    let mut twin = network.with_metric(network.topology().clone(), other.0);
     twin.route(t_s);
     if let Some(twin) = twin.walk(from, to, t_s) {
         let _ = writeln!(
             out,
             "  The path of {} has {} satellites and {:.3} ms: {}",
             other.1,
-            twin.nodes.len() - 2,
+            satellites(network.topology(), &twin),
             twin.delay_s * 1e3,
-            path(&network.topology, &twin)
+            path(network.topology(), &twin)
         );
     }
-    let topology = &network.topology;
+    let topology = network.topology();
     let down = |kind| topology.links().iter().filter(|link| link.kind == kind && !link.up).count();
     let off = down(LinkKind::InterPlane);
     if off > 0 {
@@ -213,16 +207,15 @@ fn why(
     out
 }
 
-fn no_route(loaded: &super::constellation::Loaded, topology: &Topology, t_s: f64) -> Failure {
-    let links = topology.links().iter().rev().take(topology.terminals().len()).rev();
-    let unserved = topology.terminals().iter().zip(links).find(|(_, link)| !link.up);
-    match unserved {
-        Some((terminal, _)) if t_s > 0.0 => Failure::Run(format!(
+fn no_route(loaded: &super::constellation::Loaded, network: &Network, t_s: f64) -> Failure {
+    let unserved = (0..2).find(|&terminal| !network.serves(terminal));
+    match unserved.map(|terminal| &network.topology().terminals()[terminal]) {
+        Some(terminal) if t_s > 0.0 => Failure::Run(format!(
             "no route at {t_s} s: {} has no satellite above {:.1} deg",
             terminal.name,
             loaded.rules.elevation_mask_rad.to_degrees()
         )),
-        Some((terminal, _)) => never(loaded, terminal, 86_400.0),
+        Some(terminal) => never(loaded, terminal, 86_400.0),
         None => Failure::Run(format!(
             "no route at {t_s} s: both ends have satellites, but no links that are up join them"
         )),

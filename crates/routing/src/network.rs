@@ -1,0 +1,85 @@
+//! A network that keeps up with time: links looked at now and then, routes when a packet asks for one.
+//!
+//! Follows HT 6.2: links and handovers at fixed intervals from t = 0, paths and delays at the instant of sending.
+//! Differs from a walk that routes at every node: the path is chosen once, which moves a delay by microseconds at most.
+//! Leaves out queues and transmission; those are the simulator's.
+
+use skyhop_topology::{NodeId, Topology};
+
+use crate::router::{Metric, Router};
+use crate::walk::Walk;
+
+/// A topology with its routes, brought up to date as packets are sent.
+#[derive(Debug, Clone)]
+pub struct Network {
+    topology: Topology,
+    router: Router,
+    next_update_s: f64,
+}
+
+/// From so many nodes on, one search for a pair costs less than one for all nodes.
+const LARGE: usize = 1000;
+
+impl Network {
+    /// The network at t = 0.
+    pub fn new(topology: Topology, metric: Metric) -> Self {
+        let mut network = Self { topology, router: Router::new(metric), next_update_s: 0.0 };
+        network.advance(0.0);
+        network
+    }
+
+    /// The same over another state of its links, without routes.
+    pub fn with_topology(&self, topology: Topology) -> Self {
+        self.with_metric(topology, self.router.metric())
+    }
+
+    /// The same over another state of its links, routed by another metric.
+    pub fn with_metric(&self, topology: Topology, metric: Metric) -> Self {
+        Self { topology, router: Router::new(metric), next_update_s: self.next_update_s }
+    }
+
+    /// The links as of the last update.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// Updates links and handovers up to `t_s`; returns which terminals held a satellite at any of the updates.
+    pub fn advance(&mut self, t_s: f64) -> Vec<bool> {
+        let mut served = vec![false; self.topology.terminals().len()];
+        while self.next_update_s <= t_s {
+            self.topology.update(self.next_update_s);
+            for (terminal, served) in served.iter_mut().enumerate() {
+                *served |= self.serves(terminal);
+            }
+            self.next_update_s += self.topology.rules().update_interval_s;
+        }
+        served
+    }
+
+    /// Whether a terminal holds a satellite.
+    pub fn serves(&self, terminal: usize) -> bool {
+        self.topology.gsls(terminal).any(|link| self.topology.link(link).is_some_and(|link| link.up))
+    }
+
+    /// Looks at the links out of turn, as after a change of what fails.
+    pub fn update(&mut self, t_s: f64) {
+        self.topology.update(t_s);
+    }
+
+    /// Takes distances at `t_s`.
+    pub fn route(&mut self, t_s: f64) {
+        self.router.refresh(&self.topology, t_s);
+    }
+
+    /// The way of a packet sent at `t_s`, for which [`Self::route`] was called; `None` if there is none.
+    pub fn walk(&mut self, from: NodeId, to: NodeId, t_s: f64) -> Option<Walk> {
+        let goal_directed = self.topology.nodes() >= LARGE && self.router.metric() == Metric::Delay;
+        let nodes =
+            if goal_directed { self.router.path_between(from, to)? } else { self.router.path(from, to)? };
+        let mut delay_s = 0.0;
+        for hop in nodes.windows(2) {
+            delay_s += self.topology.one_way_delay_s(hop[0], hop[1], t_s + delay_s)?;
+        }
+        Some(Walk { delay_s, nodes })
+    }
+}

@@ -1,0 +1,53 @@
+//! The network as satellites know it, kept while the network goes on changing.
+//!
+//! Follows HT 6.5.2: ISLs that orbits and rules promise, and apart from them which of these do not work.
+//! Differs: it owns what a [`View`] borrows, so that packets are routed by it until the next one counts.
+//! Left out: satellites that know different things at one instant; all hold the same snapshot.
+
+use skyhop_orbit::Ecef;
+use skyhop_topology::{LinkId, LinkKind, Topology};
+
+use crate::graph::Graph;
+use crate::view::{Failures, View};
+
+/// What is known of the network at an instant.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    topology: Topology,
+    failures: Failures,
+    t_s: f64,
+    positions: Vec<Option<Ecef>>,
+    published: Graph,
+}
+
+impl Snapshot {
+    /// ISLs as `promised` has them, with those failed that `actual` does not have; all other links as in `actual`. Both
+    /// are of one constellation, terminals and rules, updated at the same instants; distances are those at `t_s`.
+    pub fn new(promised: &Topology, actual: &Topology, t_s: f64) -> Self {
+        let mut positions = Vec::new();
+        promised.positions_ecef(t_s, &mut positions);
+        let mut failures = Failures::none();
+        let mut links = Vec::new();
+        for (number, (ought, is)) in (0u32..).zip(promised.links().iter().zip(actual.links())) {
+            let link = LinkId(number);
+            let isl = !matches!(ought.kind, LinkKind::Gsl | LinkKind::Fibre);
+            let state = if isl { ought } else { is };
+            if !state.up {
+                continue;
+            }
+            let ends = positions[state.a.index()].zip(positions[state.b.index()]);
+            let Some((a, b)) = ends else { continue };
+            links.push((link, state.a, state.b, promised.light_m(state.kind, a, b)));
+            if isl && ought != is {
+                failures.fail(link);
+            }
+        }
+        let published = Graph::new(promised.nodes(), promised.constellation().len(), &links);
+        Self { topology: promised.clone(), failures, t_s, positions, published }
+    }
+
+    /// The snapshot as schemes look at it.
+    pub fn view(&self) -> View<'_> {
+        View::of(&self.topology, &self.failures, self.t_s, &self.positions, &self.published)
+    }
+}
