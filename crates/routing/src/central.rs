@@ -10,7 +10,9 @@ use skyhop_orbit::{Constellation, Ecef, Vec3};
 use skyhop_topology::{LinkId, NodeId, Rules, Topology, TopologyError};
 
 use crate::cells::{Address, Cell, CellGrid, POINTS};
+use crate::graph::Edge;
 use crate::reached::Reached;
+use crate::view::View;
 
 /// Delays closer than this are equal, so that rounding decides nothing.
 const TIE_S: f64 = 1e-9;
@@ -147,6 +149,34 @@ impl Controller {
                 self.links[from.index()].push(Neighbour { link: LinkId(number), node, delay_s });
             }
         }
+        self.cover();
+    }
+
+    /// Enters the state that `view` shows, which is of the same constellation: links that work, and cells covered by the
+    /// satellite that serves their first terminal, or if they have none by the highest.
+    pub fn enter_view(&mut self, view: &View<'_>) {
+        for satellite in (0..self.links.len() as u32).map(NodeId) {
+            self.positions[satellite.index()] = view.position(satellite);
+            let neighbour = |edge: &Edge| Neighbour {
+                link: edge.link,
+                node: edge.to,
+                delay_s: view.delay_s(edge.length_m),
+            };
+            let links = &mut self.links[satellite.index()];
+            links.clear();
+            links.extend(view.working_isls(satellite).map(neighbour));
+        }
+        self.cover();
+        for terminal in (0..view.topology().terminals().len()).rev() {
+            let Some(node) = view.topology().terminal_node(terminal) else { continue };
+            if let Some((place, satellite)) = view.position(node).zip(view.serving(node)) {
+                let cell = self.cell_of(place);
+                self.covering[cell.index()] = Some(satellite);
+            }
+        }
+    }
+
+    fn cover(&mut self) {
         let mask_sine = self.topology.rules().elevation_mask_rad.sin();
         for (covering, &(place, up)) in self.covering.iter_mut().zip(&self.centres) {
             let mut best = mask_sine;
@@ -206,6 +236,11 @@ impl Controller {
             }
         });
         ForwardingTable { satellite, next: next.collect() }
+    }
+
+    /// The cell that holds a place.
+    pub fn cell_of(&self, place: Ecef) -> Cell {
+        self.grid.cell_at(place.latitude_rad(), place.longitude_rad())
     }
 
     /// The cells.

@@ -7,6 +7,7 @@
 pub mod aggregation;
 pub mod cells;
 pub mod central;
+pub mod centralised;
 mod cover;
 pub mod flooding;
 pub mod forwarding;
@@ -28,6 +29,7 @@ pub mod tables;
 pub mod view;
 pub mod walk;
 
+pub use centralised::Centralised;
 pub use geographic::Geographic;
 pub use hybrid::Hybrid;
 pub use network::Network;
