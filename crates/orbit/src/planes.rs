@@ -2,7 +2,7 @@
 //!
 //! Follows the layout of a shell where there is one; catalogued satellites are sorted into planes at t = 0.
 //! Differs: nothing of this is in any paper; the rules are below, with [`Planes::infer`].
-//! Left out: several shells in one file (only the commonest orbit forms planes), and planes that change later.
+//! Left out: planes that change later.
 
 use std::f64::consts::{PI, TAU};
 use std::ops::Range;
@@ -37,6 +37,13 @@ const SHELL_TOLERANCE: f64 = 7.5e-3;
 const PLANE_TOLERANCE: f64 = 5e-4;
 /// A satellite of a plane has another of like mean motion this near in RAAN.
 const COMPANION_RAAN_RAD: f64 = 1.5 * PI / 180.0;
+/// Where a file holds several shells, each takes the satellites within this share of its commonest mean motion.
+const MIXED_SHELL_TOLERANCE: f64 = 1e-3;
+/// What shares a file with others and has fewer satellites is no shell, or no plane.
+const LEAST_SHELL: usize = 24;
+const LEAST_PLANE: usize = 4;
+/// Only near-polar orbits have a seam between planes that meet head-on.
+const SEAM_INCLINATION_RAD: f64 = 15.0 * PI / 180.0;
 /// Satellites inclined further than this from the median belong elsewhere.
 const INCLINATION_TOLERANCE_RAD: f64 = 0.5 * PI / 180.0;
 /// Nodes closer than this are never in different planes.
@@ -51,15 +58,14 @@ impl Planes {
         let members = (0..planes)
             .map(|plane| (0..satellites_per_plane).map(|slot| plane * satellites_per_plane + slot).collect())
             .collect();
-        let mut regular =
-            Self::from_members(members, (planes * satellites_per_plane) as usize, Vec::new(), wraps);
-        regular.shells.iter_mut().for_each(|shell| shell.wrap_shift = wrap_shift);
-        regular
+        let shell = PlaneShell { planes: 0..planes, wraps, wrap_shift };
+        let shells = if planes == 0 { Vec::new() } else { vec![shell] };
+        Self::from_members(members, (planes * satellites_per_plane) as usize, Vec::new(), shells)
     }
 
     /// No planes, for `satellites` that fly on their own.
     pub fn none(satellites: usize) -> Self {
-        Self::from_members(Vec::new(), satellites, Vec::new(), false)
+        Self::from_members(Vec::new(), satellites, Vec::new(), Vec::new())
     }
 
     /// Sorts catalogued satellites into planes.
@@ -80,49 +86,39 @@ impl Planes {
     ///    slot, the one whose mean motion is further from the plane's median leaves, until the number is right.
     ///
     /// Where no step stands out, or planes would be single satellites or hold less than half of those of rule 1 before
-    /// companions are looked for, there are no planes.
+    /// companions are looked for, the file is taken for one of several shells. The commonest orbit of what is left
+    /// (mean motion within 0.1 %, inclination within 0.5 degrees) is a shell of its own, until fewer than 24 satellites
+    /// share an orbit. Its planes are found by the same steps of RAAN; they may be of any size from 4 satellites on and
+    /// still being filled, so that a gap is a seam only within 15 degrees of a polar orbit, and nothing counts as parked.
+    /// What forms no planes flies on its own.
     pub fn infer(orbits: &[Option<OrbitAtEpoch>]) -> Self {
-        let known: Vec<(u32, OrbitAtEpoch)> =
+        let known: Vec<Member> =
             (0u32..).zip(orbits).filter_map(|(index, orbit)| orbit.map(|orbit| (index, orbit))).collect();
-        let Some(shell) = median(known.iter().map(|(_, orbit)| orbit.mean_motion_rev_day)) else {
+        let Some(usual) = median(known.iter().map(|(_, orbit)| orbit.mean_motion_rev_day)) else {
             return Self::none(orbits.len());
         };
-        let mut working = known;
-        working.retain(|member| mean_motion_off(member, shell) <= SHELL_TOLERANCE * shell);
-        let inclination = median(working.iter().map(|(_, orbit)| orbit.inclination_rad)).unwrap_or_default();
-        working.retain(|(_, orbit)| (orbit.inclination_rad - inclination).abs() <= INCLINATION_TOLERANCE_RAD);
-        working.sort_by(|a, b| a.1.raan_rad.total_cmp(&b.1.raan_rad).then(a.0.cmp(&b.0)));
-        let least = working.len() / 2;
-        let working = with_companions(&working);
-
-        let mut planes = split_by_raan(&working);
-        for plane in &mut planes {
-            let usual = plane_mean_motion(plane);
-            plane.retain(|member| mean_motion_off(member, usual) <= PLANE_TOLERANCE * usual);
-        }
-        let most = planes.iter().map(Vec::len).max().unwrap_or_default();
-        // Strays must not drag the median down before they are gone.
-        let usual = median(planes.iter().map(Vec::len).filter(|len| 2 * len > most).map(|len| len as f64));
-        let usual = usual.unwrap_or_default() as usize;
-        planes.retain(|plane| 2 * plane.len() > usual);
-        if usual < 2 || planes.len() < 2 || planes.iter().map(Vec::len).sum::<usize>() < least {
-            return Self::none(orbits.len());
-        }
-        let wraps = begin_after_seam(&mut planes);
-        for plane in &mut planes {
-            plane.sort_by(|a, b| a.1.argument_rad.total_cmp(&b.1.argument_rad).then(a.0.cmp(&b.0)));
-            let mean_motion = plane_mean_motion(plane);
-            while plane.len() > usual && drop_parked(plane, usual, mean_motion) {}
-        }
-        let members = planes.iter().map(|plane| plane.iter().map(|(index, _)| *index).collect()).collect();
+        let one = shell(near(&known, usual, SHELL_TOLERANCE));
+        let shells = one.map_or_else(|| several_shells(known), |shell| vec![shell]);
         let arguments = orbits.iter().map(|orbit| orbit.map_or(0.0, |orbit| orbit.argument_rad)).collect();
-        Self::from_members(members, orbits.len(), arguments, wraps)
+        let mut members = Vec::new();
+        let mut ranges = Vec::new();
+        for (mut planes, wraps) in shells {
+            let first = members.len() as u32;
+            for plane in &mut planes {
+                plane.sort_by(|a, b| a.1.argument_rad.total_cmp(&b.1.argument_rad).then(a.0.cmp(&b.0)));
+            }
+            members.extend(planes.iter().map(|plane| plane.iter().map(|(index, _)| *index).collect()));
+            ranges.push(PlaneShell { planes: first..members.len() as u32, wraps, wrap_shift: 0 });
+        }
+        Self::from_members(members, orbits.len(), arguments, ranges)
     }
 
-    fn from_members(members: Vec<Vec<u32>>, satellites: usize, arguments_rad: Vec<f64>, wraps: bool) -> Self {
-        let all = 0..members.len() as u32;
-        let shells =
-            if all.is_empty() { Vec::new() } else { vec![PlaneShell { planes: all, wraps, wrap_shift: 0 }] };
+    fn from_members(
+        members: Vec<Vec<u32>>,
+        satellites: usize,
+        arguments_rad: Vec<f64>,
+        shells: Vec<PlaneShell>,
+    ) -> Self {
         let mut planes = Self { members, places: vec![None; satellites], arguments_rad, shells };
         if !planes.arguments_rad.is_empty() {
             planes.level();
@@ -226,18 +222,21 @@ impl Planes {
         left.iter().map(|&a| (a, self.take_nearest(a, &mut free))).collect()
     }
 
-    /// Renumbers the slots of every plane so that they are level with those of plane 0.
+    /// Renumbers the slots of every plane so that they are level with those of its shell's first plane.
     fn level(&mut self) {
-        let Some((first, others)) = self.members.split_first_mut() else { return };
-        for plane in others {
-            let pairs = if plane.len() == first.len() { plane.len() } else { 1 };
-            let cost = |shift: usize| -> f64 {
-                (0..pairs)
-                    .map(|s| phase_apart(&self.arguments_rad, first[s], plane[(s + shift) % plane.len()]))
-                    .sum()
-            };
-            let best = (0..plane.len()).min_by(|&a, &b| cost(a).total_cmp(&cost(b)));
-            plane.rotate_left(best.unwrap_or_default());
+        for shell in &self.shells {
+            let planes = &mut self.members[shell.planes.start as usize..shell.planes.end as usize];
+            let Some((first, others)) = planes.split_first_mut() else { continue };
+            for plane in others {
+                let pairs = if plane.len() == first.len() { plane.len() } else { 1 };
+                let cost = |shift: usize| -> f64 {
+                    (0..pairs)
+                        .map(|s| phase_apart(&self.arguments_rad, first[s], plane[(s + shift) % plane.len()]))
+                        .sum()
+                };
+                let best = (0..plane.len()).min_by(|&a, &b| cost(a).total_cmp(&cost(b)));
+                plane.rotate_left(best.unwrap_or_default());
+            }
         }
     }
 
@@ -261,6 +260,89 @@ fn phase_apart(arguments_rad: &[f64], a: u32, b: u32) -> f64 {
 }
 
 type Member = (u32, OrbitAtEpoch);
+
+/// Satellites within a share of a mean motion, and near the median inclination of those.
+fn near(members: &[Member], mean_motion: f64, tolerance: f64) -> Vec<Member> {
+    let mut near: Vec<Member> = members.to_vec();
+    near.retain(|member| mean_motion_off(member, mean_motion) <= tolerance * mean_motion);
+    let inclination = median(near.iter().map(|(_, orbit)| orbit.inclination_rad)).unwrap_or_default();
+    near.retain(|(_, orbit)| (orbit.inclination_rad - inclination).abs() <= INCLINATION_TOLERANCE_RAD);
+    near
+}
+
+/// The planes of a shell with most of `working` in them, and whether they go all the way round.
+fn shell(mut working: Vec<Member>) -> Option<(Vec<Vec<Member>>, bool)> {
+    let least = working.len() / 2;
+    let mut planes = planes_of(&mut working);
+    let most = planes.iter().map(Vec::len).max().unwrap_or_default();
+    // Strays must not drag the median down before they are gone.
+    let usual = median(planes.iter().map(Vec::len).filter(|len| 2 * len > most).map(|len| len as f64));
+    let usual = usual.unwrap_or_default() as usize;
+    planes.retain(|plane| 2 * plane.len() > usual);
+    if usual < 2 || planes.len() < 2 || planes.iter().map(Vec::len).sum::<usize>() < least {
+        return None;
+    }
+    let wraps = begin_after_seam(&mut planes);
+    for plane in &mut planes {
+        plane.sort_by(|a, b| a.1.argument_rad.total_cmp(&b.1.argument_rad).then(a.0.cmp(&b.0)));
+        let mean_motion = plane_mean_motion(plane);
+        while plane.len() > usual && drop_parked(plane, usual, mean_motion) {}
+    }
+    Some((planes, wraps))
+}
+
+/// The planes of a shell that is one of several, and whether they go all the way round.
+fn part_of_many(mut working: Vec<Member>) -> Option<(Vec<Vec<Member>>, bool)> {
+    let inclination_rad = median(working.iter().map(|(_, orbit)| orbit.inclination_rad))?;
+    let mut planes = planes_of(&mut working);
+    planes.retain(|plane| plane.len() >= LEAST_PLANE);
+    if planes.len() < 2 {
+        return None;
+    }
+    let wraps = begin_after_seam(&mut planes);
+    // Planes that are still being filled leave wide gaps, which are no seam: on both sides satellites fly the same way.
+    Some((planes, wraps || (inclination_rad - 0.5 * PI).abs() > SEAM_INCLINATION_RAD))
+}
+
+/// Planes by RAAN, without satellites of other mean motion.
+fn planes_of(working: &mut [Member]) -> Vec<Vec<Member>> {
+    working.sort_by(|a, b| a.1.raan_rad.total_cmp(&b.1.raan_rad).then(a.0.cmp(&b.0)));
+    let mut planes = split_by_raan(&with_companions(working));
+    for plane in &mut planes {
+        let usual = plane_mean_motion(plane);
+        plane.retain(|member| mean_motion_off(member, usual) <= PLANE_TOLERANCE * usual);
+    }
+    planes
+}
+
+/// Shells in the order of how many fly in them, as far as they form planes.
+fn several_shells(mut left: Vec<Member>) -> Vec<(Vec<Vec<Member>>, bool)> {
+    let mut shells = Vec::new();
+    loop {
+        left.sort_by(|a, b| a.1.mean_motion_rev_day.total_cmp(&b.1.mean_motion_rev_day).then(a.0.cmp(&b.0)));
+        let Some(commonest) = left.iter().max_by_key(|member| alike(&left, member).count()) else {
+            return shells;
+        };
+        let alike: Vec<Member> = alike(&left, commonest).copied().collect();
+        if alike.len() < LEAST_SHELL {
+            return shells;
+        }
+        left.retain(|member| alike.iter().all(|(taken, _)| *taken != member.0));
+        shells.extend(part_of_many(alike));
+    }
+}
+
+/// Those of satellites sorted by mean motion whose orbits are like that of one.
+fn alike<'a>(sorted: &'a [Member], one: &'a Member) -> impl Iterator<Item = &'a Member> {
+    let reach = MIXED_SHELL_TOLERANCE * one.1.mean_motion_rev_day;
+    let mean_motion = |member: &Member| member.1.mean_motion_rev_day;
+    let from = sorted.partition_point(|member| mean_motion(member) < mean_motion(one) - reach);
+    let to = sorted.partition_point(|member| mean_motion(member) <= mean_motion(one) + reach);
+    let inclined = move |member: &&Member| {
+        (member.1.inclination_rad - one.1.inclination_rad).abs() <= INCLINATION_TOLERANCE_RAD
+    };
+    sorted[from..to].iter().filter(inclined)
+}
 
 /// Those of satellites sorted by RAAN that do not fly alone.
 fn with_companions(sorted: &[Member]) -> Vec<Member> {

@@ -70,7 +70,6 @@ fn planes_of_other_catalogued_constellations() {
     for (path, objects, expected) in [
         ("data/tle/gps.tle", 32, vec![]),
         ("data/tle/oneweb.tle", 651, vec![54, 51, 54, 52, 53, 51, 51, 49, 53, 53, 56, 55]),
-        ("data/tle/starlink.tle", 8451, vec![]),
         ("data/tle-historic/iridium_2013.tle", 92, vec![11; 6]),
     ] {
         let Some(file) = shared(path) else { return };
@@ -80,6 +79,42 @@ fn planes_of_other_catalogued_constellations() {
         assert_eq!((constellation.len(), sizes), (objects, expected), "{path}");
         assert_eq!(constellation.positions_ecef(0.0, &mut Vec::new()), 0, "{path}");
     }
+}
+
+// What is publicly known of Starlink in October 2025: generation 1 has 72 planes of 22 at 53.2 and at 53 degrees (the
+// latter is being emptied), 36 of 20 at 70; generation 2 has 28 planes at 43 and at 53 degrees in each of its groups.
+#[test]
+fn starlink_is_several_shells() {
+    let Some(file) = shared("data/tle/starlink.tle") else { return };
+    let constellation = Constellation::from_tle(&file, None).expect("the file is sound");
+    let planes = constellation.planes();
+    let of_shell = |shell: &skyhop_orbit::planes::PlaneShell| {
+        let first = planes.members(shell.planes.start)[0];
+        let satellites: usize = shell.planes.clone().map(|plane| planes.members(plane).len()).sum();
+        let period_min = constellation.period_s(first).expect("it flies") / 60.0;
+        (shell.planes.len(), satellites, (period_min * 10.0).round() / 10.0, shell.wraps)
+    };
+    let shells: Vec<_> = planes.shells().iter().map(of_shell).collect();
+    let placed: usize = shells.iter().map(|shell| shell.1).sum();
+    assert!((7400..7800).contains(&placed), "{placed} of 8451: {shells:?}");
+    for (count, period_min) in [(72, 95.4), (28, 95.8)] {
+        let found = shells.iter().any(|shell| shell.0 == count && shell.2 == period_min && shell.3);
+        assert!(found, "{count} planes of {period_min} min: {shells:?}");
+    }
+    // Satellites behind one another are neighbours in fact: along the orbit, not across it.
+    let mut positions = Vec::new();
+    constellation.positions_ecef(0.0, &mut positions);
+    let gap_m = |a: u32, b: u32| {
+        positions[a as usize].zip(positions[b as usize]).map_or(f64::NAN, |(a, b)| a.distance_m(b))
+    };
+    let largest = planes.shells()[0].planes.clone().flat_map(|plane| {
+        let members = planes.members(plane);
+        (0..members.len()).map(move |slot| gap_m(members[slot], members[(slot + 1) % members.len()]))
+    });
+    let mut gaps_m: Vec<f64> = largest.collect();
+    gaps_m.sort_by(f64::total_cmp);
+    let median_km = gaps_m[gaps_m.len() / 2] / 1e3;
+    assert!((1800.0..2600.0).contains(&median_km), "{median_km} km: 43,500 km in 17 to 22 gaps");
 }
 
 /// A file of the shared folder, or `None` with a word about it where that folder is absent.
