@@ -18,7 +18,7 @@ pub struct Network {
 }
 
 /// From so many nodes on, one search for a pair costs less than one for all nodes.
-const LARGE: usize = 1000;
+const LARGE: usize = 200;
 
 impl Network {
     /// The network at t = 0.
