@@ -5,7 +5,7 @@
 //! Leaves out the series, which are in `series.parquet`.
 
 use serde_json::{Map, Value, json};
-use skyhop_sim::results::{DirectionResult, FlowKind, FlowResult, LinkResult, RunResult};
+use skyhop_sim::results::{DirectionResult, FlowKind, FlowResult, LinkResult, RoutingResult, RunResult};
 
 /// What a result needs to be run again, and what the run itself cannot know.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -31,6 +31,9 @@ pub fn summary_json(result: &RunResult, meta: &Meta) -> Value {
     root.insert("packet_hops".into(), json!(result.packet_hops));
     root.insert("flows".into(), result.flows.iter().map(|f| (f.name.clone(), flow(f))).collect());
     root.insert("links".into(), result.links.iter().map(|l| (l.name.clone(), link(l))).collect());
+    if let Some(found) = &result.routing {
+        root.insert("routing".into(), routing(found));
+    }
     root.insert("warnings".into(), json!(result.warnings));
     if !meta.sets.is_empty() {
         root.insert("set".into(), json!(meta.sets));
@@ -78,6 +81,22 @@ fn flow(flow: &FlowResult) -> Value {
 
 fn link(link: &LinkResult) -> Value {
     json!({ "forward": direction(&link.forward), "reverse": direction(&link.reverse) })
+}
+
+fn routing(r: &RoutingResult) -> Value {
+    json!({
+        "scheme": r.scheme,
+        "state_entries_max": r.state_entries_max,
+        "state_entries_mean": r.state_entries_mean,
+        "topology_changes": r.topology_changes,
+        "announcements": r.announcements,
+        "messages": r.messages,
+        "convergence_max_s": r.convergence_max_s,
+        "stranded_dead_end": r.stranded_dead_end,
+        "stranded_no_path": r.stranded_no_path,
+        "stranded_link_down": r.stranded_link_down,
+        "stranded_hop_limit": r.stranded_hop_limit,
+    })
 }
 
 fn direction(d: &DirectionResult) -> Value {

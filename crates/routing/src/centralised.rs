@@ -27,18 +27,6 @@ impl Centralised {
     pub fn new() -> Self {
         Self::default()
     }
-
-    fn enter(&mut self, view: &View<'_>) -> Option<&mut Controller> {
-        if self.controller.is_none() {
-            let (constellation, rules) = (view.topology().constellation(), *view.topology().rules());
-            self.controller = Controller::new(constellation.clone(), rules).ok();
-        }
-        if !self.entered {
-            self.controller.as_mut()?.enter_view(view);
-            self.entered = true;
-        }
-        self.controller.as_mut()
-    }
 }
 
 impl Scheme for Centralised {
@@ -47,14 +35,21 @@ impl Scheme for Centralised {
     }
 
     fn refresh(&mut self, view: &View<'_>) {
+        if self.controller.is_none() {
+            let (constellation, rules) = (view.topology().constellation(), *view.topology().rules());
+            self.controller = Controller::new(constellation.clone(), rules).ok();
+        }
         self.entered = false;
         self.tables.resize_with(view.satellites(), Default::default);
         self.tables.iter_mut().for_each(|(current, _)| *current = false);
     }
 
     fn next_hop(&mut self, view: &View<'_>, at: NodeId, packet: &mut Packet) -> Result<Hop, Stranded> {
-        self.enter(view);
-        let controller = self.controller.as_ref().ok_or(Stranded::NoPath)?;
+        let controller = self.controller.as_mut().ok_or(Stranded::NoPath)?;
+        if !self.entered {
+            controller.enter_view(view);
+            self.entered = true;
+        }
         let (current, table) = self.tables.get_mut(at.index()).ok_or(Stranded::NoPath)?;
         if !*current {
             *table = Some(controller.table(at, table.as_ref()));

@@ -87,6 +87,11 @@ pub(crate) fn fit(shape: &Shape, node: &Node, path: &KeyPath, out: &mut Mistakes
         (Shape::Number, Value::Integer(_) | Value::Float(_)) => {}
         (Shape::Integer { least, most }, Value::Integer(n)) if (*least..=*most).contains(n) => {}
         (Shape::Integer { least, most }, _) => wrong(&format!("a whole number from {least} to {most}")),
+        (Shape::Count { least, most, .. }, Value::Integer(n)) if (*least..=*most).contains(n) => {}
+        (Shape::Count { word, .. }, Value::Text(text)) if text == word => {}
+        (Shape::Count { least, most, word }, _) => {
+            wrong(&format!("a whole number from {least} to {most}, or \"{word}\""));
+        }
         (Shape::Text, _) => wrong("a string"),
         (Shape::Number, _) => wrong("a number"),
         (Shape::Boolean, _) => wrong("true or false"),
@@ -188,7 +193,7 @@ fn describe(shape: &Shape) -> String {
         Shape::Quantity { expecting, .. } => expecting.clone(),
         Shape::Choice { values, .. } => format!("one of {}", values.join(", ")),
         Shape::Text => "a string".into(),
-        Shape::Integer { .. } => "a whole number".into(),
+        Shape::Integer { .. } | Shape::Count { .. } => "a whole number".into(),
         Shape::Number => "a number".into(),
         Shape::Boolean => "true or false".into(),
     }

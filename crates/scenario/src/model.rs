@@ -44,6 +44,9 @@ pub struct Scenario {
     /// How packets find their way through the constellation.
     #[serde(default)]
     pub routing: Routing,
+    /// What of the constellation does not work, and when.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Failure>,
     /// What is sent, from where to where.
     pub flows: Vec<Flow>,
     /// What to write besides the summary.

@@ -38,6 +38,12 @@ pub(crate) enum Shape {
         least: i64,
         most: i64,
     },
+    /// A whole number, or a word that stands for one.
+    Count {
+        least: i64,
+        most: i64,
+        word: String,
+    },
     Number,
     Boolean,
 }
@@ -77,6 +83,12 @@ impl Reader<'_> {
         if let Some([one, null]) = json["anyOf"].as_array().map(Vec::as_slice) {
             assert_eq!(null["type"], "null", "not an option: {json}");
             return self.shape(one, noun);
+        }
+        if let Some([count, word]) = json["oneOf"].as_array().map(Vec::as_slice)
+            && count["type"] == "integer"
+        {
+            let Shape::Integer { least, most } = integer(count) else { unreachable!("it is one") };
+            return Shape::Count { least, most, word: string(&word["const"]) };
         }
         if let Some(choices) = json["oneOf"].as_array() {
             return self.one_of(choices, noun);

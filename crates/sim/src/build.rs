@@ -12,7 +12,7 @@ use skyhop_chance::Seed;
 use skyhop_link::{Limit, Link, Loss};
 use skyhop_scenario::network::{Direction, Network, Route, resolve};
 use skyhop_scenario::{self as scenario, Scenario};
-use skyhop_topology::NodeId;
+use skyhop_topology::{LinkKind, NodeId};
 use skyhop_traffic::{Bulk, Ping};
 use skyhop_transport::tcp::{Config, Connection, DelayedAck, Variant};
 use skyhop_units::{Rate, Span};
@@ -58,8 +58,11 @@ pub(crate) fn build(scenario: &Scenario, elements: Option<&[u8]>, seed: Seed) ->
             let space = Space::build(model, scenario, elements, wires.len())?;
             for (index, state) in space.topology.links().iter().enumerate() {
                 let name = space.topology.name(skyhop_topology::LinkId(index as u32));
-                let gsl = state.kind == skyhop_topology::LinkKind::Gsl;
-                let scenario::Radio { rate, queue, loss } = if gsl { model.gsl } else { model.isl };
+                let scenario::Radio { rate, queue, loss } = match state.kind {
+                    LinkKind::Gsl => model.gsl,
+                    LinkKind::Fibre => model.fibre,
+                    LinkKind::IntraPlane | LinkKind::InterPlane | LinkKind::CrossSeam => model.isl,
+                };
                 for (direction, from, to) in [("forward", state.a, state.b), ("reverse", state.b, state.a)] {
                     let mut wire = Radio { rate, queue, loss }.wire(&name, direction, None, from, to, seed);
                     // All links are down until the topology is looked at for the first time.

@@ -7,10 +7,12 @@
 mod agenda;
 mod build;
 mod capture;
+mod constellation;
 mod error;
 mod flow;
 mod frames;
 pub mod results;
+mod routes;
 mod sample;
 mod simulation;
 mod space;

@@ -23,10 +23,39 @@ pub struct RunResult {
     pub flows: Vec<FlowResult>,
     /// Links in order of their names.
     pub links: Vec<LinkResult>,
+    /// What routing through the constellation took; `None` without one.
+    pub routing: Option<RoutingResult>,
     /// Samples over time, ordered by entity and metric as first seen, then by time.
     pub series: Vec<Series>,
     /// What a user should know before trusting the numbers.
     pub warnings: Vec<String>,
+}
+
+/// What routing through the constellation took, and the packets that it could not help.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct RoutingResult {
+    /// Name of the scheme.
+    pub scheme: &'static str,
+    /// Entries that a satellite keeps beyond published orbits and its own links, the most of any at any time.
+    pub state_entries_max: u64,
+    /// Their mean over satellites and changes of the network.
+    pub state_entries_mean: f64,
+    /// Links that came up, went down or moved after the start.
+    pub topology_changes: u64,
+    /// Announcements of changes that satellites made; `None` if they were not simulated.
+    pub announcements: Option<u64>,
+    /// Transmissions of announcements over ISLs; `None` if they were not simulated.
+    pub messages: Option<u64>,
+    /// Longest time from a change until nodes routed by it, s; `None` if announcements were not simulated.
+    pub convergence_max_s: Option<f64>,
+    /// Packets dropped where the scheme knew no way on.
+    pub stranded_dead_end: u64,
+    /// Packets dropped because there was no path.
+    pub stranded_no_path: u64,
+    /// Packets dropped because the link that the tables name was down, or led elsewhere by then.
+    pub stranded_link_down: u64,
+    /// Packets dropped after 255 links.
+    pub stranded_hop_limit: u64,
 }
 
 /// One flow's results.

@@ -11,6 +11,7 @@ use crate::error::BuildError;
 use crate::flow::{App, Flow, Way};
 use crate::frames::Frames;
 use crate::results::{DirectionResult, LinkResult, RunResult};
+use crate::routes::Stuck;
 use crate::sample::Samples;
 use crate::space::Space;
 use crate::wire::Wire;
@@ -225,6 +226,7 @@ impl Simulation {
             packet_hops: self.packet_hops,
             flows: self.flows.iter().map(|flow| flow.result(end)).collect(),
             links,
+            routing: self.space.as_ref().map(Space::routing_result),
             series: self.samples.take(),
             warnings: self.warnings,
         }
@@ -312,7 +314,7 @@ impl Simulation {
         let flow = &mut self.flows[frame.flow as usize];
         let next = match &flow.way {
             Way::Wires(wires) => match wires[frame.backward as usize].get(frame.hop as usize) {
-                Some(&wire) => Some(wire),
+                Some(&wire) => wire,
                 None => return self.deliver(id),
             },
             Way::Space(ends) => {
@@ -320,16 +322,21 @@ impl Simulation {
                 if node == destination {
                     return self.deliver(id);
                 }
-                match &mut self.space {
-                    Some(space) if frame.hop < MOST_HOPS => space.next_wire(node, destination),
-                    _ => None,
+                let Some(space) = &mut self.space else { unreachable!("a flow through space has one") };
+                let next = match frame.hop < MOST_HOPS {
+                    true => space.next_wire(node, destination, id, self.now),
+                    false => Err(Stuck::HopLimit),
+                };
+                match next {
+                    Ok(wire) => wire,
+                    Err(why) => {
+                        space.routes.stuck(why);
+                        flow.dropped += 1;
+                        self.frames.remove(id);
+                        return;
+                    }
                 }
             }
-        };
-        let Some(next) = next else {
-            flow.dropped += 1;
-            self.frames.remove(id);
-            return;
         };
         let size = frame.packet.wire_len();
         let wire = &mut self.wires[next as usize];
@@ -444,6 +451,9 @@ impl Simulation {
         };
         let frame = Frame { flow: index as u32, hop: 0, backward: end == 1, sent_at, packet };
         let id = self.frames.insert(frame);
+        if let (Way::Space(ends), Some(space)) = (&flow.way, &mut self.space) {
+            space.routes.begin(id, &space.topology, ends[1 - end]);
+        }
         self.forward(id, node);
     }
 

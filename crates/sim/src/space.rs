@@ -2,22 +2,24 @@
 //!
 //! Follows HT 6.2: links and routes are looked at anew every `update_interval`, delays at the instant of sending.
 //! Differs: routes are worked out when a packet first needs them after a change.
-//! Leaves out failures and distributed routing.
+//! Leaves out how routes come about, which `routes.rs` holds.
 
+use crate::constellation;
 use crate::error::BuildError;
+use crate::results::RoutingResult;
+use crate::routes::{Routes, Stuck};
 use crate::wire::Wire;
-use skyhop_orbit::{Constellation, Epoch, Phasing, Preset, Shell, Terminal, preset};
-use skyhop_routing::{Metric, Router};
 use skyhop_scenario as scenario;
-use skyhop_topology::{Change, CrossSeam, NodeId, Rules, Topology};
+use skyhop_topology::{Change, NodeId, Topology};
 use skyhop_units::{Span, Time};
 
 pub(crate) struct Space {
     pub topology: Topology,
-    router: Router,
-    /// When the topology was last looked at, and whether the router has seen it.
+    /// The same without failures, if somebody has to tell them from what orbits switch off.
+    promised: Option<Box<Topology>>,
+    pub routes: Routes,
+    /// When the topology was last looked at.
     looked_at: Time,
-    routed: bool,
     pub update_interval: Span,
     /// Index of the first wire of space link 0; link k has two wires from there.
     pub first_wire: usize,
@@ -30,38 +32,16 @@ impl Space {
         elements: Option<&[u8]>,
         first_wire: usize,
     ) -> Result<Self, BuildError> {
-        let (constellation, mut rules, seam) = constellation(model, elements)?;
-        if let Some(mask) = model.elevation_mask {
-            rules.elevation_mask_rad = mask.as_rad();
-        }
-        rules.isl_latitude_limit_rad = model.isl_latitude_limit.as_rad();
-        rules.update_interval_s = model.update_interval.as_secs_f64();
-        if !model.isls {
-            (rules.intra_plane_neighbours, rules.inter_plane_neighbours) = (0, 0);
-        }
-        match model.cross_seam_isls {
-            _ if !model.isls => rules.cross_seam = None,
-            Some(false) => rules.cross_seam = None,
-            Some(true) => rules.cross_seam = rules.cross_seam.or(Some(seam)),
-            None => {}
-        }
-        let terminals = scenario.terminals.iter().map(|(name, terminal)| Terminal {
-            name: name.clone(),
-            latitude_rad: terminal.lat.as_rad(),
-            longitude_rad: terminal.lon.as_rad(),
-            height_m: terminal.height.as_m(),
-        });
-        let topology = Topology::new(constellation, terminals.collect(), rules)
-            .map_err(|e| BuildError::new("constellation", e))?;
-        let metric = match scenario.routing.metric {
-            scenario::Metric::Delay => Metric::Delay,
-            scenario::Metric::Hops => Metric::Hops,
-        };
+        let mut topology = constellation::topology(model, scenario, elements)?;
+        let outages = constellation::outages(scenario, &topology)?;
+        let twin = !outages.is_empty() && Routes::tells_failures(&scenario.routing);
+        let promised = twin.then(|| Box::new(topology.clone()));
+        topology.schedule(outages);
         Ok(Self {
             topology,
-            router: Router::new(metric),
+            promised,
+            routes: Routes::new(&scenario.routing),
             looked_at: Time::ZERO,
-            routed: false,
             update_interval: model.update_interval,
             first_wire,
         })
@@ -70,8 +50,14 @@ impl Space {
     /// Looks at links and handovers at `now`. Wires of links that change are taken along by [`Space::apply`].
     pub fn update(&mut self, now: Time) -> Vec<Change> {
         self.looked_at = now;
-        self.routed = false;
-        self.topology.update(now.as_secs_f64()).to_vec()
+        let t_s = now.as_secs_f64();
+        let changes = self.topology.update(t_s).to_vec();
+        if let Some(promised) = &mut self.promised {
+            promised.update(t_s);
+        }
+        let promised = self.promised.as_deref().unwrap_or(&self.topology);
+        self.routes.refresh(promised, &self.topology, &changes, now);
+        changes
     }
 
     /// Makes a change of link true of its two wires; `dropped` takes the packets that waited on what went away.
@@ -95,75 +81,24 @@ impl Space {
         }
     }
 
-    /// The wire that leads from `node` towards `destination`.
-    pub fn next_wire(&mut self, node: NodeId, destination: NodeId) -> Option<u32> {
-        if !self.routed {
-            self.router.refresh(&self.topology, self.looked_at.as_secs_f64());
-            self.routed = true;
-        }
-        let hop = self.router.next_hop(node, destination)?;
-        let reverse = self.topology.links()[hop.link.index()].a != node;
-        Some((self.first_wire + 2 * hop.link.index() + reverse as usize) as u32)
+    /// The wire that leads from `node` towards `destination`, for the packet in frame `id`.
+    pub fn next_wire(&mut self, node: NodeId, destination: NodeId, id: u32, now: Time) -> Result<u32, Stuck> {
+        let link = self.routes.next_hop(&self.topology, node, destination, id, now, self.looked_at)?;
+        let reverse = self.topology.links()[link.index()].a != node;
+        Ok((self.first_wire + 2 * link.index() + reverse as usize) as u32)
     }
 
     /// The path as it stands: one-way delay in seconds of propagation, and satellites on it.
     pub fn path(&mut self, from: NodeId, to: NodeId) -> Option<(f64, usize)> {
-        self.next_wire(from, to)?;
-        let nodes = self.router.path(from, to)?;
+        let nodes = self.routes.path(&self.topology, from, to, self.looked_at)?;
         let t_s = self.looked_at.as_secs_f64();
         let delay =
             nodes.windows(2).map(|w| self.topology.one_way_delay_s(w[0], w[1], t_s)).sum::<Option<f64>>()?;
-        Some((delay, nodes.len() - 2))
+        let satellites = nodes.iter().filter(|node| self.topology.is_satellite(**node)).count();
+        Some((delay, satellites))
     }
-}
 
-/// The satellites, the rules they come with, and what links across their seam would be like.
-fn constellation(
-    model: &scenario::Constellation,
-    elements: Option<&[u8]>,
-) -> Result<(Constellation, Rules, CrossSeam), BuildError> {
-    if let Some(named) = model.preset {
-        let preset = Preset::find(named.name()).map_err(|e| BuildError::new("constellation.preset", e))?;
-        return Ok((preset.constellation(), Rules::for_preset(preset), CrossSeam::for_preset(preset)));
+    pub fn routing_result(&self) -> RoutingResult {
+        self.routes.result(&self.topology)
     }
-    let epoch = match &model.epoch {
-        Some(text) => Some(text.parse::<Epoch>().map_err(|e| BuildError::new("constellation.epoch", e))?),
-        None => None,
-    };
-    let bytes = |key: &'static str| elements.ok_or_else(|| BuildError::new(key, "the file was not read"));
-    let built = if let Some(shell) = &model.shell {
-        let even = 360.0 / f64::from(shell.planes.max(1));
-        let shell = Shell {
-            planes: shell.planes,
-            satellites_per_plane: shell.satellites_per_plane,
-            altitude_m: shell.altitude.as_m(),
-            inclination_rad: shell.inclination.as_rad(),
-            raan_spacing_rad: shell.raan_spacing.map_or(even, |a| a.as_deg()).to_radians(),
-            phasing: Phasing::OddPlanes(shell.stagger),
-            argument_decimals: None,
-        };
-        Constellation::from_shell(skyhop_orbit::EarthModel::WGS84, &shell)
-            .map_err(|e| BuildError::new("constellation.shell", e))?
-    } else if let Some(longitudes) = &model.geostationary {
-        let longitudes: Vec<f64> = longitudes.iter().map(|l| l.as_rad()).collect();
-        preset::geo(&longitudes)
-    } else if let Some(file) = &model.tle {
-        let bytes = bytes("constellation.tle")?;
-        Constellation::from_tle(bytes, epoch)
-            .map_err(|e| BuildError::in_file("constellation.tle", file, e))?
-    } else if let Some(file) = &model.omm {
-        let bytes = bytes("constellation.omm")?;
-        Constellation::from_omm(bytes, epoch)
-            .map_err(|e| BuildError::in_file("constellation.omm", file, e))?
-    } else {
-        return Err(BuildError::new(
-            "constellation",
-            "neither preset, shell, geostationary, tle nor omm is given",
-        ));
-    };
-    let mut rules = Rules::for_constellation(&built);
-    if model.elevation_mask.is_none() {
-        rules.elevation_mask_rad = 10f64.to_radians();
-    }
-    Ok((built, rules, CrossSeam { longitude_threshold_rad: 10f64.to_radians(), first_slot: None }))
 }

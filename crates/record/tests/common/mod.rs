@@ -11,6 +11,7 @@ use std::io::{self, Write};
 
 pub fn run() -> RunResult {
     RunResult {
+        routing: None,
         scenario: "geo".into(),
         seed: 7,
         simulated_s: 120.0,

@@ -63,7 +63,14 @@ fn pcap(scenario: &Scenario, out: &mut Findings) {
         let isl = name.strip_prefix("isl:").filter(|_| space);
         let gsl = name.strip_prefix("gsl:").filter(|_| space);
         let at = || KeyPath::default().key("record").key("pcap").index(i);
-        if let Some(terminal) = gsl {
+        let fibre = name.strip_prefix("fibre:").filter(|_| space);
+        if fibre.is_some() {
+            // Which terminals fibre joins is known when the network is built.
+        } else if let Some(terminal) = gsl {
+            // The second of several antennas is gsl:new-york.1.
+            let antenna = terminal.rsplit_once('.').filter(|(_, n)| n.parse::<u16>().is_ok());
+            let whole = scenario.terminals.contains_key(terminal);
+            let terminal = antenna.filter(|_| !whole).map_or(terminal, |(terminal, _)| terminal);
             let names = scenario.terminals.keys().map(String::as_str);
             out.require(scenario.terminals.contains_key(terminal), at, || {
                 format!("unknown terminal {}{}", quoted(terminal), expected(terminal, names))
@@ -74,7 +81,8 @@ fn pcap(scenario: &Scenario, out: &mut Findings) {
                 format!("{} does not name two satellites; expected a name such as isl:0.1-0.2", quoted(name))
             });
         } else if name != "*" && !scenario.links.contains_key(name) {
-            let patterns: &[&str] = if space { &["*", "isl:0.1-0.2", "gsl:TERMINAL"] } else { &["*"] };
+            let patterns: &[&str] =
+                if space { &["*", "isl:0.1-0.2", "gsl:TERMINAL", "fibre:GATEWAY-GATEWAY"] } else { &["*"] };
             let names = scenario.links.keys().map(String::as_str).chain(patterns.iter().copied());
             out.push(at, || format!("unknown link {}{}", quoted(name), expected(name, names)));
         }

@@ -5,18 +5,22 @@
 //! Leaves out the elements' file, which is read where orbits are computed.
 
 use super::{Findings, links, name_is_plain};
-use crate::error::quoted;
-use crate::model::{Constellation, Scenario, Shell, Terminal};
+use crate::error::{expected, quoted};
+use crate::model::{Constellation, Ellipse, Handover, Scenario, Shell, Terminal};
 use crate::path::KeyPath;
 use skyhop_units::{Angle, Span};
 use toml::value::{Datetime, Offset};
 
 const MOST_SATELLITES: u64 = 100_000;
+const MOST_NEIGHBOURS: u32 = 16;
 const LONGITUDES: (f64, f64) = (-180.0, 360.0);
 
 pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     if let Some(constellation) = &scenario.constellation {
-        satellites(constellation, &KeyPath::default().key("constellation"), out);
+        let at = KeyPath::default().key("constellation");
+        satellites(constellation, &at, out);
+        rules(constellation, &at, out);
+        fibre(scenario, constellation, &at, out);
     }
     let terminals = KeyPath::default().key("terminals");
     if scenario.constellation.is_none() && !scenario.terminals.is_empty() {
@@ -56,6 +60,8 @@ fn satellites(c: &Constellation, at: &KeyPath, out: &mut Findings) {
     let sources = [
         ("preset", c.preset.is_some()),
         ("shell", c.shell.is_some()),
+        ("shells", c.shells.is_some()),
+        ("ellipses", c.ellipses.is_some()),
         ("geostationary", c.geostationary.is_some()),
         ("tle", c.tle.is_some()),
         ("omm", c.omm.is_some()),
@@ -72,6 +78,19 @@ fn satellites(c: &Constellation, at: &KeyPath, out: &mut Findings) {
     }
     if let Some(shell) = &c.shell {
         check_shell(shell, &at.key("shell"), out);
+    }
+    for (list, count) in
+        [("shells", c.shells.as_ref().map(Vec::len)), ("ellipses", c.ellipses.as_ref().map(Vec::len))]
+    {
+        let fine = count.is_none_or(|count| (1..=MOST_SATELLITES as usize).contains(&count));
+        let found = count.unwrap_or(0);
+        out.require(fine, || at.key(list), || format!("{found} {list}; expected 1 to {MOST_SATELLITES}"));
+    }
+    for (i, shell) in c.shells.iter().flatten().enumerate() {
+        check_shell(shell, &at.key("shells").index(i), out);
+    }
+    for (i, ellipse) in c.ellipses.iter().flatten().enumerate() {
+        check_ellipse(ellipse, &at.key("ellipses").index(i), out);
     }
     if let Some(longitudes) = &c.geostationary {
         let at = at.key("geostationary");
@@ -100,33 +119,137 @@ fn satellites(c: &Constellation, at: &KeyPath, out: &mut Findings) {
             },
         );
     }
-    if let Some(mask) = c.elevation_mask {
-        between(mask, 0.0, 90.0, "elevation", || at.key("elevation_mask"), out);
+}
+
+/// What decides which links exist.
+fn rules(c: &Constellation, at: &KeyPath, out: &mut Findings) {
+    for (key, angle, most, what) in [
+        ("elevation_mask", c.elevation_mask, 90.0, "elevation"),
+        ("isl_latitude_limit", c.isl_latitude_limit, 90.0, "latitude"),
+        ("cross_seam_longitude_threshold", c.cross_seam_longitude_threshold, 180.0, "threshold"),
+    ] {
+        if let Some(angle) = angle {
+            between(angle, 0.0, most, what, || at.key(key), out);
+        }
     }
-    between(c.isl_latitude_limit, 0.0, 90.0, "latitude", || at.key("isl_latitude_limit"), out);
+    for (key, range) in [("max_isl_range", c.max_isl_range), ("max_gsl_range", c.max_gsl_range)] {
+        let fine = range.is_none_or(|range| range.as_km() >= 1.0);
+        let found = range.unwrap_or_default();
+        out.require(fine, || at.key(key), || format!("range of {found} is less than 1 km"));
+    }
+    for (key, count) in [
+        ("intra_plane_neighbours", c.intra_plane_neighbours),
+        ("inter_plane_neighbours", c.inter_plane_neighbours),
+    ] {
+        let fine = count.is_none_or(|count| count <= MOST_NEIGHBOURS);
+        let found = count.unwrap_or(0);
+        out.require(
+            fine,
+            || at.key(key),
+            || format!("{found} neighbours; expected at most {MOST_NEIGHBOURS}"),
+        );
+    }
+    if let Some(altitude) = c.grazing_altitude {
+        out.require(
+            (-100.0..=100e3).contains(&altitude.as_km()),
+            || at.key("grazing_altitude"),
+            || format!("altitude of {altitude} is outside -100 km to 100000 km"),
+        );
+    }
+    let timed = c.handover == Some(Handover::Synchronous);
     out.require(
-        c.update_interval > Span::ZERO,
-        || at.key("update_interval"),
-        || "interval of 0 s never ends; expected more than 0 s".into(),
+        timed || c.handover_period.is_none(),
+        || at.key("handover_period"),
+        || "only the handover \"synchronous\" has a period".into(),
     );
-    for (key, radio) in [("isl", c.isl), ("gsl", c.gsl)] {
+    out.require(
+        c.handover_period.is_none_or(|period| period > Span::ZERO),
+        || at.key("handover_period"),
+        || "period of 0 s never ends; expected more than 0 s".into(),
+    );
+    out.require(
+        c.update_interval >= Span::from_millis(1),
+        || at.key("update_interval"),
+        || format!("interval of {} is too short; expected at least 1 ms", c.update_interval),
+    );
+    for (key, radio) in [("isl", c.isl), ("gsl", c.gsl), ("fibre", c.fibre)] {
         links::queue(radio.queue, &at.key(key), out);
         links::loss(radio.loss, &at.key(key), out);
     }
 }
 
+fn fibre(scenario: &Scenario, c: &Constellation, at: &KeyPath, out: &mut Findings) {
+    for (key, factor) in [("fibre_index", c.fibre_index), ("fibre_detour", c.fibre_detour)] {
+        let fine = (1.0..=10.0).contains(&factor);
+        out.require(fine, || at.key(key), || format!("{factor} is outside 1 to 10"));
+    }
+    for (i, ends) in c.fibre_between.iter().flatten().enumerate() {
+        let at = at.key("fibre_between").index(i);
+        for (end, name) in ends.iter().enumerate() {
+            let names = || scenario.terminals.keys().map(String::as_str);
+            out.require(
+                scenario.terminals.contains_key(name),
+                || at.index(end),
+                || format!("unknown terminal {}{}", quoted(name), expected(name, names())),
+            );
+        }
+        let same = ends[0] == ends[1];
+        out.require(!same, || at.index(1), || format!("fibre from {} to itself", quoted(&ends[0])));
+    }
+}
+
+fn check_ellipse(ellipse: &Ellipse, at: &KeyPath, out: &mut Findings) {
+    let (axis, eccentricity) = (ellipse.semi_major_axis, ellipse.eccentricity);
+    let fine = (0.0..1.0).contains(&eccentricity);
+    out.require(
+        fine,
+        || at.key("eccentricity"),
+        || format!("eccentricity of {eccentricity} is outside 0 to less than 1"),
+    );
+    let perigee_km = axis.as_km() * (1.0 - eccentricity);
+    out.require(
+        !fine || (6478.0..=2e6).contains(&perigee_km),
+        || at.key("semi_major_axis"),
+        || {
+            format!(
+                "perigee at {perigee_km:.0} km from the Earth's centre is outside 6478 km (100 km high) to 2000000 km"
+            )
+        },
+    );
+    between(ellipse.inclination, 0.0, 180.0, "inclination", || at.key("inclination"), out);
+}
+
 fn check_shell(shell: &Shell, at: &KeyPath, out: &mut Findings) {
-    for (key, count) in [("planes", shell.planes), ("satellites_per_plane", shell.satellites_per_plane)] {
+    let parts = [
+        ("planes", shell.planes.is_some()),
+        ("satellites_per_plane", shell.satellites_per_plane.is_some()),
+        ("inclination", shell.inclination.is_some()),
+    ];
+    for (key, given) in parts {
+        match (&shell.walker, given) {
+            (Some(_), true) => {
+                out.push(|| at.key(key), || format!("both walker and {key}; expected one of them"))
+            }
+            (None, false) => {
+                out.push(|| at.clone(), || format!("missing key \"{key}\"; expected it or \"walker\""))
+            }
+            _ => {}
+        }
+    }
+    out.require(
+        shell.walker.is_none() || shell.stagger.is_none(),
+        || at.key("stagger"),
+        || "both walker and stagger; a pattern of Walker's has its phasing".into(),
+    );
+    let (planes, each) = (shell.planes.unwrap_or(1), shell.satellites_per_plane.unwrap_or(1));
+    for (key, count) in [("planes", planes), ("satellites_per_plane", each)] {
         out.require(count > 0, || at.key(key), || format!("{key} is 0; expected at least 1"));
     }
-    let count = u64::from(shell.planes) * u64::from(shell.satellites_per_plane);
+    let count = u64::from(planes) * u64::from(each);
     out.require(
         count <= MOST_SATELLITES,
         || at.key("planes"),
-        || {
-            let (planes, each) = (shell.planes, shell.satellites_per_plane);
-            format!("{planes} planes of {each} are {count} satellites; expected at most {MOST_SATELLITES}")
-        },
+        || format!("{planes} planes of {each} are {count} satellites; expected at most {MOST_SATELLITES}"),
     );
     let altitude = shell.altitude;
     out.require(
@@ -134,11 +257,13 @@ fn check_shell(shell: &Shell, at: &KeyPath, out: &mut Findings) {
         || at.key("altitude"),
         || format!("altitude of {altitude} is outside 100 km to 1000000 km"),
     );
-    between(shell.inclination, 0.0, 180.0, "inclination", || at.key("inclination"), out);
+    if let Some(inclination) = shell.inclination {
+        between(inclination, 0.0, 180.0, "inclination", || at.key("inclination"), out);
+    }
     if let Some(spacing) = shell.raan_spacing {
         between(spacing, 0.0, 360.0, "spacing", || at.key("raan_spacing"), out);
     }
-    let stagger = shell.stagger;
+    let stagger = shell.stagger.unwrap_or(0.5);
     out.require(
         (0.0..=1.0).contains(&stagger),
         || at.key("stagger"),

@@ -7,9 +7,9 @@
 use super::links::{Loss, Queue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use skyhop_units::{Angle, Length, Rate, Span};
+use skyhop_units::{Angle, Length, Rate, Span, Time};
 
-/// Satellites: a preset, circular shells, geostationary longitudes, or real elements. Exactly one of these is given.
+/// Satellites: a preset, circular shells, ellipses, geostationary longitudes, or real elements. Exactly one of these is given.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Constellation {
@@ -19,6 +19,12 @@ pub struct Constellation {
     /// Circular orbits in evenly spaced planes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<Shell>,
+    /// Several shells, numbered one after another; links between satellites stay within a shell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shells: Option<Vec<Shell>>,
+    /// Satellites on ellipses, one by one, without links between them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ellipses: Option<Vec<Ellipse>>,
     /// Geostationary satellites, by their longitudes (east positive).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub geostationary: Option<Vec<Angle>>,
@@ -40,9 +46,39 @@ pub struct Constellation {
     /// Links between the counter-rotating planes on both sides of the seam; if left out the preset's (Teledesic has them, Iridium has none), else none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cross_seam_isls: Option<bool>,
-    /// Links between planes are switched off above this latitude.
-    #[serde(default = "default_isl_latitude_limit")]
-    pub isl_latitude_limit: Angle,
+    /// Links across the seam are off while the longitudes of their ends differ by less; the preset's if left out, else 10 deg.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cross_seam_longitude_threshold: Option<Angle>,
+    /// At first, satellite 0.s links across the seam to this slot less s; the preset's if left out, else the nearest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cross_seam_first_slot: Option<u32>,
+    /// How many satellites ahead in its plane a satellite links to, and as many behind; the preset's if left out, else 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intra_plane_neighbours: Option<u32>,
+    /// How many planes to the east a satellite links to, and as many to the west; the preset's if left out, else 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inter_plane_neighbours: Option<u32>,
+    /// Links between planes are switched off above this latitude; the preset's if left out, else 60 deg.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isl_latitude_limit: Option<Angle>,
+    /// Links between satellites are off while they pass lower over the Earth than this; the preset's if left out, else 80 km.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grazing_altitude: Option<Length>,
+    /// Longest link between satellites; without limit if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_isl_range: Option<Length>,
+    /// Longest link between a terminal and its satellite; without limit if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_gsl_range: Option<Length>,
+    /// Whether catalogued satellites outside the planes serve terminals.
+    #[serde(default)]
+    pub spares_serve: bool,
+    /// How a terminal chooses its satellite; the preset's if left out, else highest-on-loss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handover: Option<Handover>,
+    /// When all terminals choose together with the handover "synchronous": at multiples of this, 15 s if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handover_period: Option<Span>,
     /// How often links, handovers and routes are looked at anew.
     #[serde(default = "default_update_interval")]
     pub update_interval: Span,
@@ -52,13 +88,22 @@ pub struct Constellation {
     /// Links between a terminal and its satellite.
     #[serde(default = "default_gsl")]
     pub gsl: Radio,
+    /// Fibre between gateways.
+    #[serde(default = "default_fibre")]
+    pub fibre: Radio,
+    /// The pairs of terminals that fibre joins; every gateway with every other if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fibre_between: Option<Vec<[String; 2]>>,
+    /// Refractive index of the fibre.
+    #[serde(default = "default_fibre_index")]
+    pub fibre_index: f64,
+    /// Length of the fibre over that of the great circle between its ends.
+    #[serde(default = "default_fibre_detour")]
+    pub fibre_detour: f64,
 }
 
 fn yes() -> bool {
     true
-}
-fn default_isl_latitude_limit() -> Angle {
-    Angle::from_deg(60.0)
 }
 fn default_update_interval() -> Span {
     Span::from_secs(10)
@@ -71,6 +116,54 @@ fn default_gsl() -> Radio {
         rate: Rate::from_bps(1_500_000).unwrap_or(Rate::mbit(1)),
         queue: Queue::default(),
         loss: Loss::None,
+    }
+}
+
+fn default_fibre() -> Radio {
+    Radio { rate: Rate::mbit(10_000), queue: Queue::default(), loss: Loss::None }
+}
+fn default_fibre_index() -> f64 {
+    1.468
+}
+fn default_fibre_detour() -> f64 {
+    1.0
+}
+
+/// How a terminal chooses its satellite. Whatever the policy, a satellite below the mask is let go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Handover {
+    /// Keep the satellite; then the one that follows in its plane; then the highest (HT, ns-2).
+    FollowPlane,
+    /// Keep the satellite; then the highest.
+    HighestOnLoss,
+    /// Always the highest.
+    Highest,
+    /// Always the nearest.
+    Nearest,
+    /// Keep the satellite; then the one that will be visible longest.
+    LongestVisibility,
+    /// Keep the satellite while it flies north; then the highest that does (WP).
+    Ascending,
+    /// Keep the satellite while it flies south; then the highest that does (WP).
+    Descending,
+    /// All terminals together at multiples of `handover_period`: the highest.
+    Synchronous,
+}
+
+impl Handover {
+    /// The name that a scenario calls it by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FollowPlane => "follow-plane",
+            Self::HighestOnLoss => "highest-on-loss",
+            Self::Highest => "highest",
+            Self::Nearest => "nearest",
+            Self::LongestVisibility => "longest-visibility",
+            Self::Ascending => "ascending",
+            Self::Descending => "descending",
+            Self::Synchronous => "synchronous",
+        }
     }
 }
 
@@ -144,28 +237,55 @@ impl Preset {
     }
 }
 
-/// Circular orbits of one height and inclination.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Circular orbits of one height: a pattern in Walker's notation, or planes, satellites in each, and inclination.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Shell {
+    /// Walker's notation i: t/p/f, such as "53: 1584/72/39": inclination in degrees, satellites, planes, phasing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub walker: Option<String>,
     /// Number of orbital planes.
-    pub planes: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planes: Option<u32>,
     /// Satellites in each plane.
-    pub satellites_per_plane: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub satellites_per_plane: Option<u32>,
     /// Height above the sphere.
     pub altitude: Length,
     /// Inclination to the equator.
-    pub inclination: Angle,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inclination: Option<Angle>,
     /// Right ascension from one plane to the next; 360 deg / planes if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raan_spacing: Option<Angle>,
-    /// How far each odd plane is ahead, as a fraction of the spacing within a plane.
-    #[serde(default = "default_stagger")]
-    pub stagger: f64,
+    /// Right ascension of the first plane.
+    #[serde(default)]
+    pub raan: Angle,
+    /// How far each odd plane is ahead, as a fraction of the spacing within a plane; 0.5 if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stagger: Option<f64>,
 }
 
-fn default_stagger() -> f64 {
-    0.5
+/// A satellite's ellipse.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ellipse {
+    /// Half the long axis.
+    pub semi_major_axis: Length,
+    /// 0 for a circle, below 1.
+    #[serde(default)]
+    pub eccentricity: f64,
+    /// Inclination to the equator.
+    pub inclination: Angle,
+    /// Ascending node, from Greenwich at the start of the run.
+    #[serde(default)]
+    pub raan: Angle,
+    /// From the node to the perigee.
+    #[serde(default)]
+    pub argument_of_perigee: Angle,
+    /// From the perigee at the start of the run, as if the motion were even.
+    #[serde(default)]
+    pub mean_anomaly: Angle,
 }
 
 /// Rate, queue and loss of every link of one kind; its delay follows from the positions of its ends.
@@ -193,15 +313,156 @@ pub struct Terminal {
     /// Height above the sphere or ellipsoid.
     #[serde(default)]
     pub height: Length,
+    /// How many satellites it can hold at once, each on a link of its own; "all" is all in view.
+    #[serde(default)]
+    pub antennas: Antennas,
+    /// Whether it passes on packets that are not for itself, between satellites and over fibre.
+    #[serde(default)]
+    pub gateway: bool,
+}
+
+/// A number of antennas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Antennas {
+    /// So many.
+    Count(u16),
+    /// Enough for all satellites in view.
+    All,
+}
+
+impl Default for Antennas {
+    fn default() -> Self {
+        Self::Count(1)
+    }
+}
+
+impl Serialize for Antennas {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Count(count) => serializer.serialize_u16(*count),
+            Self::All => serializer.serialize_str("all"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Antennas {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = Antennas;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a whole number from 1 to 65535 or \"all\"")
+            }
+            fn visit_i64<E: serde::de::Error>(self, n: i64) -> Result<Antennas, E> {
+                let count = u16::try_from(n).ok().filter(|count| *count > 0);
+                count
+                    .map(Antennas::Count)
+                    .ok_or_else(|| E::invalid_value(serde::de::Unexpected::Signed(n), &self))
+            }
+            fn visit_u64<E: serde::de::Error>(self, n: u64) -> Result<Antennas, E> {
+                self.visit_i64(n.min(i64::MAX as u64) as i64)
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Antennas, E> {
+                match text {
+                    "all" => Ok(Antennas::All),
+                    _ => Err(E::invalid_value(serde::de::Unexpected::Str(text), &self)),
+                }
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl JsonSchema for Antennas {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Antennas".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "a number of antennas, or \"all\" for all satellites in view",
+            "oneOf": [
+                { "type": "integer", "minimum": 1, "maximum": 65535 },
+                { "type": "string", "const": "all" },
+            ],
+        })
+    }
+}
+
+/// Something of the constellation that does not work for a while: exactly one of `satellite`, `link` and `station`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// A satellite with all its links: plane and slot as "3.4", or its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub satellite: Option<String>,
+    /// A link by its name, such as "isl:3.4-3.5" or "gsl:london".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<String>,
+    /// A terminal or gateway with all its links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub station: Option<String>,
+    /// When it fails.
+    #[serde(default)]
+    pub from: Time,
+    /// When it is repaired; never if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Time>,
 }
 
 /// How packets find their way through the constellation.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct Routing {
-    /// What a path's length is.
-    #[serde(default)]
+    /// Who works out routes, and from what.
+    pub scheme: Scheme,
+    /// What a path's length is; for the scheme "shortest".
     pub metric: Metric,
+    /// How far from a failed link satellites know of it, in hops; for the scheme "geographic". At 1 it is its two ends.
+    pub failure_radius: u32,
+    /// How long after a change of the network nodes still route as before it.
+    pub convergence: Span,
+    /// Let announcements of changes spread from satellite to satellite, each taking propagation and this long at a hop; nodes route by a change when all who are told have heard. Announcements are counted then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flooding_hop_delay: Option<Span>,
+}
+
+impl Default for Routing {
+    fn default() -> Self {
+        Self {
+            scheme: Scheme::default(),
+            metric: Metric::default(),
+            failure_radius: 1,
+            convergence: Span::ZERO,
+            flooding_hop_delay: None,
+        }
+    }
+}
+
+/// Who works out routes, and from what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheme {
+    /// Shortest paths over the whole network, which every node knows (HT 6.3).
+    #[default]
+    Shortest,
+    /// Greedy far away, link states near by, a zone at each pole (HT 6.5.2); it has dead ends.
+    Hybrid,
+    /// Paths on the map that published orbits promise; failed links travel in the packet.
+    Geographic,
+    /// Tables of cells that one place computes for all satellites (HT 6.6.2).
+    Central,
+}
+
+impl Scheme {
+    /// The name that a scenario calls it by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Shortest => "shortest",
+            Self::Hybrid => "hybrid",
+            Self::Geographic => "geographic",
+            Self::Central => "central",
+        }
+    }
 }
 
 /// What a path's length is.

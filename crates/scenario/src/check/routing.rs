@@ -1,0 +1,80 @@
+//! Checks of routing and failures: keys that belong to another scheme, failures of what does not exist.
+//!
+//! Follows the schemes of HT 6.3, 6.5 and 6.6, which route among satellites; only shortest paths know of gateways.
+//! Differs: satellites and links that fail are looked up where orbits are computed.
+//! Leaves out whether a convergence time is realistic.
+
+use super::Findings;
+use crate::error::{expected, quoted};
+use crate::model::{Metric, Scenario, Scheme};
+use crate::path::KeyPath;
+
+pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
+    let routing = scenario.routing;
+    let at = KeyPath::default().key("routing");
+    let name = routing.scheme.name();
+    let shortest = routing.scheme == Scheme::Shortest;
+    out.require(
+        shortest || routing.metric == Metric::default(),
+        || at.key("metric"),
+        || format!("scheme \"{name}\" has no metric; \"shortest\" has one"),
+    );
+    let radius = routing.failure_radius;
+    out.require(
+        radius > 0,
+        || at.key("failure_radius"),
+        || "failure_radius is 0; expected at least 1, the ends of the failed link".into(),
+    );
+    out.require(
+        radius == 1 || routing.scheme == Scheme::Geographic,
+        || at.key("failure_radius"),
+        || format!("scheme \"{name}\" has no failure_radius; \"geographic\" has one"),
+    );
+    let gateway = scenario.terminals.iter().find(|(_, terminal)| terminal.gateway);
+    if let Some((gateway, _)) = gateway.filter(|_| !shortest) {
+        out.push(
+            || at.key("scheme"),
+            || {
+                format!(
+                    "scheme \"{name}\" knows no way through gateway {}; expected shortest",
+                    quoted(gateway)
+                )
+            },
+        );
+    }
+    failures(scenario, out);
+}
+
+fn failures(scenario: &Scenario, out: &mut Findings) {
+    let all = KeyPath::default().key("failures");
+    if scenario.constellation.is_none() && !scenario.failures.is_empty() {
+        out.push(|| all.clone(), || "failures without a constellation; add [constellation]".into());
+    }
+    for (i, failure) in scenario.failures.iter().enumerate() {
+        let at = all.index(i);
+        let what =
+            [("satellite", &failure.satellite), ("link", &failure.link), ("station", &failure.station)];
+        let given: Vec<&str> = what.iter().filter(|(_, name)| name.is_some()).map(|(key, _)| *key).collect();
+        match given.as_slice() {
+            [] => {
+                out.push(|| at.clone(), || "nothing fails; expected one of satellite, link, station".into())
+            }
+            [_] => {}
+            [_, second, ..] => out.push(
+                || at.key(second),
+                || format!("both {}; expected one failure for each", given.join(" and ")),
+            ),
+        }
+        if let Some(name) = failure.station.as_ref().filter(|name| !scenario.terminals.contains_key(*name)) {
+            let names = scenario.terminals.keys().map(String::as_str);
+            let message = || format!("unknown terminal {}{}", quoted(name), expected(name, names));
+            out.push(|| at.key("station"), message);
+        }
+        if let Some(until) = failure.until.filter(|until| *until <= failure.from) {
+            out.push(
+                || at.key("until"),
+                || format!("repaired at {until}, which is not after {}, when it fails", failure.from),
+            );
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! From a scenario's constellation to orbits, link rules and stations.
+//!
+//! Follows the presets of the `orbit` crate and HT table 6.1 for what a scenario leaves out.
+//! Differs: names of satellites and links that fail are looked up here, where they exist.
+//! Leaves out time: nothing here moves.
+
+use crate::error::BuildError;
+use skyhop_orbit::spelling::nearest;
+use skyhop_orbit::{
+    Constellation, Drift, EarthModel, Epoch, Kepler, Phasing, PlacedShell, Planes, Preset, Shell, Terminal,
+    Walker, preset,
+};
+use skyhop_scenario as scenario;
+use skyhop_topology::{
+    CrossSeam, Failing, Fibre, Handover, LinkId, NodeId, Outage, Rules, Station, Topology,
+};
+
+/// The network of satellites and terminals that a scenario means, all links down.
+pub(crate) fn topology(
+    model: &scenario::Constellation,
+    scenario: &scenario::Scenario,
+    elements: Option<&[u8]>,
+) -> Result<Topology, BuildError> {
+    let (constellation, mut rules, seam) = satellites(model, elements)?;
+    apply(model, &mut rules, seam);
+    let stations = scenario.terminals.iter().map(|(name, terminal)| Station {
+        terminal: Terminal {
+            name: name.clone(),
+            latitude_rad: terminal.lat.as_rad(),
+            longitude_rad: terminal.lon.as_rad(),
+            height_m: terminal.height.as_m(),
+        },
+        antennas: match terminal.antennas {
+            scenario::Antennas::Count(count) => count,
+            scenario::Antennas::All => Station::ALL_IN_VIEW,
+        },
+        gateway: terminal.gateway,
+    });
+    let index = |name: &String| scenario.terminals.keys().position(|known| known == name);
+    let fibre = match &model.fibre_between {
+        None => Fibre::Mesh,
+        Some(pairs) => {
+            let pair = |[a, b]: &[String; 2]| index(a).zip(index(b));
+            let pairs: Option<Vec<_>> = pairs.iter().map(pair).collect();
+            let unknown = || BuildError::new("constellation.fibre_between", "no such terminal");
+            Fibre::Between(pairs.ok_or_else(unknown)?)
+        }
+    };
+    Topology::with_stations(constellation, stations.collect(), &fibre, rules)
+        .map_err(|e| BuildError::new("constellation", e))
+}
+
+/// What fails when, by the scenario's list.
+pub(crate) fn outages(scenario: &scenario::Scenario, topology: &Topology) -> Result<Vec<Outage>, BuildError> {
+    let outage = |(index, failure): (usize, &scenario::Failure)| {
+        let what = failing(failure, topology)
+            .map_err(|(key, message)| BuildError::new(&format!("failures.{index}.{key}"), message))?;
+        let to_s = failure.until.map_or(f64::INFINITY, |until| until.as_secs_f64());
+        Ok(Outage { what, from_s: failure.from.as_secs_f64(), to_s })
+    };
+    scenario.failures.iter().enumerate().map(outage).collect()
+}
+
+fn failing(failure: &scenario::Failure, topology: &Topology) -> Result<Failing, (&'static str, String)> {
+    if let Some(name) = &failure.satellite {
+        let count = topology.constellation().len() as u32;
+        let place = |satellite: u32| {
+            let place = topology.constellation().plane_slot(satellite);
+            place.is_some_and(|(plane, slot)| format!("{plane}.{slot}") == *name)
+        };
+        let found = (0..count)
+            .find(|&satellite| place(satellite) || topology.constellation().name(satellite) == *name);
+        return found.map(Failing::Satellite).ok_or_else(|| {
+            let names: Vec<String> =
+                (0..count).map(|satellite| topology.constellation().name(satellite)).collect();
+            ("satellite", unknown("satellite", name, &names))
+        });
+    }
+    if let Some(name) = &failure.link {
+        let links = (0..topology.links().len() as u32).map(LinkId);
+        let names: Vec<String> = links.map(|link| topology.name(link)).collect();
+        let found = names.iter().position(|known| known == name);
+        return found
+            .map(|link| Failing::Link(LinkId(link as u32)))
+            .ok_or_else(|| ("link", unknown("link", name, &names)));
+    }
+    let station = failure.station.as_ref().and_then(|name| topology.terminal_named(name));
+    let index = station.and_then(|node: NodeId| topology.terminal_index(node));
+    index.map(|index| Failing::Station(index as u32)).ok_or(("station", "no such terminal".into()))
+}
+
+fn unknown(noun: &str, name: &str, names: &[String]) -> String {
+    let near = nearest(name, names.iter().map(String::as_str));
+    let hint = near.map_or(String::new(), |near| format!("; did you mean \"{near}\"?"));
+    let first = names.first().map_or(String::new(), |first| format!("; expected a name such as \"{first}\""));
+    format!("no {noun} \"{name}\" in this constellation{first}{hint}")
+}
+
+/// What a scenario says of the links, over what the satellites come with.
+fn apply(model: &scenario::Constellation, rules: &mut Rules, mut seam: CrossSeam) {
+    if let Some(mask) = model.elevation_mask {
+        rules.elevation_mask_rad = mask.as_rad();
+    }
+    if let Some(limit) = model.isl_latitude_limit {
+        rules.isl_latitude_limit_rad = limit.as_rad();
+    }
+    if let Some(altitude) = model.grazing_altitude {
+        rules.grazing_altitude_m = altitude.as_m();
+    }
+    rules.max_isl_range_m = model.max_isl_range.map_or(rules.max_isl_range_m, |range| range.as_m());
+    rules.max_gsl_range_m = model.max_gsl_range.map_or(rules.max_gsl_range_m, |range| range.as_m());
+    rules.intra_plane_neighbours = model.intra_plane_neighbours.unwrap_or(rules.intra_plane_neighbours);
+    rules.inter_plane_neighbours = model.inter_plane_neighbours.unwrap_or(rules.inter_plane_neighbours);
+    if let Some(threshold) = model.cross_seam_longitude_threshold {
+        seam.longitude_threshold_rad = threshold.as_rad();
+    }
+    seam.first_slot = model.cross_seam_first_slot.or(seam.first_slot);
+    let crosses = model.cross_seam_isls.unwrap_or(rules.cross_seam.is_some());
+    rules.cross_seam = crosses.then_some(seam);
+    if !model.isls {
+        (rules.intra_plane_neighbours, rules.inter_plane_neighbours) = (0, 0);
+        rules.cross_seam = None;
+    }
+    rules.spares_serve = model.spares_serve;
+    if let Some(handover) = model.handover.and_then(|handover| Handover::named(handover.name())) {
+        rules.handover = match (handover, model.handover_period) {
+            (Handover::Synchronous { .. }, Some(period)) => {
+                Handover::Synchronous { period_s: period.as_secs_f64() }
+            }
+            (handover, _) => handover,
+        };
+    }
+    rules.fibre_index = model.fibre_index;
+    rules.fibre_detour = model.fibre_detour;
+    rules.update_interval_s = model.update_interval.as_secs_f64();
+}
+
+/// The satellites, the rules they come with, and what links across their seam would be like.
+fn satellites(
+    model: &scenario::Constellation,
+    elements: Option<&[u8]>,
+) -> Result<(Constellation, Rules, CrossSeam), BuildError> {
+    if let Some(named) = model.preset {
+        let preset = Preset::find(named.name()).map_err(|e| BuildError::new("constellation.preset", e))?;
+        return Ok((preset.constellation(), Rules::for_preset(preset), CrossSeam::for_preset(preset)));
+    }
+    let epoch = match &model.epoch {
+        Some(text) => Some(text.parse::<Epoch>().map_err(|e| BuildError::new("constellation.epoch", e))?),
+        None => None,
+    };
+    let bytes = |key: &'static str| elements.ok_or_else(|| BuildError::new(key, "the file was not read"));
+    let built = if let Some(shell) = &model.shell {
+        let shell = circular(shell, "constellation.shell")?;
+        Constellation::from_shells(EarthModel::WGS84, &[shell])
+            .map_err(|e| BuildError::new("constellation.shell", e))?
+    } else if let Some(shells) = &model.shells {
+        let shells = shells.iter().enumerate();
+        let shells: Vec<PlacedShell> = shells
+            .map(|(i, shell)| circular(shell, &format!("constellation.shells.{i}")))
+            .collect::<Result<_, _>>()?;
+        Constellation::from_shells(EarthModel::WGS84, &shells)
+            .map_err(|e| BuildError::new("constellation.shells", e))?
+    } else if let Some(ellipses) = &model.ellipses {
+        let orbit = |ellipse: &scenario::Ellipse| Kepler {
+            semi_major_axis_m: ellipse.semi_major_axis.as_m(),
+            eccentricity: ellipse.eccentricity,
+            inclination_rad: ellipse.inclination.as_rad(),
+            raan_rad: ellipse.raan.as_rad(),
+            argument_of_perigee_rad: ellipse.argument_of_perigee.as_rad(),
+            mean_anomaly_rad: ellipse.mean_anomaly.as_rad(),
+        };
+        let orbits: Vec<Kepler> = ellipses.iter().map(orbit).collect();
+        Constellation::from_kepler(EarthModel::WGS84, &orbits, Planes::none(orbits.len()), Drift::None)
+            .map_err(|e| BuildError::new("constellation.ellipses", e))?
+    } else if let Some(longitudes) = &model.geostationary {
+        let longitudes: Vec<f64> = longitudes.iter().map(|l| l.as_rad()).collect();
+        preset::geo(&longitudes)
+    } else if let Some(file) = &model.tle {
+        let bytes = bytes("constellation.tle")?;
+        Constellation::from_tle(bytes, epoch)
+            .map_err(|e| BuildError::in_file("constellation.tle", file, e))?
+    } else if let Some(file) = &model.omm {
+        let bytes = bytes("constellation.omm")?;
+        Constellation::from_omm(bytes, epoch)
+            .map_err(|e| BuildError::in_file("constellation.omm", file, e))?
+    } else {
+        return Err(BuildError::new(
+            "constellation",
+            "neither preset, shell, shells, ellipses, geostationary, tle nor omm is given",
+        ));
+    };
+    let rules = Rules {
+        elevation_mask_rad: 10f64.to_radians(),
+        isl_latitude_limit_rad: 60f64.to_radians(),
+        ..Rules::for_constellation(&built)
+    };
+    Ok((built, rules, CrossSeam { longitude_threshold_rad: 10f64.to_radians(), first_slot: None }))
+}
+
+fn circular(model: &scenario::Shell, key: &str) -> Result<PlacedShell, BuildError> {
+    let altitude_m = model.altitude.as_m();
+    let mut shell = match &model.walker {
+        Some(pattern) => pattern
+            .parse::<Walker>()
+            .map_err(|e| BuildError::new(&format!("{key}.walker"), e))?
+            .delta(altitude_m),
+        None => {
+            let planes = model.planes.unwrap_or(1).max(1);
+            Shell {
+                planes,
+                satellites_per_plane: model.satellites_per_plane.unwrap_or(1),
+                altitude_m,
+                inclination_rad: model.inclination.unwrap_or_default().as_rad(),
+                raan_spacing_rad: (360.0 / f64::from(planes)).to_radians(),
+                phasing: Phasing::OddPlanes(model.stagger.unwrap_or(0.5)),
+                argument_decimals: None,
+            }
+        }
+    };
+    if let Some(spacing) = model.raan_spacing {
+        shell.raan_spacing_rad = spacing.as_deg().to_radians();
+    }
+    Ok(PlacedShell { raan_rad: model.raan.as_rad(), ..PlacedShell::from(shell) })
+}

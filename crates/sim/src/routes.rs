@@ -1,0 +1,333 @@
+//! How packets find their way: tables or a scheme, as nodes have them at the moment.
+//!
+//! Follows HT 6.3 and 6.5: shortest paths that all know, or what each satellite works out for itself.
+//! Differs: distances are those of the last change of the network; with a convergence time nodes route by what was known
+//! that long ago, all alike. Leaves out announcements as packets: they take no capacity and are never lost.
+
+use crate::results::RoutingResult;
+use skyhop_routing::flooding::{Flood, announce};
+use skyhop_routing::scheme::{Cause, Packet as Header};
+use skyhop_routing::{
+    Centralised, Geographic, Hop, Hybrid, Metric, Router, Scheme, Shortest, Snapshot, Stranded, send,
+};
+use skyhop_scenario as scenario;
+use skyhop_topology::{Change, LinkId, NodeId, Topology};
+use skyhop_units::{Span, Time};
+use std::collections::VecDeque;
+
+/// Why a packet goes no further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stuck {
+    /// The scheme knows no way on.
+    DeadEnd,
+    /// There is no path.
+    NoPath,
+    /// The link that the tables name is down, or leads elsewhere by now.
+    LinkDown,
+    /// It has crossed more links than any path has.
+    HopLimit,
+}
+
+impl From<Stranded> for Stuck {
+    fn from(why: Stranded) -> Self {
+        match why {
+            Stranded::DeadEnd => Self::DeadEnd,
+            Stranded::NoPath => Self::NoPath,
+        }
+    }
+}
+
+/// A scheme by value, so that forwarding a packet calls it directly.
+enum Protocol {
+    Shortest(Shortest),
+    Hybrid(Box<Hybrid>),
+    Geographic(Geographic),
+    Central(Box<Centralised>),
+}
+
+impl Protocol {
+    fn new(model: &scenario::Routing) -> Self {
+        match model.scheme {
+            scenario::Scheme::Shortest => Self::Shortest(Shortest::new(metric(model))),
+            scenario::Scheme::Hybrid => Self::Hybrid(Box::default()),
+            scenario::Scheme::Geographic => Self::Geographic(Geographic::new(model.failure_radius)),
+            scenario::Scheme::Central => Self::Central(Box::default()),
+        }
+    }
+
+    fn scheme(&mut self) -> &mut dyn Scheme {
+        match self {
+            Self::Shortest(scheme) => scheme,
+            Self::Hybrid(scheme) => &mut **scheme,
+            Self::Geographic(scheme) => scheme,
+            Self::Central(scheme) => &mut **scheme,
+        }
+    }
+
+    fn next_hop(&mut self, known: &Snapshot, at: NodeId, header: &mut Header) -> Result<Hop, Stranded> {
+        let view = known.view();
+        match self {
+            Self::Shortest(scheme) => scheme.next_hop(&view, at, header),
+            Self::Hybrid(scheme) => scheme.next_hop(&view, at, header),
+            Self::Geographic(scheme) => scheme.next_hop(&view, at, header),
+            Self::Central(scheme) => scheme.next_hop(&view, at, header),
+        }
+    }
+}
+
+fn metric(model: &scenario::Routing) -> Metric {
+    match model.metric {
+        scenario::Metric::Delay => Metric::Delay,
+        scenario::Metric::Hops => Metric::Hops,
+    }
+}
+
+/// What nodes route by.
+enum Known {
+    /// Shortest paths over all nodes that relay, gateways included.
+    Tables(Box<Router>),
+    /// What satellites know, for the scheme to look at.
+    Network(Box<Snapshot>),
+}
+
+/// The routing of a run.
+pub(crate) struct Routes {
+    model: scenario::Routing,
+    /// `None` with global tables.
+    protocol: Option<Protocol>,
+    /// What counts now; `None` before the first update.
+    known: Option<Known>,
+    /// What will count, and from when on.
+    coming: VecDeque<(Time, Known)>,
+    /// Whether global tables without delay have still to be taken from the topology, which waits for a packet.
+    stale: bool,
+    /// Headers of packets in flight by the number of their frames; kept for what they have allocated.
+    headers: Vec<Header>,
+    changes: u64,
+    flood: Flood,
+    /// Sum of entries per satellite, how many were added up, and the most.
+    entries: (u64, u64, u64),
+    stuck: [u64; 4],
+}
+
+impl Routes {
+    pub fn new(model: &scenario::Routing) -> Self {
+        let global = model.scheme == scenario::Scheme::Shortest;
+        Self {
+            protocol: (!global).then(|| Protocol::new(model)),
+            model: *model,
+            known: None,
+            coming: VecDeque::new(),
+            stale: true,
+            headers: Vec::new(),
+            changes: 0,
+            flood: Flood::default(),
+            entries: (0, 0, 0),
+            stuck: [0; 4],
+        }
+    }
+
+    /// Whether links that failed have to be told from those that orbits switch off.
+    pub fn tells_failures(model: &scenario::Routing) -> bool {
+        model.scheme != scenario::Scheme::Shortest || model.flooding_hop_delay.is_some()
+    }
+
+    fn instant(&self) -> bool {
+        self.model.convergence == Span::ZERO && self.model.flooding_hop_delay.is_none()
+    }
+
+    /// The network has changed, or distances have. `promised` is without failures.
+    pub fn refresh(&mut self, promised: &Topology, actual: &Topology, changes: &[Change], now: Time) {
+        let first = self.known.is_none();
+        self.changes += if first { 0 } else { changes.len() as u64 };
+        if self.protocol.is_none() && self.instant() && !first {
+            self.stale = true;
+            return;
+        }
+        let t_s = now.as_secs_f64();
+        let mut delay = self.model.convergence;
+        let network = (self.protocol.is_some() || self.model.flooding_hop_delay.is_some())
+            .then(|| Box::new(Snapshot::new(promised, actual, t_s)));
+        let told = !first && self.model.scheme != scenario::Scheme::Central;
+        if let (Some(network), Some(per_hop), true) = (&network, self.model.flooding_hop_delay, told) {
+            let flood = self.flood(network, promised, changes, per_hop);
+            delay = delay.max(Span::from_secs_f64(flood.converged_s));
+            self.flood = self.flood.and(flood);
+        }
+        let known = match (&self.protocol, network) {
+            (Some(_), Some(network)) => Known::Network(network),
+            _ => {
+                let mut router = Router::new(metric(&self.model));
+                router.refresh(actual, t_s);
+                self.stale = false;
+                Known::Tables(Box::new(router))
+            }
+        };
+        // A network begins with everybody informed. News never arrive before older news.
+        let counts = if first { now } else { now + delay };
+        let counts = self.coming.back().map_or(counts, |(before, _)| counts.max(*before));
+        self.coming.push_back((counts, known));
+        self.advance(now);
+    }
+
+    fn flood(&self, network: &Snapshot, promised: &Topology, changes: &[Change], per_hop: Span) -> Flood {
+        let view = network.view();
+        let mut protocol = Protocol::new(&self.model);
+        let scheme = protocol.scheme();
+        scheme.refresh(&view);
+        // What orbits bring about is so in the promised network too.
+        let published = |change: &Change| {
+            let ground = view.topology().terminal_index(change.is.a).is_some();
+            ground || promised.link(change.link) == Some(&change.is)
+        };
+        let (foreseen, failures): (Vec<Change>, Vec<Change>) = changes.iter().copied().partition(published);
+        let per_hop_s = per_hop.as_secs_f64();
+        let told = |changes: &[Change], cause| announce(scheme, &view, changes, cause, per_hop_s);
+        told(&foreseen, Cause::Published).and(told(&failures, Cause::Failure))
+    }
+
+    /// Takes over what counts by now.
+    fn advance(&mut self, now: Time) {
+        while self.coming.front().is_some_and(|(at, _)| *at <= now) {
+            let Some((_, known)) = self.coming.pop_front() else { return };
+            if let (Known::Network(network), Some(protocol)) = (&known, &mut self.protocol) {
+                let view = network.view();
+                let scheme = protocol.scheme();
+                scheme.refresh(&view);
+                for satellite in (0..view.satellites() as u32).map(NodeId) {
+                    let entries = scheme.state(&view, satellite) as u64;
+                    let (sum, count, most) = self.entries;
+                    self.entries = (sum + entries, count + 1, most.max(entries));
+                }
+            }
+            self.known = Some(known);
+        }
+    }
+
+    /// A packet sets out, in frame `id`.
+    pub fn begin(&mut self, id: u32, topology: &Topology, destination: NodeId) {
+        if self.protocol.is_none() {
+            return;
+        }
+        let place = topology.position_ecef(destination, 0.0);
+        let serving = held(topology, destination).next().map(|(_, satellite)| satellite);
+        let plane = serving.and_then(|satellite| topology.constellation().plane_slot(satellite.0));
+        let id = id as usize;
+        let nowhere = skyhop_orbit::Ecef(skyhop_orbit::Vec3::new(0.0, 0.0, 0.0));
+        while self.headers.len() <= id {
+            self.headers.push(Header { to: NodeId(0), place: nowhere, plane: None, carried: Vec::new() });
+        }
+        let header = &mut self.headers[id];
+        header.to = destination;
+        header.place = place.unwrap_or(nowhere);
+        header.plane = plane.map(|(plane, _)| plane);
+        header.carried.clear();
+    }
+
+    /// The link that leads from `node` towards `destination` for the packet in frame `id`.
+    pub fn next_hop(
+        &mut self,
+        topology: &Topology,
+        node: NodeId,
+        destination: NodeId,
+        id: u32,
+        now: Time,
+        updated: Time,
+    ) -> Result<LinkId, Stuck> {
+        if self.protocol.is_none() && self.instant() {
+            return self
+                .tables(topology, updated)?
+                .next_hop(node, destination)
+                .map(|hop| hop.link)
+                .ok_or(Stuck::NoPath);
+        }
+        self.advance(now);
+        // Who is at either end of a ground link knows of it at once.
+        if let Some((link, _)) = held(topology, destination).find(|(_, satellite)| *satellite == node) {
+            return Ok(link);
+        }
+        let stands =
+            |link: LinkId| topology.link(link).is_some_and(|state| state.up && state.other(node).is_some());
+        let relays = topology.relays(node);
+        let planned = match (&mut self.known, &mut self.protocol) {
+            (Some(Known::Tables(router)), _) => {
+                router.next_hop(node, destination).map(|hop| hop.link).ok_or(Stuck::NoPath)
+            }
+            (Some(Known::Network(network)), Some(protocol)) if relays => {
+                let hop = protocol.next_hop(network, node, &mut self.headers[id as usize]);
+                hop.map(|hop| hop.link).map_err(Stuck::from)
+            }
+            _ => Err(Stuck::NoPath),
+        };
+        match planned {
+            Ok(link) if stands(link) => Ok(link),
+            // A terminal takes whichever antenna has a satellite.
+            planned if !relays => {
+                let held = held(topology, node).next().map(|(link, _)| link);
+                held.ok_or(planned.err().unwrap_or(Stuck::LinkDown))
+            }
+            Ok(_) => Err(Stuck::LinkDown),
+            Err(why) => Err(why),
+        }
+    }
+
+    fn tables(&mut self, topology: &Topology, updated: Time) -> Result<&mut Router, Stuck> {
+        let Some(Known::Tables(router)) = &mut self.known else { return Err(Stuck::NoPath) };
+        if self.stale {
+            router.refresh(topology, updated.as_secs_f64());
+            self.stale = false;
+        }
+        Ok(router)
+    }
+
+    /// Counts a packet that goes no further.
+    pub fn stuck(&mut self, why: Stuck) {
+        self.stuck[why as usize] += 1;
+    }
+
+    /// The nodes of the path as it stands.
+    pub fn path(&mut self, topology: &Topology, from: NodeId, to: NodeId, now: Time) -> Option<Vec<NodeId>> {
+        self.advance(now);
+        if let (Some(Known::Network(network)), Some(protocol)) = (&self.known, &mut self.protocol) {
+            let trip = send(protocol.scheme(), &network.view(), from, to);
+            return trip.delivered().then_some(trip.nodes);
+        }
+        if self.instant() {
+            return self.tables(topology, now).ok()?.path(from, to);
+        }
+        let Some(Known::Tables(router)) = &mut self.known else { return None };
+        router.path(from, to)
+    }
+
+    pub fn result(&self, topology: &Topology) -> RoutingResult {
+        let (sum, count, most) = self.entries;
+        let all = topology.nodes() as u64;
+        let (mean, most) = match count {
+            // Global tables know every node.
+            0 => (all as f64, all),
+            _ => (sum as f64 / count as f64, most),
+        };
+        let flooded = self.model.flooding_hop_delay.is_some();
+        let [dead_end, no_path, link_down, hop_limit] = self.stuck;
+        RoutingResult {
+            scheme: self.model.scheme.name(),
+            state_entries_max: most,
+            state_entries_mean: mean,
+            topology_changes: self.changes,
+            announcements: flooded.then_some(self.flood.origins),
+            messages: flooded.then_some(self.flood.messages),
+            convergence_max_s: flooded
+                .then_some(self.flood.converged_s.max(self.model.convergence.as_secs_f64())),
+            stranded_dead_end: dead_end,
+            stranded_no_path: no_path,
+            stranded_link_down: link_down,
+            stranded_hop_limit: hop_limit,
+        }
+    }
+}
+
+/// The links on which a terminal holds satellites now.
+fn held(topology: &Topology, node: NodeId) -> impl Iterator<Item = (LinkId, NodeId)> + '_ {
+    let links = topology.terminal_index(node).into_iter().flat_map(|terminal| topology.gsls(terminal));
+    links.filter_map(|link| topology.link(link).filter(|state| state.up).map(|state| (link, state.b)))
+}
