@@ -82,4 +82,42 @@ impl Network {
         }
         Some(Walk { delay_s, nodes })
     }
+
+    /// How many satellites a path has.
+    pub fn satellites(&self, walk: &Walk) -> usize {
+        walk.nodes.iter().filter(|node| self.topology.is_satellite(**node)).count()
+    }
+
+    /// What relays a path by name, gateways in brackets; the sign between them is not in their names.
+    pub fn path_text(&self, walk: &Walk) -> String {
+        let relays = walk.nodes.get(1..walk.nodes.len() - 1).unwrap_or_default();
+        let name = |&node: &NodeId| match self.topology.is_satellite(node) {
+            true => self.topology.node_name(node),
+            false => format!("[{}]", self.topology.node_name(node)),
+        };
+        let names: Vec<String> = relays.iter().map(name).collect();
+        names.join(if names.iter().any(|name| name.contains('-')) { ">" } else { "-" })
+    }
+
+    /// Packets between each of `pairs` at `start_s` and every `step_s` from there, before `start_s + duration_s`: hands
+    /// instant, index of the pair and path to `each`, which ends it all by returning `false`.
+    pub fn series(
+        &mut self,
+        pairs: &[[NodeId; 2]],
+        (start_s, duration_s, step_s): (f64, f64, f64),
+        mut each: impl FnMut(&mut Self, f64, usize, Option<Walk>) -> bool,
+    ) {
+        let count = ((duration_s / step_s - 1e-9).ceil().max(1.0)) as u64;
+        for k in 0..count {
+            let t_s = start_s + k as f64 * step_s;
+            self.advance(t_s);
+            self.route(t_s);
+            for (index, &[from, to]) in pairs.iter().enumerate() {
+                let walk = self.walk(from, to, t_s);
+                if !each(self, t_s, index, walk) {
+                    return;
+                }
+            }
+        }
+    }
 }

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use skyhop_sim::orbit::visibility::elevation_rad;
 use skyhop_sim::orbit::{Terminal, places};
 use skyhop_sim::routing::{Metric, Network, Walk};
-use skyhop_sim::topology::{NodeId, Topology};
+use skyhop_sim::topology::NodeId;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -72,22 +72,6 @@ impl From<Least> for Metric {
             Least::Hops => Metric::Hops,
         }
     }
-}
-
-/// How many satellites a path has.
-pub fn satellites(topology: &Topology, walk: &Walk) -> usize {
-    walk.nodes.iter().filter(|node| topology.is_satellite(**node)).count()
-}
-
-/// Satellites of a path by name, gateways in brackets; the sign between them is not in their names.
-pub fn path(topology: &Topology, walk: &Walk) -> String {
-    let relays = walk.nodes.get(1..walk.nodes.len() - 1).unwrap_or_default();
-    let name = |&node: &NodeId| match topology.is_satellite(node) {
-        true => topology.node_name(node),
-        false => format!("[{}]", topology.node_name(node)),
-    };
-    let names: Vec<String> = relays.iter().map(name).collect();
-    names.join(if names.iter().any(|name| name.contains('-')) { ">" } else { "-" })
 }
 
 /// The terminals and pairs of a list of places, each place once.
@@ -157,13 +141,13 @@ pub fn run(args: &Delay) -> Result<(), Failure> {
                         out,
                         "{time},{:.6},{},{},ok",
                         walk.delay_s * 1e3,
-                        satellites(network.topology(), walk),
-                        path(network.topology(), walk)
+                        network.satellites(walk),
+                        network.path_text(walk)
                     ),
                     None => writeln!(out, "{time},nan,0,,noroute"),
                 };
             }
-            tally.add(network.topology(), walk);
+            tally.add(&network, walk);
         }
     }
     let topology = network.topology();
@@ -235,13 +219,13 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, topology: &Topology, walk: Option<Walk>) {
+    fn add(&mut self, network: &Network, walk: Option<Walk>) {
         let Some(walk) = walk else {
             self.lost += 1;
             self.last.clear();
             return;
         };
-        let hops = satellites(topology, &walk);
+        let hops = network.satellites(&walk);
         let (least, most) = self.satellites.unwrap_or((hops, hops));
         self.satellites = Some((least.min(hops), most.max(hops)));
         self.delays_ms.push(walk.delay_s * 1e3);

@@ -5,7 +5,7 @@
 //! Leaves out a map; `skyhop constellation export --czml` draws the satellites.
 
 use super::constellation::{Isls, Satellites, seconds};
-use super::delay::{Least, never, pairs, path, satellites, tell_unavailable};
+use super::delay::{Least, never, pairs, tell_unavailable};
 use super::passes::compass;
 use crate::failure::Failure;
 use clap::Args;
@@ -57,7 +57,7 @@ pub fn run(args: &Route) -> Result<(), Failure> {
         topology.node_name(to),
         loaded.name,
         walk.delay_s * 1e3,
-        satellites(topology, &walk),
+        network.satellites(&walk),
     );
     for hop in walk.nodes.windows(2) {
         out.push_str(&words(topology, hop[0], hop[1], t_s));
@@ -69,8 +69,8 @@ pub fn run(args: &Route) -> Result<(), Failure> {
             out,
             "  {:+.3} ms, {} satellites: {}",
             (other.delay_s - walk.delay_s) * 1e3,
-            satellites(topology, other),
-            path(topology, other)
+            network.satellites(other),
+            network.path_text(other)
         );
     }
     if others.is_empty() {
@@ -184,9 +184,9 @@ fn why(
             out,
             "  The path of {} has {} satellites and {:.3} ms: {}",
             other.1,
-            satellites(network.topology(), &twin),
+            network.satellites(&twin),
             twin.delay_s * 1e3,
-            path(network.topology(), &twin)
+            network.path_text(&twin)
         );
     }
     let topology = network.topology();
