@@ -17,7 +17,9 @@ pub mod summary;
 pub mod tables;
 
 pub use capture::{CaptureError, CaptureFile};
-pub use chart::{Axis, Chart, Mark};
+#[cfg(feature = "png")]
+pub use chart::png::{PngError, png};
+pub use chart::{Axis, Chart, Mark, map::Map};
 pub use folder::{Folder, FolderError, FolderFile, write_all};
 pub use pcapng::{PcapngError, PcapngWriter};
 pub use report::{Report, Section, Table, report_html};

@@ -5,6 +5,9 @@
 //! Leaves out histograms, error bars and everything that `skyhop.plot` does better with matplotlib.
 
 mod axis;
+pub mod map;
+#[cfg(feature = "png")]
+pub mod png;
 mod svg;
 
 pub use axis::{Axis, Scale};

@@ -1,0 +1,334 @@
+//! Draws a map as SVG text.
+//!
+//! Follows the charts' attributes, so that every renderer and the PNG look alike.
+//! Differs from a globe: an equirectangular map shows all satellites at once; the poles are as wide as the equator.
+//! Leaves out scripts and fonts of its own.
+
+use super::geometry::{Point, arc};
+use super::label::{Area, Placed, Placement, width};
+use super::symbols::{self, KINDS, Pen};
+use super::{Flight, Map, land};
+use crate::chart::escape;
+use std::fmt::Write;
+
+const WIDTH: f64 = 1000.0;
+const LEFT: f64 = 44.0;
+const TOP: f64 = 40.0;
+const PLOT_WIDTH: f64 = 936.0;
+const PLOT_HEIGHT: f64 = PLOT_WIDTH / 2.0;
+const TITLE: f64 = 15.0;
+const SMALL: f64 = 11.0;
+/// Rows of the legend are this far apart.
+const ROW: f64 = 19.0;
+/// So many satellites have names unless it is said otherwise.
+const NAMED: usize = 100;
+
+fn place(point: Point) -> (f64, f64) {
+    (LEFT + (point.lon_deg + 180.0) / 360.0 * PLOT_WIDTH, TOP + (90.0 - point.lat_deg) / 180.0 * PLOT_HEIGHT)
+}
+
+pub(super) fn svg(map: &Map) -> String {
+    let legend = Legend::of(map);
+    let notes = map.notes.len() + 1;
+    let below = TOP + PLOT_HEIGHT + 34.0;
+    let height = below + ROW * legend.rows() as f64 + 15.0 * notes as f64 + 6.0;
+    let title = escape(&map.title);
+    // A title that is too long for its line is made smaller.
+    let size = (TITLE * PLOT_WIDTH / width(&map.title, TITLE)).min(TITLE);
+    let mut out = String::with_capacity(262_144);
+    let _ = writeln!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"skyhop-map\" viewBox=\"0 0 {WIDTH} {height}\" \
+         width=\"{WIDTH}\" height=\"{height}\" role=\"img\" aria-label=\"{title}\" \
+         font-family=\"system-ui, 'Helvetica Neue', Helvetica, Arial, sans-serif\" font-size=\"{SMALL}\">\
+         <rect width=\"{WIDTH}\" height=\"{height}\" fill=\"#ffffff\"/>\
+         <clipPath id=\"world\"><rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{PLOT_WIDTH}\" height=\"{PLOT_HEIGHT}\"/></clipPath>\
+         <text x=\"{LEFT}\" y=\"26\" font-size=\"{size:.1}\" font-weight=\"600\" fill=\"#1f2328\">{title}</text>"
+    );
+    world(&mut out);
+    out.push_str("<g clip-path=\"url(#world)\">\n");
+    network(&mut out, map);
+    out.push_str("</g>\n");
+    marks(&mut out, map);
+    legend.draw(&mut out, below);
+    let mut y = below + ROW * legend.rows() as f64 + 2.0;
+    let projection = "Equirectangular projection; links and path follow the great circles below them. Land: Natural Earth.";
+    for note in map.notes.iter().map(String::as_str).chain([projection]) {
+        let _ = writeln!(
+            out,
+            "<text x=\"{LEFT}\" y=\"{y:.1}\" font-size=\"10.5\" fill=\"#59636e\">{}</text>",
+            escape(note)
+        );
+        y += 15.0;
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+/// Land, graticule, frame and degrees.
+fn world(out: &mut String) {
+    let mut path = String::new();
+    for ring in land::rings() {
+        polyline(&mut path, &ring);
+        path.push('Z');
+    }
+    let mut coast = String::new();
+    let mut pen = None;
+    for [a, b] in land::coast() {
+        let (from, to) = (place(a), place(b));
+        if pen != Some(from) {
+            let _ = write!(coast, "M{:.1} {:.1}", from.0, from.1);
+        }
+        let _ = write!(coast, "L{:.1} {:.1}", to.0, to.1);
+        pen = Some(to);
+    }
+    let (right, bottom) = (LEFT + PLOT_WIDTH, TOP + PLOT_HEIGHT);
+    let mut grid = String::new();
+    let mut degrees = String::new();
+    for lon in (-180i32..=180).step_by(30) {
+        let x = place(Point { lat_deg: 0.0, lon_deg: f64::from(lon) }).0;
+        let _ = write!(grid, "M{x:.1} {TOP}V{bottom}");
+        let letter = match lon {
+            -179..=-1 => "W",
+            1..=179 => "E",
+            _ => "",
+        };
+        let _ = write!(
+            degrees,
+            "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}°{letter}</text>",
+            bottom + 14.0,
+            lon.abs()
+        );
+    }
+    for lat in (-90i32..=90).step_by(30) {
+        let y = place(Point { lat_deg: f64::from(lat), lon_deg: 0.0 }).1;
+        let _ = write!(grid, "M{LEFT} {y:.1}H{right}");
+        let letter = match lat {
+            ..0 => "S",
+            0 => "",
+            _ => "N",
+        };
+        let _ = write!(
+            degrees,
+            "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}°{letter}</text>",
+            LEFT - 6.0,
+            y + 3.5,
+            lat.abs()
+        );
+    }
+    let _ = writeln!(
+        out,
+        "<path d=\"{path}\" fill=\"#ecebe4\" fill-rule=\"evenodd\"/>\
+         <path d=\"{grid}\" fill=\"none\" stroke=\"#d9dde1\" stroke-width=\"0.6\"/>\
+         <path d=\"{coast}\" fill=\"none\" stroke=\"#9c9a8e\" stroke-width=\"0.6\" stroke-linejoin=\"round\"/>\
+         <rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{PLOT_WIDTH}\" height=\"{PLOT_HEIGHT}\" fill=\"none\" stroke=\"#59636e\"/>\n\
+         <g fill=\"#59636e\" font-size=\"10.5\">{degrees}</g>"
+    );
+}
+
+fn polyline(path: &mut String, points: &[Point]) {
+    for (i, point) in points.iter().enumerate() {
+        let (x, y) = place(*point);
+        let _ = write!(path, "{}{x:.1} {y:.1}", if i == 0 { 'M' } else { 'L' });
+    }
+}
+
+fn stroke(out: &mut String, pieces: impl Iterator<Item = Vec<Point>>, pen: &Pen, scale: f64, opacity: f64) {
+    let mut path = String::new();
+    pieces.for_each(|piece| polyline(&mut path, &piece));
+    if path.is_empty() {
+        return;
+    }
+    let dash =
+        if pen.dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", pen.dash) };
+    let _ = writeln!(
+        out,
+        "<path d=\"{path}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:.2}\" stroke-opacity=\"{opacity}\" \
+         stroke-linejoin=\"round\"{dash}/>",
+        pen.colour,
+        pen.width * scale
+    );
+}
+
+/// Where there are many satellites everything is finer.
+fn scale(map: &Map) -> f64 {
+    (200.0 / map.satellites.len().max(1) as f64).sqrt().clamp(0.45, 1.0)
+}
+
+fn network(out: &mut String, map: &Map) {
+    // Beside a path the rest stands back.
+    let (scale, opacity) = (scale(map), if map.path.is_empty() { 0.85 } else { 0.4 });
+    stroke(out, map.footprints.iter().flatten().cloned(), &symbols::FOOTPRINT, scale, 0.8);
+    stroke(out, map.seams.iter().flatten().cloned(), &symbols::SEAM, 1.0, 0.8);
+    for kind in KINDS {
+        let lines = map.lines.iter().filter(|line| line.kind == kind);
+        stroke(
+            out,
+            lines.flat_map(|line| arc(line.ends[0], line.ends[1])),
+            &symbols::pen(kind),
+            scale,
+            opacity,
+        );
+    }
+    let casing = Pen { colour: "#ffffff", width: symbols::PATH.width + 2.0, ..symbols::PATH };
+    for pen in [casing, symbols::PATH] {
+        stroke(out, map.path.windows(2).flat_map(|hop| arc(hop[0].at, hop[1].at)), &pen, 1.0, 1.0);
+    }
+}
+
+fn marks(out: &mut String, map: &Map) {
+    let reach = 4.2 * scale(map);
+    let of_path = reach.max(3.4) + 0.8;
+    let mut placement = Placement::new(Area {
+        left: LEFT + 1.0,
+        top: TOP + 1.0,
+        right: LEFT + PLOT_WIDTH - 1.0,
+        bottom: TOP + PLOT_HEIGHT - 1.0,
+    });
+    let mut ordered: Vec<_> = map.satellites.iter().collect();
+    ordered.sort_by_key(|satellite| satellite.on_path);
+    for satellite in ordered {
+        let reach = if satellite.on_path { of_path } else { reach };
+        symbols::satellite(out, place(satellite.at), reach, satellite.flight, satellite.on_path);
+        placement.mark(Area::around(place(satellite.at), reach));
+    }
+    for site in &map.sites {
+        symbols::site(out, place(site.at), 4.0, site.gateway);
+        placement.mark(Area::around(place(site.at), 4.6));
+    }
+    for hop in map.path.windows(2) {
+        let points = arc(hop[0].at, hop[1].at).into_iter().flatten();
+        points.for_each(|point| placement.line(place(point), 15.0));
+    }
+    for line in &map.lines {
+        let points = arc(line.ends[0], line.ends[1]).into_iter().flatten();
+        points.for_each(|point| placement.line(place(point), 1.0));
+    }
+    out.push('\n');
+    for site in &map.sites {
+        label(out, placement.label(&site.name, place(site.at), 4.6, 12.0, true), "#000000", 600);
+    }
+    let stops = map.path.iter().filter(|stop| stop.satellite);
+    for stop in stops {
+        label(
+            out,
+            placement.label(&stop.name, place(stop.at), of_path, SMALL, true),
+            symbols::PATH.colour,
+            400,
+        );
+    }
+    if map.names.unwrap_or(map.satellites.len() <= NAMED) {
+        for satellite in map.satellites.iter().filter(|satellite| !satellite.on_path) {
+            label(
+                out,
+                placement.label(&satellite.name, place(satellite.at), reach, 8.5, false),
+                "#1c3a58",
+                400,
+            );
+        }
+    }
+}
+
+fn label(out: &mut String, placed: Option<Placed>, colour: &str, weight: u32) {
+    let Some(Placed { text, x, y, size }) = placed else { return };
+    let _ = writeln!(
+        out,
+        "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" font-weight=\"{weight}\" fill=\"{colour}\" stroke=\"#ffffff\" \
+         stroke-width=\"2.4\" stroke-linejoin=\"round\" paint-order=\"stroke\">{}</text>",
+        escape(&text)
+    );
+}
+
+enum Sample {
+    Line(Pen),
+    Satellite(Flight),
+    Site(bool),
+}
+
+/// What is on the map, with how many of each there are.
+struct Legend {
+    entries: Vec<(Sample, String, f64, usize)>,
+}
+
+impl Legend {
+    fn of(map: &Map) -> Self {
+        let mut samples: Vec<(Sample, String)> = Vec::new();
+        for (flight, name) in [
+            (Flight::Ascending, "ascending satellite"),
+            (Flight::Descending, "descending satellite"),
+            (Flight::Still, "satellite above one place"),
+        ] {
+            let count = map.satellites.iter().filter(|satellite| satellite.flight == flight).count();
+            if count > 0 {
+                samples.push((Sample::Satellite(flight), format!("{name} ({count})")));
+            }
+        }
+        for (gateway, name) in [(false, "terminal"), (true, "gateway")] {
+            if map.sites.iter().any(|site| site.gateway == gateway) {
+                samples.push((Sample::Site(gateway), name.to_owned()));
+            }
+        }
+        if map.path.len() > 1 {
+            samples.push((Sample::Line(symbols::PATH), symbols::PATH.name.to_owned()));
+        }
+        for kind in KINDS {
+            let count = map.lines.iter().filter(|line| line.kind == kind).count();
+            if count > 0 {
+                let pen = symbols::pen(kind);
+                let name = format!("{} ({count} up)", pen.name);
+                samples.push((Sample::Line(pen), name));
+            }
+        }
+        if !map.seams.is_empty() {
+            samples.push((Sample::Line(symbols::SEAM), symbols::SEAM.name.to_owned()));
+        }
+        if !map.footprints.is_empty() {
+            let name = format!("{} ({:.1}° mask)", symbols::FOOTPRINT.name, map.mask_deg);
+            samples.push((Sample::Line(symbols::FOOTPRINT), name));
+        }
+        let (mut x, mut row) = (LEFT, 0);
+        let mut entries = Vec::new();
+        for (sample, name) in samples {
+            let sample_width = if matches!(sample, Sample::Line(_)) { 32.0 } else { 16.0 };
+            let total = sample_width + width(&name, SMALL) + 14.0;
+            if x > LEFT && x + total > LEFT + PLOT_WIDTH {
+                (x, row) = (LEFT, row + 1);
+            }
+            entries.push((sample, name, x, row));
+            x += total;
+        }
+        Legend { entries }
+    }
+
+    fn rows(&self) -> usize {
+        self.entries.last().map_or(0, |entry| entry.3 + 1)
+    }
+
+    fn draw(&self, out: &mut String, top: f64) {
+        for (sample, name, x, row) in &self.entries {
+            let y = top + ROW * *row as f64;
+            let (middle, text) = (y - 3.8, escape(name));
+            let after = match sample {
+                Sample::Line(pen) => {
+                    let dash = if pen.dash.is_empty() { "none" } else { pen.dash };
+                    let _ = write!(
+                        out,
+                        "<path d=\"M{x:.1} {middle:.1}h26\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:.1}\" stroke-dasharray=\"{dash}\"/>",
+                        pen.colour,
+                        pen.width.max(1.0)
+                    );
+                    32.0
+                }
+                Sample::Satellite(flight) => {
+                    symbols::satellite(out, (x + 5.0, middle), 4.2, *flight, false);
+                    16.0
+                }
+                Sample::Site(gateway) => {
+                    symbols::site(out, (x + 5.0, middle), 4.0, *gateway);
+                    16.0
+                }
+            };
+            let _ = writeln!(out, "<text x=\"{:.1}\" y=\"{y:.1}\" fill=\"#1f2328\">{text}</text>", x + after);
+        }
+    }
+}

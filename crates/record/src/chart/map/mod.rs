@@ -1,0 +1,214 @@
+//! Maps of a constellation at an instant: satellites, links, terminals, a path.
+//!
+//! Follows the snapshots of HT figures 1.2 and 6.1: satellites over an equirectangular world with the links that are up.
+//! Differs: ascending and descending satellites have different shapes, and links bend as great circles do.
+//! Leaves out other projections, movement, and dark screens: a map is a figure for paper.
+
+mod draw;
+mod geometry;
+mod label;
+mod land;
+mod symbols;
+mod text;
+
+pub use geometry::Point;
+use skyhop_sim::orbit::{Constellation, Vec3};
+use skyhop_sim::topology::{LinkKind, NodeId, Topology};
+
+/// Which way a satellite flies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Flight {
+    /// North.
+    Ascending,
+    /// South.
+    Descending,
+    /// Neither: it stands still over the ground.
+    Still,
+}
+
+#[derive(Debug, Clone)]
+struct Satellite {
+    name: String,
+    at: Point,
+    flight: Flight,
+    on_path: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Site {
+    name: String,
+    at: Point,
+    gateway: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Line {
+    kind: LinkKind,
+    ends: [Point; 2],
+}
+
+/// A stop of a path.
+#[derive(Debug, Clone)]
+struct Stop {
+    name: String,
+    at: Point,
+    satellite: bool,
+}
+
+/// A map. Build it with its methods, then ask for [`Map::svg`] or [`Map::text`].
+///
+/// ```
+/// use skyhop_record::Map;
+/// use skyhop_sim::orbit::preset;
+/// use skyhop_sim::topology::{Rules, Topology};
+/// let mut topology = Topology::new(preset::iridium(), Vec::new(), Rules::iridium())?;
+/// topology.update(60.0);
+/// let map = Map::new("Iridium at 60 s").network(&topology, 60.0);
+/// assert!(map.svg().starts_with("<svg") && map.text(96).contains('^'));
+/// # Ok::<(), skyhop_sim::topology::TopologyError>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Map {
+    title: String,
+    notes: Vec<String>,
+    satellites: Vec<Satellite>,
+    sites: Vec<Site>,
+    lines: Vec<Line>,
+    seams: Vec<Vec<Vec<Point>>>,
+    footprints: Vec<Vec<Vec<Point>>>,
+    mask_deg: f64,
+    path: Vec<Stop>,
+    names: Option<bool>,
+}
+
+impl Map {
+    /// A map of coastlines only.
+    pub fn new(title: impl Into<String>) -> Self {
+        Map { title: title.into(), ..Map::default() }
+    }
+
+    /// Adds a note below the map.
+    pub fn note(mut self, text: impl Into<String>) -> Self {
+        self.notes.push(text.into());
+        self
+    }
+
+    /// Whether satellites have their names beside them, where there is room; if not asked for, up to a hundred do.
+    pub fn names(mut self, names: bool) -> Self {
+        self.names = Some(names);
+        self
+    }
+
+    /// Adds the satellites at `t_s`, the links that were up at the topology's last update, stations and seams.
+    pub fn network(mut self, topology: &Topology, t_s: f64) -> Self {
+        let constellation = topology.constellation();
+        for satellite in 0..constellation.len() as u32 {
+            let Some(motion) = constellation.motion(satellite, t_s) else { continue };
+            self.satellites.push(Satellite {
+                name: constellation.name(satellite),
+                at: Point::below(motion.position),
+                flight: flight(motion.velocity_m_s),
+                on_path: false,
+            });
+        }
+        for (index, terminal) in topology.terminals().iter().enumerate() {
+            self.sites.push(Site {
+                name: terminal.name.clone(),
+                at: Point {
+                    lat_deg: terminal.latitude_rad.to_degrees(),
+                    lon_deg: east(terminal.longitude_rad.to_degrees()),
+                },
+                gateway: topology.terminal_node(index).is_some_and(|node| topology.relays(node)),
+            });
+        }
+        for link in topology.links().iter().filter(|link| link.up) {
+            if let (Some(a), Some(b)) = (point(topology, link.a, t_s), point(topology, link.b, t_s)) {
+                self.lines.push(Line { kind: link.kind, ends: [a, b] });
+            }
+        }
+        self.seams.extend(seams(constellation, t_s));
+        self
+    }
+
+    /// Adds, for each satellite, the line on the ground from which it is seen at the rules' elevation mask.
+    pub fn footprints(mut self, topology: &Topology, t_s: f64) -> Self {
+        let (constellation, mask_rad) = (topology.constellation(), topology.rules().elevation_mask_rad);
+        self.mask_deg = mask_rad.to_degrees();
+        for satellite in 0..constellation.len() as u32 {
+            let Some(place) = constellation.position_ecef(satellite, t_s) else { continue };
+            let radius_rad =
+                geometry::footprint_rad(constellation.earth().radius_m, place.0.norm(), mask_rad);
+            self.footprints.push(geometry::circle(Point::below(place), radius_rad));
+        }
+        self
+    }
+
+    /// Adds a path over the network that was added before.
+    pub fn path(mut self, topology: &Topology, nodes: &[NodeId], t_s: f64) -> Self {
+        for &node in nodes {
+            let Some(at) = point(topology, node, t_s) else { continue };
+            let (name, satellite) = (topology.node_name(node), topology.is_satellite(node));
+            for known in self.satellites.iter_mut().filter(|known| satellite && known.name == name) {
+                known.on_path = true;
+            }
+            self.path.push(Stop { name, at, satellite });
+        }
+        self
+    }
+
+    /// The picture as SVG, complete.
+    pub fn svg(&self) -> String {
+        draw::svg(self)
+    }
+
+    /// The picture in so many columns of text, half as many lines, in braille and letters.
+    pub fn text(&self, columns: usize) -> String {
+        text::draw(self, columns)
+    }
+}
+
+fn east(lon_deg: f64) -> f64 {
+    lon_deg - 360.0 * (lon_deg / 360.0).round()
+}
+
+/// The point below a node; a station's own latitude is the one on its map.
+fn point(topology: &Topology, node: NodeId, t_s: f64) -> Option<Point> {
+    match topology.terminal_index(node).and_then(|index| topology.terminals().get(index)) {
+        Some(terminal) => Some(Point {
+            lat_deg: terminal.latitude_rad.to_degrees(),
+            lon_deg: east(terminal.longitude_rad.to_degrees()),
+        }),
+        None => topology.position_ecef(node, t_s).map(Point::below),
+    }
+}
+
+/// What moves slower than this over the ground stands still; the slowest that does not is Molniya near its apogee.
+const STILL_M_S: f64 = 50.0;
+
+fn flight(velocity_m_s: Vec3) -> Flight {
+    match velocity_m_s {
+        v if v.norm() < STILL_M_S => Flight::Still,
+        v if v.z >= 0.0 => Flight::Ascending,
+        _ => Flight::Descending,
+    }
+}
+
+/// Halfway between the first and the last plane of each star pattern, which fly against each other there.
+fn seams(constellation: &Constellation, t_s: f64) -> Vec<Vec<Vec<Point>>> {
+    let planes = constellation.planes();
+    let axis = |plane: u32| -> Option<Vec3> {
+        let satellite = *planes.members(plane).first()?;
+        let motion = constellation.motion(satellite, t_s)?;
+        let (r, ground) = (motion.position.0, motion.velocity_m_s);
+        let turn = Vec3::new(0.0, 0.0, constellation.earth().rotation_rad_s());
+        let axis = r.cross(ground + turn.cross(r));
+        Some(axis * (1.0 / axis.norm()))
+    };
+    let stars = planes.shells().iter().filter(|shell| !shell.wraps && shell.planes.len() > 2);
+    stars
+        .filter_map(|shell| {
+            let (first, last) = (axis(shell.planes.start)?, axis(shell.planes.end - 1)?);
+            Some(geometry::great_circle(first - last))
+        })
+        .collect()
+}

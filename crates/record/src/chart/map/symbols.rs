@@ -1,0 +1,93 @@
+//! The marks and pens of a map.
+//!
+//! Follows engineers' habit: triangles point where a satellite flies, a full and an empty one tell the ways apart.
+//! Differs from colours alone: kinds of links also differ in dash and weight, so they survive a grey printer.
+//! Leaves out nothing that a map draws.
+
+use super::Flight;
+use skyhop_sim::topology::LinkKind;
+use std::fmt::Write;
+
+/// How a line is drawn.
+pub struct Pen {
+    pub name: &'static str,
+    pub colour: &'static str,
+    pub width: f64,
+    pub dash: &'static str,
+}
+
+/// The kinds of links, in the order in which they are drawn and explained.
+pub const KINDS: [LinkKind; 5] =
+    [LinkKind::IntraPlane, LinkKind::InterPlane, LinkKind::CrossSeam, LinkKind::Fibre, LinkKind::Gsl];
+
+/// The pen of a kind of link.
+pub fn pen(kind: LinkKind) -> Pen {
+    let (name, colour, width, dash) = match kind {
+        LinkKind::IntraPlane => ("ISL in the plane", "#3f6f9f", 1.0, ""),
+        LinkKind::InterPlane => ("ISL between planes", "#3f6f9f", 0.8, "3 2"),
+        LinkKind::CrossSeam => ("ISL across the seam", "#b45a00", 1.2, "1.5 1.5"),
+        LinkKind::Gsl => ("GSL", "#14694c", 1.3, ""),
+        LinkKind::Fibre => ("fibre", "#8a3a80", 1.0, "6 2 1.5 2"),
+    };
+    Pen { name, colour, width, dash }
+}
+
+/// The seam of a star pattern.
+pub const SEAM: Pen = Pen { name: "seam", colour: "#6b6b6b", width: 1.4, dash: "9 3 2 3" };
+/// The rim of what sees a satellite.
+pub const FOOTPRINT: Pen = Pen { name: "footprint", colour: "#7a6a3a", width: 0.6, dash: "" };
+/// The path.
+pub const PATH: Pen = Pen { name: "path", colour: "#b3160c", width: 2.6, dash: "" };
+
+/// A satellite's mark.
+pub fn satellite(out: &mut String, (x, y): (f64, f64), reach: f64, flight: Flight, on_path: bool) {
+    let colour = if on_path { PATH.colour } else { "#1c3a58" };
+    let (side, up) = (reach, 0.8 * reach);
+    let _ = match flight {
+        Flight::Ascending => write!(
+            out,
+            "<path d=\"M{:.1} {:.1}L{:.1} {:.1}H{:.1}Z\" fill=\"{colour}\" stroke=\"#ffffff\" stroke-width=\"0.5\"/>",
+            x,
+            y - reach,
+            x + side,
+            y + up,
+            x - side
+        ),
+        Flight::Descending => write!(
+            out,
+            "<path d=\"M{:.1} {:.1}L{:.1} {:.1}H{:.1}Z\" fill=\"#ffffff\" stroke=\"{colour}\" stroke-width=\"{:.1}\"/>",
+            x,
+            y + reach,
+            x + side,
+            y - up,
+            x - side,
+            (reach * 0.3).clamp(0.6, 1.1)
+        ),
+        Flight::Still => write!(
+            out,
+            "<path d=\"M{:.1} {y:.1}L{x:.1} {:.1}L{:.1} {y:.1}L{x:.1} {:.1}Z\" fill=\"{colour}\" stroke=\"#ffffff\" stroke-width=\"0.5\"/>",
+            x - reach,
+            y - reach,
+            x + reach,
+            y + reach
+        ),
+    };
+}
+
+/// A terminal's or a gateway's mark.
+pub fn site(out: &mut String, (x, y): (f64, f64), reach: f64, gateway: bool) {
+    let _ = if gateway {
+        write!(
+            out,
+            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{2:.1}\" height=\"{2:.1}\" fill=\"#ffffff\" stroke=\"#000000\" stroke-width=\"1.4\"/>",
+            x - reach,
+            y - reach,
+            2.0 * reach
+        )
+    } else {
+        write!(
+            out,
+            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{reach:.1}\" fill=\"#000000\" stroke=\"#ffffff\" stroke-width=\"1.2\"/>"
+        )
+    };
+}

@@ -1,0 +1,148 @@
+//! A map in letters: coastlines in braille, satellites as ^ and v, a path as its stops and a dotted line.
+//!
+//! Follows the equirectangular map of the pictures: a cell is two dots wide and four high, each 360 degrees / (2 columns).
+//! Differs from them: nothing but the path's links is drawn, as letters have no room.
+//! Leaves out colour, so that it is the same in a pipe and on a terminal.
+
+use super::geometry::{Point, arc};
+use super::{Flight, Map, land};
+use std::fmt::Write;
+
+/// Stops of a path, in their order; later ones have no letter.
+const STOPS: &str = "123456789abcdefghijklmnopqrstuvwxyz";
+
+struct Canvas {
+    columns: usize,
+    rows: usize,
+    dots: Vec<u8>,
+    letters: Vec<Option<char>>,
+}
+
+impl Canvas {
+    fn new(columns: usize) -> Self {
+        let (columns, rows) = (columns.max(20), columns.max(20) / 4);
+        Canvas { columns, rows, dots: vec![0; columns * rows], letters: vec![None; columns * rows] }
+    }
+
+    /// Column and row of a point, in dots.
+    fn dot(&self, point: Point) -> (usize, usize) {
+        let (across, down) = ((2 * self.columns) as f64, (4 * self.rows) as f64);
+        let x = (point.lon_deg + 180.0) / 360.0 * across;
+        let y = (90.0 - point.lat_deg) / 180.0 * down;
+        ((x.max(0.0) as usize).min(2 * self.columns - 1), (y.max(0.0) as usize).min(4 * self.rows - 1))
+    }
+
+    fn cell(&self, point: Point) -> usize {
+        let (x, y) = self.dot(point);
+        y / 4 * self.columns + x / 2
+    }
+
+    fn set(&mut self, point: Point) {
+        const BITS: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
+        let (x, y) = self.dot(point);
+        self.dots[y / 4 * self.columns + x / 2] |= BITS[x % 2][y % 4];
+    }
+
+    fn letter(&mut self, point: Point, letter: char) {
+        let cell = self.cell(point);
+        self.letters[cell] = Some(letter);
+    }
+}
+
+pub(super) fn draw(map: &Map, columns: usize) -> String {
+    let mut canvas = Canvas::new(columns);
+    for [a, b] in land::coast() {
+        let steps = ((a.lon_deg - b.lon_deg).abs().max((a.lat_deg - b.lat_deg).abs()) * 2.0).ceil().max(1.0);
+        for step in 0..=steps as u32 {
+            let share = f64::from(step) / steps;
+            canvas.set(Point {
+                lat_deg: a.lat_deg + share * (b.lat_deg - a.lat_deg),
+                lon_deg: a.lon_deg + share * (b.lon_deg - a.lon_deg),
+            });
+        }
+    }
+    for satellite in map.satellites.iter().filter(|_| map.path.is_empty()) {
+        let letter = match satellite.flight {
+            Flight::Ascending => '^',
+            Flight::Descending => 'v',
+            Flight::Still => 'o',
+        };
+        canvas.letter(satellite.at, letter);
+    }
+    for hop in map.path.windows(2) {
+        for piece in arc(hop[0].at, hop[1].at) {
+            for step in piece.windows(2) {
+                for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
+                    let between = |a: f64, b: f64| a + share * (b - a);
+                    canvas.letter(
+                        Point {
+                            lat_deg: between(step[0].lat_deg, step[1].lat_deg),
+                            lon_deg: between(step[0].lon_deg, step[1].lon_deg),
+                        },
+                        '•',
+                    );
+                }
+            }
+        }
+    }
+    let mut key = Vec::new();
+    for site in map.sites.iter().filter(|_| map.path.is_empty()) {
+        canvas.letter(site.at, if site.gateway { '#' } else { '@' });
+        key.push(format!("{} {}", if site.gateway { '#' } else { '@' }, site.name));
+    }
+    let last = map.path.len().saturating_sub(1);
+    let mut letters = STOPS.chars();
+    let mut named = Vec::new();
+    for (i, stop) in map.path.iter().enumerate() {
+        let letter = match i {
+            0 => Some('A'),
+            i if i == last => Some('B'),
+            _ => letters.next(),
+        };
+        let Some(letter) = letter else { continue };
+        named.push((stop.at, letter));
+        key.push(format!("{letter} {}", stop.name));
+    }
+    // The ends go last: whatever is above them, they are seen.
+    named.sort_by_key(|(_, letter)| letter.is_uppercase());
+    named.into_iter().for_each(|(at, letter)| canvas.letter(at, letter));
+    framed(&canvas, &key)
+}
+
+fn framed(canvas: &Canvas, key: &[String]) -> String {
+    let mut heading = vec![' '; canvas.columns + 2];
+    for (lon, text) in [(-180, "180W"), (-90, "90W"), (0, "0"), (90, "90E"), (180, "180E")] {
+        let at = 1 + (lon + 180) as usize * canvas.columns / 360;
+        let at = at.saturating_sub(text.len() / 2).min(canvas.columns + 2 - text.len());
+        heading.splice(at..at + text.len(), text.chars());
+    }
+    let mut out = heading.into_iter().collect::<String>().trim_end().to_owned();
+    let _ = write!(out, "\n┌{}┐\n", "─".repeat(canvas.columns));
+    for row in 0..canvas.rows {
+        out.push('│');
+        for cell in row * canvas.columns..(row + 1) * canvas.columns {
+            let braille = match canvas.dots[cell] {
+                0 => ' ',
+                dots => char::from_u32(0x2800 + u32::from(dots)).unwrap_or(' '),
+            };
+            out.push(canvas.letters[cell].unwrap_or(braille));
+        }
+        out.push_str("│\n");
+    }
+    let _ = writeln!(out, "└{}┘", "─".repeat(canvas.columns));
+    let mut line = String::new();
+    for entry in key {
+        if !line.is_empty() && line.chars().count() + 2 + entry.chars().count() > canvas.columns {
+            let _ = writeln!(out, " {line}");
+            line.clear();
+        }
+        if !line.is_empty() {
+            line.push_str(", ");
+        }
+        line.push_str(entry);
+    }
+    if !line.is_empty() {
+        let _ = writeln!(out, " {line}");
+    }
+    out
+}
