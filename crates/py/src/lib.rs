@@ -1,9 +1,10 @@
-//! The extension module `skyhop._skyhop`: a run and its tables, handed to Python.
+//! The extension module `skyhop._skyhop`: runs, satellites and their tables, handed to Python.
 //!
 //! Follows `skyhop_record::run_scenario`, as the command does, so that both give the same numbers and files.
 //! Differs from it: a `RunError` becomes a Python exception and Ctrl-C a `KeyboardInterrupt`.
 //! Leaves out all logic; what is pleasant to use is in `python/skyhop`.
 
+mod space;
 mod table;
 
 use pyo3::create_exception;
@@ -84,5 +85,11 @@ fn _skyhop(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add_class::<Table>()?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
-    module.add_function(wrap_pyfunction!(check, module)?)
+    module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(space::place, module)?)?;
+    module.add_function(wrap_pyfunction!(space::delay, module)?)?;
+    module.add_function(wrap_pyfunction!(space::passes, module)?)?;
+    module.add_function(wrap_pyfunction!(space::tables, module)?)?;
+    module.add_function(wrap_pyfunction!(space::survey, module)?)?;
+    module.add_function(wrap_pyfunction!(space::snapshot, module)?)
 }

@@ -50,6 +50,20 @@ pub(crate) fn topology(
         .map_err(|e| BuildError::new("constellation", e))
 }
 
+/// The network of satellites and terminals that a scenario means, with what fails by schedule and all links down.
+///
+/// # Errors
+///
+/// A scenario without a constellation, or one that cannot be.
+pub fn topology_of(scenario: &scenario::Scenario, elements: Option<&[u8]>) -> Result<Topology, BuildError> {
+    let model = scenario.constellation.as_ref();
+    let model = model.ok_or_else(|| BuildError::new("constellation", "there is none"))?;
+    let mut topology = topology(model, scenario, elements)?;
+    let outages = outages(scenario, &topology)?;
+    topology.schedule(outages);
+    Ok(topology)
+}
+
 /// What fails when, by the scenario's list.
 pub(crate) fn outages(scenario: &scenario::Scenario, topology: &Topology) -> Result<Vec<Outage>, BuildError> {
     let outage = |(index, failure): (usize, &scenario::Failure)| {

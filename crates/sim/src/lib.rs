@@ -19,10 +19,12 @@ mod space;
 mod wire;
 
 pub use capture::Capture;
+pub use constellation::topology_of;
 pub use error::BuildError;
 pub use simulation::Simulation;
 
 // For commands that ask about satellites without a run.
+pub use skyhop_chance as chance;
 pub use skyhop_orbit as orbit;
 pub use skyhop_routing as routing;
 pub use skyhop_topology as topology;

@@ -1,0 +1,315 @@
+//! Questions about satellites without a run: delays, passes, forwarding tables, surveys of routing schemes, snapshots.
+//!
+//! Follows the commands of the same names; satellites and rules are said as in a scenario's `[constellation]`.
+//! Differs: a scenario without a meaning of its own carries them here, so that keys, units and errors are the same.
+//! Leaves out all logic; the library has it, and what is pleasant to use is in `python/skyhop`.
+
+use crate::{ScenarioError, table::Table};
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use skyhop_sim::orbit::{Constellation, passes as passes_of, places};
+use skyhop_sim::routing::survey::Survey;
+use skyhop_sim::routing::tables::{TableOptions, orbit_tables};
+use skyhop_sim::routing::{Geographic, Hybrid, Metric, Network, Scheme, Shortest};
+use skyhop_sim::topology::{LinkKind, NodeId, Topology};
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+fn wrong(error: impl Display) -> PyErr {
+    ScenarioError::new_err(error.to_string())
+}
+
+/// The network of a scenario's `[constellation]` and `[terminals]`; files are looked for in `folder`.
+fn topology(text: &str, folder: PathBuf) -> PyResult<Topology> {
+    let mut loaded = skyhop_scenario::parse(text.as_bytes(), "constellation", &[]).map_err(wrong)?;
+    loaded.read_elements(&folder).map_err(wrong)?;
+    skyhop_sim::topology_of(&loaded.scenario, loaded.elements.as_deref()).map_err(wrong)
+}
+
+/// A city, or "lat,lon": its name, latitude and longitude in degrees.
+#[pyfunction]
+pub fn place(text: &str) -> PyResult<(String, f64, f64)> {
+    let found = places::find(text).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    Ok((found.name, found.latitude_rad.to_degrees(), found.longitude_rad.to_degrees()))
+}
+
+/// One-way delays between terminals, by name: time_s, from, to, delay_ms, satellites, path, status.
+#[pyfunction]
+pub fn delay(
+    py: Python<'_>,
+    text: &str,
+    folder: PathBuf,
+    pairs: Vec<(String, String)>,
+    hops: bool,
+    times_s: (f64, f64, f64),
+) -> PyResult<Table> {
+    let topology = topology(text, folder)?;
+    let node = |name: &String| {
+        topology.terminal_named(name).ok_or_else(|| PyValueError::new_err(format!("no terminal {name:?}")))
+    };
+    let nodes = pairs.iter().map(|(a, b)| Ok([node(a)?, node(b)?])).collect::<PyResult<Vec<_>>>()?;
+    let (mut time_s, mut delay_ms, mut satellites) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ends, mut path, mut status) = ([Vec::new(), Vec::new()], Vec::new(), Vec::new());
+    let interrupt = py.detach(|| {
+        let metric = if hops { Metric::Hops } else { Metric::Delay };
+        let mut network = Network::new(topology, metric);
+        let mut interrupt = None;
+        network.series(&nodes, times_s, |network, t_s, pair, walk| {
+            time_s.push(t_s);
+            ends[0].push(pairs[pair].0.clone());
+            ends[1].push(pairs[pair].1.clone());
+            delay_ms.push(walk.as_ref().map_or(f64::NAN, |walk| walk.delay_s * 1e3));
+            satellites.push(walk.as_ref().map_or(0, |walk| network.satellites(walk) as i64));
+            path.push(walk.as_ref().map(|walk| network.path_text(walk)).unwrap_or_default());
+            status.push(if walk.is_some() { "ok" } else { "noroute" });
+            if time_s.len() % 1000 == 0 {
+                interrupt = Python::attach(|py| py.check_signals()).err();
+            }
+            interrupt.is_none()
+        });
+        interrupt
+    });
+    if let Some(interrupt) = interrupt {
+        return Err(interrupt);
+    }
+    let [from, to] = ends.map(strings);
+    table(vec![
+        ("time_s", reals(time_s)),
+        ("from", from),
+        ("to", to),
+        ("delay_ms", reals(delay_ms)),
+        ("satellites", Arc::new(Int64Array::from(satellites))),
+        ("path", strings(path)),
+        ("status", strings(status)),
+    ])
+}
+
+/// Passes over the scenario's first terminal between two instants.
+#[pyfunction]
+pub fn passes(py: Python<'_>, text: &str, folder: PathBuf, times_s: (f64, f64)) -> PyResult<Table> {
+    let topology = topology(text, folder)?;
+    let Some(terminal) = topology.terminals().first() else {
+        return Err(PyValueError::new_err("no terminal to look from"));
+    };
+    let (constellation, mask_rad) = (topology.constellation(), topology.rules().elevation_mask_rad);
+    let mut found = py.detach(|| {
+        let of = |satellite| passes_of(constellation, terminal, satellite, mask_rad, times_s);
+        (0..constellation.len() as u32).flat_map(of).collect::<Vec<_>>()
+    });
+    found.sort_by(|a, b| a.culmination_s.total_cmp(&b.culmination_s).then(a.satellite.cmp(&b.satellite)));
+    let c_m_s = constellation.earth().c_m_s;
+    let optional = |instant: Option<f64>| instant.unwrap_or(f64::NAN);
+    table(vec![
+        ("satellite", strings(found.iter().map(|pass| constellation.name(pass.satellite)).collect())),
+        ("rise_s", reals(found.iter().map(|pass| optional(pass.rise_s)).collect())),
+        ("culmination_s", reals(found.iter().map(|pass| pass.culmination_s).collect())),
+        ("set_s", reals(found.iter().map(|pass| optional(pass.set_s)).collect())),
+        (
+            "max_elevation_deg",
+            reals(found.iter().map(|pass| pass.highest.elevation_rad.to_degrees()).collect()),
+        ),
+        (
+            "min_delay_ms",
+            reals(found.iter().map(|pass| pass.highest.slant_range_m / c_m_s * 1e3).collect()),
+        ),
+        (
+            "max_delay_ms",
+            reals(
+                found
+                    .iter()
+                    .map(|pass| pass.first.slant_range_m.max(pass.last.slant_range_m) / c_m_s * 1e3)
+                    .collect(),
+            ),
+        ),
+    ])
+}
+
+/// A satellite's forwarding tables, state by state.
+#[pyfunction]
+pub fn tables(
+    py: Python<'_>,
+    text: &str,
+    folder: PathBuf,
+    satellite: &str,
+    states: u32,
+    aggregate: bool,
+) -> PyResult<Table> {
+    let topology = topology(text, folder)?;
+    let number = satellite_number(topology.constellation(), satellite)?;
+    let (constellation, rules) = (topology.constellation().clone(), *topology.rules());
+    let options = TableOptions { states, aggregate, ..TableOptions::new(NodeId(number)) };
+    let reports = py.detach(|| orbit_tables(constellation, rules, options)).map_err(wrong)?;
+    let whole = |of: &dyn Fn(&skyhop_sim::routing::tables::TableReport) -> Option<usize>| -> ArrayRef {
+        Arc::new(Int64Array::from_iter(reports.iter().map(|report| of(report).map(|count| count as i64))))
+    };
+    let latitude = |report: &skyhop_sim::routing::tables::TableReport| {
+        report.latitude_rad.map_or(f64::NAN, f64::to_degrees)
+    };
+    table(vec![
+        ("state", whole(&|r| Some(r.state as usize))),
+        ("t_s", reals(reports.iter().map(|report| report.t_s).collect())),
+        ("latitude_deg", reals(reports.iter().map(latitude).collect())),
+        ("entries", whole(&|r| Some(r.entries))),
+        ("next_hops", whole(&|r| Some(r.next_hops))),
+        ("down", whole(&|r| Some(r.down))),
+        ("nowhere", whole(&|r| Some(r.nowhere))),
+        ("delta", whole(&|r| r.delta)),
+        ("overrides", whole(&|r| Some(r.overrides))),
+        ("greedy", whole(&|r| r.aggregated.map(|a| a.greedy))),
+        ("minimised", whole(&|r| r.aggregated.map(|a| a.minimised))),
+        ("spare_free", whole(&|r| r.aggregated.map(|a| a.spare_free))),
+        ("first_match", whole(&|r| r.aggregated.map(|a| a.first_match))),
+    ])
+}
+
+/// Random pairs at many times by a scheme, beside the paths of least delay and of fewest hops.
+#[pyfunction]
+pub fn survey(
+    py: Python<'_>,
+    text: &str,
+    folder: PathBuf,
+    scheme: &str,
+    samples: u32,
+    failed: f64,
+    seed: u64,
+) -> PyResult<Table> {
+    let topology = topology(text, folder)?;
+    let mut scheme: Box<dyn Scheme + Send> = match scheme {
+        "geographic" => Box::new(Geographic::new(1)),
+        "hybrid" => Box::new(Hybrid::default()),
+        "shortest" => Box::new(Shortest::new(Metric::Delay)),
+        other => {
+            let message = format!("scheme {other:?}; expected geographic, hybrid or shortest");
+            return Err(PyValueError::new_err(message));
+        }
+    };
+    let (mut t_s, mut separation_km, mut least_ms) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut fewest_ms, mut delay_ms, mut hops, mut outcome) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut chance = skyhop_sim::chance::Seed(seed).stream("survey");
+    let survey = Survey { samples, failed_share: failed, ..Survey::default() };
+    let (constellation, rules) = (topology.constellation().clone(), *topology.rules());
+    py.detach(|| {
+        let mut fewest = Shortest::new(Metric::Hops);
+        let schemes: &mut [&mut dyn Scheme] = &mut [&mut fewest, scheme.as_mut()];
+        survey.run(constellation, rules, schemes, || chance.uniform(), |sample| {
+            let ms = |trip: &skyhop_sim::routing::Trip| {
+                if trip.delivered() { trip.delay_s * 1e3 } else { f64::NAN }
+            };
+            t_s.push(sample.view.t_s());
+            separation_km.push(sample.separation_m / 1e3);
+            least_ms.push(sample.least_delay_s.map_or(f64::NAN, |delay_s| delay_s * 1e3));
+            fewest_ms.push(ms(&sample.trips[0]));
+            delay_ms.push(ms(&sample.trips[1]));
+            hops.push(sample.trips[1].nodes.len() as i64 - 1);
+            outcome.push(format!("{:?}", sample.trips[1].outcome).to_lowercase());
+        })
+    })
+    .map_err(wrong)?;
+    table(vec![
+        ("t_s", reals(t_s)),
+        ("separation_km", reals(separation_km)),
+        ("least_delay_ms", reals(least_ms)),
+        ("fewest_hops_delay_ms", reals(fewest_ms)),
+        ("delay_ms", reals(delay_ms)),
+        ("hops", Arc::new(Int64Array::from(hops))),
+        ("outcome", strings(outcome)),
+    ])
+}
+
+/// Nodes and links at an instant: two tables.
+#[pyfunction]
+pub fn snapshot(py: Python<'_>, text: &str, folder: PathBuf, t_s: f64) -> PyResult<(Table, Table)> {
+    let topology = topology(text, folder)?;
+    let topology = py.detach(|| {
+        // Handovers depend on what was before, so links are brought up from the start.
+        let mut network = Network::new(topology, Metric::Delay);
+        network.advance(t_s);
+        network.topology().clone()
+    });
+    let constellation = topology.constellation();
+    let nodes: Vec<NodeId> = (0..topology.nodes() as u32).map(NodeId).collect();
+    let places: Vec<_> = nodes.iter().map(|&node| topology.position_ecef(node, t_s)).collect();
+    let place = |of: &dyn Fn(skyhop_sim::orbit::Ecef) -> f64| -> ArrayRef {
+        reals(places.iter().map(|place| place.map_or(f64::NAN, of)).collect())
+    };
+    let radius_m = constellation.earth().radius_m;
+    let slot = |of: &dyn Fn((u32, u32)) -> u32| -> ArrayRef {
+        let of_node = |node: &NodeId| constellation.plane_slot(node.0).map(|place| i64::from(of(place)));
+        Arc::new(Int64Array::from_iter(nodes.iter().map(of_node)))
+    };
+    let northbound = |node: &NodeId| constellation.motion(node.0, t_s).map(|m| m.velocity_m_s.z > 0.0);
+    let satellites = table(vec![
+        ("name", strings(nodes.iter().map(|&node| topology.node_name(node)).collect())),
+        (
+            "kind",
+            strings(
+                nodes
+                    .iter()
+                    .map(|&node| match (topology.is_satellite(node), topology.relays(node)) {
+                        (true, _) => "satellite",
+                        (false, true) => "gateway",
+                        (false, false) => "terminal",
+                    })
+                    .collect(),
+            ),
+        ),
+        ("latitude_deg", place(&|at| at.latitude_rad().to_degrees())),
+        ("longitude_deg", place(&|at| at.longitude_rad().to_degrees())),
+        ("altitude_km", place(&|at| (at.0.norm() - radius_m) / 1e3)),
+        ("plane", slot(&|(plane, _)| plane)),
+        ("slot", slot(&|(_, slot)| slot)),
+        ("northbound", reals(nodes.iter().map(|node| northbound(node).map_or(f64::NAN, f64::from)).collect())),
+    ])?;
+    let links = topology.links();
+    let kind = |kind| match kind {
+        LinkKind::IntraPlane => "intra-plane",
+        LinkKind::InterPlane => "inter-plane",
+        LinkKind::CrossSeam => "cross-seam",
+        LinkKind::Gsl => "gsl",
+        LinkKind::Fibre => "fibre",
+    };
+    let delay = |a, b| topology.one_way_delay_s(a, b, t_s).map_or(f64::NAN, |delay_s| delay_s * 1e3);
+    let links = table(vec![
+        ("a", Arc::new(Int64Array::from_iter_values(links.iter().map(|link| i64::from(link.a.0))))),
+        ("b", Arc::new(Int64Array::from_iter_values(links.iter().map(|link| i64::from(link.b.0))))),
+        ("kind", strings(links.iter().map(|link| kind(link.kind)).collect())),
+        ("up", reals(links.iter().map(|link| f64::from(u8::from(link.up))).collect())),
+        ("delay_ms", reals(links.iter().map(|link| delay(link.a, link.b)).collect())),
+    ])?;
+    Ok((satellites, links))
+}
+
+/// A satellite by "plane.slot" or by its name.
+fn satellite_number(constellation: &Constellation, text: &str) -> PyResult<u32> {
+    let place = |satellite: &u32| {
+        let place = constellation.plane_slot(*satellite);
+        place.is_some_and(|(plane, slot)| format!("{plane}.{slot}") == text)
+            || constellation.name(*satellite) == text
+    };
+    let count = constellation.len() as u32;
+    (0..count).find(place).ok_or_else(|| {
+        let last = constellation.name(count - 1);
+        PyValueError::new_err(format!("no satellite {text:?}; expected one like 0.0, up to {last}"))
+    })
+}
+
+fn reals(values: Vec<f64>) -> ArrayRef {
+    Arc::new(Float64Array::from(values))
+}
+
+fn strings<T: AsRef<str>>(values: Vec<T>) -> ArrayRef {
+    Arc::new(StringArray::from_iter_values(values))
+}
+
+fn table(columns: Vec<(&str, ArrayRef)>) -> PyResult<Table> {
+    let field = |(name, array): &(&str, ArrayRef)| {
+        Field::new(*name, array.data_type().clone(), *array.data_type() != DataType::Utf8)
+    };
+    let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
+    let arrays = columns.into_iter().map(|(_, array)| array).collect();
+    let batch = RecordBatch::try_new(schema.clone(), arrays).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    Ok(Table::new(schema, vec![batch]))
+}
