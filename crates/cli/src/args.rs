@@ -4,7 +4,7 @@
 //! Differs from a settings layer: every option changes one run, and a scenario's values change with `--set` only.
 //! Leaves out configuration files and environment variables.
 
-use crate::command::{constellation, delay, passes, route};
+use crate::command::{constellation, delay, map, passes, route, tables};
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -48,6 +48,12 @@ pub enum Command {
     /// Tell the path between two places at an instant, what else there is, and why this one.
     #[command(after_help = ROUTE_EXAMPLES)]
     Route(route::Route),
+    /// Tell the sizes of a satellite's forwarding tables through its orbit, their changes, and what aggregation saves.
+    #[command(after_help = TABLES_EXAMPLES)]
+    Tables(tables::Tables),
+    /// Draw a constellation and its links over the world.
+    #[command(after_help = MAP_EXAMPLES)]
+    Map(map::Snapshot),
 }
 
 /// `skyhop run`.
@@ -168,5 +174,25 @@ Examples:
   skyhop route quito london --constellation iridium --time 60
   skyhop route berlin -33.92,18.42 --constellation starlink --time \"2 h\"
   skyhop route oslo rome --tle starlink.tle --time 2025-10-07T18:00:00Z
+  skyhop route quito tokyo --constellation teledesic --map quito-tokyo.png
 
 Exit code: 0 done, 1 no route at that instant, 2 wrong usage.";
+
+const TABLES_EXAMPLES: &str = "\
+Examples:
+  skyhop tables --constellation teledesic --satellite 3.4
+  skyhop tables --constellation teledesic --satellite 0.0 --states 8 --no-aggregate
+  skyhop tables --constellation iridium --satellite 2.5 --csv --out tables.csv
+
+Cells and addresses are those of the Henderson thesis; a state lasts while the satellite crosses a cell.
+Exit code: 0 done, 2 wrong usage, 130 interrupted.";
+
+const MAP_EXAMPLES: &str = "\
+Examples:
+  skyhop map --constellation iridium                                    in letters
+  skyhop map --constellation iridium --time 60 --out iridium.svg
+  skyhop map --constellation teledesic --terminals quito london --out teledesic.png
+  skyhop map --constellation starlink --isls off --gateway berlin --gateway madrid --out starlink.png
+  skyhop map --constellation iridium --isls off --footprints --out footprints.svg
+
+Exit code: 0 done, 1 the file cannot be written, 2 wrong usage.";

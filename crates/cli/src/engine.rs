@@ -66,6 +66,7 @@ pub fn listen() {
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-fn interrupted() -> bool {
+/// Whether Ctrl-C was pressed.
+pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }

@@ -30,6 +30,8 @@ fn main() -> ExitCode {
         Command::Passes(passes) => command::passes::run(passes),
         Command::Delay(delay) => command::delay::run(delay),
         Command::Route(route) => command::route::run(route),
+        Command::Tables(tables) => command::tables::run(tables),
+        Command::Map(map) => command::map::run(map),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

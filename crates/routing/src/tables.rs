@@ -1,7 +1,7 @@
 //! A satellite's forwarding tables through its orbit: how large, how much changes, how far they can be aggregated.
 //!
 //! Follows HT figures 6.24 and 6.26: states as long as the nadir point needs to cross a cell, 64 from equator to pole.
-//! Differs: a second and a third aggregation beside the thesis's; the satellite itself counts as a next hop (down).
+//! Differs: other aggregations beside the thesis's; the satellite itself counts as a next hop (down).
 //! Left out: bytes per entry, and aggregating so that little changes from state to state.
 
 use std::f64::consts::TAU;
@@ -10,7 +10,7 @@ use std::fmt;
 use skyhop_orbit::Constellation;
 use skyhop_topology::{NodeId, Rules, TopologyError};
 
-use crate::aggregation::{Addresses, aggregate_greedy};
+use crate::aggregation::{Addresses, aggregate_covering, aggregate_greedy};
 use crate::cells::{BAND_BITS, COLUMN_BITS, COLUMNS};
 use crate::central::{Controller, ForwardingTable, Next};
 use crate::minimise::{Lookup, MAX_HOPS, minimise};
@@ -79,6 +79,8 @@ impl TableReport {
 pub struct Aggregated {
     /// The thesis's greedy, by blocks of contiguous cells.
     pub greedy: usize,
+    /// Blocks of contiguous cells too, which may overlap: the covering problem that the thesis poses.
+    pub covering: usize,
     /// Minimised, for lookup in any order; each of the 32,768 addresses forwards as its cell.
     pub minimised: usize,
     /// The same with the spare addresses of cells that have several left open.
@@ -104,6 +106,16 @@ pub fn orbit_tables(
     constellation: Constellation,
     rules: Rules,
     options: TableOptions,
+) -> Result<Vec<TableReport>, TablesError> {
+    orbit_tables_while(constellation, rules, options, |_| true)
+}
+
+/// The same, as long as the caller wants more: each report is told as it is found, which takes a second or so.
+pub fn orbit_tables_while(
+    constellation: Constellation,
+    rules: Rules,
+    options: TableOptions,
+    mut more: impl FnMut(&TableReport) -> bool,
 ) -> Result<Vec<TableReport>, TablesError> {
     let (satellite, count) = (options.satellite.0, constellation.len());
     let Some(crossing_s) = crossing_s(&constellation, options.satellite) else {
@@ -138,6 +150,9 @@ pub fn orbit_tables(
                 .then(|| aggregated(&controller, &table, options.effort)),
         });
         before = Some(table);
+        if !reports.last().is_none_or(&mut more) {
+            break;
+        }
     }
     Ok(reports)
 }
@@ -155,6 +170,7 @@ fn aggregated(controller: &Controller, table: &ForwardingTable, effort: usize) -
     let addresses = Addresses { row_bits: BAND_BITS, column_bits: COLUMN_BITS, next: &next };
     Aggregated {
         greedy: aggregate_greedy(addresses).len(),
+        covering: aggregate_covering(addresses, effort).len(),
         minimised: minimise(&next, Lookup::AnyOrder, effort).len(),
         spare_free: minimise(&open, Lookup::AnyOrder, effort).len(),
         first_match: minimise(&next, Lookup::FirstMatch, effort).len(),

@@ -8,10 +8,12 @@ pub mod check;
 pub mod constellation;
 pub mod delay;
 pub mod demo;
+pub mod map;
 pub mod passes;
 pub mod route;
 pub mod run;
 mod show;
+pub mod tables;
 
 use crate::failure::Failure;
 use skyhop_scenario::Loaded;

@@ -2,17 +2,20 @@
 //!
 //! Follows the same rules and updates as `skyhop delay`, from t = 0 up to the instant.
 //! Differs from a list of k shortest paths: an alternative is the best way around one link of the path.
-//! Leaves out a map; `skyhop constellation export --czml` draws the satellites.
+//! Leaves out movement; `skyhop constellation export --czml` makes a film of the satellites.
 
 use super::constellation::{Isls, Satellites, seconds};
 use super::delay::{Least, never, pairs, tell_unavailable};
+use super::map::{self, COLUMNS};
 use super::passes::compass;
 use crate::failure::Failure;
 use clap::Args;
+use skyhop_record::Map;
 use skyhop_sim::orbit::{Epoch, look};
 use skyhop_sim::routing::{Metric, Network, Walk};
 use skyhop_sim::topology::{Failing, LinkKind, NodeId, Outage, Topology};
 use std::fmt::Write;
+use std::path::PathBuf;
 
 /// `skyhop route`.
 #[derive(Debug, Args)]
@@ -35,6 +38,15 @@ pub struct Route {
     /// When: seconds after t = 0, a time with a unit, or a UTC date and time for a file of elements.
     #[arg(long, value_name = "TIME", default_value = "0")]
     pub time: String,
+    /// Also draw the path into a picture, .svg or .png.
+    #[arg(long, value_name = "FILE", value_parser = map::picture)]
+    pub map: Option<PathBuf>,
+    /// Pixels across of a PNG.
+    #[arg(long, value_name = "PIXELS", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(100..=20_000))]
+    pub width: u32,
+    /// Whether to draw the path in letters too.
+    #[arg(long, value_name = "ON|OFF", default_value = "on", value_parser = ["on", "off"])]
+    pub draw: String,
 }
 
 /// Runs the command.
@@ -51,14 +63,27 @@ pub fn run(args: &Route) -> Result<(), Failure> {
         return Err(no_route(&loaded, &network, t_s));
     };
     let topology = network.topology();
-    let mut out = format!(
-        "{} to {} over {} at {t_s} s: {:.3} ms one way over {} satellites\n\n",
+    let title = format!(
+        "{} to {} over {} at {t_s} s: {:.3} ms one way over {} satellites",
         topology.node_name(from),
         topology.node_name(to),
         loaded.name,
         walk.delay_s * 1e3,
         network.satellites(&walk),
     );
+    let drawn = Map::new(&title).note(map::rules(&loaded, topology)).network(topology, t_s).path(
+        topology,
+        &walk.nodes,
+        t_s,
+    );
+    if let Some(file) = &args.map {
+        map::write(file, &drawn, args.width)?;
+    }
+    let mut out = format!("{title}\n\n");
+    if args.draw == "on" {
+        out += &drawn.text(COLUMNS);
+        out.push('\n');
+    }
     for hop in walk.nodes.windows(2) {
         out.push_str(&words(topology, hop[0], hop[1], t_s));
     }
@@ -222,7 +247,8 @@ fn no_route(loaded: &super::constellation::Loaded, network: &Network, t_s: f64) 
     }
 }
 
-fn instant(text: &str, epoch: Option<Epoch>) -> Result<f64, Failure> {
+/// The time that a command is asked about.
+pub fn instant(text: &str, epoch: Option<Epoch>) -> Result<f64, Failure> {
     let wrong = |e: String| Failure::Scenario(format!("--time: {e}"));
     if !text.contains('-') {
         return seconds(text).map_err(wrong);

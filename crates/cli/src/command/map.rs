@@ -1,0 +1,128 @@
+//! `skyhop map`: a constellation over the world at an instant, as a picture or in letters.
+//!
+//! Follows the snapshots of HT figures 1.2 and 6.1, with the same rules and updates as `skyhop delay`.
+//! Differs from a film: one instant; links are those of the last update before it.
+//! Leaves out drawing paths, which `skyhop route --map` does.
+
+use super::constellation::{Isls, Loaded, Satellites};
+use super::delay::{Least, tell_unavailable};
+use super::route::instant;
+use crate::failure::Failure;
+use clap::Args;
+use skyhop_record::{Map, png};
+use skyhop_sim::orbit::{Terminal, places};
+use skyhop_sim::topology::{LinkKind, Topology};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Columns of a map in letters; with its frame it fits into 100.
+pub const COLUMNS: usize = 96;
+
+/// `skyhop map`.
+#[derive(Debug, Args)]
+pub struct Snapshot {
+    /// Which satellites.
+    #[command(flatten)]
+    pub satellites: Satellites,
+    /// Links between them.
+    #[command(flatten)]
+    pub isls: Isls,
+    /// When: seconds after t = 0, a time with a unit, or a UTC date and time for a file of elements.
+    #[arg(long, value_name = "TIME", default_value = "0")]
+    pub time: String,
+    /// Terminals: cities, or lat,lon in degrees.
+    #[arg(long, value_name = "PLACE", num_args = 1.., allow_hyphen_values = true)]
+    pub terminals: Vec<String>,
+    /// Draw around each satellite from where it is seen at the mask.
+    #[arg(long)]
+    pub footprints: bool,
+    /// Names of satellites where there is room; on, if left out, for up to a hundred.
+    #[arg(long, value_name = "ON|OFF", value_parser = ["on", "off"])]
+    pub names: Option<String>,
+    /// Pixels across of a PNG.
+    #[arg(long, value_name = "PIXELS", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(100..=20_000))]
+    pub width: u32,
+    /// Write a picture, .svg or .png, instead of a map in letters to standard output.
+    #[arg(long, value_name = "FILE", value_parser = picture)]
+    pub out: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(args: &Snapshot) -> Result<(), Failure> {
+    let loaded = args.satellites.load(Some(&args.isls))?;
+    let t_s = instant(&args.time, loaded.constellation.epoch())?;
+    let mut terminals: Vec<Terminal> = Vec::new();
+    for text in &args.terminals {
+        let place = places::find(text).map_err(|e| Failure::Scenario(format!("--terminals: {e}")))?;
+        if !terminals.iter().any(|known| known.name == place.name) {
+            terminals.push(place);
+        }
+    }
+    let mut network = loaded.network(terminals, Least::Delay.into())?;
+    network.advance(t_s);
+    tell_unavailable(&loaded, t_s);
+    let topology = network.topology();
+    let mut map = Map::new(format!("{} at {}", loaded.name, when(&loaded, t_s)))
+        .note(rules(&loaded, topology))
+        .network(topology, t_s);
+    if args.footprints {
+        map = map.footprints(topology, t_s);
+    }
+    if let Some(names) = &args.names {
+        map = map.names(names == "on");
+    }
+    match &args.out {
+        Some(file) => write(file, &map, args.width),
+        None => super::print(&format!("{} at {}\n{}", loaded.name, when(&loaded, t_s), map.text(COLUMNS))),
+    }
+}
+
+/// An instant in words.
+pub fn when(loaded: &Loaded, t_s: f64) -> String {
+    let seconds = (t_s * 1e6).round() / 1e6;
+    match loaded.constellation.epoch() {
+        Some(epoch) => format!("{seconds} s after {epoch}"),
+        None => format!("{seconds} s"),
+    }
+}
+
+/// What a picture of a network says of its rules.
+pub fn rules(loaded: &Loaded, topology: &Topology) -> String {
+    let down = |kind| topology.links().iter().filter(|link| link.kind == kind && !link.up).count();
+    let off = down(LinkKind::IntraPlane) + down(LinkKind::InterPlane) + down(LinkKind::CrossSeam);
+    let mut text = format!(
+        "{} satellites, elevation mask {:.1}°",
+        loaded.constellation.len(),
+        loaded.rules.elevation_mask_rad.to_degrees()
+    );
+    if loaded.rules.inter_plane_neighbours > 0 && loaded.rules.isl_latitude_limit_rad.to_degrees() < 90.0 {
+        text += &format!(
+            ", ISLs between planes off above {:.0}°",
+            loaded.rules.isl_latitude_limit_rad.to_degrees()
+        );
+    }
+    if off > 0 {
+        text += &format!(", {off} ISLs down (not drawn)");
+    }
+    text + "."
+}
+
+/// The name of a file that can be a picture.
+pub fn picture(text: &str) -> Result<PathBuf, String> {
+    let file = PathBuf::from(text);
+    match file.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase).as_deref() {
+        Some("svg" | "png") => Ok(file),
+        _ => Err("expected a name that ends in .svg or .png".into()),
+    }
+}
+
+/// Writes a map as what its file's name says.
+pub fn write(file: &Path, map: &Map, width: u32) -> Result<(), Failure> {
+    let svg = map.svg();
+    let raster = file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("png"));
+    let bytes = match raster {
+        true => png(&svg, width).map_err(|e| Failure::Run(format!("cannot draw {}: {e}", file.display())))?,
+        false => svg.into_bytes(),
+    };
+    fs::write(file, bytes).map_err(|e| Failure::Run(format!("cannot write {}: {e}", file.display())))
+}

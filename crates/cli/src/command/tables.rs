@@ -1,0 +1,230 @@
+//! `skyhop tables`: a satellite's forwarding tables through its orbit.
+//!
+//! Follows HT figures 6.24 and 6.26: a state for each cell that the satellite crosses, 64 from the equator to the pole.
+//! Differs: next to the thesis's greedy aggregation stand two by minimisation, as exact forwarding allows.
+//! Leaves out the tables themselves, which the library has.
+
+use super::constellation::{Isls, Loaded, Satellites, write_or_print};
+use crate::engine::interrupted;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::table::{Table, count, share};
+use clap::Args;
+use skyhop_sim::orbit::Constellation;
+use skyhop_sim::orbit::spelling::nearest;
+use skyhop_sim::routing::tables::{TableOptions, TableReport, crossing_s, orbit_tables_while};
+use skyhop_sim::topology::NodeId;
+use skyhop_units::Span;
+use std::fmt::Write;
+use std::path::PathBuf;
+
+/// `skyhop tables`.
+#[derive(Debug, Args)]
+pub struct Tables {
+    /// Which satellites.
+    #[command(flatten)]
+    pub satellites: Satellites,
+    /// Links between them.
+    #[command(flatten)]
+    pub isls: Isls,
+    /// Whose tables: a satellite's name, or its plane.slot.
+    #[arg(long, value_name = "NAME")]
+    pub satellite: String,
+    /// How many states.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub states: u32,
+    /// How hard the minimiser looks for fewer entries.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub effort: u32,
+    /// Do not aggregate, which takes most of the time.
+    #[arg(long)]
+    pub no_aggregate: bool,
+    /// Print CSV with every digit.
+    #[arg(long)]
+    pub csv: bool,
+    /// Write here instead of to standard output.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(args: &Tables) -> Result<(), Failure> {
+    let loaded = args.satellites.load(Some(&args.isls))?;
+    let satellite = find(&loaded, &args.satellite)?;
+    let name = loaded.constellation.name(satellite.0);
+    let options = TableOptions {
+        states: args.states,
+        aggregate: !args.no_aggregate,
+        effort: args.effort as usize,
+        ..TableOptions::new(satellite)
+    };
+    let state_s = crossing_s(&loaded.constellation, satellite).unwrap_or(1.0);
+    let at = |states: u32| Span::from_nanos((f64::from(states) * state_s * 1e9) as u64);
+    let progress = Progress::new(&format!("tables of {name}"), at(args.states), 1, false);
+    let more = |report: &TableReport| {
+        progress.advance(at(report.state), at(report.state + 1));
+        !interrupted()
+    };
+    let reports = orbit_tables_while(loaded.constellation.clone(), loaded.rules, options, more)
+        .map_err(|e| Failure::Scenario(format!("{}: {e}", loaded.name)))?;
+    drop(progress);
+    if interrupted() {
+        return Err(Failure::Interrupted);
+    }
+    if args.csv {
+        return write_or_print(args.out.as_deref(), &csv(&reports));
+    }
+    let heading = format!(
+        "{name} of {}: {} states of {state_s:.2} s; ISLs between planes off above {:.0} deg\n\n",
+        loaded.name,
+        reports.len(),
+        loaded.rules.isl_latitude_limit_rad.to_degrees(),
+    );
+    write_or_print(args.out.as_deref(), &(heading + &text(&reports) + &summary(&reports)))
+}
+
+/// The satellite of a name.
+fn find(loaded: &Loaded, text: &str) -> Result<NodeId, Failure> {
+    let constellation: &Constellation = &loaded.constellation;
+    let planes = constellation.planes();
+    if planes.is_empty() {
+        return Err(Failure::Scenario(format!(
+            "{} has no orbital planes; expected a constellation with ISLs",
+            loaded.name
+        )));
+    }
+    if loaded.rules.intra_plane_neighbours == 0 {
+        return Err(Failure::Scenario(format!(
+            "{} has no ISLs; expected a constellation whose satellites forward to one another",
+            loaded.name
+        )));
+    }
+    let names: Vec<String> = (0..constellation.len() as u32).map(|s| constellation.name(s)).collect();
+    if let Some(found) = names.iter().position(|name| name.eq_ignore_ascii_case(text)) {
+        return Ok(NodeId(found as u32));
+    }
+    let wrong = |what: String| Err(Failure::Scenario(format!("--satellite: {what}")));
+    let numbers =
+        text.split_once('.').and_then(|(p, s)| Some((p.parse::<u32>().ok()?, s.parse::<u32>().ok()?)));
+    let Some((plane, slot)) = numbers else {
+        let hint = nearest(text, names.iter().map(String::as_str));
+        return wrong(match hint {
+            Some(near) => format!("unknown satellite \"{text}\"; did you mean \"{near}\"?"),
+            None => format!(
+                "unknown satellite \"{text}\"; expected a name like \"{}\" or plane.slot",
+                names.first().map_or("", String::as_str)
+            ),
+        });
+    };
+    let members = planes.members(plane);
+    match members.get(slot as usize) {
+        Some(&satellite) => Ok(NodeId(satellite)),
+        None if members.is_empty() => {
+            wrong(format!("no plane {plane}; expected 0 to {}", planes.len().saturating_sub(1)))
+        }
+        None => wrong(format!("no slot {slot} in plane {plane}; expected 0 to {}", members.len() - 1)),
+    }
+}
+
+fn csv(reports: &[TableReport]) -> String {
+    let mut out = String::from(
+        "state,t_s,latitude_rad,entries,next_hops,down,nowhere,delta,temporal_consistency,overrides,\
+         geographic_consistency,greedy,minimised,spare_free,first_match\n",
+    );
+    for report in reports {
+        let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+        let whole = |value: Option<usize>| value.map_or_else(String::new, |value| value.to_string());
+        let of = report.aggregated;
+        let _ = writeln!(
+            out,
+            "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+            report.state,
+            report.t_s,
+            number(report.latitude_rad),
+            report.entries,
+            report.next_hops,
+            report.down,
+            report.nowhere,
+            whole(report.delta),
+            number(report.temporal_consistency()),
+            report.overrides,
+            report.geographic_consistency(),
+            whole(of.map(|a| a.greedy)),
+            whole(of.map(|a| a.minimised)),
+            whole(of.map(|a| a.spare_free)),
+            whole(of.map(|a| a.first_match)),
+        );
+    }
+    out
+}
+
+fn text(reports: &[TableReport]) -> String {
+    let aggregated = reports.iter().any(|report| report.aggregated.is_some());
+    let mut table = Table::new([
+        "state",
+        "time",
+        "latitude",
+        "entries",
+        "next hops",
+        "changed",
+        "as before",
+        "overrides",
+        "as geographic",
+        if aggregated { "greedy" } else { "" },
+        if aggregated { "minimised" } else { "" },
+        if aggregated { "first match" } else { "" },
+    ]);
+    for report in reports {
+        let dash = || "-".to_owned();
+        let of_all = |entries: usize| {
+            format!("{} ({})", count(entries as u64), share(entries as f64 / report.entries as f64))
+        };
+        let reduced = |entries: Option<usize>| match (aggregated, entries) {
+            (false, _) => String::new(),
+            (true, entries) => entries.map_or_else(dash, of_all),
+        };
+        table.row([
+            report.state.to_string(),
+            format!("{:.1} s", report.t_s),
+            report.latitude_rad.map_or_else(dash, |latitude| format!("{:.2} deg", latitude.to_degrees())),
+            count(report.entries as u64),
+            report.next_hops.to_string(),
+            report.delta.map_or_else(dash, |delta| count(delta as u64)),
+            report.temporal_consistency().map_or_else(dash, share),
+            count(report.overrides as u64),
+            share(report.geographic_consistency()),
+            reduced(report.aggregated.map(|a| a.greedy)),
+            reduced(report.aggregated.map(|a| a.minimised)),
+            reduced(report.aggregated.map(|a| a.first_match)),
+        ]);
+    }
+    table.text()
+}
+
+/// Means and extremes over the states.
+fn summary(reports: &[TableReport]) -> String {
+    let mut out = String::from("\nOver all states, mean (least to most):\n");
+    let mut line = |name: &str, values: Vec<f64>, shares: bool| {
+        if values.is_empty() {
+            return;
+        }
+        let show = |value: f64| if shares { share(value) } else { count(value.round() as u64) };
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let _ = writeln!(out, "  {name:<34}{} ({} to {})", show(mean), show(least), show(most));
+    };
+    let of =
+        |value: &dyn Fn(&TableReport) -> Option<f64>| reports.iter().filter_map(value).collect::<Vec<_>>();
+    line("entries changed", of(&|r| r.delta.map(|d| d as f64)), false);
+    line("entries as in the state before", of(&TableReport::temporal_consistency), true);
+    line("entries as geographic forwarding", of(&|r| Some(r.geographic_consistency())), true);
+    let reduced = |entries: fn(&skyhop_sim::routing::tables::Aggregated) -> usize| {
+        of(&|r| Some(entries(r.aggregated.as_ref()?) as f64 / r.entries as f64))
+    };
+    line("greedy aggregation, of all entries", reduced(|a| a.greedy), true);
+    line("minimised, any order", reduced(|a| a.minimised), true);
+    line("minimised, spare addresses open", reduced(|a| a.spare_free), true);
+    line("minimised, first match", reduced(|a| a.first_match), true);
+    out
+}
