@@ -7,10 +7,12 @@
 mod flows;
 mod links;
 mod space;
+mod tcp;
 
 pub use flows::*;
 pub use links::*;
 pub use space::*;
+pub use tcp::*;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

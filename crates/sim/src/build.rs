@@ -4,6 +4,7 @@
 //! Differs from a running network: everything that will ever exist is made here.
 //! Leaves out reading files.
 
+use crate::endpoint::config;
 use crate::error::BuildError;
 use crate::flow::{App, Delays, Flow, Pinging, Transfer, Way};
 use crate::space::Space;
@@ -14,7 +15,7 @@ use skyhop_scenario::network::{Direction, Network, Route, resolve};
 use skyhop_scenario::{self as scenario, Scenario};
 use skyhop_topology::{LinkKind, NodeId};
 use skyhop_traffic::{Bulk, Ping};
-use skyhop_transport::tcp::{Config, Connection, DelayedAck, Variant};
+use skyhop_transport::tcp::Connection;
 use skyhop_units::{Rate, Span};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -164,8 +165,10 @@ fn build_flow(
             let mut chance = seed.stream(&format!("flow/{name}/initial-sequence"));
             let mut initial = || chance.bits() as u32;
             let ends = [
-                Connection::connect(config.clone(), sender, receiver, initial()),
-                Connection::listen(config, receiver, sender, initial()),
+                Connection::connect(config.clone(), sender, receiver, initial())
+                    .with_chance(seed.stream(&format!("flow/{name}/sender"))),
+                Connection::listen(config, receiver, sender, initial())
+                    .with_chance(seed.stream(&format!("flow/{name}/receiver"))),
             ];
             let bulk = Bulk { size: size.map(|s| s.get()) };
             App::Transfer(Box::new(Transfer { ends, bulk, started: false, completed: None, reset: false }))
@@ -187,45 +190,4 @@ fn build_flow(
 fn address(node: u32) -> Ipv4Addr {
     // 10.0.0.1 is node 0; no address ends in 0 below 10.0.1.0, which is enough to read a capture by.
     Ipv4Addr::from(0x0a00_0001 + (node & 0x00ff_ffff))
-}
-
-fn config(tcp: &scenario::Tcp) -> Config {
-    let mss = tcp.mss.get();
-    Config {
-        variant: match tcp.variant {
-            scenario::Variant::Reno => Variant::Reno,
-            scenario::Variant::Newreno => Variant::NewReno,
-            scenario::Variant::NewrenoSlowButSteady => Variant::NewRenoSlowButSteady,
-            scenario::Variant::SackNewreno => Variant::SackNewReno,
-        },
-        mss: mss as u32,
-        window: tcp.window.get(),
-        initial_window: tcp.initial_window.in_bytes(mss),
-        initial_ssthresh: tcp.initial_ssthresh.map(|s| s.in_bytes(mss)),
-        dupack_threshold: tcp.dupack_threshold,
-        limited_transmit: tcp.limited_transmit,
-        burst_after_recovery: tcp.burst_after_recovery,
-        recovery_burst: tcp.recovery_burst,
-        timestamps: tcp.timestamps,
-        sack_blocks: tcp.sack_blocks,
-        delayed_ack: match tcp.delayed_ack {
-            scenario::DelayedAck::None => DelayedAck::None,
-            scenario::DelayedAck::OneShot { timeout } => DelayedAck::OneShot(timeout),
-            scenario::DelayedAck::Heartbeat { period } => DelayedAck::Heartbeat(period),
-        },
-        rto_initial: tcp.rto_initial,
-        rto_min: tcp.rto_min,
-        rto_max: tcp.rto_max,
-        rto_granularity: tcp.rto_granularity,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_scenario_that_says_nothing_of_tcp_gets_the_endpoints_own_defaults() {
-        assert_eq!(config(&scenario::Tcp::default()), Config::default());
-    }
 }

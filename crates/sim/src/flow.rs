@@ -9,7 +9,7 @@ use skyhop_topology::NodeId;
 use skyhop_traffic::{Bulk, Ping};
 use skyhop_transport::tcp::{Connection, Event, State};
 use skyhop_units::{Span, Time};
-use skyhop_wire::{Echo, Ipv4, Packet, Transport};
+use skyhop_wire::{Echo, Ecn, Ipv4, Packet, Transport};
 use std::net::SocketAddrV4;
 
 /// The way of a flow's packets.
@@ -100,6 +100,7 @@ impl Pinging {
                 destination: *self.addresses[1 - end].ip(),
                 identification: sequence,
                 ttl: 64,
+                ecn: Ecn::NotCapable,
             },
             transport: Transport::Icmp(Echo { reply, identifier: self.identifier, sequence }),
             payload_len: self.ping.size,

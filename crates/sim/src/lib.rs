@@ -8,6 +8,7 @@ mod agenda;
 mod build;
 mod capture;
 mod constellation;
+mod endpoint;
 mod error;
 mod flow;
 mod frames;

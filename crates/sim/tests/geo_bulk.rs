@@ -33,7 +33,10 @@ fn variant(stack: &str) -> Option<&'static str> {
         "reno" => Some("reno"),
         "newreno" => Some("newreno"),
         "newreno_sbs" => Some("newreno-slow-but-steady"),
-        "sack" => Some("sack-newreno"),
+        "tahoe" => Some("tahoe"),
+        "sack" => Some("sack1"),
+        "fack" => Some("fack"),
+        "vegas" => Some("vegas"),
         _ => None,
     }
 }
@@ -91,7 +94,7 @@ fn run(variant: &str, rtt_ms: u64, delack_s: f64) -> TransferResult {
 }
 
 #[test]
-fn goodput_of_sack_and_the_renos_is_that_of_ns2() {
+fn goodput_of_every_variant_is_that_of_ns2() {
     let Some(rows) = reference() else { return };
     let mut deviations: Vec<(String, f64)> = Vec::new();
     println!(
@@ -116,14 +119,43 @@ fn goodput_of_sack_and_the_renos_is_that_of_ns2() {
         );
         deviations.push((row.stack, deviation.abs()));
     }
-    let of = |sack: bool| deviations.iter().filter(move |d| (d.0 == "sack") == sack).map(|d| d.1);
-    assert_eq!((of(true).count(), of(false).count()), (12, 36));
-    let worst_sack = of(true).fold(0.0, f64::max);
-    assert!(worst_sack <= 0.02, "SACK differs by up to {:.1} %", worst_sack * 100.0);
-    let close = of(false).filter(|d| *d <= 0.01).count();
-    let worst = of(false).fold(0.0, f64::max);
-    assert!(close >= 35, "only {close} of the 36 Reno and NewReno rows are within 1 %");
-    assert!(worst <= 0.05, "a Reno or NewReno row differs by {:.1} %", worst * 100.0);
+    let of = |stack: &str| -> Vec<f64> { deviations.iter().filter(|d| d.0 == stack).map(|d| d.1).collect() };
+    // Bounds per variant: rows within 1 %, and the worst. Reno at 20 ms and Vegas at 600 ms without delayed
+    // acknowledgments are decided by single packets (docs/deviations.md).
+    for (stack, close, worst) in [
+        ("tahoe", 12, 0.01),
+        ("reno", 11, 0.05),
+        ("newreno", 12, 0.01),
+        ("newreno_sbs", 12, 0.01),
+        ("sack", 12, 0.01),
+        ("fack", 11, 0.02),
+        ("vegas", 11, 0.08),
+    ] {
+        let all = of(stack);
+        assert_eq!(all.len(), 12, "{stack}");
+        let within = all.iter().filter(|d| **d <= 0.01).count();
+        let largest = all.iter().copied().fold(0.0, f64::max);
+        assert!(within >= close, "{stack}: only {within} of 12 rows are within 1 %");
+        assert!(largest <= worst, "{stack}: a row differs by {:.1} %", largest * 100.0);
+    }
+}
+
+// The default, HK's rules, and RFC 6675 are not ns-2's Sack1, and yet close to it.
+#[test]
+fn other_ways_of_using_sack_come_close_to_ns2() {
+    let Some(rows) = reference() else { return };
+    for (variant, worst) in [("sack-newreno", 0.02), ("sack", 0.03)] {
+        let deviations = rows.iter().filter(|row| row.stack == "sack").map(|row| {
+            let goodput = run(variant, row.rtt_ms, row.delack_s).goodput_bps / 1e3;
+            println!(
+                "{variant:<12} {:>6} {:>7} {:>9.1} {goodput:>9.1}",
+                row.rtt_ms, row.delack_s, row.goodput_kbps
+            );
+            (goodput / row.goodput_kbps - 1.0).abs()
+        });
+        let largest = deviations.fold(0.0, f64::max);
+        assert!(largest <= worst, "{variant} differs by up to {:.1} %", largest * 100.0);
+    }
 }
 
 #[test]

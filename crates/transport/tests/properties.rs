@@ -4,7 +4,7 @@
 //! bounds what may be in flight. Random headers, and time itself handed over too early, must do no harm.
 
 use proptest::prelude::*;
-use skyhop_transport::tcp::{Config, Connection, DelayedAck, Event, State, Variant};
+use skyhop_transport::tcp::{Config, Connection, DelayedAck, Event, Increase, Saved, State, Variant};
 use skyhop_units::{Span, Time};
 use skyhop_wire::{Flags, Packet, SackBlocks, TcpHeader, Timestamps, Transport, expand};
 use std::collections::BTreeMap;
@@ -91,6 +91,21 @@ proptest! {
     }
 }
 
+const ALL: [Variant; 12] = [
+    Variant::Tahoe,
+    Variant::Reno,
+    Variant::NewReno,
+    Variant::NewRenoSlowButSteady,
+    Variant::SackReno,
+    Variant::SackNewReno,
+    Variant::Sack,
+    Variant::Sack1,
+    Variant::Fack,
+    Variant::Vegas,
+    Variant::Cubic,
+    Variant::Hybla,
+];
+
 fn settings() -> ProptestConfig {
     ProptestConfig {
         cases: 600,
@@ -145,20 +160,37 @@ fn pass() -> impl Strategy<Value = Vec<bool>> {
 }
 
 fn config() -> impl Strategy<Value = Config> {
-    let variant = prop_oneof![
-        Just(Variant::Reno),
-        Just(Variant::NewReno),
-        Just(Variant::NewRenoSlowButSteady),
-        Just(Variant::SackNewReno)
+    let variant = prop::sample::select(ALL.to_vec());
+    let increase = prop_oneof![
+        Just(Increase::One),
+        (1.0f64..8.0).prop_map(Increase::By),
+        (0.1f64..100.0).prop_map(Increase::ConstantRate)
     ];
+    let saved = prop::option::of(
+        (1u64..1000, 1_000u64..1_000_000).prop_map(|(ms, cwnd)| Saved { rtt: Span::from_millis(ms), cwnd }),
+    );
+    let more = (any::<[bool; 8]>(), increase, saved, prop::option::of(1u32..3), 1u32..5, 0u64..20);
     let delayed_ack = prop_oneof![
         Just(DelayedAck::None),
         Just(DelayedAck::OneShot(Span::from_millis(200))),
         Just(DelayedAck::Heartbeat(Span::from_millis(200)))
     ];
-    (variant, any::<[bool; 4]>(), delayed_ack, 300u32..1500, 200u64..100_000, 1u64..11, 1u8..5).prop_map(
-        |(variant, flags, delayed_ack, mss, window, initial, sack_blocks)| Config {
+    let sizes = (300u32..1500, 200u64..100_000, 1u64..11, 1u8..5);
+    (variant, any::<[bool; 4]>(), delayed_ack, sizes, more).prop_map(
+        |(variant, flags, delayed_ack, (mss, window, initial, sack_blocks), more)| Config {
             variant,
+            adaptive_reordering: more.0[0],
+            hystart: more.0[1],
+            rate_reduction: more.0[2],
+            pacing: more.0[3],
+            dsack: more.0[4],
+            ack_gap_fillers: more.0[5],
+            grow_unused: more.0[6],
+            increase: more.1,
+            resume: more.2,
+            byte_counting: more.3,
+            ack_every: more.4,
+            overhead: if more.0[7] { Span::from_millis(more.5) } else { Span::ZERO },
             timestamps: flags[0],
             limited_transmit: flags[1],
             burst_after_recovery: flags[2],

@@ -4,9 +4,9 @@
 //! Differs: the payload is zeros, because a simulated payload is a length.
 //! Leaves out fragments: a packet above 65,535 bytes is refused by the scenario.
 
-use crate::packet::{Packet, Transport};
+use crate::packet::{Ecn, Packet, Transport};
 use crate::tcp::TcpHeader;
-use etherparse::{IcmpEchoHeader, Icmpv4Header, Icmpv4Type, IpNumber, Ipv4Header, TcpOptionElement};
+use etherparse::{IcmpEchoHeader, Icmpv4Header, Icmpv4Type, IpEcn, IpNumber, Ipv4Header, TcpOptionElement};
 
 /// Appends the packet's bytes to `out`: all headers, and as much of the payload as keeps the packet within `snap_len` bytes.
 /// Checksums cover the whole payload. Returns the packet's full length.
@@ -22,6 +22,7 @@ pub fn emit(packet: &Packet, snap_len: usize, out: &mut Vec<u8>) -> u32 {
     let (source, destination) = (packet.ip.source.octets(), packet.ip.destination.octets());
     let mut ip = Ipv4Header::new(length, packet.ip.ttl, protocol, source, destination).unwrap_or_default();
     ip.identification = packet.ip.identification;
+    ip.ecn = IpEcn::from(packet.ip.ecn);
     ip.dont_fragment = true;
     ip.header_checksum = ip.calc_header_checksum();
     out.extend_from_slice(&ip.to_bytes());
@@ -52,6 +53,8 @@ fn tcp_header(tcp: &TcpHeader) -> etherparse::TcpHeader {
     header.rst = tcp.flags.has(crate::Flags::RST);
     header.psh = tcp.flags.has(crate::Flags::PSH);
     header.ack = tcp.flags.has(crate::Flags::ACK);
+    header.ece = tcp.flags.has(crate::Flags::ECE);
+    header.cwr = tcp.flags.has(crate::Flags::CWR);
     let mut options: Vec<TcpOptionElement> = Vec::with_capacity(6);
     if let Some(mss) = tcp.mss {
         options.push(TcpOptionElement::MaximumSegmentSize(mss));
@@ -75,4 +78,15 @@ fn tcp_header(tcp: &TcpHeader) -> etherparse::TcpHeader {
     // Options come to 40 bytes at most: the parser and the endpoints keep to three blocks beside timestamps.
     let _ = header.set_options(&options);
     header
+}
+
+impl From<Ecn> for IpEcn {
+    fn from(ecn: Ecn) -> Self {
+        match ecn {
+            Ecn::NotCapable => IpEcn::ZERO,
+            Ecn::Capable1 => IpEcn::ONE,
+            Ecn::Capable0 => IpEcn::TWO,
+            Ecn::Marked => IpEcn::THREE,
+        }
+    }
 }

@@ -11,7 +11,7 @@ mod sequence;
 mod tcp;
 
 pub use emit::emit;
-pub use packet::{Echo, Ipv4, Packet, Transport};
+pub use packet::{Echo, Ecn, Ipv4, Packet, Transport};
 pub use parse::{ParseError, parse};
 pub use sequence::{expand, wire_number};
 pub use tcp::{Flags, MAX_SACK_BLOCKS, SackBlocks, TcpHeader, Timestamps};

@@ -7,6 +7,20 @@
 use crate::tcp::TcpHeader;
 use std::net::Ipv4Addr;
 
+/// Explicit congestion notification (RFC 3168 §5), as the two bits stand in the header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ecn {
+    /// The transport does not understand marks.
+    #[default]
+    NotCapable = 0,
+    /// ECT(1).
+    Capable1 = 1,
+    /// ECT(0).
+    Capable0 = 2,
+    /// A queue has marked the packet.
+    Marked = 3,
+}
+
 /// The network layer's share of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ipv4 {
@@ -18,6 +32,8 @@ pub struct Ipv4 {
     pub identification: u16,
     /// Time to live.
     pub ttl: u8,
+    /// Explicit congestion notification.
+    pub ecn: Ecn,
 }
 
 /// An ICMP echo request or reply.

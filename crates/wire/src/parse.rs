@@ -4,7 +4,7 @@
 //! Differs: unknown TCP options are skipped, and the payload is kept as its length.
 //! Leaves out fragments and IPv6, which are refused.
 
-use crate::packet::{Echo, Ipv4, Packet, Transport};
+use crate::packet::{Echo, Ecn, Ipv4, Packet, Transport};
 use crate::tcp::{Flags, SackBlocks, TcpHeader, Timestamps};
 use etherparse::{Icmpv4Type, IpNumber, Ipv4Slice, TcpOptionElement, TcpSlice};
 use std::fmt;
@@ -70,6 +70,12 @@ pub fn parse(bytes: &[u8]) -> Result<Packet, ParseError> {
         destination: header.destination.into(),
         identification: header.identification,
         ttl: header.time_to_live,
+        ecn: match header.ecn.value() {
+            0 => Ecn::NotCapable,
+            1 => Ecn::Capable1,
+            2 => Ecn::Capable0,
+            _ => Ecn::Marked,
+        },
     };
     Ok(Packet { ip, transport, payload_len: payload_len as u32 })
 }
@@ -85,7 +91,9 @@ fn tcp_header(tcp: &etherparse::TcpHeader) -> TcpHeader {
             | bit(tcp.syn, Flags::SYN)
             | bit(tcp.rst, Flags::RST)
             | bit(tcp.psh, Flags::PSH)
-            | bit(tcp.ack, Flags::ACK),
+            | bit(tcp.ack, Flags::ACK)
+            | bit(tcp.ece, Flags::ECE)
+            | bit(tcp.cwr, Flags::CWR),
         window: tcp.window_size,
         ..TcpHeader::default()
     };
@@ -123,6 +131,7 @@ mod tests {
                 destination: [10, 0, 0, 2].into(),
                 identification: 7,
                 ttl: 64,
+                ecn: Ecn::NotCapable,
             },
             transport: Transport::Tcp(TcpHeader {
                 source_port: 49_152,
@@ -141,18 +150,31 @@ mod tests {
 
     #[test]
     fn what_is_emitted_parses_back() {
-        for packet in [segment(0), segment(1), segment(1460), {
-            let mut syn = segment(0);
-            syn.transport = Transport::Tcp(TcpHeader {
-                flags: Flags::SYN,
-                mss: Some(1460),
-                window_scale: Some(7),
-                sack_permitted: true,
-                timestamps: Some(Timestamps { value: 9, echo: 0 }),
-                ..TcpHeader::default()
-            });
-            syn
-        }] {
+        for packet in [
+            segment(0),
+            segment(1),
+            segment(1460),
+            {
+                let mut syn = segment(0);
+                syn.transport = Transport::Tcp(TcpHeader {
+                    flags: Flags::SYN,
+                    mss: Some(1460),
+                    window_scale: Some(7),
+                    sack_permitted: true,
+                    timestamps: Some(Timestamps { value: 9, echo: 0 }),
+                    ..TcpHeader::default()
+                });
+                syn
+            },
+            {
+                let mut marked = segment(1000);
+                marked.ip.ecn = Ecn::Marked;
+                if let Transport::Tcp(tcp) = &mut marked.transport {
+                    tcp.flags |= Flags::ECE | Flags::CWR;
+                }
+                marked
+            },
+        ] {
             let mut bytes = Vec::new();
             let full = emit(&packet, usize::MAX, &mut bytes);
             assert_eq!(full, packet.wire_len());

@@ -1,6 +1,6 @@
 //! The TCP header and its options.
 //!
-//! Follows RFC 9293 §3.1, RFC 2018 (SACK), RFC 7323 (window scale, timestamps).
+//! Follows RFC 9293 §3.1, RFC 2018 (SACK), RFC 7323 (window scale, timestamps), RFC 3168 (ECE, CWR).
 //! Differs: options are fields, laid out in one fixed order when they become bytes.
 //! Leaves out urgent data, and options that skyhop does not send.
 
@@ -21,6 +21,10 @@ impl Flags {
     pub const PSH: Flags = Flags(0x08);
     /// The acknowledgment field is valid.
     pub const ACK: Flags = Flags(0x10);
+    /// The receiver has seen a mark (RFC 3168 §6.1).
+    pub const ECE: Flags = Flags(0x40);
+    /// The sender has reduced its window for a mark.
+    pub const CWR: Flags = Flags(0x80);
 
     /// Whether all bits of `other` are set.
     pub const fn has(self, other: Flags) -> bool {

@@ -8,6 +8,7 @@ mod flows;
 mod links;
 mod routing;
 mod space;
+mod tcp;
 
 use crate::error::{MOST_PROBLEMS, quoted};
 use crate::model::{Scenario, Traffic};

@@ -6,9 +6,11 @@
 
 use skyhop_units::Span;
 
-/// Loss recovery and congestion avoidance.
+/// A TCP by its name: a way of finding and repairing losses, and a law for the congestion window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variant {
+    /// A loss empties the window: slow start from the oldest hole on (4.3BSD-Tahoe).
+    Tahoe,
     /// Fast recovery ends with the first new acknowledgment (RFC 2001, 5681).
     Reno,
     /// Fast recovery ends when all that was outstanding is acknowledged; the timer restarts at the first partial
@@ -16,8 +18,118 @@ pub enum Variant {
     NewReno,
     /// The same, but the timer restarts at each partial acknowledgment ("slow but steady", HT 4.2.3).
     NewRenoSlowButSteady,
+    /// Selective acknowledgments, and Reno's congestion avoidance (HT 4.2.3).
+    SackReno,
     /// Selective acknowledgments with NewReno's recovery phase (HK appendix).
     SackNewReno,
+    /// Selective acknowledgments and the pipe of RFC 6675.
+    Sack,
+    /// The pipe of Fall and Floyd as ns-2's `Sack1` has it.
+    Sack1,
+    /// Forward acknowledgments (Mathis and Mahdavi 1996), as ns-2 has them.
+    Fack,
+    /// Brakmo and Peterson's Vegas, as ns-2 has it.
+    Vegas,
+    /// CUBIC (RFC 9438) over RACK-TLP (RFC 8985) and proportional rate reduction (RFC 6937).
+    Cubic,
+    /// Hybla (Caini and Firrincieli 2004) over the pipe of RFC 6675.
+    Hybla,
+}
+
+/// How losses are found and repaired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LossRecovery {
+    /// Counting duplicates; everything from the hole on is sent again.
+    Tahoe,
+    /// Counting duplicates; the hole is sent again.
+    Reno,
+    /// The same, hole after hole; impatient.
+    NewReno,
+    /// The same; slow but steady.
+    NewRenoSlowButSteady,
+    /// The rules of HK's appendix for repeats, Reno's for the window.
+    SackReno,
+    /// The seven rules of HK's appendix.
+    SackNewReno,
+    /// Vegas' fine-grained timeouts on duplicates.
+    Vegas,
+    /// RFC 6675.
+    Rfc6675,
+    /// ns-2's Sack1.
+    Sack1,
+    /// Forward acknowledgments.
+    Fack,
+    /// RACK-TLP (RFC 8985).
+    Rack,
+}
+
+/// The law of the congestion window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Law {
+    /// RFC 5681.
+    Reno,
+    /// Vegas.
+    Vegas,
+    /// RFC 9438.
+    Cubic,
+    /// Hybla.
+    Hybla,
+}
+
+impl Variant {
+    /// How this variant finds and repairs losses, unless told otherwise.
+    pub fn recovery(self) -> LossRecovery {
+        match self {
+            Variant::Tahoe => LossRecovery::Tahoe,
+            Variant::Reno => LossRecovery::Reno,
+            Variant::NewReno => LossRecovery::NewReno,
+            Variant::NewRenoSlowButSteady => LossRecovery::NewRenoSlowButSteady,
+            Variant::SackReno => LossRecovery::SackReno,
+            Variant::SackNewReno => LossRecovery::SackNewReno,
+            Variant::Sack | Variant::Hybla => LossRecovery::Rfc6675,
+            Variant::Sack1 => LossRecovery::Sack1,
+            Variant::Fack => LossRecovery::Fack,
+            Variant::Vegas => LossRecovery::Vegas,
+            Variant::Cubic => LossRecovery::Rack,
+        }
+    }
+
+    /// The law of this variant's window.
+    pub fn law(self) -> Law {
+        match self {
+            Variant::Vegas => Law::Vegas,
+            Variant::Cubic => Law::Cubic,
+            Variant::Hybla => Law::Hybla,
+            _ => Law::Reno,
+        }
+    }
+}
+
+impl LossRecovery {
+    /// Whether it lives on selective acknowledgments.
+    pub fn sack(self) -> bool {
+        use LossRecovery::*;
+        matches!(self, SackReno | SackNewReno | Rfc6675 | Sack1 | Fack | Rack)
+    }
+
+    /// Whether what is in flight is known segment by segment, so that a pipe and not the count of duplicates says what
+    /// may be sent.
+    pub(crate) fn pipe(self) -> bool {
+        use LossRecovery::*;
+        matches!(self, Rfc6675 | Sack1 | Fack | Rack)
+    }
+}
+
+/// How much the window of a Reno grows in congestion avoidance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Increase {
+    /// One segment a round trip.
+    One,
+    /// `k` segments a round trip, at most one an acknowledgment (HT 4.1.5).
+    By(f64),
+    /// The sending rate grows by `c` segments a second each second: c rtt^2 segments a round trip, at most one an
+    /// acknowledgment (HT 4.1.4, after Floyd).
+    ConstantRate(f64),
 }
 
 /// When data that arrived in order is acknowledged.
@@ -31,11 +143,22 @@ pub enum DelayedAck {
     Heartbeat(Span),
 }
 
+/// What an earlier connection over the same path has learnt (RFC 9959 §3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Saved {
+    /// Its smallest round trip.
+    pub rtt: Span,
+    /// Its congestion window, bytes.
+    pub cwnd: u64,
+}
+
 /// Parameters of a connection. The defaults suit a 1.5 Mbit/s geostationary path of 600 ms.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// Loss recovery and congestion avoidance.
+    /// Loss recovery and the law of the window.
     pub variant: Variant,
+    /// Another way of finding and repairing losses than the variant's own.
+    pub recovery: Option<LossRecovery>,
     /// Largest payload plus options of a segment, as announced to the peer (RFC 6691).
     pub mss: u32,
     /// Receive buffer, bytes.
@@ -46,6 +169,8 @@ pub struct Config {
     pub initial_ssthresh: Option<u64>,
     /// Duplicate acknowledgments that signal a loss.
     pub dupack_threshold: u32,
+    /// Raise the threshold when a repeat proves to have been needless (DSACK), as RFC 4653 and Linux do.
+    pub adaptive_reordering: bool,
     /// New data on the duplicates before that (RFC 3042).
     pub limited_transmit: bool,
     /// When recovery ends, take the whole of ssthresh at once (RFC 6582 step 3, option 2) and not what is outstanding
@@ -53,12 +178,37 @@ pub struct Config {
     pub burst_after_recovery: bool,
     /// The most new segments that one acknowledgment may release during fast recovery; `None` is without limit.
     pub recovery_burst: Option<u32>,
+    /// Growth of a Reno in congestion avoidance.
+    pub increase: Increase,
+    /// Count bytes and not acknowledgments, up to so many segments an acknowledgment (RFC 3465: L is 1 or 2).
+    pub byte_counting: Option<u32>,
+    /// Leave slow start when round trips grow (RFC 9406).
+    pub hystart: bool,
+    /// Reduce the window in proportion to what arrives (RFC 6937) and not by silence.
+    pub rate_reduction: bool,
+    /// Spread a window over its round trip.
+    pub pacing: bool,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: bool,
+    /// What to start from (RFC 9959).
+    pub resume: Option<Saved>,
     /// Timestamps option.
     pub timestamps: bool,
     /// SACK blocks in an acknowledgment, 1 to 4.
     pub sack_blocks: u8,
+    /// Report what arrived twice (RFC 2883).
+    pub dsack: bool,
     /// When data is acknowledged.
     pub delayed_ack: DelayedAck,
+    /// Segments in order that are acknowledged together, if acknowledgments are delayed.
+    pub ack_every: u32,
+    /// Acknowledge at once what fills a gap (RFC 5681 §4.2).
+    pub ack_gap_fillers: bool,
+    /// The window grows even where the peer's is the smaller, as in ns-2.
+    pub grow_unused: bool,
+    /// A host's own delay: each chance to send waits a random time up to this, to break phase effects (ns-2's
+    /// `overhead_`).
+    pub overhead: Span,
     /// Timeout before the first sample.
     pub rto_initial: Span,
     /// Smallest timeout.
@@ -73,17 +223,31 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             variant: Variant::SackNewReno,
+            recovery: None,
             mss: 1460,
             window: 256_000,
             initial_window: 2920,
             initial_ssthresh: None,
             dupack_threshold: 3,
+            adaptive_reordering: false,
             limited_transmit: true,
             burst_after_recovery: false,
             recovery_burst: None,
+            increase: Increase::One,
+            byte_counting: None,
+            hystart: false,
+            rate_reduction: false,
+            pacing: false,
+            ecn: false,
+            resume: None,
             timestamps: false,
             sack_blocks: 3,
+            dsack: false,
             delayed_ack: DelayedAck::OneShot(Span::from_millis(200)),
+            ack_every: 2,
+            ack_gap_fillers: true,
+            grow_unused: false,
+            overhead: Span::ZERO,
             rto_initial: Span::from_secs(1),
             rto_min: Span::from_secs(1),
             rto_max: Span::from_secs(60),
@@ -98,8 +262,18 @@ impl Config {
         (0..14).find(|scale| self.window >> scale <= 65_535).unwrap_or(14)
     }
 
+    /// How losses are found and repaired.
+    pub fn recovery(&self) -> LossRecovery {
+        self.recovery.unwrap_or(self.variant.recovery())
+    }
+
+    /// Whether packets may have to wait for their turn by a rate.
+    pub(crate) fn pacing_possible(&self) -> bool {
+        self.pacing || self.resume.is_some()
+    }
+
     /// Whether SACK is offered and accepted.
     pub fn sack(&self) -> bool {
-        self.variant == Variant::SackNewReno
+        self.recovery().sack()
     }
 }

@@ -7,8 +7,9 @@
 use super::config::Config;
 use super::receiver::Receiver;
 use super::sender::{Outgoing, Sender, SenderStats};
+use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
-use skyhop_wire::{Flags, Ipv4, Packet, TcpHeader, Timestamps, Transport, expand, wire_number};
+use skyhop_wire::{Ecn, Flags, Ipv4, Packet, TcpHeader, Timestamps, Transport, expand, wire_number};
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 
@@ -57,6 +58,9 @@ pub struct Connection {
     receiver: Receiver,
     timestamps: bool,
     sack: bool,
+    /// Both ends understand marks; what this end echoes until it is told that the window is reduced.
+    ecn: bool,
+    echo_mark: bool,
     scale_in: u8,
     scale_out: u8,
     /// TS.Recent: the peer's clock to be echoed (RFC 7323 §4.3).
@@ -92,6 +96,8 @@ impl Connection {
             receiver: Receiver::new(&config),
             timestamps: config.timestamps,
             sack: config.sack(),
+            ecn: config.ecn,
+            echo_mark: false,
             scale_in: 0,
             scale_out: config.window_scale(),
             sender: Sender::new(config),
@@ -104,6 +110,12 @@ impl Connection {
             events: VecDeque::new(),
             reported_all: false,
         }
+    }
+
+    /// Gives this end a stream for what is random in it: the host's delay, BBR's waits.
+    pub fn with_chance(mut self, chance: Stream) -> Self {
+        self.sender.set_chance(chance);
+        self
     }
 
     /// The state of the connection.
@@ -183,7 +195,24 @@ impl Connection {
             State::Closed => self.refuse(tcp, packet.payload_len),
             State::Listen => self.handle_in_listen(now, tcp),
             State::SynSent => self.handle_in_syn_sent(now, tcp),
-            _ => self.handle_segment(now, tcp, packet.payload_len as u64),
+            _ => {
+                self.take_mark(packet, tcp);
+                self.handle_segment(now, tcp, packet.payload_len as u64);
+            }
+        }
+    }
+
+    /// RFC 3168 §6.1.3: a mark is echoed until the sender says that it has reduced its window.
+    fn take_mark(&mut self, packet: &Packet, tcp: &TcpHeader) {
+        if !self.ecn {
+            return;
+        }
+        if tcp.flags.has(Flags::CWR) {
+            self.echo_mark = false;
+        }
+        if packet.ip.ecn == Ecn::Marked {
+            self.echo_mark = true;
+            self.receiver.ack_now |= packet.payload_len > 0;
         }
     }
 
@@ -234,6 +263,9 @@ impl Connection {
         self.receiver.start(tcp.seq);
         self.timestamps &= tcp.timestamps.is_some();
         self.sack &= tcp.sack_permitted;
+        // RFC 3168 §6.1.1: asked with ECE and CWR, granted with ECE alone.
+        let both = tcp.flags.has(Flags::ECE) && tcp.flags.has(Flags::CWR);
+        self.ecn &= if tcp.flags.has(Flags::ACK) { tcp.flags.has(Flags::ECE) && !both } else { both };
         if !self.sack {
             self.sender.without_sack();
         }
@@ -355,16 +387,15 @@ impl Connection {
             self.sender.established(now, sample);
             self.connected();
         }
-        for &(left, right) in tcp.sack.as_slice() {
-            let una = self.sender.snd_una;
-            if let (Some(left), Some(right)) = (expand(self.iss, left, una), expand(self.iss, right, una)) {
-                self.sender.selectively_acknowledged(left, right);
-            }
+        self.sender.begin_ack();
+        if self.ecn && tcp.flags.has(Flags::ECE) && !tcp.flags.has(Flags::SYN) {
+            self.sender.handle_mark(now);
         }
+        let dsack = self.take_blocks(now, tcp, ack);
         if ack > self.sender.snd_una {
             let sample = self.sample(now, tcp);
             self.sender.set_window(ack, window);
-            self.sender.handle_ack(now, ack, sample);
+            self.sender.handle_ack(now, ack, sample, dsack);
             self.after_ack(now);
         } else if ack == self.sender.snd_una {
             // RFC 5681 §2: a duplicate carries no data, moves no window, and something is outstanding.
@@ -374,11 +405,32 @@ impl Connection {
                 && self.sender.persist_at.is_none()
                 && window == self.sender.peer_window;
             self.sender.set_window(ack, window);
-            if duplicate {
-                self.sender.handle_duplicate(now);
-            }
+            self.sender.handle_duplicate(now, duplicate, dsack);
         }
         true
+    }
+
+    /// The SACK blocks. True if the first of them reports a duplicate (RFC 2883 §4): it lies below the acknowledgment, or
+    /// within the second.
+    fn take_blocks(&mut self, now: Time, tcp: &TcpHeader, ack: u64) -> bool {
+        let blocks = tcp.sack.as_slice();
+        let una = self.sender.snd_una;
+        let place =
+            |&(left, right): &(u32, u32)| Some((expand(self.iss, left, una)?, expand(self.iss, right, una)?));
+        let mut dsack = false;
+        if let Some((left, right)) = blocks.first().and_then(place) {
+            let within = blocks.get(1).and_then(place).is_some_and(|(l, r)| l <= left && right <= r);
+            dsack = left < right && (right <= ack || within);
+        }
+        if dsack && self.sack {
+            self.sender.duplicate_reported();
+        }
+        for block in &blocks[dsack as usize..] {
+            if let Some((left, right)) = place(block) {
+                self.sender.selectively_acknowledged(now, left, right);
+            }
+        }
+        dsack
     }
 
     fn after_ack(&mut self, now: Time) {
@@ -404,7 +456,7 @@ impl Connection {
 
     fn enter_time_wait(&mut self, now: Time) {
         self.state = State::TimeWait;
-        self.sender.rto_at = None;
+        self.sender.stop_timers();
         self.restart_time_wait(now);
         self.events.push_back(Event::Closed);
     }
@@ -417,13 +469,14 @@ impl Connection {
 
     fn closed(&mut self) {
         self.state = State::Closed;
-        (self.sender.rto_at, self.sender.persist_at) = (None, None);
+        self.sender.stop_timers();
         self.events.push_back(Event::Closed);
     }
 
     fn abort(&mut self) {
         self.state = State::Closed;
-        (self.sender.rto_at, self.sender.persist_at, self.receiver.ack_at) = (None, None, None);
+        self.sender.stop_timers();
+        self.receiver.ack_at = None;
         self.receiver.ack_now = false;
         self.events.push_back(Event::Reset);
     }
@@ -435,6 +488,16 @@ impl Connection {
         }
         if self.sender.persist_at.is_some_and(|at| at <= now) {
             self.sender.handle_persist(now);
+        }
+        if self.sender.hold_at.is_some_and(|at| at <= now) {
+            self.sender.handle_hold();
+        }
+        let rack = &self.sender.pipe.rack;
+        if rack.reorder_at.is_some_and(|at| at <= now) {
+            self.sender.handle_reorder_timer(now);
+        }
+        if self.sender.pipe.rack.probe_at.is_some_and(|at| at <= now) {
+            self.sender.handle_probe_timer(now);
         }
         if self.receiver.ack_at.is_some_and(|at| at <= now) {
             self.receiver.ack_at = None;
@@ -448,7 +511,17 @@ impl Connection {
 
     /// When to call [`Connection::handle_timeout`] next.
     pub fn poll_timeout(&self) -> Option<Time> {
-        let timers = [self.sender.rto_at, self.sender.persist_at, self.receiver.ack_at, self.time_wait_until];
+        let sender = &self.sender;
+        let rack = &sender.pipe.rack;
+        let timers = [
+            sender.rto_at,
+            sender.persist_at,
+            sender.hold_at,
+            rack.reorder_at,
+            rack.probe_at,
+            self.receiver.ack_at,
+            self.time_wait_until,
+        ];
         timers.into_iter().flatten().min()
     }
 
@@ -483,7 +556,16 @@ impl Connection {
             if len > 0 && (fin || seq + len as u64 == self.sender.snd_max) && self.sender.nothing_more() {
                 header.flags |= Flags::PSH;
             }
-            return Some(self.acknowledging(header, len));
+            let fresh = seq + len as u64 + fin as u64 == self.sender.snd_max;
+            if self.ecn && fresh && len > 0 && std::mem::take(&mut self.sender.cwr_due) {
+                header.flags |= Flags::CWR;
+            }
+            let mut packet = self.acknowledging(header, len);
+            // §6.1.5: repeats and probes are not marked, nor are packets without data (§6.1.4).
+            if self.ecn && fresh && len > 1 {
+                packet.ip.ecn = Ecn::Capable0;
+            }
+            return Some(packet);
         }
         if self.receiver.ack_now {
             let header = self.header(now);
@@ -512,6 +594,9 @@ impl Connection {
             timestamps: self.timestamps.then(|| Timestamps { value: clock(now), echo: 0 }),
             ..TcpHeader::default()
         };
+        if self.ecn {
+            header.flags |= if answering { Flags::ECE } else { Flags::ECE | Flags::CWR };
+        }
         if answering {
             header.flags |= Flags::ACK;
             header.ack = wire_number(self.receiver.irs, 1);
@@ -536,6 +621,9 @@ impl Connection {
     /// Completes a segment with acknowledgment, window and SACK blocks, and takes note that they have left.
     fn acknowledging(&mut self, mut header: TcpHeader, len: u32) -> Packet {
         header.flags |= Flags::ACK;
+        if self.echo_mark {
+            header.flags |= Flags::ECE;
+        }
         header.ack = wire_number(self.receiver.irs, self.receiver.rcv_nxt);
         header.window = self.receiver.announce(self.scale_out);
         if self.sack {
@@ -554,6 +642,7 @@ impl Connection {
             destination: *self.remote.ip(),
             identification: self.identification,
             ttl: 64,
+            ecn: Ecn::NotCapable,
         };
         Packet { ip, transport: Transport::Tcp(header), payload_len }
     }

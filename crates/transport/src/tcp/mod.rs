@@ -2,14 +2,15 @@
 //!
 //! Follows RFC 9293, 5681, 6298, 6582, 7323, 2018 and the seven rules of HK's appendix.
 //! Differs: bytes are counted and not stored; a connection is one peer and one peer only.
-//! Leaves out urgent data, simultaneous open, ECN, keep-alives and path MTU discovery.
+//! Leaves out urgent data, simultaneous open, keep-alives and path MTU discovery.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `connection` | handshake, close, timers, the public verbs |
 //! | `sender` | what is sent next, acknowledgments, timeouts |
-//! | `recovery` | duplicate and partial acknowledgments: Reno, NewReno, SACK-NewReno |
-//! | `congestion` | cwnd and ssthresh |
+//! | `recovery` | finding losses and repairing them: counting duplicates, or knowing what is in flight |
+//! | `congestion` | the laws of cwnd and ssthresh |
+//! | `segments` | what is in flight, segment by segment |
 //! | `rtt` | the retransmission timer's estimate |
 //! | `scoreboard` | what the peer has selectively acknowledged |
 //! | `receiver` | reassembly, SACK blocks, delayed acknowledgments, the window |
@@ -21,8 +22,9 @@ mod receiver;
 mod recovery;
 mod rtt;
 mod scoreboard;
+mod segments;
 mod sender;
 
-pub use config::{Config, DelayedAck, Variant};
+pub use config::{Config, DelayedAck, Increase, Law, LossRecovery, Saved, Variant};
 pub use connection::{Connection, Event, State};
 pub use sender::SenderStats;

@@ -1,8 +1,8 @@
 //! The receiving half: reassembly, selective and delayed acknowledgments, the window.
 //!
-//! Follows RFC 9293 §3.10.7, RFC 2018 §4 (which blocks, in which order), RFC 5681 §4.2 (when to acknowledge).
+//! Follows RFC 9293 §3.10.7, RFC 2018 §4 (which blocks, in which order), RFC 5681 §4.2 (when to acknowledge), RFC 2883 (DSACK).
 //! Differs: data that arrives in order is only counted; the window counts what the application has not read.
-//! Leaves out DSACK and window tuning.
+//! Leaves out window tuning.
 
 use super::config::{Config, DelayedAck};
 use super::scoreboard::Ranges;
@@ -25,6 +25,13 @@ pub(crate) struct Receiver {
     recent: [u64; MAX_SACK_BLOCKS],
     fin_at: Option<u64>,
     policy: DelayedAck,
+    /// In-order segments that are acknowledged together.
+    every: u32,
+    /// What fills a gap is acknowledged at once.
+    gap_fillers: bool,
+    /// Whether duplicates are reported, and the one to report next.
+    dsack: bool,
+    duplicate: Option<(u64, u64)>,
     unacknowledged: u32,
     /// An acknowledgment is due now.
     pub ack_now: bool,
@@ -47,6 +54,10 @@ impl Receiver {
             recent: [u64::MAX; MAX_SACK_BLOCKS],
             fin_at: None,
             policy: config.delayed_ack,
+            every: config.ack_every.max(1),
+            gap_fillers: config.ack_gap_fillers,
+            dsack: config.dsack,
+            duplicate: None,
             unacknowledged: 0,
             ack_now: false,
             ack_at: None,
@@ -79,6 +90,7 @@ impl Receiver {
             return 0;
         }
         let before = self.rcv_nxt;
+        self.note_duplicate(seq, end);
         if seq > self.rcv_nxt {
             self.out_of_order.insert(seq, end);
             self.remember(seq);
@@ -92,7 +104,7 @@ impl Receiver {
                     self.rcv_nxt = joined.min(last);
                 }
             }
-            self.delay_ack(now, filled_gap);
+            self.delay_ack(now, filled_gap && self.gap_fillers);
         } else {
             // Nothing new: the peer has missed an acknowledgment.
             self.ack_now = true;
@@ -140,8 +152,13 @@ impl Receiver {
     }
 
     /// SACK blocks: first the one that holds the latest arrival, then earlier ones (RFC 2018 §4).
-    pub fn sack_blocks(&self, most: usize) -> SackBlocks {
+    pub fn sack_blocks(&mut self, most: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
+        let mut most = most;
+        if let Some((start, end)) = self.duplicate.take() {
+            blocks.push(wire_number(self.irs, start), wire_number(self.irs, end));
+            most -= 1;
+        }
         if self.out_of_order.is_empty() {
             return blocks;
         }
@@ -156,6 +173,18 @@ impl Receiver {
             }
         }
         blocks
+    }
+
+    /// RFC 2883 §4: the first part of [seq, end) that is here already.
+    fn note_duplicate(&mut self, seq: u64, end: u64) {
+        if !self.dsack || seq >= end {
+            return;
+        }
+        if seq < self.rcv_nxt {
+            self.duplicate = Some((seq, end.min(self.rcv_nxt)));
+        } else if let Some((_, held)) = self.out_of_order.containing(seq) {
+            self.duplicate = Some((seq, end.min(held)));
+        }
     }
 
     fn remember(&mut self, seq: u64) {
@@ -176,7 +205,7 @@ impl Receiver {
 
     fn delay_ack(&mut self, now: Time, at_once: bool) {
         self.unacknowledged += 1;
-        if at_once || self.unacknowledged >= 2 {
+        if at_once || self.unacknowledged >= self.every {
             self.ack_now = true;
             return;
         }
@@ -233,6 +262,37 @@ mod tests {
         let mut once = receiver(DelayedAck::None);
         once.handle_data(at, 1, 1000, false);
         assert!(once.ack_now);
+    }
+
+    // RFC 2883 §4.1.1 to §4.1.3: its examples, with the acknowledgment and blocks that it prints.
+    #[test]
+    fn duplicates_are_reported_as_in_the_examples_of_rfc_2883() {
+        let mut config = Config { window: 100_000, delayed_ack: DelayedAck::None, ..Config::default() };
+        config.dsack = true;
+        let play = |segments: &[(u64, u64)]| {
+            let mut r = Receiver::new(&config);
+            // The examples' numbers are offsets, 1 further on here.
+            r.start(0u32.wrapping_sub(1));
+            r.handle_data(Time::ZERO, 1, 3000, false);
+            let mut last = Vec::new();
+            for &(from, to) in segments {
+                r.handle_data(Time::ZERO, from + 1, to - from, false);
+                last = r.sack_blocks(3).as_slice().to_vec();
+            }
+            (r.rcv_nxt - 1, last)
+        };
+        // §4.1.1: 3000-3499 and 3500-3999 arrive, their ACKs are lost, 3000-3499 again: ACK 4000, SACK 3000-3500.
+        assert_eq!(play(&[(3000, 3500), (3500, 4000), (3000, 3500)]), (4000, vec![(3000, 3500)]));
+        // §4.1.2: 3500 to 5000 are missing but for 4500-5000; 3000-3500 a second time: ACK 4000, SACK 3000-3500, 4500-5000.
+        assert_eq!(
+            play(&[(3000, 3500), (3500, 4000), (4500, 5000), (3000, 3500)]),
+            (4000, vec![(3000, 3500), (4500, 5000)])
+        );
+        // §4.1.3: 5000-5500 arrives twice above a hole: ACK 4000, SACK 5000-5500, 4500-5500.
+        assert_eq!(
+            play(&[(3000, 4000), (4500, 5000), (5000, 5500), (5000, 5500)]),
+            (4000, vec![(5000, 5500), (4500, 5500)])
+        );
     }
 
     #[test]

@@ -69,6 +69,11 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
+    /// The smoothed round trip.
+    pub fn smoothed(&self) -> Option<Span> {
+        self.smoothed.map(|(srtt, _)| srtt)
+    }
+
     pub fn rto(&self) -> Span {
         let base = match self.smoothed {
             None => self.initial,

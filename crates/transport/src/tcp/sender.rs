@@ -1,13 +1,17 @@
 //! The sending half: what is sent next, what acknowledgments and timeouts mean for it.
 //!
-//! Follows RFC 9293 §3.8, RFC 6298 §5 (the timer), Karn's rule, RFC 3042 (limited transmit).
+//! Follows RFC 9293 §3.8, RFC 6298 §5 (the timer), Karn's rule, RFC 3042 (limited transmit), RFC 3168 §6.1 (marks).
 //! Differs: after a timeout sending starts again at `snd_una`, as in BSD and ns-2, but skips what is selectively acknowledged.
 //! Leaves out Nagle's algorithm: a simulated application offers what it has at once.
 
-use super::config::{Config, Variant};
-use super::congestion::Congestion;
+use super::config::{Config, LossRecovery};
+use super::congestion::{Acked, Congestion};
+use super::recovery::counting::Counting;
+use super::recovery::pipe::{Phase, Pipe};
 use super::rtt::{RttEstimator, RttSamples};
 use super::scoreboard::Ranges;
+use super::segments::{Keep, Segments};
+use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
 
 /// Counters of the sending half.
@@ -23,6 +27,10 @@ pub struct SenderStats {
     pub timeouts: u64,
     /// Fast retransmits: the window was cut once for each.
     pub fast_retransmits: u64,
+    /// Reductions of the window for marks (RFC 3168).
+    pub ecn_reductions: u64,
+    /// Segments that the receiver reported to have got twice (RFC 2883).
+    pub duplicates_reported: u64,
     /// Round trips measured.
     pub rtt: RttSamples,
 }
@@ -35,10 +43,20 @@ pub(crate) struct Outgoing {
     pub fin: bool,
 }
 
+impl Outgoing {
+    fn end(&self) -> u64 {
+        self.seq + self.len as u64 + self.fin as u64
+    }
+}
+
 /// Offsets count from the initial sequence number: the SYN is 0, data begins at 1.
 #[derive(Debug)]
 pub(crate) struct Sender {
     pub(super) config: Config,
+    /// How losses are found and repaired, once the peer's options are known.
+    pub(super) how: LossRecovery,
+    /// Duplicates that signal a loss; it may grow.
+    pub(super) threshold: u32,
     /// Oldest byte not acknowledged.
     pub snd_una: u64,
     /// Next to send; behind `snd_max` after a timeout.
@@ -58,22 +76,38 @@ pub(crate) struct Sender {
     pub(super) mss: u32,
     pub(super) congestion: Congestion,
     pub(super) scoreboard: Ranges,
-    pub(super) recovery: super::recovery::Recovery,
+    pub(super) counting: Counting,
+    pub(super) pipe: Pipe,
+    pub(super) segments: Segments,
+    /// Whether segments are kept track of one by one.
+    tracked: bool,
     pub(super) rtt: RttEstimator,
     /// The segment being timed: its end, and when it left.
-    timed: Option<(u64, Time)>,
+    pub(super) timed: Option<(u64, Time)>,
     pub rto_at: Option<Time>,
     pub persist_at: Option<Time>,
+    /// The next packet may leave, by the pace; or the host's own delay is over.
+    pub hold_at: Option<Time>,
+    pace_from: Time,
+    /// The host's delay has passed, and what the windows allow may go.
+    released: bool,
+    chance: Option<Stream>,
     probe: bool,
     /// Probes since the window closed.
     probes: u32,
+    /// One past the highest sent at the last reduction for a mark.
+    marked: u64,
+    /// RFC 3168 §6.1.2: the next new segment says that the window has been reduced.
+    pub cwr_due: bool,
     pub(super) stats: SenderStats,
 }
 
 impl Sender {
     pub fn new(config: Config) -> Self {
         let mss = config.mss;
-        Self {
+        let mut sender = Self {
+            how: config.recovery(),
+            threshold: config.dupack_threshold,
             snd_una: 0,
             snd_nxt: 0,
             snd_max: 0,
@@ -85,16 +119,41 @@ impl Sender {
             mss,
             congestion: Congestion::new(&config, mss),
             scoreboard: Ranges::default(),
-            recovery: Default::default(),
+            counting: Counting::default(),
+            pipe: Pipe::default(),
+            segments: Segments::default(),
+            tracked: false,
             rtt: RttEstimator::new(&config),
             timed: None,
             rto_at: None,
             persist_at: None,
+            hold_at: None,
+            pace_from: Time::ZERO,
+            released: false,
+            chance: None,
             probe: false,
             probes: 0,
+            marked: 0,
+            cwr_due: false,
             stats: SenderStats::default(),
             config,
-        }
+        };
+        sender.choose();
+        sender
+    }
+
+    /// Where random delays and waits come from.
+    pub fn set_chance(&mut self, chance: Stream) {
+        self.chance = Some(chance);
+    }
+
+    fn choose(&mut self) {
+        self.tracked = self.how.pipe() || self.how == LossRecovery::Vegas;
+        self.segments.keep = match self.how {
+            LossRecovery::Rack => Keep::All,
+            LossRecovery::Fack => Keep::Repeats,
+            _ => Keep::Nothing,
+        };
     }
 
     /// Settles the payload of a full segment, once both ends have named theirs.
@@ -103,10 +162,15 @@ impl Sender {
         self.congestion = Congestion::new(&self.config, self.mss);
     }
 
+    /// The peer has no selective acknowledgments.
     pub fn without_sack(&mut self) {
-        if self.config.variant == Variant::SackNewReno {
-            self.config.variant = Variant::NewReno;
+        if !self.how.sack() {
+            return;
         }
+        self.how =
+            if self.how == LossRecovery::SackReno { LossRecovery::Reno } else { LossRecovery::NewReno };
+        self.config.recovery = Some(self.how);
+        self.choose();
     }
 
     pub fn write(&mut self, bytes: u64) {
@@ -131,6 +195,11 @@ impl Sender {
         self.data_end + self.fin as u64
     }
 
+    /// Where the FIN stands, if there is one.
+    pub(super) fn fin_at(&self) -> Option<u64> {
+        self.fin.then_some(self.data_end)
+    }
+
     pub fn fin_queued(&self) -> bool {
         self.fin
     }
@@ -148,6 +217,11 @@ impl Sender {
         self.fin && self.snd_una > self.data_end
     }
 
+    /// Sequence numbers written and not yet sent.
+    pub(super) fn unsent(&self) -> u64 {
+        self.end().saturating_sub(self.snd_max)
+    }
+
     pub fn in_flight(&self) -> u64 {
         self.snd_max - self.snd_una
     }
@@ -160,6 +234,10 @@ impl Sender {
     /// What the windows allow at most, bytes.
     pub(super) fn window(&self) -> u64 {
         self.congestion.cwnd().min(self.peer_window)
+    }
+
+    pub(super) fn min_rtt(&self) -> Option<Span> {
+        self.rtt.samples.min.into_iter().chain(self.segments.min_rtt).min()
     }
 
     pub fn stats(&self) -> SenderStats {
@@ -185,58 +263,168 @@ impl Sender {
         } else {
             self.timed = Some((1, now));
         }
-        (self.snd_nxt, self.snd_max) = (1, 1);
+        self.snd_nxt = self.snd_nxt.max(1);
+        self.snd_max = self.snd_max.max(1);
         self.rto_at = Some(now + self.rtt.rto());
     }
 
     /// The SYN is acknowledged.
     pub fn established(&mut self, now: Time, sample: Option<Span>) {
         self.measure(now, 1, sample);
-        self.snd_una = 1;
+        self.snd_una = self.snd_una.max(1);
         self.rto_at = None;
+        self.congestion.on_established(now, self.rtt.samples.min, self.snd_una);
     }
 
-    /// The next segment that recovery, the windows and the data allow.
+    /// The next segment that recovery, the windows, the pace and the data allow.
     pub fn poll(&mut self, now: Time) -> Option<Outgoing> {
-        if let Some(seq) = self.recovery.due.take()
+        if std::mem::take(&mut self.probe) && self.snd_nxt < self.end() {
+            return Some(self.probe_window(now));
+        }
+        let allowed = !self.config.pacing_possible() || self.pace_allows(now);
+        if !allowed {
+            return None;
+        }
+        if self.tracked && self.how.pipe() {
+            if self.pipe.rack.probe_due {
+                return self.poll_probe(now);
+            }
+            // Copied out of the way of `poll_pipe`, which is asked only if the host is ready.
+            return if self.held_up(now) { None } else { self.poll_pipe(now) };
+        }
+        if let Some(seq) = self.counting.due.take()
             && seq < self.snd_max
         {
             let segment = self.cut_to_window(self.segment_at(seq.max(self.snd_una)));
-            self.recovery.retransmitted_to = segment.seq + segment.len as u64 + segment.fin as u64;
+            self.counting.retransmitted_to = segment.end();
             return Some(self.sent(now, segment));
         }
-        if std::mem::take(&mut self.probe) && self.snd_nxt < self.end() {
-            let mut segment = self.segment_at(self.snd_nxt);
-            (segment.len, segment.fin) = (segment.len.min(1), segment.len == 0);
-            // Not `sent`: a probe that the closed window turns away is no loss, so no timer runs for it.
-            self.stats.segments_sent += 1;
-            self.stats.bytes_sent += segment.len as u64;
-            self.timed = None;
-            self.snd_max = self.snd_max.max(segment.seq + 1);
-            return Some(segment);
+        if self.held_up(now) {
+            return None;
         }
+        self.poll_counting(now)
+    }
+
+    fn poll_counting(&mut self, now: Time) -> Option<Outgoing> {
         self.snd_nxt = self.snd_nxt.max(self.snd_una);
         if self.snd_nxt < self.snd_max {
             self.snd_nxt = self.scoreboard.next_gap(self.snd_nxt).min(self.snd_max);
         }
-        if self.snd_nxt >= self.end() {
+        if self.snd_nxt >= self.end() || (self.how == LossRecovery::Vegas && self.vegas_waits()) {
             return None;
         }
         let segment = self.cut_to_window(self.segment_at(self.snd_nxt));
         let segment_end = segment.seq + segment.len as u64;
-        let allowed = self.congestion.cwnd() + self.recovery.limited_transmit(&self.config, self.mss);
-        if segment_end > self.snd_una + allowed || self.recovery.burst_spent(&self.config) {
+        let allowed =
+            self.congestion.cwnd() + self.counting.limited_transmit(&self.config, self.threshold, self.mss);
+        if segment_end > self.snd_una + allowed || self.counting.burst_spent(&self.config) {
             return None;
         }
         if segment_end > self.window_edge {
-            // §3.8.6.1: nothing is under way that would bring a new window, so ask for one.
-            if self.rto_at.is_none() && self.persist_at.is_none() {
-                self.persist_at = Some(now + self.rtt.rto());
+            self.ask_for_window(now);
+            return None;
+        }
+        self.counting.released += 1;
+        Some(self.sent(now, segment))
+    }
+
+    /// New data, if there is any and the peer's window has room; the congestion window has been asked.
+    pub(super) fn poll_new(&mut self, now: Time) -> Option<Outgoing> {
+        self.snd_nxt = self.snd_max;
+        if self.snd_nxt >= self.end() {
+            if self.segments.pipe < self.congestion.cwnd() {
+                // draft-ietf-ccwg-bbr-04 §4.1.2.4: what is delivered now says nothing of the path.
+                self.segments.app_limited = (self.segments.delivered + self.segments.pipe).max(1);
             }
             return None;
         }
-        self.recovery.released += 1;
+        let segment = self.cut_to_window(self.segment_at(self.snd_nxt));
+        if segment.seq + segment.len as u64 > self.window_edge {
+            self.ask_for_window(now);
+            return None;
+        }
         Some(self.sent(now, segment))
+    }
+
+    /// §3.8.6.1: nothing is under way that would bring a new window, so ask for one.
+    fn ask_for_window(&mut self, now: Time) {
+        if self.rto_at.is_none() && self.persist_at.is_none() {
+            self.persist_at = Some(now + self.rtt.rto());
+        }
+    }
+
+    fn probe_window(&mut self, now: Time) -> Outgoing {
+        let mut segment = self.segment_at(self.snd_nxt);
+        (segment.len, segment.fin) = (segment.len.min(1), segment.len == 0);
+        // Not `sent`: a probe that the closed window turns away is no loss, so no timer runs for it.
+        self.stats.segments_sent += 1;
+        self.stats.bytes_sent += segment.len as u64;
+        self.timed = None;
+        if self.tracked && segment.seq >= self.snd_max {
+            // Not in flight: it is sent again when there is room.
+            self.segments.push(now, segment.seq, segment.seq + 1, false);
+        }
+        self.snd_max = self.snd_max.max(segment.seq + 1);
+        segment
+    }
+
+    /// Whether the pace lets a packet go now; if not, when.
+    fn pace_allows(&mut self, now: Time) -> bool {
+        // Only a host with something to send needs the timer.
+        if self.pace_from <= now || !self.would_send() {
+            return true;
+        }
+        self.hold_at = Some(self.pace_from);
+        false
+    }
+
+    fn pace(&mut self, now: Time, bytes: u64) {
+        let Some(rate) = self.congestion.pacing_rate(self.rtt.smoothed()) else { return };
+        let gap = Span::from_secs_f64((bytes + 40) as f64 / rate.max(1.0));
+        self.pace_from = self.pace_from.max(now) + gap;
+    }
+
+    /// Whether the host's own random delay is still to pass before anything may go.
+    fn held_up(&mut self, now: Time) -> bool {
+        if self.config.overhead == Span::ZERO || self.released || !self.would_send() {
+            return false;
+        }
+        if self.hold_at.is_none() {
+            let share = self.chance.as_mut().map_or(0.0, Stream::uniform);
+            self.hold_at = Some(now + Span::from_secs_f64(self.config.overhead.as_secs_f64() * share));
+        }
+        true
+    }
+
+    /// Whether the windows would let something go.
+    fn would_send(&self) -> bool {
+        if self.how.pipe() {
+            return self.pipe_would_send();
+        }
+        if self.counting.due.is_some() {
+            return true;
+        }
+        let mut next = self.snd_nxt.max(self.snd_una);
+        if next < self.snd_max {
+            next = self.scoreboard.next_gap(next).min(self.snd_max);
+        }
+        let segment = self.cut_to_window(self.segment_at(next));
+        let end = segment.seq + segment.len as u64;
+        let allowed =
+            self.congestion.cwnd() + self.counting.limited_transmit(&self.config, self.threshold, self.mss);
+        next < self.end() && end <= self.snd_una + allowed && end <= self.window_edge
+    }
+
+    /// The hold timer has run out.
+    pub fn handle_hold(&mut self) {
+        self.hold_at = None;
+        self.released = true;
+    }
+
+    /// Nothing more is to be sent.
+    pub fn stop_timers(&mut self) {
+        (self.rto_at, self.persist_at, self.hold_at) = (None, None, None);
+        self.pipe.rack.on_timeout();
     }
 
     /// The segment that begins at `seq`: up to a full one, not past what is selectively acknowledged.
@@ -260,7 +448,20 @@ impl Sender {
     }
 
     fn sent(&mut self, now: Time, segment: Outgoing) -> Outgoing {
-        let end = segment.seq + segment.len as u64 + segment.fin as u64;
+        if self.tracked {
+            if segment.seq >= self.snd_max {
+                self.segments.push(now, segment.seq, segment.end(), true);
+            } else if let Some(index) = self.segments.starting_at(segment.seq) {
+                self.segments.sent_again(now, index, self.snd_max);
+            }
+        }
+        self.note_sent(now, segment);
+        segment
+    }
+
+    /// Counters, sequence numbers and timers of a segment that has been sent.
+    pub(super) fn note_sent(&mut self, now: Time, segment: Outgoing) {
+        let end = segment.end();
         self.stats.segments_sent += 1;
         self.stats.bytes_sent += segment.len as u64;
         if segment.seq < self.snd_max {
@@ -276,48 +477,185 @@ impl Sender {
         if self.rto_at.is_none() {
             self.rto_at = Some(now + self.rtt.rto());
         }
-        segment
+        if self.how.pipe() {
+            self.pipe_sent(end - segment.seq);
+            if self.how == LossRecovery::Rack {
+                self.plan_probe(now);
+            }
+        }
+        if self.config.pacing_possible() {
+            self.pace(now, end - segment.seq);
+        }
+    }
+
+    /// Before an acknowledgment's blocks are taken in.
+    pub fn begin_ack(&mut self) {
+        self.released = false;
+        if self.tracked {
+            self.segments.progress = Default::default();
+            self.pipe.prior = self.segments.pipe;
+        }
     }
 
     /// Takes in one SACK block.
-    pub fn selectively_acknowledged(&mut self, start: u64, end: u64) {
-        if self.config.sack() && start < end && start >= self.snd_una && end <= self.snd_max {
+    pub fn selectively_acknowledged(&mut self, now: Time, start: u64, end: u64) {
+        if !self.how.sack() || start >= end || start < self.snd_una || end > self.snd_max {
+            return;
+        }
+        if self.how.pipe() {
+            self.pipe.sacked_new |= self.segments.sack(now, start, end);
+        } else {
             self.scoreboard.insert(start, end);
         }
     }
 
     /// A cumulative acknowledgment of new data.
-    pub fn handle_ack(&mut self, now: Time, ack: u64, sample: Option<Span>) {
+    pub fn handle_ack(&mut self, now: Time, ack: u64, sample: Option<Span>, dsack: bool) {
         let newly = ack - self.snd_una;
-        self.recovery.released = 0;
+        self.counting.released = 0;
         self.measure(now, ack, sample);
         self.snd_una = ack;
         self.snd_nxt = self.snd_nxt.max(ack);
         if !self.scoreboard.is_empty() {
             self.scoreboard.remove_below(ack);
         }
-        let restart_timer = self.recover_ack(newly);
+        if self.tracked {
+            self.segments.acknowledge(now, ack);
+            self.note_rtt();
+        }
+        let restart_timer =
+            if self.how.pipe() { self.pipe_ack(now, newly, false) } else { self.recover_ack(now, newly) };
         // RFC 6298 (5.2), (5.3).
         if self.snd_una == self.snd_max {
             self.rto_at = None;
         } else if restart_timer {
             self.rto_at = Some(now + self.rtt.rto());
         }
+        if self.how == LossRecovery::Rack {
+            self.after_rack(now, dsack, false);
+        }
     }
 
-    /// A duplicate acknowledgment.
-    pub fn handle_duplicate(&mut self, now: Time) {
-        self.recovery.released = 0;
-        if self.recover_duplicate() {
+    fn note_rtt(&mut self) {
+        if let Some(rtt) = self.segments.progress.rtt {
+            self.segments.min_rtt = Some(self.segments.min_rtt.map_or(rtt, |min| min.min(rtt)));
+        }
+    }
+
+    /// An acknowledgment of nothing new cumulatively: a duplicate by RFC 5681, or one with news in its SACK blocks.
+    pub fn handle_duplicate(&mut self, now: Time, duplicate: bool, dsack: bool) {
+        self.counting.released = 0;
+        if self.how.pipe() {
+            self.note_rtt();
+            if self.pipe_ack(now, 0, duplicate && !dsack) && self.rto_at.is_some() {
+                self.rto_at = Some(now + self.rtt.rto());
+            }
+            if self.how == LossRecovery::Rack {
+                self.after_rack(now, dsack, duplicate);
+            }
+        } else if duplicate && self.recover_duplicate(now) {
             self.stats.fast_retransmits += 1;
             self.timed = None;
             self.rto_at = Some(now + self.rtt.rto());
         }
     }
 
+    fn after_rack(&mut self, now: Time, dsack: bool, duplicate: bool) {
+        if self.resolve_probe(dsack, duplicate) {
+            let in_use = self.window();
+            self.signal_loss(now, in_use);
+            self.congestion.set(self.congestion.ssthresh());
+            self.congestion.on_recovery_exit(now);
+        }
+        self.plan_probe(now);
+    }
+
+    /// The window grows by an acknowledgment of `newly` bytes.
+    pub(super) fn grow(&mut self, now: Time, newly: u64) {
+        // A window that the peer's does not let be used would grow on nothing.
+        if self.congestion.cwnd() >= self.peer_window && !self.config.grow_unused {
+            return;
+        }
+        let mut acked = Acked {
+            now,
+            cumulative: newly,
+            delivered: newly,
+            lost: 0,
+            rtt: None,
+            srtt: self.rtt.smoothed(),
+            prior_in_flight: self.in_flight() + newly,
+            in_flight: self.in_flight(),
+            una: self.snd_una,
+            next: self.snd_nxt,
+            limited: true,
+            in_recovery: false,
+            rate: None,
+        };
+        if self.tracked {
+            let progress = self.segments.progress;
+            acked.rtt = progress.rtt;
+            acked.delivered = progress.delivered;
+            acked.lost = progress.lost;
+            acked.in_recovery = self.pipe.phase == Phase::Fast;
+            if self.how.pipe() {
+                (acked.prior_in_flight, acked.in_flight) = (self.pipe.prior, self.segments.pipe);
+            }
+            // In slow start half a window in use is enough, since it will double.
+            let in_use = acked.prior_in_flight + 3 * self.mss as u64;
+            let slack = if self.congestion.slow_start() { 2 } else { 1 };
+            acked.limited = in_use * slack >= self.congestion.cwnd();
+        }
+        self.congestion.on_ack(&acked);
+    }
+
+    /// Something was lost: `in_use` is what the windows allowed.
+    pub(super) fn signal_loss(&mut self, now: Time, in_use: u64) {
+        let in_flight = if self.how.pipe() { self.pipe.prior } else { self.in_flight() };
+        self.congestion.on_loss(now, in_use, in_flight);
+        if self.how == LossRecovery::Rack {
+            self.rack_recovered();
+        }
+    }
+
+    /// RFC 3168 §6.1.2: the peer has seen a mark. The window is cut as by a loss, once a round trip, and nothing is sent again.
+    pub fn handle_mark(&mut self, now: Time) {
+        let repairing = self.counting.active || self.pipe.phase != Phase::Open;
+        if self.snd_una < self.marked || repairing {
+            return;
+        }
+        let in_use = self.window();
+        self.signal_loss(now, in_use);
+        self.congestion.set(self.congestion.ssthresh());
+        self.congestion.on_recovery_exit(now);
+        self.marked = self.snd_max;
+        self.cwr_due = true;
+        self.stats.ecn_reductions += 1;
+    }
+
+    /// RFC 2883: the receiver got [start, end) twice.
+    pub fn duplicate_reported(&mut self) {
+        self.stats.duplicates_reported += 1;
+        if self.how == LossRecovery::Rack {
+            self.rack_dsack();
+        } else if self.config.adaptive_reordering {
+            self.threshold = (self.threshold + 1).min(MOST_DUPLICATES);
+        }
+    }
+
+    /// Segments that came late, as Linux finds them: the threshold becomes what would have been patient enough.
+    pub(super) fn detect_reordering(&mut self) {
+        if let Some(distance) = self.segments.progress.reordered
+            && self.config.adaptive_reordering
+        {
+            let segments = distance.div_ceil(self.mss as u64) as u32;
+            self.threshold = self.threshold.max(segments.min(MOST_DUPLICATES));
+        }
+    }
+
     /// The retransmission timer has run out.
     pub fn handle_timeout(&mut self, now: Time) {
         self.stats.timeouts += 1;
+        self.released = false;
         self.rtt.back_off();
         self.timed = None;
         self.rto_at = Some(now + self.rtt.rto());
@@ -327,13 +665,14 @@ impl Sender {
             return;
         }
         // What recovery has added to the window stands for packets that have left the network already.
-        let inflated = self.recovery.active;
+        let inflated = self.counting.active;
         let in_use = if inflated { self.window().min(self.congestion.ssthresh()) } else { self.window() };
-        self.congestion.halve(in_use);
-        self.congestion.set(self.mss as u64);
-        self.recover_timeout();
-        self.scoreboard.clear();
-        self.snd_nxt = self.snd_una;
+        self.congestion.on_timeout(now, in_use);
+        if self.how.pipe() {
+            self.pipe_timeout();
+        } else {
+            self.recover_timeout();
+        }
     }
 
     /// The persist timer has run out: a byte asks for the window.
@@ -356,3 +695,6 @@ impl Sender {
         }
     }
 }
+
+/// The most duplicates that an adapted threshold waits for, as in Linux.
+const MOST_DUPLICATES: u32 = 300;

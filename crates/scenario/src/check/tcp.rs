@@ -1,0 +1,192 @@
+//! Checks of TCP's parameters: what fits a header, and what belongs together.
+//!
+//! Follows RFC 7323 (windows up to 2^30 bytes), RFC 2018 (SACK blocks) and the documents of the variants.
+//! Differs: a segment may hold at most 65,000 bytes, so that every header and option has room.
+//! Leaves out what is unwise and possible.
+
+use super::Findings;
+use crate::error::quoted;
+use crate::model::{DelayedAck, Increase, Recovery, Tcp, Variant};
+use crate::path::KeyPath;
+use skyhop_units::{Bytes, Span};
+
+/// The largest payload of a segment.
+const LARGEST_MSS: Bytes = Bytes::new(65_000);
+/// The largest window that can be announced: 65,535 shifted by 14 (RFC 7323, 2.3).
+const LARGEST_WINDOW: Bytes = Bytes::new(65_535 << 14);
+/// The most segments that byte counting adds for an acknowledgment.
+const MOST_COUNTED: u32 = 64;
+
+pub(super) fn check(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
+    let mss = tcp.mss;
+    let window = Bytes::new(tcp.window.in_bytes(mss.get()));
+    out.require(
+        mss >= Bytes::new(1) && mss <= LARGEST_MSS,
+        || at.key("mss"),
+        || {
+            format!(
+                "mss of {mss}; expected 1 B to {LARGEST_MSS}, so that headers fit the IP packet's 65535 B"
+            )
+        },
+    );
+    out.require(
+        window >= mss,
+        || at.key("window"),
+        || format!("window of {} is less than the mss of {mss}; no full segment could be sent", tcp.window),
+    );
+    out.require(
+        window <= LARGEST_WINDOW,
+        || at.key("window"),
+        || {
+            format!(
+                "window of {} cannot be announced; expected at most {LARGEST_WINDOW} (65535 B shifted by 14)",
+                tcp.window
+            )
+        },
+    );
+    out.require(
+        tcp.initial_window.in_bytes(1) > 0,
+        || at.key("initial_window"),
+        || format!("initial window of {} sends nothing; expected at least 1 segment", tcp.initial_window),
+    );
+    if let Some(ssthresh) = tcp.initial_ssthresh {
+        out.require(
+            ssthresh.in_bytes(1) > 0,
+            || at.key("initial_ssthresh"),
+            || format!("threshold of {ssthresh}; expected at least 1 segment"),
+        );
+    }
+    out.require(
+        tcp.dupack_threshold > 0,
+        || at.key("dupack_threshold"),
+        || "threshold of 0 would repeat every segment; expected at least 1".into(),
+    );
+    out.require(
+        tcp.recovery_burst != Some(0),
+        || at.key("recovery_burst"),
+        || "burst of 0 segments would send nothing new; expected at least 1".into(),
+    );
+    let most = if tcp.timestamps { 3 } else { 4 };
+    out.require(
+        (1..=most).contains(&tcp.sack_blocks),
+        || at.key("sack_blocks"),
+        || {
+            let why = if tcp.timestamps { " beside timestamps" } else { "" };
+            format!("{} SACK blocks do not fit; expected 1 to {most}{why}", tcp.sack_blocks)
+        },
+    );
+    let (key, wait) = match tcp.delayed_ack {
+        DelayedAck::None => ("kind", Span::MAX),
+        DelayedAck::OneShot { timeout } => ("timeout", timeout),
+        DelayedAck::Heartbeat { period } => ("period", period),
+    };
+    out.require(
+        wait > Span::ZERO,
+        || at.key("delayed_ack").key(key),
+        || format!("{key} of 0 s; expected more than 0 s, or kind \"none\" to acknowledge at once"),
+    );
+    for (key, timeout) in [("rto_initial", tcp.rto_initial), ("rto_max", tcp.rto_max)] {
+        out.require(
+            timeout > Span::ZERO,
+            || at.key(key),
+            || "timeout of 0 s never ends; expected more than 0 s".into(),
+        );
+    }
+    out.require(
+        tcp.rto_min <= tcp.rto_max,
+        || at.key("rto_min"),
+        || format!("rto_min of {} is above rto_max of {}", tcp.rto_min, tcp.rto_max),
+    );
+    variant(tcp, at, out);
+    out.require(
+        tcp.ack_every > 0,
+        || at.key("ack_every"),
+        || "an acknowledgment every 0 segments; expected at least 1".into(),
+    );
+    out.require(
+        tcp.overhead <= Span::from_secs(1),
+        || at.key("overhead"),
+        || format!("a host that waits up to {}; expected at most 1 s", tcp.overhead),
+    );
+}
+
+/// What belongs to some variants only.
+fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
+    use Recovery as R;
+    let name = quoted(&word(&tcp.variant));
+    if let Some(recovery) = tcp.recovery {
+        let given = quoted(&word(&recovery));
+        out.require(
+            !matches!(tcp.variant, Variant::Vegas | Variant::Tahoe),
+            || at.key("recovery"),
+            || format!("recovery {given} beside variant {name}, which has its own only; leave it out"),
+        );
+    }
+    let positive = |x: f64| x.is_finite() && x > 0.0;
+    match tcp.increase {
+        Increase::One => {}
+        Increase::By { segments } => out.require(
+            positive(segments),
+            || at.key("increase").key("segments"),
+            || format!("increase by {segments}; expected more than 0 segments an RTT"),
+        ),
+        Increase::ConstantRate { c } => out.require(
+            positive(c),
+            || at.key("increase").key("c"),
+            || format!("c of {c}; expected more than 0 segments a second each second"),
+        ),
+    }
+    let renos_law = !matches!(tcp.variant, Variant::Vegas | Variant::Cubic | Variant::Hybla);
+    out.require(
+        renos_law || tcp.increase == Increase::One,
+        || at.key("increase"),
+        || format!("variant {name} has its own growth; leave increase out, or take a variant with Reno's"),
+    );
+    out.require(
+        renos_law || tcp.byte_counting.is_none(),
+        || at.key("byte_counting"),
+        || {
+            format!(
+                "variant {name} has its own growth; leave byte_counting out, or take a variant with Reno's"
+            )
+        },
+    );
+    out.require(
+        tcp.byte_counting.is_none_or(|l| (1..=MOST_COUNTED).contains(&l)),
+        || at.key("byte_counting"),
+        || {
+            let l = tcp.byte_counting.unwrap_or(0);
+            format!("{l} segments an acknowledgment; expected 1 to {MOST_COUNTED} (RFC 3465 knows 1 and 2)")
+        },
+    );
+    let piped = match tcp.recovery {
+        Some(recovery) => matches!(recovery, R::Rfc6675 | R::Rack),
+        None => matches!(tcp.variant, Variant::Sack | Variant::Hybla | Variant::Cubic),
+    };
+    out.require(
+        piped || tcp.rate_reduction != Some(true),
+        || at.key("rate_reduction"),
+        || {
+            format!(
+                "variant {name} does not know what is in flight; expected recovery \"rfc6675\" or \"rack\""
+            )
+        },
+    );
+    if let Some(resume) = tcp.resume {
+        out.require(
+            resume.rtt > Span::ZERO,
+            || at.key("resume").key("rtt"),
+            || "an RTT of 0 s was never measured; expected more than 0 s".into(),
+        );
+        out.require(
+            tcp.variant != Variant::Vegas,
+            || at.key("resume"),
+            || format!("variant {name} builds its window on RTTs and cannot resume; leave it out"),
+        );
+    }
+}
+
+/// A choice as it is written in a file.
+fn word<T: serde::Serialize>(value: &T) -> String {
+    serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+}

@@ -1,0 +1,181 @@
+//! CUBIC.
+//!
+//! Follows RFC 9438 §4.1 to §4.8 with C = 0.4 and beta = 0.7; numbers of equations stand beside them.
+//! Differs: the window's fraction is kept in bytes, and segments acknowledged are counted by bytes.
+//! Leaves out §4.9, what to do when a congestion signal was spurious.
+
+use super::{Acked, Window};
+use skyhop_units::{Span, Time};
+
+const C: f64 = 0.4;
+const BETA: f64 = 0.7;
+/// Equation 4's alpha, which gives Reno's average window with CUBIC's decrease.
+const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cubic {
+    /// Segments.
+    w_max: f64,
+    /// The window before the latest reduction.
+    cwnd_prior: f64,
+    epoch: Option<Epoch>,
+}
+
+#[derive(Debug, Clone)]
+struct Epoch {
+    start: Time,
+    /// Seconds to reach w_max again (equation 2).
+    k: f64,
+    w_est: f64,
+    /// Time in which the window was not what held the sender up does not count (§4.2).
+    last: Time,
+}
+
+impl Cubic {
+    pub fn on_ack(&mut self, window: &mut Window, acked: &Acked, bytes: f64) {
+        let mss = window.mss;
+        if window.slow_start() {
+            window.cwnd += bytes;
+            self.epoch = None;
+            return;
+        }
+        let cwnd = window.cwnd / mss;
+        let now = acked.now;
+        if self.epoch.is_none() {
+            self.w_max = self.w_max.max(cwnd);
+            let k = ((self.w_max - cwnd).max(0.0) / C).cbrt();
+            self.epoch = Some(Epoch { start: now, k, w_est: cwnd, last: now });
+        }
+        let Some(epoch) = &mut self.epoch else { return };
+        if !acked.limited {
+            epoch.start += now.since(epoch.last);
+            epoch.last = now;
+            return;
+        }
+        epoch.last = now;
+        let t = now.since(epoch.start).as_secs_f64();
+        let rtt = acked.srtt.or(acked.rtt).unwrap_or(Span::ZERO).as_secs_f64();
+        let segments = bytes / mss;
+        // Equation 4 and the text behind it: Reno's own alpha once the old window is reached.
+        let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { ALPHA };
+        epoch.w_est += alpha * segments / cwnd;
+        let at = |t: f64| C * (t - epoch.k).powi(3) + self.w_max;
+        if at(t) < epoch.w_est {
+            // §4.3, the Reno-friendly region.
+            window.cwnd = (epoch.w_est * mss).max(window.cwnd);
+            return;
+        }
+        // §4.4 and §4.5: a round trip ahead, but at most half as much again.
+        let target = at(t + rtt).clamp(cwnd, 1.5 * cwnd);
+        window.cwnd += (target - cwnd) / cwnd * segments * mss;
+    }
+
+    pub fn on_loss(&mut self, window: &mut Window, _now: Time, in_use: u64) {
+        let cwnd = in_use as f64 / window.mss;
+        // §4.7, fast convergence: a window that did not reach the last one makes room for others.
+        self.w_max = if cwnd < self.w_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
+        self.cwnd_prior = cwnd;
+        self.epoch = None;
+        // §4.6, equation 5.
+        window.cut_to(in_use as f64 * BETA);
+    }
+
+    pub fn on_recovery_exit(&mut self, window: &Window, now: Time) {
+        let cwnd = window.cwnd / window.mss;
+        // Equation 2: the epoch begins with the reduced window.
+        let k = ((self.w_max - cwnd).max(0.0) / C).cbrt();
+        self.epoch = Some(Epoch { start: now, k, w_est: cwnd, last: now });
+    }
+
+    /// §4.8: after a timeout slow start, and then an epoch that begins where it ended.
+    pub fn on_timeout(&mut self) {
+        self.epoch = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::congestion::tests::{acked, window};
+
+    // RFC 9438 §4.2: W_cubic(0) = beta W_max when the window is cut, W_cubic(K) = W_max, and beyond it grows convexly.
+    #[test]
+    fn the_window_is_back_at_its_maximum_after_k() {
+        let (mut c, mut w) = (Cubic::default(), window(1_000_000));
+        w.ssthresh = 1_000_000;
+        c.on_loss(&mut w, Time::ZERO, 1_000_000);
+        assert_eq!(w.ssthresh, 700_000);
+        w.cwnd = 700_000.0;
+        c.on_recovery_exit(&w, Time::ZERO);
+        let k = c.epoch.as_ref().unwrap().k;
+        // K = cbrt(W_max (1 - beta) / C) = cbrt(1000 * 0.3 / 0.4).
+        assert!((k - 750f64.cbrt()).abs() < 1e-9, "{k}");
+        let mut at_k = 0.0;
+        let mut at_2k = 0.0;
+        let mut t = 0.0;
+        while t < 2.0 * k {
+            t += 0.1;
+            let acks = (w.cwnd / w.mss) as u64;
+            for _ in 0..acks {
+                let mut a = acked(1000, 100);
+                a.now = Time::ZERO + Span::from_secs_f64(t);
+                a.srtt = Some(Span::from_millis(100));
+                c.on_ack(&mut w, &a, 1000.0);
+            }
+            if t <= k {
+                at_k = w.cwnd / w.mss;
+            }
+            at_2k = w.cwnd / w.mss;
+        }
+        assert!((985.0..=1001.0).contains(&at_k), "{at_k} segments at K");
+        assert!((1280.0..=1320.0).contains(&at_2k), "{at_2k}: C K^3 = 300 above the maximum at 2 K");
+    }
+
+    // §5.1, table 1 (equation 8): with alpha as here, average windows are sqrt(alpha/2 (1+beta)/(1-beta) / p): Reno's.
+    #[test]
+    fn alpha_makes_the_estimate_renos_average() {
+        let aimd = |alpha: f64, beta: f64| (alpha / 2.0 * (1.0 + beta) / (1.0 - beta)).sqrt();
+        assert!((aimd(ALPHA, BETA) - aimd(1.0, 0.5)).abs() < 1e-12);
+        assert!((ALPHA - 0.5294).abs() < 1e-4);
+    }
+
+    // §5.1, equation 7 and table 1: with a loss every 1/p segments over a round trip of 0.1 s the average window is
+    // (C (3 + beta) / (4 (1 - beta)))^(1/4) (RTT / p)^(3/4); printed are 187 for p = 1e-4 and 1054 for 1e-5. That average is
+    // 1 - (1 - beta)/4 of the maximum, so a cycle that begins there has to end there.
+    #[test]
+    fn a_cycle_of_table_1_returns_to_its_maximum_with_the_printed_average() {
+        for (p, printed) in [(1e-4f64, 187.0), (1e-5, 1054.0)] {
+            let maximum = printed / (1.0 - (1.0 - BETA) / 4.0);
+            let (mut c, mut w) = (Cubic::default(), window((maximum * 1000.0) as u64));
+            c.on_loss(&mut w, Time::ZERO, (maximum * 1000.0) as u64);
+            w.cwnd = w.ssthresh as f64;
+            c.on_recovery_exit(&w, Time::ZERO);
+            let (mut sent, mut rounds) = (0.0, 0.0);
+            while sent < 1.0 / p {
+                let n = (w.cwnd / w.mss) as u64;
+                for i in 0..n {
+                    let mut a = acked(1000, 100);
+                    // Acknowledgments spread over the round trip.
+                    a.now = Time::ZERO + Span::from_secs_f64(0.1 * (rounds + i as f64 / n as f64));
+                    c.on_ack(&mut w, &a, 1000.0);
+                }
+                (sent, rounds) = (sent + n as f64, rounds + 1.0);
+            }
+            let (mean, end) = (sent / rounds, w.cwnd / w.mss);
+            assert!(
+                (mean / printed - 1.0).abs() < 0.03,
+                "p = {p}: {mean:.0} segments, the RFC prints {printed}"
+            );
+            assert!((end / maximum - 1.0).abs() < 0.03, "p = {p}: ends at {end:.0} of {maximum:.0}");
+        }
+    }
+
+    // §4.7: a flow that is cut before it reached its last maximum remembers less of it.
+    #[test]
+    fn fast_convergence() {
+        let (mut c, mut w) = (Cubic::default(), window(1_000_000));
+        c.on_loss(&mut w, Time::ZERO, 1_000_000);
+        c.on_loss(&mut w, Time::ZERO, 800_000);
+        assert!((c.w_max - 800.0 * 0.85).abs() < 1e-9, "{}", c.w_max);
+    }
+}

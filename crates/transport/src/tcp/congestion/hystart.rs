@@ -1,0 +1,134 @@
+//! Leaving slow start before it overflows the queue: HyStart++.
+//!
+//! Follows RFC 9406 §4.2, with its constants (§4.3).
+//! Differs: an acknowledgment without a round trip of its own counts for growth and not as a sample.
+//! Leaves out L for paced senders, which is without limit there: 8 for all.
+
+use super::{Acked, Window};
+use skyhop_units::Span;
+
+const MIN_RTT_THRESH: Span = Span::from_millis(4);
+const MAX_RTT_THRESH: Span = Span::from_millis(16);
+const MIN_RTT_DIVISOR: u64 = 8;
+const N_RTT_SAMPLE: u32 = 8;
+const CSS_GROWTH_DIVISOR: f64 = 4.0;
+const CSS_ROUNDS: u32 = 5;
+const L: f64 = 8.0;
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HyStart {
+    /// The round ends when this is acknowledged.
+    window_end: Option<u64>,
+    last_round_min: Option<Span>,
+    round_min: Option<Span>,
+    samples: u32,
+    /// In conservative slow start: the round trip that began it, and rounds so far.
+    css: Option<(Span, u32)>,
+    /// After the first slow start there is no more of it.
+    done: bool,
+}
+
+impl HyStart {
+    /// An acknowledgment in slow start. By how much the window grows, or `None` if HyStart++ has no more say.
+    pub fn on_ack(&mut self, window: &mut Window, acked: &Acked) -> Option<f64> {
+        if self.done {
+            return None;
+        }
+        if self.window_end.is_none_or(|end| acked.una >= end) {
+            let rounds = self.window_end.is_some();
+            self.window_end = Some(acked.next);
+            if rounds && let Some((_, n)) = &mut self.css {
+                *n += 1;
+                if *n >= CSS_ROUNDS {
+                    window.ssthresh = window.cwnd as u64;
+                    self.done = true;
+                    return Some(0.0);
+                }
+            }
+            self.last_round_min = self.round_min.take();
+            self.samples = 0;
+        }
+        if let Some(rtt) = acked.rtt {
+            self.round_min = Some(self.round_min.map_or(rtt, |min| min.min(rtt)));
+            self.samples += 1;
+        }
+        let enough = self.samples >= N_RTT_SAMPLE;
+        match (self.css, self.round_min, self.last_round_min) {
+            (None, Some(now), Some(last)) if enough => {
+                let threshold = (last / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH);
+                if now >= last + threshold {
+                    self.css = Some((now, 0));
+                }
+            }
+            // The growth was passing: back to slow start.
+            (Some((baseline, _)), Some(now), _) if enough && now < baseline => self.css = None,
+            _ => {}
+        }
+        let grow = (acked.cumulative as f64).min(L * window.mss);
+        Some(if self.css.is_some() { grow / CSS_GROWTH_DIVISOR } else { grow })
+    }
+
+    /// A loss or a mark ended slow start.
+    pub fn end(&mut self) {
+        self.done = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::congestion::tests::{acked, window};
+
+    fn round(h: &mut HyStart, w: &mut Window, n: u64, rtt_ms: u64) -> f64 {
+        let before = w.cwnd;
+        for i in 0..10 {
+            let mut a = acked(1000, rtt_ms);
+            (a.una, a.next) = (n * 10_000 + i * 1000 + 1000, (n + 1) * 10_000 + i * 1000 + 1000);
+            if let Some(grow) = h.on_ack(w, &a) {
+                w.cwnd += grow;
+            }
+        }
+        w.cwnd - before
+    }
+
+    // RFC 9406 §4.2: slow start until a round's smallest round trip exceeds the last one's by RttThresh, then five rounds at
+    // a quarter of the pace, then congestion avoidance.
+    #[test]
+    fn growing_round_trips_lead_through_conservative_slow_start_to_the_end() {
+        let (mut h, mut w) = (HyStart::default(), window(10_000));
+        assert_eq!(round(&mut h, &mut w, 0, 100), 10_000.0);
+        // 100 / 8 = 12.5 ms is the threshold: 112 ms is not enough, 113 ms is.
+        assert_eq!(round(&mut h, &mut w, 1, 112), 10_000.0);
+        let slower = round(&mut h, &mut w, 2, 127);
+        assert!((2_500.0..10_000.0).contains(&slower), "{slower}: from the eighth sample on a quarter");
+        for n in 3..7 {
+            assert_eq!(round(&mut h, &mut w, n, 130), 2_500.0);
+            assert_eq!(w.ssthresh, u64::MAX);
+        }
+        round(&mut h, &mut w, 7, 130);
+        assert!(w.ssthresh <= w.cwnd as u64, "five rounds are over");
+    }
+
+    #[test]
+    fn a_passing_growth_returns_to_slow_start() {
+        let (mut h, mut w) = (HyStart::default(), window(10_000));
+        round(&mut h, &mut w, 0, 100);
+        round(&mut h, &mut w, 1, 120);
+        assert_eq!(round(&mut h, &mut w, 2, 125), 2_500.0);
+        round(&mut h, &mut w, 3, 101);
+        assert_eq!(round(&mut h, &mut w, 4, 101), 10_000.0);
+    }
+
+    // §4.2: the threshold is kept between 4 and 16 ms.
+    #[test]
+    fn the_threshold_is_bounded() {
+        for (base, less, enough) in [(10, 13, 14), (600, 615, 616)] {
+            for (rtt, css) in [(less, false), (enough, true)] {
+                let (mut h, mut w) = (HyStart::default(), window(10_000));
+                round(&mut h, &mut w, 0, base);
+                round(&mut h, &mut w, 1, rtt);
+                assert_eq!(h.css.is_some(), css, "{base} to {rtt} ms");
+            }
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The congestion window: one narrow interface, and the laws behind it.
+//!
+//! Follows RFC 5681 §3.1 for what all of them share: slow start below ssthresh, whole segments when it is cut.
+//! Differs: the window is a fraction of bytes, so that large windows do not lose their increments to rounding.
+//! Leaves out loss detection and repair, which are `recovery`'s; only what they mean for the window is here.
+
+mod cubic;
+mod hybla;
+mod hystart;
+mod reno;
+mod resume;
+mod vegas;
+
+use super::config::{Config, Law};
+use super::segments::RateSample;
+use cubic::Cubic;
+use hybla::Hybla;
+use hystart::HyStart;
+use reno::Reno;
+use resume::Resume;
+use skyhop_units::{Span, Time};
+pub(crate) use vegas::Vegas;
+
+/// What an acknowledgment has told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Acked {
+    pub now: Time,
+    /// Bytes acknowledged cumulatively.
+    pub cumulative: u64,
+    /// Bytes delivered, selectively or cumulatively.
+    pub delivered: u64,
+    /// Bytes newly found lost.
+    pub lost: u64,
+    /// This acknowledgment's round trip.
+    pub rtt: Option<Span>,
+    /// The smoothed round trip.
+    pub srtt: Option<Span>,
+    /// Bytes in flight, before and after.
+    pub prior_in_flight: u64,
+    pub in_flight: u64,
+    /// snd_una after it, and snd_nxt.
+    pub una: u64,
+    pub next: u64,
+    /// Whether the window is what holds the sender up.
+    pub limited: bool,
+    /// Whether losses are being repaired.
+    pub in_recovery: bool,
+    #[allow(dead_code)]
+    pub rate: Option<RateSample>,
+}
+
+/// The window and ssthresh, bytes.
+#[derive(Debug, Clone)]
+pub(crate) struct Window {
+    pub cwnd: f64,
+    pub ssthresh: u64,
+    pub mss: f64,
+}
+
+impl Window {
+    pub fn slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh as f64
+    }
+
+    /// Whole segments: half a segment can never be used, and would shift every later window by as much.
+    fn cut_to(&mut self, bytes: f64) {
+        let mss = self.mss as u64;
+        self.ssthresh = (bytes as u64 / mss * mss).max(2 * mss);
+    }
+}
+
+#[derive(Debug)]
+enum Control {
+    Reno(Reno),
+    Vegas(Vegas),
+    Cubic(Cubic),
+    Hybla(Hybla),
+}
+
+#[derive(Debug)]
+pub(crate) struct Congestion {
+    window: Window,
+    control: Control,
+    hystart: Option<HyStart>,
+    resume: Option<Resume>,
+    paced: bool,
+}
+
+impl Congestion {
+    pub fn new(config: &Config, mss: u32) -> Self {
+        let window = Window {
+            // A window without room for a segment would never send, and so never grow.
+            cwnd: config.initial_window.max(mss as u64) as f64,
+            ssthresh: config.initial_ssthresh.unwrap_or(u64::MAX),
+            mss: mss as f64,
+        };
+        let control = match config.variant.law() {
+            Law::Reno => Control::Reno(Reno::new(config)),
+            Law::Vegas => Control::Vegas(Vegas::default()),
+            Law::Cubic => Control::Cubic(Cubic::default()),
+            Law::Hybla => Control::Hybla(Hybla::default()),
+        };
+        let plain = !matches!(control, Control::Vegas(_));
+        Self {
+            window,
+            control,
+            hystart: (config.hystart && plain).then(HyStart::default),
+            resume: config.resume.filter(|_| plain).map(|saved| Resume::new(saved, config)),
+            paced: config.pacing,
+        }
+    }
+
+    /// The window in whole bytes.
+    pub fn cwnd(&self) -> u64 {
+        self.window.cwnd as u64
+    }
+
+    pub fn ssthresh(&self) -> u64 {
+        self.window.ssthresh
+    }
+
+    pub fn slow_start(&self) -> bool {
+        self.window.slow_start()
+    }
+
+    pub fn vegas(&mut self) -> Option<(&mut Vegas, &mut Window)> {
+        match &mut self.control {
+            Control::Vegas(vegas) => Some((vegas, &mut self.window)),
+            _ => None,
+        }
+    }
+
+    /// The handshake has taken `rtt`, if that is known.
+    pub fn on_established(&mut self, now: Time, rtt: Option<Span>, next: u64) {
+        match &mut self.control {
+            Control::Vegas(vegas) => vegas.begin(now, next),
+            Control::Hybla(hybla) => hybla.on_rtt(&mut self.window, rtt),
+            _ => {}
+        }
+    }
+
+    /// An acknowledgment of new data; in recovery only for those that own it.
+    pub fn on_ack(&mut self, acked: &Acked) {
+        let window = &mut self.window;
+        if let Some(resume) = &mut self.resume
+            && resume.on_ack(window, acked)
+        {
+            return;
+        }
+        let mut grow = acked.cumulative as f64;
+        if window.slow_start()
+            && let Some(hystart) = &mut self.hystart
+        {
+            match hystart.on_ack(window, acked) {
+                Some(bytes) => {
+                    window.cwnd += bytes;
+                    return;
+                }
+                None => grow = acked.cumulative as f64,
+            }
+        }
+        match &mut self.control {
+            Control::Reno(reno) => reno.on_ack(window, acked),
+            Control::Vegas(vegas) => vegas.on_ack(window, acked),
+            Control::Cubic(cubic) => cubic.on_ack(window, acked, grow),
+            Control::Hybla(hybla) => hybla.on_ack(window, acked),
+        }
+        // Beyond this no receiver's window reaches, and the sum of increments would lose its precision.
+        window.cwnd = window.cwnd.min((1u64 << 40) as f64);
+    }
+
+    /// A congestion signal, losses or a mark: `in_use` is what the windows allowed, `in_flight` what the path holds.
+    /// Sets ssthresh; what the window does until recovery ends is recovery's.
+    pub fn on_loss(&mut self, now: Time, in_use: u64, in_flight: u64) {
+        let window = &mut self.window;
+        if let Some(hystart) = &mut self.hystart {
+            hystart.end();
+        }
+        if let Some(resume) = &mut self.resume
+            && resume.on_loss(window, in_flight)
+        {
+            return;
+        }
+        match &mut self.control {
+            Control::Cubic(cubic) => cubic.on_loss(window, now, in_use),
+            Control::Reno(reno) => {
+                reno.on_loss();
+                window.cut_to(in_use as f64 / 2.0);
+            }
+            _ => window.cut_to(in_use as f64 / 2.0),
+        }
+    }
+
+    /// The retransmission timer has run out.
+    pub fn on_timeout(&mut self, now: Time, in_use: u64) {
+        self.on_loss(now, in_use, in_use);
+        let window = &mut self.window;
+        window.cwnd = window.mss;
+        match &mut self.control {
+            Control::Reno(reno) => reno.on_timeout(),
+            Control::Vegas(vegas) => vegas.on_timeout(window, now),
+            Control::Cubic(cubic) => cubic.on_timeout(),
+            Control::Hybla(_) => {}
+        }
+    }
+
+    /// All that was outstanding at the signal has been repaired.
+    pub fn on_recovery_exit(&mut self, now: Time) {
+        if let Control::Cubic(cubic) = &mut self.control {
+            cubic.on_recovery_exit(&self.window, now);
+        }
+    }
+
+    /// Bytes a second at which to send, if not all at once.
+    pub fn pacing_rate(&self, srtt: Option<Span>) -> Option<f64> {
+        let resumed = self.resume.as_ref().is_some_and(Resume::paced);
+        if !self.paced && !resumed {
+            return None;
+        }
+        let srtt = srtt?.as_secs_f64();
+        // A window's worth in less than a round trip, so that pacing itself does not hold the window's growth up.
+        let gain = if self.window.slow_start() { 2.0 } else { 1.2 };
+        (srtt > 0.0).then(|| if resumed { self.window.cwnd / srtt } else { gain * self.window.cwnd / srtt })
+    }
+
+    pub fn set(&mut self, cwnd: u64) {
+        self.window.cwnd = cwnd as f64;
+    }
+
+    pub fn inflate(&mut self, bytes: u64) {
+        self.window.cwnd += bytes as f64;
+    }
+
+    /// RFC 6582 step 3: takes back the inflation for data that has left the network.
+    pub fn deflate(&mut self, bytes: u64) {
+        self.window.cwnd = (self.window.cwnd - bytes as f64).max(0.0);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub fn window(cwnd: u64) -> Window {
+        Window { cwnd: cwnd as f64, ssthresh: u64::MAX, mss: 1000.0 }
+    }
+
+    /// An acknowledgment of so many bytes, after so many milliseconds.
+    pub fn acked(bytes: u64, rtt_ms: u64) -> Acked {
+        Acked {
+            now: Time::ZERO,
+            cumulative: bytes,
+            delivered: bytes,
+            lost: 0,
+            rtt: Some(Span::from_millis(rtt_ms)),
+            srtt: Some(Span::from_millis(rtt_ms)),
+            prior_in_flight: bytes,
+            in_flight: 0,
+            una: 0,
+            next: 0,
+            limited: true,
+            in_recovery: false,
+            rate: None,
+        }
+    }
+}

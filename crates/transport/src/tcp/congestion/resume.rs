@@ -1,0 +1,203 @@
+//! Careful Resume: a connection begins near where an earlier one over the same path ended, and steps back if it may not.
+//!
+//! Follows RFC 9959 §3 and §4: reconnaissance, unvalidated, validating, safe retreat, normal.
+//! Differs: what was saved comes with the configuration; its lifetime and its endpoints are the scenario's business.
+//! Leaves out saving at the end of a connection, and rate-based senders, which have models of their own.
+
+use super::super::config::{Config, Saved};
+use super::{Acked, Window};
+use skyhop_units::Span;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Phase {
+    Reconnaissance,
+    /// Sending the jump: ends when the jump is in flight, or its first byte is acknowledged.
+    Unvalidated {
+        first: u64,
+    },
+    /// Waiting until everything sent in the unvalidated phase is acknowledged.
+    Validating {
+        last: u64,
+    },
+    /// A loss: the window is what proved to fit, until what was sent before is acknowledged.
+    Retreat {
+        last: u64,
+    },
+    Normal,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Resume {
+    saved: Saved,
+    phase: Phase,
+    /// Bytes acknowledged by which the initial window is confirmed.
+    confirm: f64,
+    confirmed: f64,
+    /// Bytes acknowledged of what was sent in the unvalidated phase, and before.
+    pipe_size: f64,
+    highest_sent: u64,
+    jumped_at: u64,
+}
+
+impl Resume {
+    pub fn new(saved: Saved, config: &Config) -> Self {
+        Self {
+            saved,
+            phase: Phase::Reconnaissance,
+            confirm: config.initial_window as f64,
+            confirmed: 0.0,
+            pipe_size: 0.0,
+            highest_sent: 0,
+            jumped_at: 0,
+        }
+    }
+
+    /// Whether what is sent is to be spread over a round trip (§4.2: the jump must not be a burst).
+    pub fn paced(&self) -> bool {
+        matches!(self.phase, Phase::Unvalidated { .. })
+    }
+
+    /// An acknowledgment. True if this method has said what the window is.
+    pub fn on_ack(&mut self, window: &mut Window, acked: &Acked) -> bool {
+        self.highest_sent = self.highest_sent.max(acked.next);
+        match self.phase {
+            Phase::Normal => false,
+            Phase::Reconnaissance => {
+                self.confirmed += acked.cumulative as f64;
+                if let Some(rtt) = acked.rtt.or(acked.srtt)
+                    && !self.like_before(rtt)
+                {
+                    self.phase = Phase::Normal;
+                    return false;
+                }
+                // §4.1: the initial window has arrived, and the round trip is like the saved one.
+                if self.confirmed < self.confirm || acked.rtt.or(acked.srtt).is_none() {
+                    return false;
+                }
+                // §4.2: half of what was saved, and only if that is more.
+                let jump = self.saved.cwnd as f64 / 2.0;
+                if jump <= window.cwnd {
+                    self.phase = Phase::Normal;
+                    return false;
+                }
+                self.pipe_size = acked.in_flight as f64;
+                self.jumped_at = acked.next;
+                window.cwnd = jump;
+                self.phase = Phase::Unvalidated { first: acked.next };
+                true
+            }
+            Phase::Unvalidated { first } => {
+                self.pipe_size += acked.cumulative as f64;
+                if acked.una > first || acked.in_flight as f64 >= window.cwnd - window.mss {
+                    // §4.3: what is unvalidated is in flight. The window is what is in flight, not the whole jump.
+                    window.cwnd = (acked.prior_in_flight as f64).max(self.pipe_size).min(window.cwnd);
+                    self.phase = Phase::Validating { last: self.highest_sent };
+                }
+                true
+            }
+            Phase::Validating { last } => {
+                self.pipe_size += acked.cumulative as f64;
+                if acked.una >= last {
+                    self.phase = Phase::Normal;
+                    return false;
+                }
+                // §4.3: grows as acknowledgments arrive, in slow start's way only beyond the jump.
+                window.cwnd = window.cwnd.max(self.pipe_size);
+                true
+            }
+            Phase::Retreat { last } => {
+                // §4.4: ssthresh when all of it is through.
+                self.pipe_size += acked.cumulative as f64;
+                if acked.una >= last {
+                    window.ssthresh = ((self.pipe_size / 2.0) as u64).max(2 * window.mss as u64);
+                    self.phase = Phase::Normal;
+                }
+                false
+            }
+        }
+    }
+
+    /// A loss. True if it has set the window and ssthresh.
+    pub fn on_loss(&mut self, window: &mut Window, _in_flight: u64) -> bool {
+        match self.phase {
+            Phase::Unvalidated { .. } | Phase::Validating { .. } => {
+                // §4.4: half of what has been acknowledged, at least the initial window.
+                let half = (self.pipe_size / 2.0).max(2.0 * window.mss);
+                window.ssthresh = half as u64 / window.mss as u64 * window.mss as u64;
+                self.phase = Phase::Retreat { last: self.highest_sent };
+                true
+            }
+            Phase::Reconnaissance => {
+                self.phase = Phase::Normal;
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// §4.1: a round trip below half or above ten times the saved one is another path's.
+    fn like_before(&self, rtt: Span) -> bool {
+        let (rtt, saved) = (rtt.as_secs_f64(), self.saved.rtt.as_secs_f64());
+        rtt >= saved / 2.0 && rtt <= 10.0 * saved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::congestion::tests::{acked, window};
+
+    fn resume(saved_cwnd: u64) -> Resume {
+        let saved = Saved { rtt: Span::from_millis(600), cwnd: saved_cwnd };
+        Resume::new(saved, &Config { initial_window: 10_000, mss: 1000, ..Config::default() })
+    }
+
+    /// `n` acknowledgments of 1000 bytes, of what lies before `next`.
+    fn acks(r: &mut Resume, w: &mut Window, n: u64, rtt_ms: u64, una: &mut u64, next: u64) {
+        for _ in 0..n {
+            *una += 1000;
+            let mut a = acked(1000, rtt_ms);
+            (a.una, a.next, a.in_flight) = (*una, next, next - *una);
+            a.prior_in_flight = a.in_flight + 1000;
+            r.on_ack(w, &a);
+        }
+    }
+
+    #[test]
+    fn the_window_jumps_to_half_of_what_was_saved_once_the_initial_window_has_arrived() {
+        let (mut r, mut w, mut una) = (resume(400_000), window(10_000), 0);
+        acks(&mut r, &mut w, 9, 610, &mut una, 10_000);
+        assert_eq!(w.cwnd, 10_000.0);
+        acks(&mut r, &mut w, 1, 610, &mut una, 10_000);
+        assert_eq!(w.cwnd, 200_000.0);
+        assert!(r.paced());
+        // The jump is acknowledged: validated, and back to normal with what it has shown to fit.
+        acks(&mut r, &mut w, 200, 610, &mut una, 210_000);
+        assert_eq!(r.phase, Phase::Normal);
+        assert!((190_000.0..=210_000.0).contains(&w.cwnd), "{}", w.cwnd);
+    }
+
+    #[test]
+    fn another_round_trip_is_another_path() {
+        for rtt_ms in [299, 6_001] {
+            let (mut r, mut w, mut una) = (resume(400_000), window(10_000), 0);
+            acks(&mut r, &mut w, 10, rtt_ms, &mut una, 10_000);
+            assert_eq!((r.phase, w.cwnd), (Phase::Normal, 10_000.0), "{rtt_ms} ms");
+        }
+        for rtt_ms in [301, 5_999] {
+            let (mut r, mut w, mut una) = (resume(400_000), window(10_000), 0);
+            acks(&mut r, &mut w, 10, rtt_ms, &mut una, 10_000);
+            assert_eq!(w.cwnd, 200_000.0, "{rtt_ms} ms");
+        }
+    }
+
+    #[test]
+    fn a_loss_among_the_unvalidated_retreats_to_half_of_what_arrived() {
+        let (mut r, mut w, mut una) = (resume(400_000), window(10_000), 0);
+        acks(&mut r, &mut w, 10, 600, &mut una, 10_000);
+        acks(&mut r, &mut w, 60, 600, &mut una, 210_000);
+        assert!(r.on_loss(&mut w, 150_000));
+        // 60 segments of the jump have arrived.
+        assert_eq!(w.ssthresh, 30_000);
+    }
+}

@@ -1,0 +1,186 @@
+//! Loss recovery by counting duplicates: what duplicate and partial acknowledgments do to the window and what they send again.
+//!
+//! Follows RFC 5681 §3.2 (Reno), RFC 6582 (NewReno), 4.3BSD (Tahoe) and the seven rules of HK's appendix (SACK); the rules' numbers stand below.
+//! Differs: Reno too ignores duplicates below `recover` (RFC 6582's cure for false fast retransmits), as ns-2's does.
+//! Leaves out what `pipe.rs` knows: what is in flight, segment by segment.
+
+use super::super::config::{Config, LossRecovery};
+use super::super::sender::Sender;
+use skyhop_units::Time;
+
+/// State of fast recovery.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Counting {
+    /// Rule 1: `snd_recover`. Recovery ends when this is acknowledged, and does not begin again below it.
+    pub recover: u64,
+    /// Whether this is the recovery phase.
+    pub active: bool,
+    /// Duplicates since the last new acknowledgment.
+    pub duplicates: u32,
+    /// Whether a partial acknowledgment has been seen in this phase.
+    partial_seen: bool,
+    /// One past the last byte sent again in this phase.
+    pub retransmitted_to: u64,
+    /// The segment to send next, whatever the window.
+    pub due: Option<u64>,
+    /// New segments released since the last acknowledgment.
+    pub released: u32,
+    /// Vegas: acknowledgments for which the oldest segment's age is still to be looked at.
+    pub worried: u32,
+    /// Vegas: the latest reduction was a timeout's.
+    pub timed_out: bool,
+}
+
+impl Counting {
+    /// Whether the latest acknowledgment has released as many new segments as it may.
+    pub fn burst_spent(&self, config: &Config) -> bool {
+        self.active && config.recovery_burst.is_some_and(|most| self.released >= most)
+    }
+
+    /// Bytes that may be sent beyond cwnd before the duplicates become a signal.
+    pub fn limited_transmit(&self, config: &Config, threshold: u32, mss: u32) -> u64 {
+        if config.limited_transmit
+            && !self.active
+            && self.duplicates < threshold
+            && config.recovery() != LossRecovery::Vegas
+        {
+            self.duplicates.min(threshold - 1) as u64 * mss as u64
+        } else {
+            0
+        }
+    }
+}
+
+impl Sender {
+    /// A duplicate acknowledgment. True if it began a recovery.
+    pub(in crate::tcp) fn recover_duplicate(&mut self, now: Time) -> bool {
+        let mss = self.mss as u64;
+        self.counting.duplicates += 1;
+        if self.how == LossRecovery::Vegas {
+            return self.vegas_duplicate(now);
+        }
+        if self.counting.active {
+            self.repair_or_inflate(mss);
+            return false;
+        }
+        if self.counting.duplicates != self.threshold || !self.past_recover() {
+            return false;
+        }
+        let in_use = self.window();
+        self.signal_loss(now, in_use);
+        if self.how == LossRecovery::Tahoe {
+            // Everything from the hole on is sent again, by slow start.
+            self.congestion.set(mss);
+            self.counting.recover = self.snd_max;
+            self.counting.timed_out = false;
+            self.snd_nxt = self.snd_una;
+            return true;
+        }
+        // Rule 2, and RFC 5681 §3.2 steps 2 and 3.
+        self.congestion.set(self.congestion.ssthresh() + self.threshold as u64 * mss);
+        self.counting.recover = self.snd_max;
+        self.counting.active = true;
+        self.counting.partial_seen = false;
+        // A Reno that begins a second recovery for the same window does not send again what the first has sent.
+        if self.how != LossRecovery::SackReno {
+            self.counting.retransmitted_to = self.snd_una;
+        }
+        self.counting.retransmitted_to = self.counting.retransmitted_to.max(self.snd_una);
+        self.counting.due = Some(self.snd_una);
+        true
+    }
+
+    /// A new acknowledgment of `newly` bytes. True if the retransmission timer is to be restarted.
+    pub(in crate::tcp) fn recover_ack(&mut self, now: Time, newly: u64) -> bool {
+        let mss = self.mss as u64;
+        let duplicates = std::mem::take(&mut self.counting.duplicates);
+        if self.how == LossRecovery::Vegas {
+            self.vegas_ack(now, newly, duplicates);
+            return true;
+        }
+        if !self.counting.active {
+            self.grow(now, newly);
+            return true;
+        }
+        if matches!(self.how, LossRecovery::Reno | LossRecovery::SackReno) {
+            self.counting.active = false;
+            self.congestion.set(self.congestion.ssthresh());
+            self.congestion.on_recovery_exit(now);
+            return true;
+        }
+        if self.snd_una >= self.counting.recover {
+            self.counting.active = false;
+            let outstanding = self.snd_max - self.snd_una;
+            // Rule 3, which is RFC 6582 step 3 (1): no burst when the window reopens. The RFC also allows (2), ssthresh.
+            let limit = if self.config.burst_after_recovery { u64::MAX } else { outstanding.max(mss) + mss };
+            self.congestion.set(self.congestion.ssthresh().min(limit));
+            self.congestion.on_recovery_exit(now);
+            return true;
+        }
+        // Rule 4: a partial acknowledgment names the next hole.
+        self.congestion.deflate(newly);
+        self.congestion.inflate(mss);
+        if !self.how.sack() {
+            self.counting.due = Some(self.snd_una);
+        } else if let Some(hole) = self.eligible() {
+            self.counting.due = Some(hole);
+        } else if self.snd_una >= self.counting.retransmitted_to {
+            // Beyond rule 5: the hole lies within three segments of the highest held, and with a window this small no
+            // further acknowledgment would come to speak for it. Everything sent before the last repeat has arrived
+            // or is lost, so the partial acknowledgment itself says which.
+            self.counting.due = Some(self.snd_una);
+        }
+        let first = !std::mem::replace(&mut self.counting.partial_seen, true);
+        first || self.how != LossRecovery::NewReno
+    }
+
+    /// The retransmission timer has run out.
+    pub(in crate::tcp) fn recover_timeout(&mut self) {
+        self.counting.recover = self.snd_max;
+        self.counting.active = false;
+        self.counting.duplicates = 0;
+        self.counting.due = None;
+        self.counting.worried = 0;
+        self.counting.timed_out = true;
+        self.counting.retransmitted_to = self.snd_una;
+        // RFC 6675 §5.1: what was selectively acknowledged may be kept, unless the peer has thrown it away, which it has if
+        // it asks for what it reported (RFC 2018 §8).
+        if self.scoreboard.containing(self.snd_una).is_some() {
+            self.scoreboard.clear();
+        }
+        self.snd_nxt = self.snd_una;
+    }
+
+    /// Rule 6: an acknowledgment sends one eligible segment again, or else opens the window by one.
+    fn repair_or_inflate(&mut self, mss: u64) {
+        if self.how.sack()
+            && let Some(hole) = self.eligible()
+        {
+            self.counting.due = Some(hole);
+        } else {
+            self.congestion.inflate(mss);
+        }
+    }
+
+    /// Rule 5: the lowest byte not yet sent again that the receiver lacks while it holds a segment three further on, or
+    /// that three duplicates in a row have asked for.
+    fn eligible(&self) -> Option<u64> {
+        let hole = self.scoreboard.next_gap(self.counting.retransmitted_to.max(self.snd_una));
+        let beyond = self.threshold as u64 * self.mss as u64;
+        let passed = self.scoreboard.highest().is_some_and(|highest| hole + beyond < highest);
+        let asked_for = hole == self.snd_una && self.counting.duplicates >= self.threshold;
+        ((passed || asked_for) && hole < self.counting.recover).then_some(hole)
+    }
+
+    /// Whether all that was outstanding at the last cut has been acknowledged (rule 2). Reno and impatient NewReno ask
+    /// for one byte more (RFC 6582 step 1), since their duplicates may stem from repeats of data that had arrived.
+    fn past_recover(&self) -> bool {
+        use LossRecovery::*;
+        match self.how {
+            SackNewReno | NewRenoSlowButSteady => self.snd_una >= self.counting.recover,
+            // HT's SACK-Reno lacks NewReno's cure: each three duplicates cut the window.
+            SackReno => !self.counting.timed_out || self.snd_una >= self.counting.recover,
+            _ => self.snd_una > self.counting.recover || self.counting.recover == 0,
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Loss recovery that knows what is in flight: RFC 6675, ns-2's Sack1, FACK, and the frame of RACK-TLP.
+//!
+//! Follows RFC 6675 §5 and §5.1; Mathis and Mahdavi (1996); ns-2's agents for Sack1 and FACK, whose habits are named below.
+//! Differs: a segment counts as in flight once at most, so that one that is repeated and only late is not counted twice.
+//! Leaves out FACK's overdamping and rampdown, which ns-2 has as options that are off.
+
+use super::super::config::LossRecovery;
+use super::super::sender::{Outgoing, Sender};
+use super::prr::Prr;
+use super::rack::Rack;
+use skyhop_units::Time;
+
+/// What is being repaired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Phase {
+    #[default]
+    Open,
+    /// Fast recovery.
+    Fast,
+    /// After a timeout, by slow start.
+    Timeout,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pipe {
+    pub phase: Phase,
+    /// RecoveryPoint: one past the highest sent when it began; no new one begins below it.
+    pub recover: u64,
+    /// Duplicates since the last new acknowledgment.
+    pub duplicates: u32,
+    /// The first repeat goes whatever the window.
+    force: bool,
+    /// RFC 6675 NextSeg rule 4 has been used.
+    rescued: bool,
+    /// ns-2's Sack1 counts what is in flight for itself, in segments.
+    sack1_pipe: i64,
+    /// FACK: a repeat was lost again, and nothing is sent until the timer runs out.
+    stalled: bool,
+    pub prr: Option<Prr>,
+    pub rack: Rack,
+    /// In flight when the acknowledgment being handled arrived, and whether it selectively acknowledged anything new.
+    pub prior: u64,
+    pub sacked_new: bool,
+}
+
+impl Sender {
+    /// All of an acknowledgment, after its SACK blocks: `newly` bytes cumulatively. True if the timer is to be restarted.
+    pub(in crate::tcp) fn pipe_ack(&mut self, now: Time, newly: u64, duplicate: bool) -> bool {
+        let sacked_new = std::mem::take(&mut self.pipe.sacked_new);
+        let counts = newly == 0 && (sacked_new || duplicate);
+        if newly > 0 {
+            self.pipe.duplicates = 0;
+        } else if counts {
+            self.pipe.duplicates += 1;
+        }
+        self.detect_reordering();
+        if self.pipe.phase != Phase::Open {
+            self.leave_recovery(now);
+        }
+        let newly_lost = self.find_losses(now, counts);
+        if newly_lost && self.pipe.phase == Phase::Open && self.past_recovery_point() {
+            self.enter_recovery(now);
+        }
+        if self.pipe.phase == Phase::Fast && self.how == LossRecovery::Sack1 {
+            self.pipe.sack1_pipe -= 1 + (newly > 0) as i64;
+        }
+        self.adjust_window(now, newly);
+        // FACK's agent in ns-2 restarts the timer for every acknowledgment in recovery.
+        newly > 0 || (self.how == LossRecovery::Fack && self.pipe.phase == Phase::Fast)
+    }
+
+    /// Whether what was outstanding at the last signal is acknowledged.
+    fn past_recovery_point(&self) -> bool {
+        self.pipe.recover == 0 || self.snd_una >= self.pipe.recover
+    }
+
+    fn leave_recovery(&mut self, now: Time) {
+        let over = match self.how {
+            // ns-2's asks for a segment sent after the signal, and for an acknowledgment without SACK blocks.
+            LossRecovery::Fack if self.pipe.phase == Phase::Fast => {
+                self.snd_una >= self.pipe.recover && self.segments.sacked == 0
+            }
+            _ => self.snd_una >= self.pipe.recover,
+        };
+        if !over {
+            return;
+        }
+        let fast = std::mem::take(&mut self.pipe.phase) == Phase::Fast;
+        self.pipe.stalled = false;
+        self.pipe.duplicates = 0;
+        if fast {
+            if self.pipe.prr.take().is_some() {
+                // RFC 6937 §3: the algorithm has brought the window there already, but for what was not sent.
+                self.congestion.set(self.congestion.ssthresh());
+            }
+            self.congestion.on_recovery_exit(now);
+        }
+    }
+
+    /// Marks what is lost by now. True if that is a signal.
+    fn find_losses(&mut self, now: Time, counts: bool) -> bool {
+        let mss = self.mss as u64;
+        let by_count = counts && self.pipe.duplicates >= self.threshold;
+        let repairing = self.pipe.phase != Phase::Open;
+        match self.how {
+            LossRecovery::Rfc6675 => {
+                let edge = self.segments.rfc6675_edge(self.threshold, mss);
+                let signal = edge > self.snd_una || by_count;
+                if repairing || (signal && self.past_recovery_point()) {
+                    self.segments.mark_lost_below(edge);
+                    if by_count && self.pipe.duplicates == self.threshold {
+                        self.mark_front_lost();
+                    }
+                }
+                signal
+            }
+            LossRecovery::Sack1 | LossRecovery::Fack => {
+                let signal = match self.how {
+                    LossRecovery::Sack1 => by_count,
+                    _ => self.segments.highest_sacked >= self.snd_una + (self.threshold as u64 + 1) * mss,
+                };
+                if self.pipe.phase == Phase::Fast || (signal && self.past_recovery_point()) {
+                    // Every hole below the highest segment held.
+                    self.segments.mark_lost_below(self.segments.highest_sacked);
+                    if signal && !repairing {
+                        self.mark_front_lost();
+                    }
+                }
+                if self.how == LossRecovery::Fack && self.pipe.phase == Phase::Fast {
+                    self.pipe.stalled |= self.repeat_was_lost();
+                }
+                signal
+            }
+            _ => self.rack_losses(now) || (by_count && self.rack_by_count()),
+        }
+    }
+
+    fn mark_front_lost(&mut self) {
+        if self.segments.front().is_some_and(|s| s.sent == 1) {
+            self.segments.mark_lost(0);
+        }
+    }
+
+    /// Whether something sent after a repeat has arrived and the repeat has not.
+    fn repeat_was_lost(&mut self) -> bool {
+        let highest = self.segments.highest_sacked;
+        while let Some(&(start, at)) = self.segments.order.front() {
+            let index = self.segments.starting_at(start);
+            let segment = index.and_then(|i| self.segments.get(i)).copied();
+            match segment {
+                Some(s) if !s.sacked && s.sent_at == at => return s.next_at < highest,
+                _ => self.segments.order.pop_front(),
+            };
+        }
+        false
+    }
+
+    pub(super) fn enter_recovery(&mut self, now: Time) {
+        let mss = self.mss as u64;
+        let in_use = self.window();
+        self.signal_loss(now, in_use);
+        self.stats.fast_retransmits += 1;
+        self.timed = None;
+        self.rto_at = Some(now + self.rtt.rto());
+        let pipe = &mut self.pipe;
+        pipe.phase = Phase::Fast;
+        pipe.recover = self.snd_max;
+        pipe.force = true;
+        pipe.rescued = false;
+        // The acknowledgment that begins it is counted off below, and the repeat that it sends is not counted at all.
+        pipe.sack1_pipe = ((self.snd_max - self.snd_una) / mss) as i64 - self.threshold as i64;
+        if self.config.rate_reduction {
+            pipe.prr = Some(Prr::begin(self.snd_max - self.snd_una));
+            return;
+        }
+        let cwnd = match self.how {
+            // ns-2's FACK begins with one segment and opens by slow start, while what is in flight falls to meet it.
+            LossRecovery::Fack => mss,
+            _ => self.congestion.ssthresh(),
+        };
+        self.congestion.set(cwnd);
+    }
+
+    fn adjust_window(&mut self, now: Time, newly: u64) {
+        let mss = self.mss as u64;
+        let delivered = self.segments.progress.delivered;
+        match self.pipe.phase {
+            Phase::Fast => {
+                if self.how == LossRecovery::Fack {
+                    self.grow(now, self.mss as u64);
+                } else if let Some(prr) = &mut self.pipe.prr {
+                    let cwnd = prr.on_ack(delivered, self.segments.pipe, self.congestion.ssthresh(), mss);
+                    self.congestion.set(cwnd.max(mss));
+                }
+            }
+            Phase::Timeout | Phase::Open if newly > 0 => self.grow(now, newly),
+            _ => {}
+        }
+    }
+
+    /// The retransmission timer has run out.
+    pub(in crate::tcp) fn pipe_timeout(&mut self) {
+        let keep = matches!(self.how, LossRecovery::Rfc6675 | LossRecovery::Rack);
+        // RFC 6675 §5.1: what was selectively acknowledged may be kept, unless the peer asks for what it reported
+        // (RFC 2018 §8). ns-2's agents forget it.
+        if !keep || self.segments.front().is_some_and(|s| s.sacked) {
+            self.segments.forget_sacks();
+        }
+        self.segments.mark_all_lost();
+        let pipe = &mut self.pipe;
+        pipe.phase = Phase::Timeout;
+        pipe.recover = self.snd_max;
+        pipe.duplicates = 0;
+        pipe.stalled = false;
+        pipe.prr = None;
+        pipe.force = true;
+        pipe.rack.on_timeout();
+    }
+
+    /// What is sent next: what is lost, then new data, as far as the window has room for.
+    pub(in crate::tcp) fn poll_pipe(&mut self, now: Time) -> Option<Outgoing> {
+        if self.pipe.stalled {
+            return None;
+        }
+        let mss = self.mss as u64;
+        let forced = self.pipe.force;
+        if self.segments.lost_waiting > 0
+            && let Some(index) = self.segments.next_lost()
+        {
+            let segment = *self.segments.get(index)?;
+            // A probe of a closed window is sent again when the window is open.
+            if segment.end <= self.window_edge && (forced || self.has_room(segment.len())) {
+                self.pipe.force = false;
+                return Some(self.send_again(now, index));
+            }
+            return None;
+        }
+        self.pipe.force = false;
+        if !self.has_room(mss) {
+            return None;
+        }
+        let holding = self.pipe.phase == Phase::Open && self.pipe.duplicates > 0;
+        let held = match self.how {
+            LossRecovery::Fack => holding,
+            _ => holding && !self.config.limited_transmit && self.in_flight() + mss > self.congestion.cwnd(),
+        };
+        if !held && let Some(segment) = self.poll_new(now) {
+            return Some(segment);
+        }
+        self.last_resort(now)
+    }
+
+    /// Whether the window has room for `bytes` more.
+    fn has_room(&self, bytes: u64) -> bool {
+        let cwnd = self.congestion.cwnd();
+        if self.how == LossRecovery::Sack1 && self.pipe.phase == Phase::Fast {
+            return self.pipe.sack1_pipe < (cwnd / self.mss as u64) as i64;
+        }
+        // A short segment may go where a full one would not fit; an empty pipe takes anything.
+        self.segments.pipe + bytes <= cwnd || self.segments.pipe == 0
+    }
+
+    /// Whether the windows would let something go.
+    pub(in crate::tcp) fn pipe_would_send(&self) -> bool {
+        let mss = self.mss as u64;
+        if self.pipe.stalled {
+            return false;
+        }
+        if self.pipe.force || !self.has_room(mss) {
+            return self.pipe.force;
+        }
+        let rest = self.unsent();
+        self.segments.lost_waiting > 0 || (rest > 0 && self.snd_max + rest.min(mss) <= self.window_edge)
+    }
+
+    /// RFC 6675 NextSeg rules 3 and 4: in recovery, with nothing new to send, what may be lost.
+    fn last_resort(&mut self, now: Time) -> Option<Outgoing> {
+        if self.pipe.phase != Phase::Fast || self.how != LossRecovery::Rfc6675 || self.pipe.rescued {
+            return None;
+        }
+        // Rule 4: once, the highest segment that is not selectively acknowledged; rule 3's segments lie below it and
+        // are found by their turn.
+        let mut index = self.segments.len();
+        while index > 0 {
+            index -= 1;
+            let segment = self.segments.get(index)?;
+            if !segment.sacked {
+                self.pipe.rescued = true;
+                if segment.sent > 1 {
+                    return None;
+                }
+                return Some(self.send_again(now, index));
+            }
+        }
+        None
+    }
+
+    /// A repeat of the segment with this index.
+    pub(super) fn send_again(&mut self, now: Time, index: usize) -> Outgoing {
+        self.segments.sent_again(now, index, self.snd_max);
+        let (start, end) = self.segments.get(index).map_or((0, 0), |s| (s.start, s.end));
+        let fin = self.fin_at().is_some_and(|at| end > at);
+        let outgoing = Outgoing { seq: start, len: (end - start) as u32 - fin as u32, fin };
+        self.note_sent(now, outgoing);
+        outgoing
+    }
+
+    /// Something has been sent, new or again.
+    pub(in crate::tcp) fn pipe_sent(&mut self, bytes: u64) {
+        self.pipe.sack1_pipe += 1;
+        if let Some(prr) = &mut self.pipe.prr {
+            prr.sent(bytes);
+        }
+    }
+}
