@@ -1,7 +1,7 @@
 //! Forwarding entries for blocks of contiguous addresses, as the thesis makes them.
 //!
-//! Follows HT 6.6.1 (lemma 6.1: where blocks may lie) and 6.6.3 (greedy, in one and two dimensions).
-//! Differs: where the thesis anneals, packings of many overlapping rectangles are greedy here.
+//! Follows HT 6.6.1 (lemma 6.1: where blocks may lie) and 6.6.3 (greedy, in one and two dimensions; set covering).
+//! Differs: where the thesis anneals, packings are greedy; the covering it poses, with overlaps, is solved here as well.
 //! Left out: entries for several next hops at once; masks for addresses that are not contiguous.
 
 use std::ops::Range;
@@ -118,19 +118,9 @@ struct Rectangle {
 ///
 /// If the table is not of 2^(row bits + column bits) addresses, at most 2^15.
 pub fn aggregate_greedy(table: Addresses<'_>) -> Vec<Entry> {
-    let Addresses { row_bits, column_bits, next } = table;
-    assert!(row_bits + column_bits <= 15 && next.len() == 1 << (row_bits + column_bits));
-    let mut hops: Vec<u8> = next.iter().flatten().copied().collect();
-    hops.sort_unstable();
-    hops.dedup();
-    let address =
-        |row: usize, column: usize| usize::from(gray(row as u16) << column_bits | gray(column as u16));
     let mut entries = Vec::new();
-    for hop in hops {
-        let points = (0..next.len()).map(|point| (point >> column_bits, point & ((1 << column_bits) - 1)));
-        let points = points.map(|(row, column)| next[address(row, column)] == Some(hop)).collect();
-        let mut field = Field { row_bits, column_bits, points };
-        for level in (0..=row_bits + column_bits).rev() {
+    for (hop, mut field) in fields(table) {
+        for level in (0..=table.row_bits + table.column_bits).rev() {
             let fitting = field.fitting(level);
             for index in crate::packing::pack(&fitting.iter().map(|&it| field.cells(it)).collect::<Vec<_>>())
             {
@@ -143,6 +133,51 @@ pub fn aggregate_greedy(table: Addresses<'_>) -> Vec<Entry> {
     entries
 }
 
+/// Entries for rectangles of contiguous cells that may overlap where their next hop is the same: the covering problem
+/// that the thesis poses before it goes on to packings. `effort` as for [`crate::minimise::minimise`].
+///
+/// # Panics
+///
+/// As for [`aggregate_greedy`].
+pub fn aggregate_covering(table: Addresses<'_>, effort: usize) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for (hop, field) in fields(table) {
+        let widest = field.widest();
+        let mut numbers = vec![0; field.points.len()];
+        let mut points = 0;
+        for (number, _) in numbers.iter_mut().zip(&field.points).filter(|(_, is_full)| **is_full) {
+            *number = points;
+            points += 1;
+        }
+        let numbered = |&it: &Rectangle| {
+            let mut set: Vec<u32> = field.cells(it).iter().map(|&cell| numbers[cell as usize]).collect();
+            set.sort_unstable();
+            set
+        };
+        let sets: Vec<Vec<u32>> = widest.iter().map(numbered).collect();
+        let chosen = crate::cover::cover(&sets, points as usize, effort);
+        entries.extend(chosen.into_iter().map(|set| Entry { block: field.masked(widest[set]), next: hop }));
+    }
+    entries
+}
+
+/// The cells of each next hop.
+fn fields(table: Addresses<'_>) -> Vec<(u8, Field)> {
+    let Addresses { row_bits, column_bits, next } = table;
+    assert!(row_bits + column_bits <= 15 && next.len() == 1 << (row_bits + column_bits));
+    let mut hops: Vec<u8> = next.iter().flatten().copied().collect();
+    hops.sort_unstable();
+    hops.dedup();
+    let address =
+        |row: usize, column: usize| usize::from(gray(row as u16) << column_bits | gray(column as u16));
+    let field = |hop| {
+        let points = (0..next.len()).map(|point| (point >> column_bits, point & ((1 << column_bits) - 1)));
+        let points = points.map(|(row, column)| next[address(row, column)] == Some(hop)).collect();
+        (hop, Field { row_bits, column_bits, points })
+    };
+    hops.into_iter().map(field).collect()
+}
+
 /// Cells of one next hop that have no entry yet, row by row.
 struct Field {
     row_bits: u32,
@@ -153,34 +188,46 @@ struct Field {
 impl Field {
     /// All rectangles of 2^`level` cells that are full.
     fn fitting(&self, level: u32) -> Vec<Rectangle> {
-        let (rows, columns) = (1usize << self.row_bits, 1usize << self.column_bits);
-        // Cells west and south of a corner; columns go around once more.
-        let mut sums = vec![0u32; (rows + 1) * (2 * columns + 1)];
-        let at = |row: usize, column: usize| row * (2 * columns + 1) + column;
-        for row in 0..rows {
-            let mut along = 0;
-            for column in 0..2 * columns {
-                along += u32::from(self.points[row * columns + column % columns]);
-                sums[at(row + 1, column + 1)] = sums[at(row, column + 1)] + along;
-            }
-        }
-        let mut found = Vec::new();
-        for row_level in level.saturating_sub(self.column_bits)..=level.min(self.row_bits) {
-            let column_level = level - row_level;
-            let (height, width) = (1 << row_level, 1 << column_level);
-            for row in block_starts(self.row_bits, row_level).take_while(|row| row + height <= rows) {
-                for column in block_starts(self.column_bits, column_level) {
-                    let (north, east) = (row + height, column + width);
-                    let inside = sums[at(north, east)] + sums[at(row, column)]
-                        - sums[at(row, east)]
-                        - sums[at(north, column)];
-                    if inside == 1 << level {
-                        found.push(Rectangle { row, column, row_level, column_level });
-                    }
-                }
-            }
-        }
-        found
+        let sums = Sums::new(self);
+        let row_levels = level.saturating_sub(self.column_bits)..=level.min(self.row_bits);
+        let all = row_levels.flat_map(|row_level| self.legal(row_level, level - row_level));
+        all.filter(|&it| sums.is_full(it)).collect()
+    }
+
+    /// All full rectangles that are not inside another one.
+    fn widest(&self) -> Vec<Rectangle> {
+        let sums = Sums::new(self);
+        let levels =
+            (0..=self.row_bits).flat_map(|row| (0..=self.column_bits).map(move |column| (row, column)));
+        let all = levels.flat_map(|(row_level, column_level)| self.legal(row_level, column_level));
+        let full = all.filter(|&it| sums.is_full(it));
+        full.filter(|&it| !self.wider(it).any(|wider| sums.is_full(wider))).collect()
+    }
+
+    /// All rectangles of so many rows and columns that one value and mask can match.
+    fn legal(&self, row_level: u32, column_level: u32) -> impl Iterator<Item = Rectangle> {
+        let (column_bits, rows) = (self.column_bits, 1 << self.row_bits);
+        block_starts(self.row_bits, row_level).take_while(move |row| row + (1 << row_level) <= rows).flat_map(
+            move |row| {
+                block_starts(column_bits, column_level).map(move |column| Rectangle {
+                    row,
+                    column,
+                    row_level,
+                    column_level,
+                })
+            },
+        )
+    }
+
+    /// The rectangles of twice as many rows or columns around one. A rectangle inside any other is inside one of these.
+    fn wider(&self, it: Rectangle) -> impl Iterator<Item = Rectangle> {
+        let rows = 1usize << self.row_bits;
+        let around_row = around(it.row, it.row_level, self.row_bits)
+            .filter(move |&row| row + (2 << it.row_level) <= rows)
+            .map(move |row| Rectangle { row, row_level: it.row_level + 1, ..it });
+        let around_column = around(it.column, it.column_level, self.column_bits)
+            .map(move |column| Rectangle { column, column_level: it.column_level + 1, ..it });
+        around_row.chain(around_column)
     }
 
     fn cells(&self, it: Rectangle) -> Vec<u32> {
@@ -200,5 +247,51 @@ impl Field {
             value: rows.value << self.column_bits | columns.value,
             mask: rows.mask << self.column_bits | columns.mask,
         }
+    }
+}
+
+/// Starts of the blocks of twice the size that hold the block of 2^`level` cells at `start`.
+fn around(start: usize, level: u32, bits: u32) -> impl Iterator<Item = usize> {
+    let (size, cells) = (1usize << level, 1usize << bits);
+    let starts = match start % size {
+        _ if level == bits => [None, None],
+        // The one block that is everything begins at the first cell.
+        _ if level + 1 == bits => [Some(0), None],
+        0 => [Some(start), Some((start + cells - size) % cells)],
+        half => [Some(start - half), None],
+    };
+    starts.into_iter().flatten()
+}
+
+/// How many points of a field lie west and south of a corner; columns go around once more.
+struct Sums {
+    columns: usize,
+    sums: Vec<u32>,
+}
+
+impl Sums {
+    fn new(field: &Field) -> Self {
+        let (rows, columns) = (1usize << field.row_bits, 1usize << field.column_bits);
+        let mut it = Self { columns, sums: vec![0; (rows + 1) * (2 * columns + 1)] };
+        for row in 0..rows {
+            let mut along = 0;
+            for column in 0..2 * columns {
+                along += u32::from(field.points[row * columns + column % columns]);
+                let (here, south) = (it.at(row + 1, column + 1), it.at(row, column + 1));
+                it.sums[here] = it.sums[south] + along;
+            }
+        }
+        it
+    }
+
+    fn at(&self, row: usize, column: usize) -> usize {
+        row * (2 * self.columns + 1) + column
+    }
+
+    fn is_full(&self, it: Rectangle) -> bool {
+        let (north, east) = (it.row + (1 << it.row_level), it.column + (1 << it.column_level));
+        let sum = |row, column| self.sums[self.at(row, column)];
+        sum(north, east) + sum(it.row, it.column) - sum(it.row, east) - sum(north, it.column)
+            == 1 << (it.row_level + it.column_level)
     }
 }

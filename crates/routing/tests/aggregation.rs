@@ -4,7 +4,9 @@
 //! Differs: the theorems are tried on all cases of a size instead of proved.
 //! Left out: tables of satellites; those are in `central.rs`.
 
-use skyhop_routing::aggregation::{Addresses, aggregate_greedy, aggregate_line, block_of, block_starts};
+use skyhop_routing::aggregation::{
+    Addresses, aggregate_covering, aggregate_greedy, aggregate_line, block_of, block_starts,
+};
 use skyhop_routing::cells::{Address, Masked, from_gray, gray};
 
 /// Cells that a value and mask match, as a set of positions around the circle.
@@ -145,6 +147,43 @@ fn greedy_in_two_dimensions_forwards_as_before_and_never_twice() {
     let full = table.iter().flatten().count();
     println!("{full} cells, {} entries", entries.len());
     assert!((30..full / 8).contains(&entries.len()), "{} entries for {full} cells", entries.len());
+}
+
+/// Blocks that may overlap: every set of 16 cells in four rows and columns, against the fewest by brute force.
+#[test]
+fn coverings_of_sixteen_cells_have_the_fewest_blocks_there_can_be() {
+    let block = |row_level: u32, row: usize, column_level: u32, column: usize| {
+        let cells = circle(column, 1 << column_level, 4).into_iter();
+        let cells = cells.flat_map(|column| (row..row + (1 << row_level)).map(move |row| 4 * row + column));
+        cells.fold(0u16, |set, cell| set | 1 << cell)
+    };
+    let mut blocks = Vec::new();
+    for (row_level, column_level) in (0..9).map(|levels| (levels / 3, levels % 3)) {
+        for row in block_starts(2, row_level).filter(|row| row + (1 << row_level) <= 4) {
+            let columns = block_starts(2, column_level);
+            blocks.extend(columns.map(|column| block(row_level, row, column_level, column)));
+        }
+    }
+    assert_eq!(blocks.len(), (4 + 3 + 1) * (4 + 4 + 1));
+    let (mut covering, mut greedy) = (0, 0);
+    for set in 0..=u16::MAX {
+        let cell = |address: u16| 4 * from_gray(address >> 2) + from_gray(address & 3);
+        let table: Vec<Option<u8>> =
+            (0..16).map(|address| (set >> cell(address) & 1 == 1).then_some(0)).collect();
+        let addresses = Addresses { row_bits: 2, column_bits: 2, next: &table };
+        let entries = aggregate_covering(addresses, 4);
+        let matched = |address: u16| entries.iter().any(|entry| entry.block.matches(Address(address)));
+        assert!((0..16).all(|address| matched(address) == table[usize::from(address)].is_some()));
+        let legal: Vec<u16> = blocks.iter().copied().filter(|block| block & !set == 0).collect();
+        assert!(!fewer(set, &legal, entries.len()), "{set:016b} needs fewer than {}", entries.len());
+        covering += entries.len();
+        greedy += aggregate_greedy(addresses).len();
+    }
+    println!("65,536 sets: {covering} entries, {greedy} without overlaps");
+    assert!(
+        (covering + covering / 200..covering + covering / 50).contains(&greedy),
+        "{greedy} of {covering}"
+    );
 }
 
 #[test]
