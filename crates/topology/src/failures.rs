@@ -1,10 +1,13 @@
-//! Failures of satellites and links, by schedule.
+//! Failures of satellites, links and stations, by schedule or at random.
 //!
 //! Follows HT 6.5's failed links: what has failed is down, whatever orbits and rules say.
 //! Differs: a failed satellite takes its links down and lets its terminals go, but can still be asked where it is.
 //! Left out: partial failures, such as a link that has become slow.
 
-use crate::link::LinkId;
+use skyhop_chance::Stream;
+
+use crate::link::{LinkId, LinkKind};
+use crate::topology::Topology;
 
 /// Something that can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,5 +40,51 @@ impl Outage {
     /// Whether it lasts at `t_s`.
     pub fn is_at(&self, t_s: f64) -> bool {
         (self.from_s..self.to_s).contains(&t_s)
+    }
+}
+
+/// Failures at random: how long things of a kind work, and how long their repair takes, on average. Both times are
+/// exponential and independent; infinite for what never fails.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reliability {
+    /// Mean time of a satellite between repair and failure, in seconds.
+    pub satellite_mtbf_s: f64,
+    /// Mean time of an ISL between repair and failure, in seconds.
+    pub isl_mtbf_s: f64,
+    /// Mean time of a terminal or gateway between repair and failure, in seconds.
+    pub station_mtbf_s: f64,
+    /// Mean time to repair, in seconds.
+    pub mttr_s: f64,
+}
+
+impl Reliability {
+    /// Draws what fails until `until_s`, everything working at 0. Satellites come first, then ISLs, then stations.
+    pub fn draw(&self, topology: &Topology, until_s: f64, chance: &mut Stream) -> Vec<Outage> {
+        let satellites = (0..topology.constellation().len() as u32).map(Failing::Satellite);
+        let of_orbit =
+            |kind| matches!(kind, LinkKind::IntraPlane | LinkKind::InterPlane | LinkKind::CrossSeam);
+        let isls = (0u32..)
+            .zip(topology.links())
+            .filter(|(_, link)| of_orbit(link.kind))
+            .map(|(number, _)| Failing::Link(LinkId(number)));
+        let stations = (0..topology.terminals().len() as u32).map(Failing::Station);
+        let mut outages = Vec::new();
+        for (what, mtbf_s) in satellites
+            .map(|what| (what, self.satellite_mtbf_s))
+            .chain(isls.map(|what| (what, self.isl_mtbf_s)))
+            .chain(stations.map(|what| (what, self.station_mtbf_s)))
+        {
+            let mut draw = |mean_s: f64| -mean_s * (1.0 - chance.uniform()).ln();
+            if mtbf_s == f64::INFINITY {
+                continue;
+            }
+            let mut from_s = draw(mtbf_s);
+            while from_s < until_s {
+                let to_s = from_s + draw(self.mttr_s);
+                outages.push(Outage { what, from_s, to_s });
+                from_s = to_s + draw(mtbf_s);
+            }
+        }
+        outages
     }
 }

@@ -30,12 +30,68 @@ pub(crate) struct Sight<'a> {
     pub(crate) t_s: f64,
     /// The update before this one; `None` at the first.
     pub(crate) last_s: Option<f64>,
+    /// Somebody else's policy, in place of the rules'.
+    pub(crate) policy: Option<&'a dyn HandoverPolicy>,
+}
+
+/// A satellite as a terminal sees it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Seen {
+    /// Its number.
+    pub satellite: u32,
+    /// Elevation over the terminal's horizon.
+    pub elevation_rad: f64,
+    /// Distance in metres.
+    pub slant_range_m: f64,
+    /// Whether it flies north.
+    pub northbound: bool,
+}
+
+/// A handover policy of your own: asked at each look at a terminal with one antenna, never per packet.
+///
+/// ```
+/// use std::sync::Arc;
+/// use skyhop_orbit::{Terminal, preset};
+/// use skyhop_topology::{HandoverPolicy, Rules, Seen, Topology};
+///
+/// /// Keeps a satellite until another is ten degrees higher.
+/// #[derive(Debug)]
+/// struct Hysteresis;
+///
+/// impl HandoverPolicy for Hysteresis {
+///     fn choose(&self, seen: &[Seen], held: Option<u32>, _t_s: f64) -> Option<u32> {
+///         let highest = seen.iter().max_by(|a, b| a.elevation_rad.total_cmp(&b.elevation_rad))?;
+///         let present = seen.iter().find(|one| Some(one.satellite) == held);
+///         let better = present.is_none_or(|p| highest.elevation_rad > p.elevation_rad + 10f64.to_radians());
+///         if better { Some(highest.satellite) } else { held }
+///     }
+/// }
+///
+/// let berlin = Terminal::from_degrees("berlin", 52.52, 13.41)?;
+/// let mut topology = Topology::new(preset::teledesic(), vec![berlin], Rules::teledesic())?;
+/// topology.set_handover_policy(Arc::new(Hysteresis));
+/// topology.update(0.0);
+/// assert!(topology.link(topology.gsl(0).unwrap()).unwrap().up);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait HandoverPolicy: std::fmt::Debug + Send + Sync {
+    /// Chooses among the satellites above the mask, in order of their numbers; `None` for none. `held` is the satellite
+    /// that the terminal holds, if it is still among them.
+    fn choose(&self, seen: &[Seen], held: Option<u32>, t_s: f64) -> Option<u32>;
 }
 
 /// The state of a GSL. `attached` is whether the terminal holds the satellite of `link`, as it may do before the first
 /// update.
 pub(crate) fn at(link: LinkState, attached: bool, sight: Sight<'_>) -> LinkState {
-    let held = (attached && sight.serves(link.b.0)).then_some(link.b.0);
+    let held = (attached && sight.keeps(link.b.0)).then_some(link.b.0);
+    if let Some(policy) = sight.policy {
+        let seen = sight.seen();
+        let chosen = policy.choose(&seen, held, sight.t_s).filter(|&satellite| sight.serves(satellite));
+        return match chosen {
+            Some(satellite) => LinkState { b: NodeId(satellite), up: true, ..link },
+            None => LinkState { up: false, ..link },
+        };
+    }
     let chosen = match sight.rules.handover {
         Handover::FollowPlane => held.or_else(|| {
             let next = follower(sight.constellation.planes(), link.b.0).filter(|_| attached);
@@ -48,6 +104,15 @@ pub(crate) fn at(link: LinkState, attached: bool, sight: Sight<'_>) -> LinkState
             held.or_else(|| sight.best(|satellite, _| sight.remaining_s(satellite)))
         }
         Handover::Synchronous { period_s } => held.filter(|_| !sight.crosses_multiple_of(period_s)),
+        Handover::EarthFixedCells { period_s, .. } => {
+            let kept = attached && sight.positions[link.b.index()].is_some();
+            let cells =
+                if kept && !sight.crosses_multiple_of(period_s) { Some(link.b.0) } else { sight.of_cell() };
+            return match cells {
+                Some(satellite) => LinkState { b: NodeId(satellite), up: true, ..link },
+                None => LinkState { up: false, ..link },
+            };
+        }
     };
     let chosen = chosen.or_else(|| sight.best(|_, elevation| elevation));
     match chosen {
@@ -80,7 +145,7 @@ impl Candidates {
         };
         self.chosen.clear();
         for (link, attached) in links.iter().zip(attached.iter_mut()) {
-            *attached = *attached && holds(link.b.0);
+            *attached = *attached && sight.keeps(link.b.0) && holds(link.b.0);
             self.chosen.push(LinkState { up: *attached, ..*link });
         }
         if sight.rules.handover == Handover::FollowPlane {
@@ -141,8 +206,45 @@ impl Candidates {
 const HORIZON_S: f64 = 86_400.0;
 
 impl Sight<'_> {
+    /// Whether a satellite that is held need not be given up: it serves now and, where the next one is to be acquired
+    /// before, will do so until then.
+    fn keeps(&self, satellite: u32) -> bool {
+        let ahead_s = self.rules.gsl_acquisition_s + self.rules.update_interval_s;
+        self.serves(satellite)
+            && (!self.rules.make_before_break
+                || self
+                    .constellation
+                    .position_ecef(satellite, self.t_s + ahead_s)
+                    .is_some_and(|position| self.allows(satellite, position)))
+    }
+
+    /// What is in view and allowed.
+    fn seen(&self) -> Vec<Seen> {
+        let Site { place, up } = self.site;
+        let of = |(satellite, position): (u32, &Option<Ecef>)| {
+            let position = (*position)?;
+            self.allows(satellite, position).then(|| Seen {
+                satellite,
+                elevation_rad: elevation_rad(place, up, position),
+                slant_range_m: position.distance_m(place),
+                northbound: self.northbound(satellite) == Some(true),
+            })
+        };
+        (0u32..).zip(self.positions).filter_map(of).collect()
+    }
+
+    /// The satellite of the terminal's Earth-fixed cell: the highest over the cell's centre.
+    fn of_cell(&self) -> Option<u32> {
+        let Handover::EarthFixedCells { cell_deg, .. } = self.rules.handover else { return None };
+        let (lat_deg, lon_deg) = cell_centre_deg(self.site.place, cell_deg);
+        let (lat, lon) = (lat_deg.to_radians(), lon_deg.to_radians());
+        let up = Vec3::new(lat.cos() * lon.cos(), lat.cos() * lon.sin(), lat.sin());
+        let centre = Sight { site: Site { place: Ecef(up * self.site.place.0.norm()), up }, ..*self };
+        centre.best(|_, elevation| elevation)
+    }
+
     /// Whether a satellite can serve: above the mask, within range, and flying the way that the policy wants.
-    fn serves(&self, satellite: u32) -> bool {
+    pub(crate) fn serves(&self, satellite: u32) -> bool {
         self.positions[satellite as usize].is_some_and(|position| self.allows(satellite, position))
     }
 
@@ -212,6 +314,18 @@ impl Sight<'_> {
         let count = |t_s: f64| (t_s / period_s + 1e-9).floor();
         self.last_s.is_none_or(|last_s| count(self.t_s) > count(last_s))
     }
+}
+
+/// The centre of the cell that a place is in: bands of equal height, each divided evenly into cells about as wide.
+fn cell_centre_deg(place: Ecef, cell_deg: f64) -> (f64, f64) {
+    let bands = (180.0 / cell_deg).ceil();
+    let height_deg = 180.0 / bands;
+    let band = ((place.latitude_rad().to_degrees() + 90.0) / height_deg).floor().clamp(0.0, bands - 1.0);
+    let lat_deg = -90.0 + (band + 0.5) * height_deg;
+    let cells = (360.0 * lat_deg.to_radians().cos() / height_deg).round().max(1.0);
+    let width_deg = 360.0 / cells;
+    let cell = (place.longitude_rad().to_degrees().rem_euclid(360.0) / width_deg).floor();
+    (lat_deg, (cell + 0.5) * width_deg)
 }
 
 fn follower(planes: &Planes, satellite: u32) -> Option<u32> {

@@ -13,6 +13,38 @@ use skyhop_orbit::{Constellation, Ecef, Planes};
 use crate::link::{LinkKind, LinkState, NodeId};
 use crate::rules::{CrossSeam, Rules};
 
+/// A rule of your own for which ISLs are up, of those that [`Rules`] make possible: asked at each update, never per
+/// packet.
+///
+/// ```
+/// use std::sync::Arc;
+/// use skyhop_orbit::{Ecef, preset};
+/// use skyhop_topology::{LinkKind, LinkRule, LinkState, Rules, Topology};
+///
+/// /// Only planes; no links between them in the southern hemisphere.
+/// #[derive(Debug)]
+/// struct NorthOnly;
+///
+/// impl LinkRule for NorthOnly {
+///     fn is_up(&self, link: LinkState, ends: (Ecef, Ecef), _t_s: f64) -> bool {
+///         link.up && (link.kind == LinkKind::IntraPlane || ends.0.0.z.min(ends.1.0.z) > 0.0)
+///     }
+/// }
+///
+/// let mut topology = Topology::new(preset::iridium(), Vec::new(), Rules::iridium())?;
+/// topology.update(0.0);
+/// let up = |topology: &Topology| topology.links().iter().filter(|link| link.up).count();
+/// let before = up(&topology);
+/// topology.set_link_rule(Arc::new(NorthOnly));
+/// topology.update(10.0);
+/// assert!(up(&topology) < before);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait LinkRule: std::fmt::Debug + Send + Sync {
+    /// Whether an ISL is up whose ends are at `ends`; `link.up` is what the rules say.
+    fn is_up(&self, link: LinkState, ends: (Ecef, Ecef), t_s: f64) -> bool;
+}
+
 /// All ISLs that the rules make possible, down: within planes, between planes, across the seam.
 ///
 /// Each group goes by plane, then slot, then distance in slots or planes, so numbers are the same in every run.

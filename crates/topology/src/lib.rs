@@ -4,6 +4,7 @@
 //! Differs: links have lasting numbers, and an update tells what changed instead of rebuilding the network.
 //! Left out: antennas' beams and patterns.
 
+mod checks;
 pub mod failures;
 pub mod gsl;
 pub mod isl;
@@ -12,7 +13,9 @@ pub mod rules;
 pub mod station;
 pub mod topology;
 
-pub use failures::{Failing, Outage};
+pub use failures::{Failing, Outage, Reliability};
+pub use gsl::{HandoverPolicy, Seen};
+pub use isl::LinkRule;
 pub use link::{Change, LinkId, LinkKind, LinkState, NodeId};
 pub use rules::{CrossSeam, Handover, Rules, RulesError};
 pub use station::{Fibre, Station};

@@ -2,7 +2,7 @@
 //!
 //! Follows HT 6.2 and table 6.1 for values, ns-2's satellite module for what they mean exactly.
 //! Differs: an ISL within a plane must clear the atmosphere too, which matters only where a plane has holes.
-//! Left out: handover at random instants (HT's asynchronous handover), Earth-fixed cells and make-before-break.
+//! Left out: beams, and what a satellite can carry.
 
 use std::fmt;
 
@@ -32,6 +32,18 @@ pub struct Rules {
     pub spares_serve: bool,
     /// How a terminal chooses its satellite.
     pub handover: Handover,
+    /// A terminal that changes its satellite hears nothing for this long, in seconds.
+    pub handover_gap_s: f64,
+    /// Probability that a packet which waits or travels on the link is lost when a terminal changes its satellite; for
+    /// whoever carries packets.
+    pub handover_loss: f64,
+    /// Keep the old satellite while the new one is being acquired, if it lasts that long: no gap then. The need for
+    /// another satellite is foreseen by [`Rules::gsl_acquisition_s`] and one update.
+    pub make_before_break: bool,
+    /// How long a terminal needs to acquire a satellite, in seconds.
+    pub gsl_acquisition_s: f64,
+    /// How long two satellites need to acquire one another, in seconds.
+    pub isl_acquisition_s: f64,
     /// Refractive index of fibre between stations.
     pub fibre_index: f64,
     /// Length of fibre over that of the great circle between its ends.
@@ -74,17 +86,26 @@ pub enum Handover {
         /// The period in seconds.
         period_s: f64,
     },
+    /// Cells that stand still on the Earth (HT cites Restrepo and Maral): at multiples of the period a cell gets the
+    /// satellite that is highest over its centre, and all terminals of the cell change together, whatever each sees.
+    EarthFixedCells {
+        /// The period in seconds.
+        period_s: f64,
+        /// Height of a cell in degrees of latitude; its width is about the same on the ground.
+        cell_deg: f64,
+    },
 }
 
 impl Handover {
-    /// The policy of this name, as commands and scenarios spell it; `synchronous` has Starlink's 15 s.
+    /// The policy of this name, as commands and scenarios spell it; `synchronous` has Starlink's 15 s, `earth-fixed-cells` a
+    /// minute and Teledesic's cells of 160 km.
     pub fn named(name: &str) -> Option<Self> {
         let known = Self::NAMES.iter().find(|(known, _)| *known == name);
         known.map(|(_, policy)| *policy)
     }
 
     /// All policies with their names.
-    pub const NAMES: [(&'static str, Self); 8] = [
+    pub const NAMES: [(&'static str, Self); 9] = [
         ("follow-plane", Self::FollowPlane),
         ("highest-on-loss", Self::HighestOnLoss),
         ("highest", Self::Highest),
@@ -93,6 +114,7 @@ impl Handover {
         ("ascending", Self::Ascending),
         ("descending", Self::Descending),
         ("synchronous", Self::Synchronous { period_s: 15.0 }),
+        ("earth-fixed-cells", Self::EarthFixedCells { period_s: 60.0, cell_deg: 1.44 }),
     ];
 }
 
@@ -124,6 +146,11 @@ impl Rules {
             elevation_mask_rad: 8.2f64.to_radians(),
             spares_serve: false,
             handover: Handover::FollowPlane,
+            handover_gap_s: 0.0,
+            handover_loss: 0.0,
+            make_before_break: false,
+            gsl_acquisition_s: 0.0,
+            isl_acquisition_s: 0.0,
             fibre_index: 1.468,
             fibre_detour: 1.0,
             update_interval_s: 10.0,
@@ -187,10 +214,15 @@ impl Rules {
         let seam = self.cross_seam.map_or(0.0, |seam| seam.longitude_threshold_rad);
         let degrees = |radians: f64| radians.to_degrees();
         let period_s = match self.handover {
-            Handover::Synchronous { period_s } => period_s,
+            Handover::Synchronous { period_s } | Handover::EarthFixedCells { period_s, .. } => period_s,
             _ => self.update_interval_s,
         };
+        let cell_deg = match self.handover {
+            Handover::EarthFixedCells { cell_deg, .. } => cell_deg,
+            _ => 1.0,
+        };
         for (rule, value, low, high) in [
+            ("cell (deg)", cell_deg, 0.01, 90.0),
             ("isl latitude limit (deg)", degrees(self.isl_latitude_limit_rad), 0.0, 90.0),
             ("grazing altitude (km)", self.grazing_altitude_m / 1e3, -100.0, 100e3),
             ("cross-seam longitude threshold (deg)", degrees(seam), 0.0, 180.0),
@@ -200,6 +232,10 @@ impl Rules {
             ("update interval (s)", self.update_interval_s, 1e-3, 86_400.0),
             ("handover period (s)", period_s, 1e-3, 86_400.0),
             ("maximum isl range (km)", self.max_isl_range_m / 1e3, 1.0, f64::INFINITY),
+            ("handover gap (s)", self.handover_gap_s, 0.0, 3600.0),
+            ("handover loss", self.handover_loss, 0.0, 1.0),
+            ("gsl acquisition (s)", self.gsl_acquisition_s, 0.0, 3600.0),
+            ("isl acquisition (s)", self.isl_acquisition_s, 0.0, 3600.0),
             ("fibre index", self.fibre_index, 1.0, 10.0),
             ("fibre detour", self.fibre_detour, 1.0, 10.0),
             ("maximum gsl range (km)", self.max_gsl_range_m / 1e3, 1.0, f64::INFINITY),
@@ -233,6 +269,11 @@ impl Default for Rules {
             elevation_mask_rad: 25f64.to_radians(),
             spares_serve: false,
             handover: Handover::HighestOnLoss,
+            handover_gap_s: 0.0,
+            handover_loss: 0.0,
+            make_before_break: false,
+            gsl_acquisition_s: 0.0,
+            isl_acquisition_s: 0.0,
             fibre_index: 1.468,
             fibre_detour: 1.0,
             update_interval_s: 10.0,

@@ -2,16 +2,19 @@
 //!
 //! Follows HT 6.2's synchronous handoffs: all links are looked at together, at instants that the caller picks.
 //! Differs: ns-2's nodes each keep a timer; here time comes in through [`Topology::update`].
-//! Left out: failures at random, which whoever schedules them draws.
+//! Left out: what a change does to packets, which is the simulator's.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
+use skyhop_chance::Stream;
 use skyhop_orbit::{Constellation, Ecef, Terminal, TerminalError};
 
+use crate::checks::Checks;
 use crate::failures::{Failing, Outage};
-use crate::gsl::{self, Sight, Site};
-use crate::isl;
+use crate::gsl::{self, HandoverPolicy, Sight, Site};
+use crate::isl::{self, LinkRule};
 use crate::link::{Change, LinkId, LinkKind, LinkState, NodeId};
 use crate::rules::{Handover, Rules, RulesError};
 use crate::station::{self, Fibre, Station};
@@ -26,6 +29,13 @@ pub struct Topology {
     rules: Rules,
     /// ISLs, then GSLs by terminal and antenna, then fibre.
     links: Vec<LinkState>,
+    /// Links as they were decided to be, which they are once acquired.
+    wanted: Vec<LinkState>,
+    /// When links that are being acquired will be up.
+    due: BTreeMap<usize, f64>,
+    checks: Option<Checks>,
+    link_rule: Option<Arc<dyn LinkRule>>,
+    policy: Option<Arc<dyn HandoverPolicy>>,
     /// The first GSL of each terminal, and after the last the first link of fibre.
     gsls: Vec<usize>,
     /// Per GSL, whether its far end is a satellite that the terminal holds.
@@ -117,6 +127,11 @@ impl Topology {
             attached,
             constellation,
             rules,
+            wanted: links.clone(),
+            due: BTreeMap::new(),
+            checks: None,
+            link_rule: None,
+            policy: None,
             links,
             gsls,
             sky: gsl::Candidates::default(),
@@ -132,30 +147,118 @@ impl Topology {
 
     /// Looks at all links as they should be at `t_s`, and returns those that changed, by link number.
     ///
-    /// Hand-offs depend on the state before: call it at the times of the rules' interval, in order.
+    /// Hand-offs depend on the state before: call it at the times of the rules' interval, in order. With acquisition
+    /// times, gaps or asynchronous checks, call [`Self::settle`] in between.
     pub fn update(&mut self, t_s: f64) -> &[Change] {
         self.locate(t_s);
         self.changes.clear();
+        self.finish(t_s);
         for link in 0..self.isls() {
-            let was = self.links[link];
-            let is = isl::at(was, &self.constellation, &self.rules, &self.positions);
-            self.set_unless_failed(link, is, t_s);
+            let was = self.wanted[link];
+            let mut is = isl::at(was, &self.constellation, &self.rules, &self.positions);
+            if let Some(rule) = &self.link_rule
+                && let Some(ends) = self.positions[is.a.index()].zip(self.positions[is.b.index()])
+            {
+                is.up = rule.is_up(is, ends, t_s);
+            }
+            self.decide_unless_failed(link, is, t_s);
         }
         for terminal in 0..self.terminals.len() {
-            self.choose(terminal, t_s);
+            if self.updated_s.is_none() || self.checks.is_none() {
+                self.choose(terminal, t_s);
+            }
         }
         for link in self.gsls[self.terminals.len()]..self.links.len() {
             let was = self.links[link];
             let up = [was.a, was.b].iter().all(|&end| !self.station_fails(end, t_s));
-            self.set_unless_failed(link, LinkState { up, ..was }, t_s);
+            self.decide_unless_failed(link, LinkState { up, ..was }, t_s);
         }
         self.updated_s = Some(t_s);
         &self.changes
     }
 
-    fn set_unless_failed(&mut self, link: usize, is: LinkState, t_s: f64) {
+    /// The next instant at which something happens between updates: a link has been acquired, a terminal checks.
+    pub fn next_event_s(&self) -> Option<f64> {
+        let checks = self.checks.iter().flat_map(|checks| &checks.next_s);
+        self.due.values().chain(checks).copied().min_by(f64::total_cmp)
+    }
+
+    /// Does what is due by `t_s` between updates, without a look at all links. Returns what changed.
+    pub fn settle(&mut self, t_s: f64) -> &[Change] {
+        self.changes.clear();
+        self.finish(t_s);
+        let Some(mut checks) = self.checks.take() else { return &self.changes };
+        for terminal in checks.take_due(t_s) {
+            if self.located_s != Some(t_s) {
+                self.locate(t_s);
+            }
+            self.choose(terminal, t_s);
+        }
+        self.checks = Some(checks);
+        &self.changes
+    }
+
+    /// From now on each terminal looks at its satellite at its own times and only then: every `period_s`, give or take
+    /// `dither_s`, from a random instant within the first period on (HT 6.2's asynchronous handover).
+    pub fn check_asynchronously(&mut self, period_s: f64, dither_s: f64, chance: Stream) {
+        self.checks = Some(Checks::new(self.terminals.len(), period_s, dither_s, chance));
+    }
+
+    /// A rule of your own for ISLs; see [`LinkRule`].
+    pub fn set_link_rule(&mut self, rule: Arc<dyn LinkRule>) {
+        self.link_rule = Some(rule);
+    }
+
+    /// A handover policy of your own; see [`HandoverPolicy`].
+    pub fn set_handover_policy(&mut self, policy: Arc<dyn HandoverPolicy>) {
+        self.policy = Some(policy);
+    }
+
+    /// Whether a link is down because it is being acquired.
+    pub fn is_acquiring(&self, link: LinkId) -> bool {
+        self.due.contains_key(&link.index()) && !self.links[link.index()].up
+    }
+
+    fn decide_unless_failed(&mut self, link: usize, is: LinkState, t_s: f64) {
         let failed = self.link_fails(LinkId(link as u32), t_s);
-        self.set(link, LinkState { up: is.up && !failed, ..is });
+        self.decide(link, LinkState { up: is.up && !failed, ..is }, t_s);
+    }
+
+    /// A link is to be as `is`: at once, or when it has been acquired.
+    fn decide(&mut self, link: usize, is: LinkState, t_s: f64) {
+        let wanted = std::mem::replace(&mut self.wanted[link], is);
+        let was = self.links[link];
+        if !is.up || is == was {
+            self.due.remove(&link);
+            return self.set(link, is);
+        }
+        if is == wanted && self.due.contains_key(&link) {
+            return;
+        }
+        let handover = is.kind == LinkKind::Gsl && was.up;
+        let acquisition_s = match is.kind {
+            LinkKind::Gsl => self.rules.gsl_acquisition_s,
+            LinkKind::Fibre => 0.0,
+            _ => self.rules.isl_acquisition_s,
+        };
+        let gap_s = if handover && !self.rules.make_before_break { self.rules.handover_gap_s } else { 0.0 };
+        // At the first look everything has been acquired already.
+        if acquisition_s + gap_s == 0.0 || self.updated_s.is_none() {
+            self.due.remove(&link);
+            return self.set(link, is);
+        }
+        self.due.insert(link, t_s + acquisition_s + gap_s);
+        if !(handover && self.rules.make_before_break) {
+            self.set(link, LinkState { up: false, ..is });
+        }
+    }
+
+    /// Brings up what has been acquired by `t_s`.
+    fn finish(&mut self, t_s: f64) {
+        while let Some((&link, _)) = self.due.iter().find(|(_, at_s)| **at_s <= t_s) {
+            self.due.remove(&link);
+            self.set(link, self.wanted[link]);
+        }
     }
 
     /// Which satellites a terminal holds from `t_s` on.
@@ -169,26 +272,42 @@ impl Topology {
             positions: &self.serving,
             t_s,
             last_s: self.updated_s,
+            policy: self.policy.as_deref(),
         };
         let down = self.station_fails(NodeId((self.constellation.len() + terminal) as u32), t_s);
         if down {
             for link in links {
                 self.attached[link - first] = false;
-                self.set(link, LinkState { up: false, ..self.links[link] });
+                self.decide(link, LinkState { up: false, ..self.wanted[link] }, t_s);
             }
-        } else if links.len() == 1 {
+            return;
+        }
+        // Only make-before-break keeps a satellite that is not wanted any more, and it may have set meanwhile.
+        let lost: Vec<usize> = match self.rules.make_before_break {
+            true => links
+                .clone()
+                .filter(|&link| self.links[link].up && !sight.serves(self.links[link].b.0))
+                .collect(),
+            false => Vec::new(),
+        };
+        if links.len() == 1 {
             let link = links.start;
-            let is = gsl::at(self.links[link], self.attached[link - first], sight);
+            let is = gsl::at(self.wanted[link], self.attached[link - first], sight);
             self.attached[link - first] = is.up;
-            self.set_unless_failed(link, is, t_s);
+            self.decide_unless_failed(link, is, t_s);
         } else {
             let mut sky = std::mem::take(&mut self.sky);
             let attached = &mut self.attached[links.start - first..links.end - first];
-            sky.choose(&self.links[links.clone()], attached, sight);
+            sky.choose(&self.wanted[links.clone()], attached, sight);
             for (link, is) in links.zip(sky.chosen()) {
-                self.set_unless_failed(link, is, t_s);
+                self.decide_unless_failed(link, is, t_s);
             }
             self.sky = sky;
+        }
+        for link in lost {
+            if self.links[link] != self.wanted[link] {
+                self.set(link, LinkState { up: false, ..self.links[link] });
+            }
         }
     }
 
@@ -211,7 +330,10 @@ impl Topology {
         self.attached[self.gsls[terminal] - first..self.gsls[terminal + 1] - first].fill(false);
         self.locate(t_s);
         self.changes.clear();
+        // A terminal that has moved is served at once, as if it had always been there.
+        let updated_s = self.updated_s.take();
         self.choose(terminal, t_s);
+        self.updated_s = updated_s;
         Ok(&self.changes)
     }
 

@@ -142,7 +142,7 @@ fn synchronous_handovers_wait_for_their_instant() {
 
 #[test]
 fn policies_are_found_by_name() {
-    assert_eq!(Handover::NAMES.len(), 8);
+    assert_eq!(Handover::NAMES.len(), 9);
     assert!(Handover::NAMES.iter().all(|(name, policy)| Handover::named(name) == Some(*policy)));
     assert_eq!(Handover::named("best"), None);
     let rules = Rules { handover: Handover::Synchronous { period_s: 0.0 }, ..wide() };

@@ -1,0 +1,37 @@
+//! When terminals look at their satellites, if each has a clock of its own.
+//!
+//! Follows HT 6.2's asynchronous handover, with the period and the random dither of ns-2's handoff timers.
+//! Differs: the first check is anywhere within a period, so that terminals do not begin in step.
+//! Left out: satellites' own timers; ISLs are looked at together.
+
+use skyhop_chance::Stream;
+
+/// The next check of each terminal.
+#[derive(Debug, Clone)]
+pub(crate) struct Checks {
+    pub(crate) next_s: Vec<f64>,
+    period_s: f64,
+    dither_s: f64,
+    chance: Stream,
+}
+
+impl Checks {
+    pub(crate) fn new(terminals: usize, period_s: f64, dither_s: f64, mut chance: Stream) -> Self {
+        let next_s = (0..terminals).map(|_| chance.uniform() * period_s).collect();
+        // Checks that cannot be told apart in time would never end.
+        Self { next_s, period_s: period_s.max(1e-3), dither_s: dither_s.clamp(0.0, 0.9 * period_s), chance }
+    }
+
+    /// The terminals whose check is due by `t_s`; their next one is set.
+    pub(crate) fn take_due(&mut self, t_s: f64) -> Vec<usize> {
+        let due: Vec<usize> =
+            (0..self.next_s.len()).filter(|&terminal| self.next_s[terminal] <= t_s).collect();
+        for &terminal in &due {
+            while self.next_s[terminal] <= t_s {
+                let dither = self.dither_s * (2.0 * self.chance.uniform() - 1.0);
+                self.next_s[terminal] += self.period_s + dither;
+            }
+        }
+        due
+    }
+}
