@@ -95,8 +95,14 @@ pub(crate) struct Routes {
     model: scenario::Routing,
     /// `None` with global tables.
     protocol: Option<Protocol>,
-    /// What counts now; `None` before the first update.
-    known: Option<Known>,
+    /// Whether nodes have global tables and hear of changes at once: the common case.
+    direct: bool,
+    /// The global tables that count now.
+    tables: Router,
+    /// What satellites know that have no global tables; `None` before the first update.
+    network: Option<Box<Snapshot>>,
+    /// Whether a first update has been.
+    begun: bool,
     /// What will count, and from when on.
     coming: VecDeque<(Time, Known)>,
     /// Whether global tables without delay have still to be taken from the topology, which waits for a packet.
@@ -116,7 +122,10 @@ impl Routes {
         Self {
             protocol: (!global).then(|| Protocol::new(model)),
             model: *model,
-            known: None,
+            direct: global && model.convergence == Span::ZERO && model.flooding_hop_delay.is_none(),
+            tables: Router::new(metric(model)),
+            network: None,
+            begun: false,
             coming: VecDeque::new(),
             stale: true,
             headers: Vec::new(),
@@ -132,16 +141,12 @@ impl Routes {
         model.scheme != scenario::Scheme::Shortest || model.flooding_hop_delay.is_some()
     }
 
-    fn instant(&self) -> bool {
-        self.model.convergence == Span::ZERO && self.model.flooding_hop_delay.is_none()
-    }
-
     /// The network has changed, or distances have. `promised` is without failures.
     pub fn refresh(&mut self, promised: &Topology, actual: &Topology, changes: &[Change], now: Time) {
-        let first = self.known.is_none();
+        let first = !std::mem::replace(&mut self.begun, true);
         self.changes += if first { 0 } else { changes.len() as u64 };
-        if self.protocol.is_none() && self.instant() && !first {
-            self.stale = true;
+        self.stale = true;
+        if self.direct {
             return;
         }
         let t_s = now.as_secs_f64();
@@ -159,7 +164,6 @@ impl Routes {
             _ => {
                 let mut router = Router::new(metric(&self.model));
                 router.refresh(actual, t_s);
-                self.stale = false;
                 Known::Tables(Box::new(router))
             }
         };
@@ -190,18 +194,24 @@ impl Routes {
     fn advance(&mut self, now: Time) {
         while self.coming.front().is_some_and(|(at, _)| *at <= now) {
             let Some((_, known)) = self.coming.pop_front() else { return };
-            if let (Known::Network(network), Some(protocol)) = (&known, &mut self.protocol) {
-                let view = network.view();
-                let scheme = protocol.scheme();
-                scheme.refresh(&view);
-                for satellite in (0..view.satellites() as u32).map(NodeId) {
-                    let entries = scheme.state(&view, satellite) as u64;
-                    let (sum, count, most) = self.entries;
-                    self.entries = (sum + entries, count + 1, most.max(entries));
-                }
+            match known {
+                Known::Tables(tables) => self.tables = *tables,
+                Known::Network(network) => self.enter(network),
             }
-            self.known = Some(known);
         }
+    }
+
+    fn enter(&mut self, network: Box<Snapshot>) {
+        let Some(protocol) = &mut self.protocol else { return };
+        let view = network.view();
+        let scheme = protocol.scheme();
+        scheme.refresh(&view);
+        for satellite in (0..view.satellites() as u32).map(NodeId) {
+            let entries = scheme.state(&view, satellite) as u64;
+            let (sum, count, most) = self.entries;
+            self.entries = (sum + entries, count + 1, most.max(entries));
+        }
+        self.network = Some(network);
     }
 
     /// A packet sets out, in frame `id`.
@@ -225,6 +235,7 @@ impl Routes {
     }
 
     /// The link that leads from `node` towards `destination` for the packet in frame `id`.
+    #[inline]
     pub fn next_hop(
         &mut self,
         topology: &Topology,
@@ -234,13 +245,22 @@ impl Routes {
         now: Time,
         updated: Time,
     ) -> Result<LinkId, Stuck> {
-        if self.protocol.is_none() && self.instant() {
-            return self
-                .tables(topology, updated)?
-                .next_hop(node, destination)
-                .map(|hop| hop.link)
-                .ok_or(Stuck::NoPath);
+        if !self.direct {
+            return self.known_hop(topology, node, destination, id, now);
         }
+        self.look(topology, updated);
+        self.tables.next_hop(node, destination).map(|hop| hop.link).ok_or(Stuck::NoPath)
+    }
+
+    /// As [`Routes::next_hop`], by what nodes know, which may be out of date.
+    fn known_hop(
+        &mut self,
+        topology: &Topology,
+        node: NodeId,
+        destination: NodeId,
+        id: u32,
+        now: Time,
+    ) -> Result<LinkId, Stuck> {
         self.advance(now);
         // Who is at either end of a ground link knows of it at once.
         if let Some((link, _)) = held(topology, destination).find(|(_, satellite)| *satellite == node) {
@@ -249,11 +269,9 @@ impl Routes {
         let stands =
             |link: LinkId| topology.link(link).is_some_and(|state| state.up && state.other(node).is_some());
         let relays = topology.relays(node);
-        let planned = match (&mut self.known, &mut self.protocol) {
-            (Some(Known::Tables(router)), _) => {
-                router.next_hop(node, destination).map(|hop| hop.link).ok_or(Stuck::NoPath)
-            }
-            (Some(Known::Network(network)), Some(protocol)) if relays => {
+        let planned = match (&self.network, &mut self.protocol) {
+            (_, None) => self.tables.next_hop(node, destination).map(|hop| hop.link).ok_or(Stuck::NoPath),
+            (Some(network), Some(protocol)) if relays => {
                 let hop = protocol.next_hop(network, node, &mut self.headers[id as usize]);
                 hop.map(|hop| hop.link).map_err(Stuck::from)
             }
@@ -271,13 +289,12 @@ impl Routes {
         }
     }
 
-    fn tables(&mut self, topology: &Topology, updated: Time) -> Result<&mut Router, Stuck> {
-        let Some(Known::Tables(router)) = &mut self.known else { return Err(Stuck::NoPath) };
+    #[inline]
+    fn look(&mut self, topology: &Topology, updated: Time) {
         if self.stale {
-            router.refresh(topology, updated.as_secs_f64());
+            self.tables.refresh(topology, updated.as_secs_f64());
             self.stale = false;
         }
-        Ok(router)
     }
 
     /// Counts a packet that goes no further.
@@ -288,15 +305,14 @@ impl Routes {
     /// The nodes of the path as it stands.
     pub fn path(&mut self, topology: &Topology, from: NodeId, to: NodeId, now: Time) -> Option<Vec<NodeId>> {
         self.advance(now);
-        if let (Some(Known::Network(network)), Some(protocol)) = (&self.known, &mut self.protocol) {
+        if let (Some(network), Some(protocol)) = (&self.network, &mut self.protocol) {
             let trip = send(protocol.scheme(), &network.view(), from, to);
             return trip.delivered().then_some(trip.nodes);
         }
-        if self.instant() {
-            return self.tables(topology, now).ok()?.path(from, to);
+        if self.direct {
+            self.look(topology, now);
         }
-        let Some(Known::Tables(router)) = &mut self.known else { return None };
-        router.path(from, to)
+        self.tables.path(from, to)
     }
 
     pub fn result(&self, topology: &Topology) -> RoutingResult {

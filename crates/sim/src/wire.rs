@@ -41,7 +41,8 @@ impl Medium for WireMedium<'_> {
             WireMedium::Moving { topology, from, to } => {
                 // A satellite whose elements have decayed has no position; what was sent to it arrives at once and
                 // finds no way on.
-                Span::from_secs_f64(topology.one_way_delay_s(*from, *to, at.as_secs_f64()).unwrap_or(0.0))
+                let distance_m = topology.distance_m(*from, *to, at.as_secs_f64()).unwrap_or(0.0);
+                Span::from_secs_f64(distance_m / topology.constellation().earth().c_m_s)
             }
         }
     }
