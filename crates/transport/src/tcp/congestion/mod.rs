@@ -133,7 +133,7 @@ impl Congestion {
     /// The handshake has taken `rtt`, if that is known.
     pub fn on_established(&mut self, now: Time, rtt: Option<Span>, next: u64) {
         match &mut self.control {
-            Control::Vegas(vegas) => vegas.begin(now, next),
+            Control::Vegas(vegas) => vegas.begin(&mut self.window, now, next),
             Control::Hybla(hybla) => hybla.on_rtt(&mut self.window, rtt),
             _ => {}
         }

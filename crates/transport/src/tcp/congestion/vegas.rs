@@ -22,6 +22,8 @@ pub(crate) struct Vegas {
     base_s: Option<f64>,
     /// Slow start doubles every other round.
     doubling: bool,
+    /// The initial window, until the first acknowledgment.
+    initial: Option<f64>,
     /// By how many segments each acknowledgment opens the window until the round ends.
     increment: f64,
     /// Fine-grained timeout: eight times the smoothed round trip, four times its variation, and what follows (s).
@@ -36,13 +38,18 @@ pub(crate) struct Vegas {
 
 impl Vegas {
     /// Data begins at `next`.
-    pub fn begin(&mut self, now: Time, next: u64) {
+    pub fn begin(&mut self, window: &mut Window, now: Time, next: u64) {
         (self.round_from, self.round_began) = (next, now);
+        // ns-2's sends one segment first, and takes its initial window with the acknowledgment of that.
+        self.initial = Some(std::mem::replace(&mut window.cwnd, window.mss));
         self.timeout_s = f64::INFINITY;
     }
 
     pub fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
         let mss = window.mss;
+        if let Some(initial) = self.initial.take() {
+            window.cwnd = initial;
+        }
         let outstanding = acked.next.saturating_sub(acked.una) as f64 / mss;
         // ns-2 counts from the last packet acknowledged, not from the next one.
         let unacknowledged = outstanding + 1.0;
@@ -134,7 +141,9 @@ mod tests {
     fn settle(base_ms: f64, start: u64, rounds: u32) -> f64 {
         let (mut v, mut w) = (Vegas::default(), window(start * 1000));
         w.ssthresh = 2_000;
-        v.begin(Time::ZERO, 1);
+        v.begin(&mut w, Time::ZERO, 1);
+        v.initial = None;
+        w.cwnd = (start * 1000) as f64;
         let (mut una, mut now_ms) = (1u64, 0.0);
         let fits = 10.0;
         for round in 0..rounds {
