@@ -11,6 +11,20 @@ Leaves out the simulator itself, which is in the extension module, and plots, wh
 
 from ._run import Run, check, run
 from ._skyhop import ScenarioError, __version__
+from ._space import Snapshot, delay, passes, snapshot, survey, tables
 from ._table import Table
 
-__all__ = ["Run", "ScenarioError", "Table", "__version__", "check", "run"]
+__all__ = [
+    "Run",
+    "ScenarioError",
+    "Snapshot",
+    "Table",
+    "__version__",
+    "check",
+    "delay",
+    "passes",
+    "run",
+    "snapshot",
+    "survey",
+    "tables",
+]

@@ -1,4 +1,4 @@
-"""The three pictures that transport people ask for first. Needs `pip install skyhop[plot]`.
+"""The pictures that people ask for first: windows, sequences, delays, maps. Needs `pip install skyhop[plot]`.
 
 Follows tcptrace's time-sequence graph and the thesis figures: time to the right, units in the labels.
 Differs from xplot: samples, not segments; for each segment open the capture in Wireshark.
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ._run import Run
+    from ._space import Snapshot
 
 #: (colour, dash) of successive lines; the colours differ in lightness too.
 PENS = [("#0b5fa5", "-"), ("#d95f02", "--"), ("#1b7f5c", ":"), ("#9a3d8f", "-."), ("#3a3a3a", (0, (4, 2)))]
@@ -65,6 +66,17 @@ def delay(run: Run, flow: str, ax: Axes | None = None) -> Axes:
     ax.plot(t / 3600 if hours else t, seconds * 1e3, ".", color=PENS[0][0], markersize=3)
     ax.set_ylim(bottom=0)
     return ax
+
+
+def map(snapshot: Snapshot, path: list[str] | None = None, ax: Axes | None = None, legend: bool = True) -> Axes:
+    """Satellites, links that are up and terminals on a map of the world; `path` is a list of nodes to highlight."""
+    from ._map import draw
+
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        _, ax = plt.subplots(figsize=(9, 5.2), layout="constrained")
+    return draw(snapshot, ax, path, legend)
 
 
 def _axes(ax: Axes | None, title: str, x: str, y: str) -> Axes:

@@ -22,10 +22,15 @@ fn wrong(error: impl Display) -> PyErr {
     ScenarioError::new_err(error.to_string())
 }
 
+/// What the names of terminals begin with that are there for the scenario's sake.
+const UNUSED: &str = "unused-";
+
 /// The network of a scenario's `[constellation]` and `[terminals]`; files are looked for in `folder`.
 fn topology(text: &str, folder: PathBuf) -> PyResult<Topology> {
     let mut loaded = skyhop_scenario::parse(text.as_bytes(), "constellation", &[]).map_err(wrong)?;
     loaded.read_elements(&folder).map_err(wrong)?;
+    // A scenario has two terminals at least; a question may have fewer.
+    loaded.scenario.terminals.retain(|name, _| !name.starts_with(UNUSED));
     skyhop_sim::topology_of(&loaded.scenario, loaded.elements.as_deref()).map_err(wrong)
 }
 
@@ -159,6 +164,7 @@ pub fn tables(
         ("delta", whole(&|r| r.delta)),
         ("overrides", whole(&|r| Some(r.overrides))),
         ("greedy", whole(&|r| r.aggregated.map(|a| a.greedy))),
+        ("covering", whole(&|r| r.aggregated.map(|a| a.covering))),
         ("minimised", whole(&|r| r.aggregated.map(|a| a.minimised))),
         ("spare_free", whole(&|r| r.aggregated.map(|a| a.spare_free))),
         ("first_match", whole(&|r| r.aggregated.map(|a| a.first_match))),

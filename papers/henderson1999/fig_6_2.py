@@ -1,0 +1,79 @@
+"""HT figures 1.2, 6.1, 6.2, 6.3 and table 6.1: Iridium and Teledesic on a map, with the links that are active.
+
+Follows the table for the orbits and section 6.2 for the links; the numbers below are counted from a snapshot.
+Differs: land is Natural Earth's, not Xerox PARC's, and the instant is t = 0.
+Leaves out what a picture of the text's own drawing of a constellation would add (figure 1.2 is the same idea).
+"""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+from harness import Reproduction, Row
+
+import skyhop
+from skyhop import plot
+
+SOURCE = "Henderson 1999, figures 6.2 and 6.3, table 6.1"
+CLAIM = "Iridium has no links across its seam and none between planes near the poles; Teledesic has eight links a satellite"
+
+CONSTELLATIONS = {
+    "iridium": {"preset": "iridium", "isl_latitude_limit": "60 deg"},
+    "teledesic": {"preset": "teledesic", "isl_latitude_limit": "60 deg"},
+}
+ISLS = ["intra-plane", "inter-plane", "cross-seam"]
+#: Table 6.1: altitude (km), planes, satellites per plane, separation of planes and at the seam (deg), ISLs.
+TABLE = {"iridium": (780, 6, 11, 31.6, 22, 4), "teledesic": (1375, 12, 24, 15, 15, 8)}
+
+
+def reproduce() -> Reproduction:
+    figure, axes = plt.subplots(2, 1, figsize=(8, 9.6), layout="constrained")
+    rows = []
+    for ax, (name, constellation) in zip(axes, CONSTELLATIONS.items()):
+        snapshot = skyhop.snapshot(constellation)
+        nodes, links = snapshot.nodes, snapshot.links
+        rows += table(name, nodes, links)
+        up = links["up"] > 0
+        for kind, least, most in BOUNDS[name]:
+            count = int(np.sum(up & (links["kind"] == kind)))
+            rows.append(Row(f"{name}, {kind} links up", "", (least + most) / 2, count, least, most))
+        high = np.abs(nodes["latitude_deg"]) > 60
+        ends = high[links["a"]] | high[links["b"]]
+        off = up & np.isin(links["kind"], ISLS[1:]) & ends
+        rows.append(Row(f"{name}, links between planes beyond 60 deg", "", 0, int(off.sum()), 0, 0))
+        plot.map(snapshot, ax=ax)
+        ax.set_title(f"{name.capitalize()} at t = 0: links that are active")
+    return Reproduction(rows, figure)
+
+
+#: All links within planes are up; of those between planes about the share of an orbit that is below 60 degrees, 2/3.
+BOUNDS = {
+    "iridium": [("intra-plane", 66, 66), ("inter-plane", 28, 44), ("cross-seam", 0, 0)],
+    "teledesic": [("intra-plane", 576, 576), ("inter-plane", 280, 400), ("cross-seam", 4, 18)],
+}
+
+
+def table(name: str, nodes: skyhop.Table, links: skyhop.Table) -> list[Row]:
+    altitude, planes, per_plane, separation, seam, most = TABLE[name]
+    plane = nodes["plane"]
+    in_plane = [np.flatnonzero(plane == p) for p in np.unique(plane[np.isfinite(plane)])]
+    isls = np.isin(links["kind"], ISLS)
+    degree = sum(np.bincount(links[end][isls], minlength=len(nodes)) for end in "ab")
+    spacing = nodes_apart(nodes, in_plane)
+    return [
+        Row(f"{name}, altitude", "km", altitude, float(np.median(nodes["altitude_km"])), altitude - 0.1, altitude + 0.1),
+        Row(f"{name}, planes", "", planes, len(in_plane), planes, planes),
+        Row(f"{name}, satellites per plane", "", per_plane, len(in_plane[0]), per_plane, per_plane),
+        Row(f"{name}, plane separation", "deg", separation, spacing, separation - 0.01, separation + 0.01),
+        Row(f"{name}, seam separation", "deg", seam, 180 - spacing * (planes - 1), seam - 0.1, seam + 0.1),
+        Row(f"{name}, most ISLs of a satellite", "", most, int(degree.max()), most, most),
+    ]
+
+
+def nodes_apart(nodes: skyhop.Table, in_plane: list[np.ndarray]) -> float:
+    """Degrees between the ascending nodes of planes 0 and 1, from the planes' normals."""
+    lat, lon = np.radians(nodes["latitude_deg"]), np.radians(nodes["longitude_deg"])
+    place = np.stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)], axis=1)
+    normals = [np.cross(place[rows[0]], place[rows[len(rows) // 4]]) for rows in in_plane[:2]]
+    first, second = (np.degrees(np.arctan2(n[1], n[0])) for n in normals)
+    return float((second - first) % 360)

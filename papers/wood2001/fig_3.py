@@ -1,0 +1,94 @@
+"""WP figures 1 to 3: orbits, networks, and the delay from Quito to London and Tokyo over a day.
+
+Follows the section on cross-seam links: Teledesic's original 288 satellites and Spaceway NGSO.
+Differs: the epoch is ours. Ascending and descending satellites are compared over Spaceway NGSO, a rosette, whose
+terminals see both. Leaves out the picture of the Earth among the orbits; figure 1 is a table of heights here.
+"""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+from harness import Reproduction, Row
+
+import skyhop
+from skyhop import plot
+
+SOURCE = "Wood et al. 2001, figures 1, 2 and 3"
+CLAIM = "Without links across the seam delay jumps twice a day; with them the largest delay is smaller"
+
+PAIRS = [("quito", "london"), ("quito", "tokyo")]
+WITHOUT = {"preset": "teledesic", "cross_seam_isls": False}
+WITH = {"preset": "teledesic", "cross_seam_isls": True}
+UP = {"preset": "spaceway-ngso", "handover": "ascending"}
+DOWN = {"preset": "spaceway-ngso", "handover": "descending"}
+CASES = {"no cross-seam links": WITHOUT, "cross-seam links": WITH, "ascending": UP, "descending": DOWN}
+#: Heights above the equator in km, as published for figure 1.
+HEIGHTS = {"teledesic": 1375, "spaceway-ngso": 10352, "geo-3": 35786}
+
+
+def reproduce() -> Reproduction:
+    days = {name: skyhop.delay(PAIRS, case, step="60 s") for name, case in CASES.items()}
+    rows = []
+    for preset, height in HEIGHTS.items():
+        snapshot = skyhop.snapshot(preset)
+        ours = float(np.median(snapshot.nodes["altitude_km"]))
+        rows.append(Row(f"height of {preset}", "km", height, ours, height * 0.995, height * 1.005))
+    for pair in PAIRS:
+        name = f"{pair[0]} to {pair[1]}"
+        without, across = (series(days[case], pair)[1] for case in ("no cross-seam links", "cross-seam links"))
+        jumps = int(np.sum(np.abs(np.diff(regime(without))) > 0))
+        rows += [
+            Row(f"{name}: Teledesic, seam comes and goes", "times", 4, jumps, 2, 6),
+            Row(
+                f"{name}: largest delay, with over without",
+                "",
+                1,
+                float(np.nanmax(across) / np.nanmax(without)),
+                0.5,
+                0.95,
+            ),
+        ]
+        north, south = (series(days[case], pair)[1] for case in ("ascending", "descending"))
+        rows.append(
+            Row(
+                f"{name}: ascending and descending satellites apart, mean",
+                "ms",
+                0,
+                float(np.nanmean(np.abs(north - south))),
+                0.5,
+                60,
+            )
+        )
+    return Reproduction(rows, figure(days))
+
+
+def series(table: skyhop.Table, pair: tuple[str, str]) -> tuple[np.ndarray, np.ndarray]:
+    rows = (table["from"] == pair[0]) & (table["to"] == pair[1])
+    return table["time_s"][rows] / 3600, table["delay_ms"][rows]
+
+
+def regime(delay: np.ndarray) -> np.ndarray:
+    """Whether the seam lies between the two, by the median over half an hour."""
+    width = 31
+    padded = np.pad(delay, width // 2, mode="edge")
+    smooth = np.array([np.nanmedian(padded[k : k + width]) for k in range(len(delay))])
+    return (smooth > (np.nanmin(smooth) + np.nanmax(smooth)) / 2).astype(int)
+
+
+def figure(days: dict[str, skyhop.Table]) -> plt.Figure:
+    figure, axes = plt.subplots(3, 2, figsize=(11, 10), layout="constrained")
+    for ax, preset in zip(axes[0], ("teledesic", "spaceway-ngso")):
+        plot.map(skyhop.snapshot(preset, terminals=["quito", "london", "tokyo"]), ax=ax, legend=False)
+        ax.set_title({"teledesic": "2 Teledesic", "spaceway-ngso": "2 Spaceway NGSO"}[preset])
+    pens = [("0.1", "."), ("0.6", ".")]
+    for row, cases in ((1, ("no cross-seam links", "cross-seam links")), (2, ("ascending", "descending"))):
+        for ax, pair in zip(axes[row], PAIRS):
+            for (color, marker), case in zip(pens, cases):
+                t, delay = series(days[case], pair)
+                ax.plot(t, delay, marker, ms=1.5, color=color, label=case)
+            system = "Teledesic" if row == 1 else "Spaceway NGSO"
+            ax.set(title=f"3 {pair[0].capitalize()} to {pair[1].capitalize()}, {system}", xlabel="time (h)")
+            ax.set(ylabel="one-way delay (ms)", ylim=(0, None))
+            ax.legend(frameon=False, fontsize=8, markerscale=4)
+    return figure

@@ -1,0 +1,204 @@
+"""Satellites without a run: delays, passes, forwarding tables, routing schemes side by side, snapshots.
+
+Follows the commands `skyhop delay`, `passes` and `tables`; a constellation is said as in a scenario's `[constellation]`.
+Differs from them: a preset's name alone will do, and results are tables.
+Leaves out packets, queues and transports, which need a scenario and `skyhop.run`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import _skyhop
+from ._run import _toml
+from ._table import Table
+
+#: A preset's name, or the keys and values of a scenario's `[constellation]`.
+Constellation = str | Mapping[str, Any]
+#: A city of the built-in list, "lat,lon", a pair of degrees, or the keys and values of a scenario's terminal.
+Place = str | tuple[float, float] | Mapping[str, Any]
+
+
+def delay(
+    pairs: Sequence[tuple[Place, Place]],
+    constellation: Constellation,
+    *,
+    metric: str = "delay",
+    start: str = "0 s",
+    duration: str = "24 h",
+    step: str = "60 s",
+    antennas: int | str = 1,
+    gateways: Sequence[Place] = (),
+    folder: str | os.PathLike[str] = ".",
+) -> Table:
+    """One-way propagation delays between places over time, as `skyhop delay --csv` tells them.
+
+    `pairs` are (sender, receiver); `metric` is "delay" or "hops". Packets leave at `start` and every `step` from there,
+    before `duration` is over; links and handovers are looked at every `update_interval` of the constellation from 0 s
+    on. `antennas` is how many satellites a terminal uses at once, or "all" that are in view, as gateways always do;
+    gateways are joined by fibre. Files of elements are looked for in `folder`.
+
+    Columns: time_s, from, to, delay_ms (NaN without a path), satellites, path, status ("ok" or "noroute").
+    Raises `ScenarioError` for a constellation that cannot be and `ValueError` for an unknown place.
+
+    >>> day = skyhop.delay([("quito", "london")], {"preset": "teledesic", "cross_seam_isls": False})
+    >>> day["delay_ms"].max()
+    """
+    terminals: dict[str, dict[str, Any]] = {}
+    named = [tuple(_terminal(terminals, place, antennas=antennas) for place in pair) for pair in pairs]
+    for place in gateways:
+        _terminal(terminals, place, antennas="all", gateway=True)
+    if metric not in ("delay", "hops"):
+        raise ValueError(f"metric {metric!r}; expected 'delay' or 'hops'")
+    times = tuple(_seconds(text) for text in (start, duration, step))
+    if times[2] <= 0:
+        raise ValueError(f"step {step!r}; expected more than 0 s")
+    raw = _skyhop.delay(_scenario(constellation, terminals), os.fspath(folder), named, metric == "hops", times)
+    return Table(raw, "delays")
+
+
+def passes(
+    at: Place,
+    constellation: Constellation,
+    *,
+    start: str = "0 s",
+    duration: str = "24 h",
+    folder: str | os.PathLike[str] = ".",
+) -> Table:
+    """When satellites rise above the elevation mask over a place, culminate and set.
+
+    Columns: satellite, rise_s, culmination_s, set_s (NaN where the pass began before or ends after), max_elevation_deg,
+    min_delay_ms and max_delay_ms (one way, straight up the slant range).
+    """
+    terminals: dict[str, dict[str, Any]] = {}
+    _terminal(terminals, at)
+    begin = _seconds(start)
+    times = (begin, begin + _seconds(duration))
+    return Table(_skyhop.passes(_scenario(constellation, terminals), os.fspath(folder), times), "passes")
+
+
+def tables(
+    constellation: Constellation,
+    satellite: str = "0.0",
+    *,
+    states: int = 64,
+    aggregate: bool = True,
+    folder: str | os.PathLike[str] = ".",
+) -> Table:
+    """A satellite's forwarding tables through its orbit (HT 6.6), a row for each state.
+
+    Columns: state, t_s, latitude_deg, entries (cells), next_hops, down (cells that the satellite covers itself), nowhere,
+    delta (entries that are not as in the state before), overrides (entries that are not as geographic forwarding has
+    them) and, if `aggregate`, entries after aggregation: greedy (the thesis's), minimised, spare_free, first_match.
+    """
+    raw = _skyhop.tables(_scenario(constellation, {}), os.fspath(folder), satellite, states, aggregate)
+    return Table(raw, "forwarding tables")
+
+
+def survey(
+    constellation: Constellation,
+    scheme: str,
+    *,
+    samples: int = 10_000,
+    failed: float = 0.0,
+    seed: int = 1,
+    folder: str | os.PathLike[str] = ".",
+) -> Table:
+    """Random pairs of places at many times, routed by a scheme: "hybrid" (HT 6.5), "geographic" or "shortest".
+
+    `failed` is the share of ISLs that are broken, drawn anew at each update. Columns: t_s, separation_km,
+    least_delay_ms and fewest_hops_delay_ms (of the best path by either; NaN if there is none), delay_ms and hops of the
+    scheme (delay NaN unless it arrived), outcome ("delivered", "stranded(deadend)", "stranded(nopath)", "looping").
+    """
+    raw = _skyhop.survey(_scenario(constellation, {}), os.fspath(folder), scheme, samples, failed, seed)
+    return Table(raw, "survey")
+
+
+class Snapshot:
+    """A network at an instant: `nodes` has a row per satellite, terminal and gateway, `links` one per possible link.
+
+    Columns of `nodes`: name, kind, latitude_deg (geocentric), longitude_deg, altitude_km, plane, slot, northbound (1, 0, or
+    NaN for what stands). Columns of `links`: a, b (rows of `nodes`), kind, up (1 or 0), delay_ms.
+    """
+
+    def __init__(self, nodes: Table, links: Table) -> None:
+        self.nodes = nodes
+        self.links = links
+
+    def __repr__(self) -> str:
+        up = int(self.links["up"].sum())
+        return f"<snapshot: {len(self.nodes)} nodes, {up} of {len(self.links)} links up>"
+
+
+def snapshot(
+    constellation: Constellation,
+    time: str | float = "0 s",
+    *,
+    terminals: Sequence[Place] = (),
+    folder: str | os.PathLike[str] = ".",
+) -> Snapshot:
+    """Where everything is at `time` and which links are up."""
+    known: dict[str, dict[str, Any]] = {}
+    for place in terminals:
+        _terminal(known, place)
+    nodes, links = _skyhop.snapshot(_scenario(constellation, known), os.fspath(folder), _seconds(time))
+    return Snapshot(Table(nodes, "nodes"), Table(links, "links"))
+
+
+def _terminal(terminals: dict[str, dict[str, Any]], place: Place, **options: Any) -> str:
+    """Adds a place to the terminals unless it is there, and returns its name."""
+    if isinstance(place, Mapping):
+        values = dict(place)
+        name = str(values.pop("name", f"terminal-{len(terminals)}"))
+    else:
+        text = place if isinstance(place, str) else ",".join(repr(float(degrees)) for degrees in place)
+        name, lat, lon = _skyhop.place(text)
+        if not name[0].isalpha():
+            name = f"at_{name}"
+        values = {"lat": f"{lat!r} deg", "lon": f"{lon!r} deg"}
+        if options.get("gateway"):
+            name += "-gateway"
+    # A scenario's names are words; coordinates are not.
+    name = "".join(c if c.isalnum() or c in "-_" else "_" for c in name)
+    terminals.setdefault(name, {**{k: v for k, v in options.items() if v != 1}, **values})
+    return name
+
+
+def _scenario(constellation: Constellation, terminals: Mapping[str, Mapping[str, Any]]) -> str:
+    """A scenario that says no more than which satellites and terminals there are."""
+    if isinstance(constellation, str):
+        constellation = {"preset": constellation}
+    elif not isinstance(constellation, Mapping):
+        kind = type(constellation).__name__
+        raise TypeError(f"constellation is a {kind}; expected a preset's name or a scenario's [constellation]")
+    # A scenario has two terminals and something to send; these are taken out again.
+    places = {"unused-south": {"lat": "-90 deg", "lon": "0 deg"}, "unused-north": {"lat": "90 deg", "lon": "0 deg"}}
+    lines = ['duration = "1 s"', "[constellation]"]
+    lines += [f"{key} = {_toml(_text(value))}" for key, value in constellation.items()]
+    used = {**terminals, **({} if len(terminals) > 1 else places)}
+    for name, values in used.items():
+        lines += [f"[terminals.{name}]", *(f"{key} = {_toml(value)}" for key, value in values.items())]
+    first, second = list(used)[:2]
+    lines += ["[[flows]]", f'from = "{first}"', f'to = "{second}"', 'traffic = { kind = "ping" }']
+    return "\n".join(lines) + "\n"
+
+
+def _text(value: Any) -> Any:
+    return os.fspath(value) if isinstance(value, Path) else value
+
+
+_UNITS = {"ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+
+
+def _seconds(text: str | float) -> float:
+    """Seconds of a time with its unit."""
+    if isinstance(text, (int, float)):
+        return float(text)
+    number, _, unit = text.strip().partition(" ")
+    try:
+        return float(number) * _UNITS[unit.strip()]
+    except (KeyError, ValueError):
+        raise ValueError(f"time {text!r}; expected a number and a unit such as '60 s' ({', '.join(_UNITS)})") from None

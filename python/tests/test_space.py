@@ -1,0 +1,119 @@
+"""Satellites without a run: what the functions return, and what they refuse.
+
+Follows the commands of the same names, whose rows must be the same; ns-2's rows where they are beside the repository.
+Differs from the library's tests: it goes through the bindings.
+Leaves out numbers that the library's tests bound already.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import skyhop
+
+REFERENCE = Path(__file__).parents[2].parent / "shared" / "reference" / "constellation"
+
+
+def test_delays_are_ns2s():
+    file = REFERENCE / "series_iridium_lat60_delay_newyork_sanfrancisco.csv"
+    if not file.exists():
+        pytest.skip(f"no {file}")
+    with file.open() as lines:
+        expected = list(csv.DictReader(lines))[:180]
+    cities = {
+        "newyork": {"name": "newyork", "lat": "40.71 deg", "lon": "-74.01 deg"},
+        "sanfrancisco": {"name": "sanfrancisco", "lat": "37.77 deg", "lon": "-122.42 deg"},
+    }
+    ours = skyhop.delay(
+        [(cities["newyork"], cities["sanfrancisco"])],
+        {"preset": "iridium", "isl_latitude_limit": "60 deg"},
+        start="0.01 s",
+        duration="3 h",
+        step="60 s",
+    )
+    assert len(ours) == len(expected) == 180
+    delays = np.array([float(row["delay_ms"]) for row in expected])
+    assert np.max(np.abs(ours["delay_ms"] - delays)) < 0.01
+    assert [row["path"] for row in expected] == list(ours["path"])
+
+
+def test_several_pairs_and_a_bent_pipe():
+    pairs = [("quito", "lima"), ((-0.22, -78.51), "bogota")]
+    shells = {"preset": "starlink-gen1", "isls": False, "handover": "highest"}
+    table = skyhop.delay(pairs, shells, antennas="all", gateways=["lima"], duration="2 min", step="30 s")
+    assert table.columns == ["time_s", "from", "to", "delay_ms", "satellites", "path", "status"]
+    assert len(table) == 8 and set(table["status"]) == {"ok"}
+    assert np.all((table["delay_ms"] > 3.6) & (table["delay_ms"] < 30))
+    assert np.all((table["satellites"] >= 1) & (table["satellites"] <= 2))
+
+
+def test_metric_and_step_are_checked():
+    with pytest.raises(ValueError, match="metric 'latency'; expected 'delay' or 'hops'"):
+        skyhop.delay([("oslo", "rome")], "iridium", metric="latency")
+    with pytest.raises(ValueError, match="expected a number and a unit"):
+        skyhop.delay([("oslo", "rome")], "iridium", step="soon")
+    with pytest.raises(ValueError, match="more than 0 s"):
+        skyhop.delay([("oslo", "rome")], "iridium", step="0 s")
+
+
+def test_mistakes_name_the_nearest():
+    with pytest.raises(skyhop.ScenarioError, match='did you mean "iridium"'):
+        skyhop.delay([("oslo", "rome")], "iridum")
+    with pytest.raises(skyhop.ScenarioError, match="handover"):
+        skyhop.delay([("oslo", "rome")], {"preset": "iridium", "handovr": "highest"})
+    with pytest.raises(ValueError, match="(?i)oslo"):
+        skyhop.delay([("olso", "rome")], "iridium")
+    with pytest.raises(ValueError, match='no satellite "9.9"'):
+        skyhop.tables("iridium", "9.9", states=1)
+    with pytest.raises(ValueError, match="geographic, hybrid or shortest"):
+        skyhop.survey("iridium", "best", samples=1)
+
+
+def test_passes_have_an_order():
+    passes = skyhop.passes("oslo", "iridium", duration="2 h")
+    whole = np.isfinite(passes["rise_s"]) & np.isfinite(passes["set_s"])
+    assert 10 < len(passes) < 80 and whole.sum() > 5
+    assert np.all(passes["rise_s"][whole] < passes["culmination_s"][whole])
+    assert np.all(passes["culmination_s"][whole] < passes["set_s"][whole])
+    # 780 km straight up takes 2.6 ms; at 8.2 degrees it is 2460 km.
+    assert np.all((passes["min_delay_ms"] > 2.59) & (passes["max_delay_ms"] < 8.3))
+
+
+def test_tables_shrink():
+    tables = skyhop.tables("teledesic", "3.4", states=2)
+    assert list(tables["entries"]) == [21_354, 21_354]
+    assert np.all(tables["minimised"] < tables["greedy"]) and np.all(tables["greedy"] < tables["entries"] / 9)
+    assert np.isnan(tables["delta"][0]) and 0 < tables["delta"][1] < 21_354 * 0.3
+
+
+def test_a_survey_is_the_same_each_time_and_ours_delivers():
+    first = skyhop.survey("iridium", "geographic", samples=200, failed=0.01, seed=4)
+    again = skyhop.survey("iridium", "geographic", samples=200, failed=0.01, seed=4)
+    assert np.array_equal(first["delay_ms"], again["delay_ms"], equal_nan=True)
+    there = np.isfinite(first["least_delay_ms"])
+    assert set(first["outcome"][there]) == {"delivered"}
+    assert np.all(first["delay_ms"][there] >= first["least_delay_ms"][there] - 1e-9)
+
+
+def test_a_snapshot_knows_its_links():
+    snapshot = skyhop.snapshot("iridium", "100 s", terminals=["oslo", "quito"])
+    nodes, links = snapshot.nodes, snapshot.links
+    assert list(nodes["kind"]).count("satellite") == 66 and list(nodes["kind"]).count("terminal") == 2
+    assert np.allclose(nodes["altitude_km"][:66], 780)
+    gsl = links["kind"] == "gsl"
+    assert gsl.sum() == 2 and np.all(links["up"][gsl] == 1)
+    assert "links up" in repr(snapshot)
+
+
+def test_a_map_can_be_drawn():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from skyhop import plot
+
+    snapshot = skyhop.snapshot("teledesic", terminals=["oslo"])
+    ax = plot.map(snapshot, path=["oslo", "0.0"])
+    assert ax.get_xlim() == (-180, 180) and len(ax.lines) > 500
