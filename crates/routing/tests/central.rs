@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use skyhop_orbit::preset;
-use skyhop_routing::aggregation::{Addresses, Entry, aggregate_greedy};
+use skyhop_routing::aggregation::{Addresses, Entry, aggregate_covering, aggregate_greedy};
 use skyhop_routing::cells::{Address, BAND_BITS, COLUMN_BITS, Cell};
 use skyhop_routing::central::{Controller, ForwardingTable, Next};
 use skyhop_routing::minimise::{Lookup, first_match, minimise};
@@ -140,37 +140,68 @@ fn tables_of_all_satellites_together_deliver() {
     assert!((8..=24).contains(&longest), "{longest} hops");
 }
 
-/// Figure 6.26 and beyond: the thesis's greedy makes a tenth of the entries, the minimiser fewer in every state.
+/// Figure 6.26 and beyond: the thesis's greedy makes "roughly a tenth" of the entries; with blocks that may overlap, as in
+/// the problem it poses, and minimised it is a tenth or less in every state.
 #[test]
 fn aggregated_tables_are_small_and_forward_every_address_as_before() {
     let (controller, tables) = tables();
-    let (mut of_greedy, mut of_minimised, mut took_s) = (Vec::new(), Vec::new(), Vec::new());
+    let [mut of_greedy, mut of_covering, mut of_minimised, mut took_s] = [const { Vec::new() }; 4];
     for (state, table) in tables.iter().enumerate() {
         let next = table.by_address(controller.grid(), false);
-        let greedy =
-            aggregate_greedy(Addresses { row_bits: BAND_BITS, column_bits: COLUMN_BITS, next: &next });
+        let addresses = Addresses { row_bits: BAND_BITS, column_bits: COLUMN_BITS, next: &next };
+        let greedy = aggregate_greedy(addresses);
+        let covering = aggregate_covering(addresses, 4);
         let begun = Instant::now();
         let minimised = minimise(&next, Lookup::AnyOrder, 4);
         took_s.push(begun.elapsed().as_secs_f64());
-        println!("state {state}: {} entries as in the thesis, {} minimised", greedy.len(), minimised.len());
-        assert!(minimised.len() < greedy.len(), "state {state}");
+        let counts = [&greedy, &covering, &minimised].map(Vec::len);
+        println!("state {state}: {counts:?} entries greedy, covering and minimised");
+        assert!(counts[2] < counts[1] && counts[1] < counts[0], "state {state}");
         assert_eq!(disagreements(&greedy, &next, true), 0, "state {state}");
+        assert_eq!(disagreements(&covering, &next, false), 0, "state {state}");
         assert_eq!(disagreements(&minimised, &next, false), 0, "state {state}");
-        of_greedy.push(greedy.len() as f64);
-        of_minimised.push(minimised.len() as f64);
+        for (all, entries) in [&mut of_greedy, &mut of_covering, &mut of_minimised].into_iter().zip(counts) {
+            all.push(entries as f64);
+        }
     }
     let summary = |entries: &[f64]| {
         let (least, most) = entries.iter().fold((f64::MAX, 0f64), |(a, b), &n| (a.min(n), b.max(n)));
         (least, entries.iter().sum::<f64>() / entries.len() as f64, most)
     };
-    let (greedy, minimised) = (summary(&of_greedy), summary(&of_minimised));
-    println!("least, mean and most entries: {greedy:?} as in the thesis, {minimised:?} minimised");
-    let took_s = summary(&took_s);
-    println!("least, mean and most seconds to minimise a table: {took_s:?}");
-    // The quickest: how busy the machine is decides the others.
-    // "Usually over an order of magnitude": ten times on average, and in every state minimised.
-    assert!(greedy.0 > 900.0 && (1_300.0..1_750.0).contains(&greedy.1) && greedy.2 < 2_500.0);
+    let [greedy, covering, minimised] = [&of_greedy, &of_covering, &of_minimised].map(|all| summary(all));
+    println!(
+        "least, mean and most entries: {greedy:?} greedy, {covering:?} covering, {minimised:?} minimised"
+    );
+    // How busy the machine is decides the slowest.
+    println!("least, mean and most seconds to minimise a table: {:?}", summary(&took_s));
+    // "Usually over an order of magnitude": above a tenth in 3 of 64 states.
+    let above = of_greedy.iter().filter(|&&entries| 10.0 * entries > 21_354.0).count();
+    assert!(above <= 4, "{above} states above a tenth");
+    assert!(greedy.0 > 900.0 && (1_300.0..1_750.0).contains(&greedy.1) && greedy.2 < 2_400.0);
+    assert!(covering.0 > 800.0 && (1_250.0..1_600.0).contains(&covering.1) && covering.2 <= 2_135.0);
     assert!(minimised.0 > 600.0 && (900.0..1_200.0).contains(&minimised.1) && minimised.2 < 1_779.0);
+}
+
+/// The thesis does not name its satellite. Further from the seam there are more ways to go, and some states keep more
+/// than a tenth whatever the algorithm; with the spare addresses nobody's, no table of any of these does.
+#[test]
+fn tables_away_from_the_seam_are_a_tenth_with_spare_addresses() {
+    let mut controller = Controller::new(preset::teledesic(), rules()).expect("sound");
+    let length_s = crossing_s(controller.topology().constellation(), SATELLITE).expect("it flies");
+    // Links across the seam move on from state to state.
+    (0..=44).for_each(|state| controller.enter(f64::from(state) * length_s));
+    let [mut strict, mut spare, mut ordered] = [0; 3];
+    for satellite in [2, 4, 6, 8, 10].map(|plane| NodeId(24 * plane)) {
+        let table = controller.table(satellite, None);
+        let next = table.by_address(controller.grid(), false);
+        let open = table.by_address(controller.grid(), true);
+        strict = strict.max(minimise(&next, Lookup::AnyOrder, 4).len());
+        spare = spare.max(minimise(&open, Lookup::AnyOrder, 4).len());
+        ordered = ordered.max(minimise(&next, Lookup::FirstMatch, 4).len());
+    }
+    println!("most entries of satellites 2.0 to 10.0: {strict} strict, {spare} spare, {ordered} ordered");
+    assert!((2_200..2_500).contains(&strict), "{strict}");
+    assert!((1_500..1_900).contains(&spare) && (1_000..1_400).contains(&ordered), "{spare}, {ordered}");
 }
 
 #[test]
