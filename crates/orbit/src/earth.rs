@@ -42,6 +42,15 @@ impl EarthModel {
         c_m_s: 299_792_458.0,
     };
 
+    /// The WGS 72 ellipsoid, which elements are fitted with, for comparison with programs that stay with it.
+    pub const WGS72: Self = Self {
+        radius_m: 6_378_135.0,
+        flattening: 1.0 / 298.26,
+        mu_m3_s2: 3.986_008e14,
+        rotation_period_s: 86_164.090_54,
+        c_m_s: 299_792_458.0,
+    };
+
     /// A sphere with the WGS 84 equatorial radius: the default for invented constellations.
     pub const SPHERE: Self = Self { flattening: 0.0, ..Self::WGS84 };
 

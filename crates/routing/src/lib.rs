@@ -14,6 +14,7 @@ pub mod forwarding;
 pub mod geographic;
 pub mod graph;
 pub mod hybrid;
+pub mod hypatia;
 pub mod minimise;
 pub mod network;
 mod packing;

@@ -2,12 +2,12 @@
 //!
 //! Follows the reference's README, part B: GSLs by range, +Grid ISLs always up, shortest total length.
 //! Differs: positions come from plain SGP4; stations are put where PyEphem's geometry has them, relative to satellites.
-//! Left out: the time a step takes; the example `forwarding` prints it.
+//! Left out: the time a step takes; the example `speed` prints it.
 
 use std::path::{Path, PathBuf};
 
-use skyhop_orbit::{Constellation, Ecef, Epoch, Vec3};
 use skyhop_routing::forwarding::{Forwarding, Next};
+use skyhop_routing::hypatia::{ForwardingState, Hypatia, ReadState, SCALE};
 
 const TOLERANCE: f64 = 2e-5;
 
@@ -22,7 +22,8 @@ fn starlink_round_trips_agree_with_hypatia() {
 }
 
 fn check(shell: &str, planes: u32, per_plane: u32, gsl_range_m: f64) {
-    let Some((mut forwarding, rows)) = network(shell, planes, per_plane, gsl_range_m) else { return };
+    let Some((network, rows)) = network(shell, planes, per_plane, gsl_range_m) else { return };
+    let mut forwarding = network.forwarding();
     let (mut time, mut compared, mut beyond, mut same_path) = (f64::NAN, 0, 0, 0);
     let (mut worst, mut worst_m) = (0.0f64, 0.0f64);
     for row in rows.lines().skip(1) {
@@ -56,7 +57,7 @@ fn check(shell: &str, planes: u32, per_plane: u32, gsl_range_m: f64) {
     assert!((1.0..60.0).contains(&worst_m), "{worst_m} m at most");
 }
 
-fn network(shell: &str, planes: u32, per_plane: u32, gsl_range_m: f64) -> Option<(Forwarding, String)> {
+fn network(shell: &str, planes: u32, per_plane: u32, gsl_range_m: f64) -> Option<(Hypatia, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference/constellation");
     let read =
         |name: String| -> Option<String> { std::fs::read_to_string::<PathBuf>(folder.join(name)).ok() };
@@ -67,35 +68,96 @@ fn network(shell: &str, planes: u32, per_plane: u32, gsl_range_m: f64) -> Option
         return None;
     };
     let stations = read("hypatia_ground_stations.txt".into()).expect("it is beside the others");
-    let stations: Vec<Ecef> = stations.lines().map(station).collect();
-    let (_size, tles) = tles.split_once('\n').expect("the first line is the shell's size");
-    let epoch: Epoch = "2000-01-01T00:00:00Z".parse().expect("an epoch");
-    let constellation = Constellation::from_tle(tles.as_bytes(), Some(epoch)).expect("sound");
-    let isls = Forwarding::plus_grid(planes, per_plane);
-    Some((Forwarding::new(constellation, isls, stations, gsl_range_m / SCALE), rows))
+    let isls: String =
+        Forwarding::plus_grid(planes, per_plane).iter().map(|(a, b)| format!("{a} {b}\n")).collect();
+    let description = format!("max_gsl_length_m={gsl_range_m}\nmax_isl_length_m=6000000\n");
+    Some((Hypatia::read(&tles, &isls, &stations, &description).expect("sound"), rows))
 }
 
-/// PyEphem's Earth radius over that of WGS 72: it scales the positions that SGP4 gives in Earth radii.
-const SCALE: f64 = 6378.16 / 6378.135;
-
-/// A station as PyEphem sees it among its satellites, brought back to the scale and the Greenwich of ours.
-///
-/// PyEphem's Earth is 6378.16 km with flattening 1 / 298.25, its latitude is raised by a factor of 1 / (1 - f^2) on the
-/// tangent, and its sidereal time is Newcomb's, some 60 ms behind that of IAU 1982.
-fn station(line: &str) -> Ecef {
-    let cells: Vec<&str> = line.split(',').collect();
-    let [lat, lon] = [2, 3].map(|column| cells[column].parse::<f64>().expect("degrees").to_radians());
-    let flattening = 1.0 / 298.25;
-    let lat = (lat.tan() / (1.0 - flattening * flattening)).atan();
-    let epoch: Epoch = "2000-01-01T00:00:00Z".parse().expect("an epoch");
-    let lon = lon + newcomb_rad(36524.5 / 36525.0) - epoch.greenwich_rad();
-    let normal_m = 6378.16e3 / (1.0 - (2.0 - flattening) * flattening * lat.sin().powi(2)).sqrt();
-    let (across_m, up_m) = (normal_m * lat.cos(), normal_m * (1.0 - flattening).powi(2) * lat.sin());
-    Ecef(Vec3::new(across_m * lon.cos(), across_m * lon.sin(), up_m) * (1.0 / SCALE))
+#[test]
+fn what_is_written_is_what_was_read() {
+    let Some((network, _)) = network("kuiper_630", 34, 34, 1260e3) else { return };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference/constellation");
+    let stations = std::fs::read_to_string(folder.join("hypatia_ground_stations.txt")).expect("there");
+    // Hypatia works them out from degrees with more digits than it writes.
+    for (ours, theirs) in network.stations_text().lines().zip(stations.lines()) {
+        let (ours, theirs): (Vec<&str>, Vec<&str>) = (ours.split(',').collect(), theirs.split(',').collect());
+        assert_eq!(ours[..5], theirs[..5]);
+        for (a, b) in ours[5..].iter().zip(&theirs[5..]) {
+            let (a, b): (f64, f64) = (a.parse().expect("m"), b.parse().expect("m"));
+            assert!((a - b).abs() < 0.1, "{ours:?} against {theirs:?}");
+        }
+    }
+    let tles = std::fs::read_to_string(folder.join("hypatia_kuiper_630_tles.txt")).expect("there");
+    let again =
+        Hypatia::read(&tles, &network.isls_text(), &network.stations_text(), &network.description_text())
+            .expect("our own files");
+    assert_eq!((&again.isls, again.stations.len()), (&network.isls, 100));
+    assert_eq!(again.max_gsl_length_m, network.max_gsl_length_m);
+    assert_eq!(network.gsl_interfaces_text().lines().count(), 1256);
 }
 
-/// Greenwich's angle by Newcomb, `centuries` after noon of 31 December 1899, less whole turns.
-fn newcomb_rad(centuries: f64) -> f64 {
-    let hours = 6.6460656 + (2400.051262 + 0.00002581 * centuries) * centuries;
-    std::f64::consts::TAU * (hours / 24.0).fract()
+#[test]
+fn forwarding_state_is_written_in_full_and_then_as_changes() {
+    let Some((network, _)) = network("kuiper_630", 34, 34, 1260e3) else { return };
+    let mut state = ForwardingState::new(&network);
+    let mut read = ReadState::default();
+    let mut forwarding = network.forwarding();
+    let mut sizes = Vec::new();
+    for t_s in [0.0, 1.0, 60.0] {
+        let text = state.step(t_s);
+        read.apply(&text).expect("our own text");
+        sizes.push(text.lines().count());
+        forwarding.step(t_s);
+        for to in 0..100 {
+            for satellite in 0..1156 {
+                let expected = forwarding.next(satellite, to).map(|next| match next {
+                    Next::Satellite(other) => other,
+                    Next::Station => 1156 + to as u32,
+                });
+                assert_eq!(read.next(satellite, 1156 + to as u32), expected);
+            }
+            for from in (0..100).filter(|from| *from != to) {
+                let expected = forwarding.first(from, to).map(|(satellite, _)| satellite);
+                assert_eq!(read.next(1156 + from as u32, 1156 + to as u32), expected);
+            }
+        }
+    }
+    // Every node to every station but itself, then what a second and a minute change.
+    assert_eq!(sizes[0], 1156 * 100 + 100 * 99);
+    assert!((1..2000).contains(&sizes[1]) && (2000..60_000).contains(&sizes[2]), "{sizes:?}");
+    // Interfaces: ISLs by the order of the file, then the one to the ground; a station has one.
+    let text = ForwardingState::new(&network).step(0.0);
+    for line in text.lines() {
+        let cells: Vec<i64> = line.split(',').map(|cell| cell.parse().expect("a number")).collect();
+        let [node, _, next, here, there] = cells[..] else { panic!("{line}") };
+        let (ground, up) = (next >= 1156, node >= 1156);
+        assert!(next == -1 || if ground { here == 4 && there == 0 } else { here <= 3 || up }, "{line}");
+        assert!(!up || next == -1 || (here == 0 && there == 4), "{line}");
+    }
+}
+
+#[test]
+fn files_that_cannot_be() {
+    let read = |tles: &str, isls: &str, stations: &str| {
+        Hypatia::read(tles, isls, stations, "max_gsl_length_m=1e6\n").expect_err("wrong").to_string()
+    };
+    assert_eq!(
+        read("34\n", "", ""),
+        "tles.txt: line 1: \"34\"; expected two numbers, of orbits and of satellites in each"
+    );
+    let tles = "1 1\na\n1 00001U 00000ABC 00001.00000000  .00000000  00000-0  00000+0 0    04\n\
+                2 00001  51.9000   0.0000 0000001   0.0000   0.0000 14.80000000    02\n";
+    assert_eq!(
+        read(tles, "0 1\n", ""),
+        "isls.txt: line 1: \"0 1\"; expected two numbers of satellites below 1 that differ"
+    );
+    assert_eq!(
+        read(tles, "", "0,a,0,0,0\n2,b,0,0,0\n"),
+        "ground_stations.txt: line 2: \"2,b,0,0,0\"; expected station number 1 next"
+    );
+    assert_eq!(
+        read(tles, "", "0,a,91,0,0\n").split(';').next(),
+        Some("ground_stations.txt: line 1: latitude of 91 deg for terminal \"a\"")
+    );
 }
