@@ -191,7 +191,7 @@ const MAP_EXAMPLES: &str = "\
 Examples:
   skyhop map --constellation iridium                                    in letters
   skyhop map --constellation iridium --time 60 --out iridium.svg
-  skyhop map --constellation teledesic --terminals quito london --out teledesic.png
+  skyhop map --constellation teledesic --terminal quito --terminal london --out teledesic.png
   skyhop map --constellation starlink --isls off --gateway berlin --gateway madrid --out starlink.png
   skyhop map --constellation iridium --isls off --footprints --out footprints.svg
 

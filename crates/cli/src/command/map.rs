@@ -30,9 +30,9 @@ pub struct Snapshot {
     /// When: seconds after t = 0, a time with a unit, or a UTC date and time for a file of elements.
     #[arg(long, value_name = "TIME", default_value = "0")]
     pub time: String,
-    /// Terminals: cities, or lat,lon in degrees.
-    #[arg(long, value_name = "PLACE", num_args = 1.., allow_hyphen_values = true)]
-    pub terminals: Vec<String>,
+    /// A terminal: a city, or lat,lon in degrees; may be given often.
+    #[arg(long, value_name = "PLACE", allow_hyphen_values = true)]
+    pub terminal: Vec<String>,
     /// Draw around each satellite from where it is seen at the mask.
     #[arg(long)]
     pub footprints: bool,
@@ -52,8 +52,8 @@ pub fn run(args: &Snapshot) -> Result<(), Failure> {
     let loaded = args.satellites.load(Some(&args.isls))?;
     let t_s = instant(&args.time, loaded.constellation.epoch())?;
     let mut terminals: Vec<Terminal> = Vec::new();
-    for text in &args.terminals {
-        let place = places::find(text).map_err(|e| Failure::Scenario(format!("--terminals: {e}")))?;
+    for text in &args.terminal {
+        let place = places::find(text).map_err(|e| Failure::Scenario(format!("--terminal: {e}")))?;
         if !terminals.iter().any(|known| known.name == place.name) {
             terminals.push(place);
         }

@@ -6,20 +6,20 @@
 
 use super::geometry::{Point, arc};
 use super::label::{Area, Placed, Placement, width};
+use super::legend::{Legend, ROW};
 use super::symbols::{self, KINDS, Pen};
-use super::{Flight, Map, land};
+use super::{Map, land};
 use crate::chart::escape;
+use skyhop_sim::topology::LinkKind;
 use std::fmt::Write;
 
 const WIDTH: f64 = 1000.0;
-const LEFT: f64 = 44.0;
+pub(super) const LEFT: f64 = 44.0;
 const TOP: f64 = 40.0;
-const PLOT_WIDTH: f64 = 936.0;
+pub(super) const PLOT_WIDTH: f64 = 936.0;
 const PLOT_HEIGHT: f64 = PLOT_WIDTH / 2.0;
 const TITLE: f64 = 15.0;
-const SMALL: f64 = 11.0;
-/// Rows of the legend are this far apart.
-const ROW: f64 = 19.0;
+pub(super) const SMALL: f64 = 11.0;
 /// So many satellites have names unless it is said otherwise.
 const NAMED: usize = 100;
 
@@ -143,7 +143,7 @@ fn stroke(out: &mut String, pieces: impl Iterator<Item = Vec<Point>>, pen: &Pen,
         if pen.dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", pen.dash) };
     let _ = writeln!(
         out,
-        "<path d=\"{path}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:.2}\" stroke-opacity=\"{opacity}\" \
+        "<path d=\"{path}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:.2}\" stroke-opacity=\"{opacity:.2}\" \
          stroke-linejoin=\"round\"{dash}/>",
         pen.colour,
         pen.width * scale
@@ -157,18 +157,16 @@ fn scale(map: &Map) -> f64 {
 
 fn network(out: &mut String, map: &Map) {
     // Beside a path the rest stands back.
-    let (scale, opacity) = (scale(map), if map.path.is_empty() { 0.85 } else { 0.4 });
+    let scale = scale(map);
+    let opacity = if map.path.is_empty() { 0.85 * scale } else { 0.4 * scale };
     stroke(out, map.footprints.iter().flatten().cloned(), &symbols::FOOTPRINT, scale, 0.8);
     stroke(out, map.seams.iter().flatten().cloned(), &symbols::SEAM, 1.0, 0.8);
     for kind in KINDS {
         let lines = map.lines.iter().filter(|line| line.kind == kind);
-        stroke(
-            out,
-            lines.flat_map(|line| arc(line.ends[0], line.ends[1])),
-            &symbols::pen(kind),
-            scale,
-            opacity,
-        );
+        let pieces = lines.flat_map(|line| arc(line.ends[0], line.ends[1]));
+        // Terminals are few, and their links short.
+        let (scale, opacity) = if kind == LinkKind::Gsl { (1.0, 1.0) } else { (scale, opacity) };
+        stroke(out, pieces, &symbols::pen(kind), scale, opacity);
     }
     let casing = Pen { colour: "#ffffff", width: symbols::PATH.width + 2.0, ..symbols::PATH };
     for pen in [casing, symbols::PATH] {
@@ -239,96 +237,60 @@ fn label(out: &mut String, placed: Option<Placed>, colour: &str, weight: u32) {
     );
 }
 
-enum Sample {
-    Line(Pen),
-    Satellite(Flight),
-    Site(bool),
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skyhop_sim::orbit::{Terminal, preset};
+    use skyhop_sim::topology::{NodeId, Rules, Topology};
 
-/// What is on the map, with how many of each there are.
-struct Legend {
-    entries: Vec<(Sample, String, f64, usize)>,
-}
-
-impl Legend {
-    fn of(map: &Map) -> Self {
-        let mut samples: Vec<(Sample, String)> = Vec::new();
-        for (flight, name) in [
-            (Flight::Ascending, "ascending satellite"),
-            (Flight::Descending, "descending satellite"),
-            (Flight::Still, "satellite above one place"),
-        ] {
-            let count = map.satellites.iter().filter(|satellite| satellite.flight == flight).count();
-            if count > 0 {
-                samples.push((Sample::Satellite(flight), format!("{name} ({count})")));
-            }
-        }
-        for (gateway, name) in [(false, "terminal"), (true, "gateway")] {
-            if map.sites.iter().any(|site| site.gateway == gateway) {
-                samples.push((Sample::Site(gateway), name.to_owned()));
-            }
-        }
-        if map.path.len() > 1 {
-            samples.push((Sample::Line(symbols::PATH), symbols::PATH.name.to_owned()));
-        }
-        for kind in KINDS {
-            let count = map.lines.iter().filter(|line| line.kind == kind).count();
-            if count > 0 {
-                let pen = symbols::pen(kind);
-                let name = format!("{} ({count} up)", pen.name);
-                samples.push((Sample::Line(pen), name));
-            }
-        }
-        if !map.seams.is_empty() {
-            samples.push((Sample::Line(symbols::SEAM), symbols::SEAM.name.to_owned()));
-        }
-        if !map.footprints.is_empty() {
-            let name = format!("{} ({:.1}° mask)", symbols::FOOTPRINT.name, map.mask_deg);
-            samples.push((Sample::Line(symbols::FOOTPRINT), name));
-        }
-        let (mut x, mut row) = (LEFT, 0);
-        let mut entries = Vec::new();
-        for (sample, name) in samples {
-            let sample_width = if matches!(sample, Sample::Line(_)) { 32.0 } else { 16.0 };
-            let total = sample_width + width(&name, SMALL) + 14.0;
-            if x > LEFT && x + total > LEFT + PLOT_WIDTH {
-                (x, row) = (LEFT, row + 1);
-            }
-            entries.push((sample, name, x, row));
-            x += total;
-        }
-        Legend { entries }
+    fn teledesic() -> Topology {
+        let place = |name, lat, lon| Terminal::from_degrees(name, lat, lon).unwrap();
+        let ends = vec![place("a <b>", 60.0, 170.0), place("c", 60.0, -170.0)];
+        let mut topology = Topology::new(preset::teledesic(), ends, Rules::teledesic()).unwrap();
+        topology.update(0.0);
+        topology
     }
 
-    fn rows(&self) -> usize {
-        self.entries.last().map_or(0, |entry| entry.3 + 1)
+    #[test]
+    fn links_that_are_down_are_not_drawn_and_no_line_crosses_the_map() {
+        let topology = teledesic();
+        let svg = Map::new("t").network(&topology, 0.0).footprints(&topology, 0.0).svg();
+        let up = |kind| topology.links().iter().filter(|l| l.up && l.kind == kind).count();
+        let between = up(LinkKind::InterPlane);
+        assert!(between < topology.links().iter().filter(|l| l.kind == LinkKind::InterPlane).count());
+        assert!(svg.contains(&format!("ISL between planes ({between} up)")));
+        assert!(svg.contains("ascending satellite (144)") && svg.contains(">seam<"));
+        let mut steps = 0;
+        for path in svg.lines().filter(|line| line.contains("stroke-opacity")) {
+            let d = path.split("d=\"").nth(1).and_then(|d| d.split('"').next()).unwrap();
+            for piece in d.split('M').skip(1) {
+                let x: Vec<f64> =
+                    piece.split('L').map(|p| p.split(' ').next().unwrap().parse().unwrap()).collect();
+                assert!(x.windows(2).all(|x| (x[1] - x[0]).abs() < 0.1 * PLOT_WIDTH), "{piece}");
+                steps += x.len();
+            }
+        }
+        assert!(steps > 5000, "{steps}");
     }
 
-    fn draw(&self, out: &mut String, top: f64) {
-        for (sample, name, x, row) in &self.entries {
-            let y = top + ROW * *row as f64;
-            let (middle, text) = (y - 3.8, escape(name));
-            let after = match sample {
-                Sample::Line(pen) => {
-                    let dash = if pen.dash.is_empty() { "none" } else { pen.dash };
-                    let _ = write!(
-                        out,
-                        "<path d=\"M{x:.1} {middle:.1}h26\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:.1}\" stroke-dasharray=\"{dash}\"/>",
-                        pen.colour,
-                        pen.width.max(1.0)
-                    );
-                    32.0
-                }
-                Sample::Satellite(flight) => {
-                    symbols::satellite(out, (x + 5.0, middle), 4.2, *flight, false);
-                    16.0
-                }
-                Sample::Site(gateway) => {
-                    symbols::site(out, (x + 5.0, middle), 4.0, *gateway);
-                    16.0
-                }
-            };
-            let _ = writeln!(out, "<text x=\"{:.1}\" y=\"{y:.1}\" fill=\"#1f2328\">{text}</text>", x + after);
+    #[test]
+    fn a_path_is_named_and_text_is_safe() {
+        let topology = teledesic();
+        let ends = [NodeId(288), NodeId(289)];
+        let map = Map::new("1 < 2").note("a & b").network(&topology, 0.0).path(&topology, &ends, 0.0);
+        let svg = map.names(true).svg();
+        for text in [">1 &lt; 2<", ">a &amp; b<", ">a &lt;b&gt;<", ">path<", ">0.1<"] {
+            assert!(svg.contains(text), "no {text}");
         }
+        // Over the date line in two pieces, which end at both sides.
+        let path = svg
+            .lines()
+            .rfind(|line| line.contains(symbols::PATH.colour) && line.contains("stroke-opacity"))
+            .unwrap();
+        assert_eq!(path.matches('M').count(), 2, "{path}");
+        assert!(
+            path.contains(&format!("L{:.1} ", LEFT + PLOT_WIDTH)) && path.contains(&format!("M{LEFT:.1} ")),
+            "{path}"
+        );
     }
 }

@@ -54,9 +54,10 @@ pub fn width(text: &str, size: f64) -> f64 {
     let wide = |c: char| matches!(c, 'm' | 'w' | 'M' | 'W' | '%' | '@');
     let letter = |c: char| match c {
         c if narrow(c) => 0.40,
-        c if wide(c) => 1.0,
+        c if wide(c) => 0.95,
         c if c.is_uppercase() => 0.74,
-        _ => 0.64,
+        c if c.is_ascii_digit() => 0.64,
+        _ => 0.6,
     };
     text.chars().map(letter).sum::<f64>() * size
 }
@@ -104,7 +105,7 @@ impl Placement {
         let baselines = [
             (x + gap, y + beside),
             (x - gap - width, y + beside),
-            (x - width / 2.0, y - gap),
+            (x - width / 2.0, y - gap - 0.2 * size),
             (x - width / 2.0, y + gap + 0.75 * size),
             (x + 0.7 * gap, y - 0.7 * gap),
             (x - 0.7 * gap - width, y - 0.7 * gap),

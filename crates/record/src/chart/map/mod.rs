@@ -8,6 +8,7 @@ mod draw;
 mod geometry;
 mod label;
 mod land;
+mod legend;
 mod symbols;
 mod text;
 

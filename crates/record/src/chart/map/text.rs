@@ -43,6 +43,21 @@ impl Canvas {
         self.dots[y / 4 * self.columns + x / 2] |= BITS[x % 2][y % 4];
     }
 
+    /// Takes the coast away to the left and right of a path, which would drown in it.
+    fn clear_beside(&mut self) {
+        for cell in 0..self.letters.len() {
+            let path = |letter: &Option<char>| {
+                letter.is_some_and(|c| c == '•' || STOPS.contains(c) || matches!(c, 'A' | 'B'))
+            };
+            let column = cell % self.columns;
+            let left = column > 0 && path(&self.letters[cell - 1]);
+            let right = column + 1 < self.columns && path(&self.letters[cell + 1]);
+            if left || right {
+                self.dots[cell] = 0;
+            }
+        }
+    }
+
     fn letter(&mut self, point: Point, letter: char) {
         let cell = self.cell(point);
         self.letters[cell] = Some(letter);
@@ -106,6 +121,9 @@ pub(super) fn draw(map: &Map, columns: usize) -> String {
     // The ends go last: whatever is above them, they are seen.
     named.sort_by_key(|(_, letter)| letter.is_uppercase());
     named.into_iter().for_each(|(at, letter)| canvas.letter(at, letter));
+    if !map.path.is_empty() {
+        canvas.clear_beside();
+    }
     framed(&canvas, &key)
 }
 
@@ -145,4 +163,51 @@ fn framed(canvas: &Canvas, key: &[String]) -> String {
         let _ = writeln!(out, " {line}");
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skyhop_sim::orbit::{Terminal, preset};
+    use skyhop_sim::topology::{NodeId, Rules, Topology};
+
+    fn iridium() -> Topology {
+        let place = |name, lat, lon| Terminal::from_degrees(name, lat, lon).unwrap();
+        let ends = vec![place("quito", -0.22, -78.51), place("suva", -18.1, 178.4)];
+        let mut topology = Topology::new(preset::iridium(), ends, Rules::iridium()).unwrap();
+        topology.update(0.0);
+        topology
+    }
+
+    #[test]
+    fn the_map_has_its_size_and_satellites_in_their_cells() {
+        let text = Map::new("").network(&iridium(), 0.0).text(96);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 1 + 1 + 24 + 1 + 1);
+        assert!(lines[1..27].iter().all(|line| line.chars().count() == 98), "{text}");
+        assert!(lines.iter().all(|line| line.chars().count() <= 98));
+        let letters =
+            |letter| text.lines().skip(2).take(24).flat_map(str::chars).filter(|c| *c == letter).count();
+        // 66 satellites; some share a cell near the poles, and two the cells of the terminals.
+        assert!((28..=33).contains(&letters('^')) && (28..=33).contains(&letters('v')), "{text}");
+        // Quito: column 27 of 96 from 180 W, row 12 of 24 from the north pole.
+        assert_eq!(lines[2 + 12].chars().nth(1 + 27), Some('@'), "{text}");
+        assert!(lines[27].ends_with("@ quito, @ suva"));
+    }
+
+    #[test]
+    fn a_path_has_its_stops_and_leaves_over_the_date_line() {
+        let topology = iridium();
+        let ends = [NodeId(66), NodeId(67)];
+        let text = Map::new("").network(&topology, 0.0).path(&topology, &ends, 0.0).text(96);
+        let lines: Vec<Vec<char>> = text.lines().map(|line| line.chars().collect()).collect();
+        let world = &lines[2..26];
+        let find = |letter| world.iter().position(|line| line.contains(&letter));
+        assert_eq!((find('A'), find('B')), (Some(12), Some(14)), "{text}");
+        // Westwards over the Pacific: in the first column and the last, and nowhere over Africa.
+        let dots = |column: usize| world.iter().filter(|line| line[1 + column] == '•').count();
+        assert_eq!(dots(0), 1, "{text}");
+        assert!((30..70).all(|column| dots(column) == 0), "{text}");
+        assert!(text.ends_with(" A quito, B suva\n"));
+    }
 }

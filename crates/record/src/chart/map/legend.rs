@@ -1,0 +1,112 @@
+//! The legend below a map.
+//!
+//! Follows the map itself: what is not on it is not explained, and each entry says how many there are.
+//! Differs from a box inside the frame, where it would hide satellites.
+//! Leaves out columns; entries flow into rows.
+
+use super::draw::{LEFT, PLOT_WIDTH, SMALL};
+use super::label::width;
+use super::symbols::{self, KINDS, Pen};
+use super::{Flight, Map};
+use crate::chart::escape;
+use std::fmt::Write;
+
+/// Rows are this far apart.
+pub const ROW: f64 = 19.0;
+
+enum Sample {
+    Line(Pen),
+    Satellite(Flight),
+    Site(bool),
+}
+
+/// What is on the map, with how many of each there are.
+pub struct Legend {
+    entries: Vec<(Sample, String, f64, usize)>,
+}
+
+impl Legend {
+    /// What is on a map, laid out in rows.
+    pub fn of(map: &Map) -> Self {
+        let mut samples: Vec<(Sample, String)> = Vec::new();
+        for (flight, name) in [
+            (Flight::Ascending, "ascending satellite"),
+            (Flight::Descending, "descending satellite"),
+            (Flight::Still, "satellite above one place"),
+        ] {
+            let count = map.satellites.iter().filter(|satellite| satellite.flight == flight).count();
+            if count > 0 {
+                samples.push((Sample::Satellite(flight), format!("{name} ({count})")));
+            }
+        }
+        for (gateway, name) in [(false, "terminal"), (true, "gateway")] {
+            if map.sites.iter().any(|site| site.gateway == gateway) {
+                samples.push((Sample::Site(gateway), name.to_owned()));
+            }
+        }
+        if map.path.len() > 1 {
+            samples.push((Sample::Line(symbols::PATH), symbols::PATH.name.to_owned()));
+        }
+        for kind in KINDS {
+            let count = map.lines.iter().filter(|line| line.kind == kind).count();
+            if count > 0 {
+                let pen = symbols::pen(kind);
+                let name = format!("{} ({count} up)", pen.name);
+                samples.push((Sample::Line(pen), name));
+            }
+        }
+        if !map.seams.is_empty() {
+            samples.push((Sample::Line(symbols::SEAM), symbols::SEAM.name.to_owned()));
+        }
+        if !map.footprints.is_empty() {
+            let name = format!("{} ({:.1}° mask)", symbols::FOOTPRINT.name, map.mask_deg);
+            samples.push((Sample::Line(symbols::FOOTPRINT), name));
+        }
+        let (mut x, mut row) = (LEFT, 0);
+        let mut entries = Vec::new();
+        for (sample, name) in samples {
+            let sample_width = if matches!(sample, Sample::Line(_)) { 32.0 } else { 16.0 };
+            let total = sample_width + width(&name, SMALL) + 14.0;
+            if x > LEFT && x + total > LEFT + PLOT_WIDTH {
+                (x, row) = (LEFT, row + 1);
+            }
+            entries.push((sample, name, x, row));
+            x += total;
+        }
+        Legend { entries }
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.entries.last().map_or(0, |entry| entry.3 + 1)
+    }
+
+    /// Draws it from the first row's baseline down.
+    pub fn draw(&self, out: &mut String, top: f64) {
+        for (sample, name, x, row) in &self.entries {
+            let y = top + ROW * *row as f64;
+            let (middle, text) = (y - 3.8, escape(name));
+            let after = match sample {
+                Sample::Line(pen) => {
+                    let dash = if pen.dash.is_empty() { "none" } else { pen.dash };
+                    let _ = write!(
+                        out,
+                        "<path d=\"M{x:.1} {middle:.1}h26\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:.1}\" stroke-dasharray=\"{dash}\"/>",
+                        pen.colour,
+                        pen.width.max(1.0)
+                    );
+                    32.0
+                }
+                Sample::Satellite(flight) => {
+                    symbols::satellite(out, (x + 5.0, middle), 4.2, *flight, false);
+                    16.0
+                }
+                Sample::Site(gateway) => {
+                    symbols::site(out, (x + 5.0, middle), 4.0, *gateway);
+                    16.0
+                }
+            };
+            let _ = writeln!(out, "<text x=\"{:.1}\" y=\"{y:.1}\" fill=\"#1f2328\">{text}</text>", x + after);
+        }
+    }
+}
