@@ -48,8 +48,8 @@ pub fn minimise(next: &[Option<u8>], lookup: Lookup, effort: usize) -> Vec<Entry
     if lookup == Lookup::FirstMatch {
         groups.sort_by_key(|(index, entries)| (entries.len(), *index));
         for (index, entries) in &mut groups {
-            let primes = Cubes::new(&table).primes();
-            *entries = entries_for(&primes[*index], &table, *index, hops[*index], effort);
+            let primes = Cubes::new(&table).primes_of(*index);
+            *entries = entries_for(&primes, &table, *index, hops[*index], effort);
             // Whatever comes later may reach over these.
             table.iter_mut().filter(|hop| **hop == 1 << *index).for_each(|hop| *hop = 0);
         }

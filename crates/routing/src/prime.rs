@@ -26,26 +26,33 @@ impl Cubes {
     /// bits can be masked out.
     pub(crate) fn primes(&self) -> Vec<Vec<Masked>> {
         let mut primes = vec![Vec::new(); u16::BITS as usize];
-        self.collect(0, self.bits, Masked { value: 0, mask: 0 }, &mut primes);
+        self.collect(0, self.bits, Masked { value: 0, mask: 0 }, u16::MAX, &mut primes);
         primes
     }
 
-    /// Primes among the cubes from `first` on that agree with `upper` in the bits from `bits` up.
-    fn collect(&self, first: usize, bits: u32, upper: Masked, primes: &mut [Vec<Masked>]) {
+    /// The same of one next hop alone.
+    pub(crate) fn primes_of(&self, hop: usize) -> Vec<Masked> {
+        let mut primes = vec![Vec::new(); u16::BITS as usize];
+        self.collect(0, self.bits, Masked { value: 0, mask: 0 }, 1 << hop, &mut primes);
+        primes.swap_remove(hop)
+    }
+
+    /// Primes of the `wanted` next hops among the cubes from `first` on that agree with `upper` in the bits from `bits` up.
+    fn collect(&self, first: usize, bits: u32, upper: Masked, wanted: u16, primes: &mut [Vec<Masked>]) {
         let third = 3usize.pow(bits) / 3;
         let widest = first + 3usize.pow(bits) - 1;
         let hops = self.hops[widest];
         if hops.is_power_of_two() {
             // All of these are inside the widest.
-            if self.is_prime(widest, upper.mask) {
+            if hops & wanted != 0 && self.is_prime(widest, upper.mask) {
                 primes[hops.trailing_zeros() as usize].push(upper);
             }
-        } else if hops != 0 && bits > 0 {
+        } else if hops & wanted != 0 && bits > 0 {
             let bit = 1 << (bits - 1);
             let mask = upper.mask | bit;
-            self.collect(first, bits - 1, Masked { mask, ..upper }, primes);
-            self.collect(first + third, bits - 1, Masked { value: upper.value | bit, mask }, primes);
-            self.collect(first + 2 * third, bits - 1, upper, primes);
+            self.collect(first, bits - 1, Masked { mask, ..upper }, wanted, primes);
+            self.collect(first + third, bits - 1, Masked { value: upper.value | bit, mask }, wanted, primes);
+            self.collect(first + 2 * third, bits - 1, upper, wanted, primes);
         }
     }
 
