@@ -5,7 +5,7 @@
 //! Leaves out scripts and fonts of its own.
 
 use super::geometry::{Point, arc};
-use super::label::{Area, Placed, Placement, width};
+use super::label::{Area, OVER_MARK, Placed, Placement, width};
 use super::legend::{Legend, ROW};
 use super::symbols::{self, KINDS, Pen};
 use super::{Map, land};
@@ -183,16 +183,22 @@ fn marks(out: &mut String, map: &Map) {
         right: LEFT + PLOT_WIDTH - 1.0,
         bottom: TOP + PLOT_HEIGHT - 1.0,
     });
-    let mut ordered: Vec<_> = map.satellites.iter().collect();
-    ordered.sort_by_key(|satellite| satellite.on_path);
-    for satellite in ordered {
-        let reach = if satellite.on_path { of_path } else { reach };
-        symbols::satellite(out, place(satellite.at), reach, satellite.flight, satellite.on_path);
-        placement.mark(Area::around(place(satellite.at), reach));
+    let named = map.names.unwrap_or(map.satellites.len() <= NAMED);
+    // Beside a path, and where nobody needs to tell one satellite from the next, they stand back.
+    let cost = if named { OVER_MARK } else { 2.0 };
+    let _ = write!(out, "<g opacity=\"{}\">", if map.path.is_empty() || named { 1.0 } else { 0.6 });
+    for satellite in map.satellites.iter().filter(|satellite| !satellite.on_path) {
+        symbols::satellite(out, place(satellite.at), reach, satellite.flight, false);
+        placement.mark(Area::around(place(satellite.at), reach), cost);
+    }
+    out.push_str("</g>\n");
+    for satellite in map.satellites.iter().filter(|satellite| satellite.on_path) {
+        symbols::satellite(out, place(satellite.at), of_path, satellite.flight, true);
+        placement.mark(Area::around(place(satellite.at), of_path), OVER_MARK);
     }
     for site in &map.sites {
         symbols::site(out, place(site.at), 4.0, site.gateway);
-        placement.mark(Area::around(place(site.at), 4.6));
+        placement.mark(Area::around(place(site.at), 4.6), OVER_MARK);
     }
     for hop in map.path.windows(2) {
         let points = arc(hop[0].at, hop[1].at).into_iter().flatten();
@@ -215,7 +221,7 @@ fn marks(out: &mut String, map: &Map) {
             400,
         );
     }
-    if map.names.unwrap_or(map.satellites.len() <= NAMED) {
+    if named {
         for satellite in map.satellites.iter().filter(|satellite| !satellite.on_path) {
             label(
                 out,

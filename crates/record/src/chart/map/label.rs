@@ -66,14 +66,16 @@ pub fn width(text: &str, size: f64) -> f64 {
 #[derive(Debug, Clone)]
 pub struct Placement {
     frame: Area,
-    marks: Vec<Area>,
+    /// Marks, and what it costs to cover one.
+    marks: Vec<(Area, f64)>,
     labels: Vec<Area>,
     /// Points along lines, and what it costs to cover one.
     lines: Vec<((f64, f64), f64)>,
 }
 
 const OVER_LABEL: f64 = 1000.0;
-const OVER_MARK: f64 = 100.0;
+/// A mark that matters.
+pub const OVER_MARK: f64 = 100.0;
 
 impl Placement {
     /// An empty picture.
@@ -81,9 +83,9 @@ impl Placement {
         Placement { frame, marks: Vec::new(), labels: Vec::new(), lines: Vec::new() }
     }
 
-    /// A mark that labels keep away from.
-    pub fn mark(&mut self, area: Area) {
-        self.marks.push(area);
+    /// A mark that labels keep away from, as far as it costs.
+    pub fn mark(&mut self, area: Area, cost: f64) {
+        self.marks.push((area, cost));
     }
 
     /// A point of a line that labels had better not cover.
@@ -138,9 +140,10 @@ impl Placement {
 
     fn cost(&self, area: &Area) -> f64 {
         let labels = self.labels.iter().filter(|other| area.overlaps(other)).count() as f64;
-        let marks = self.marks.iter().filter(|mark| area.overlaps(mark)).count() as f64;
+        let marks: f64 =
+            self.marks.iter().filter(|(mark, _)| area.overlaps(mark)).map(|(_, cost)| cost).sum();
         let lines: f64 = self.lines.iter().filter(|(at, _)| area.holds(*at)).map(|(_, cost)| cost).sum();
-        OVER_LABEL * labels + OVER_MARK * marks + lines.min(0.9 * OVER_MARK)
+        OVER_LABEL * labels + marks + lines.min(0.9 * OVER_MARK)
     }
 }
 
@@ -154,7 +157,7 @@ mod tests {
         let mut placement = Placement::new(frame);
         let points: Vec<(f64, f64)> =
             (0..60).map(|i| (f64::from(i * 47 % 300), f64::from(i * 31 % 200))).collect();
-        points.iter().for_each(|&at| placement.mark(Area::around(at, 3.0)));
+        points.iter().for_each(|&at| placement.mark(Area::around(at, 3.0), OVER_MARK));
         let placed: Vec<Placed> = points
             .iter()
             .enumerate()
@@ -164,7 +167,7 @@ mod tests {
         for (i, a) in placement.labels.iter().enumerate() {
             assert!(a.within(&frame));
             assert!(placement.labels[i + 1..].iter().all(|b| !a.overlaps(b)));
-            assert!(placement.marks.iter().all(|mark| !a.overlaps(mark)));
+            assert!(placement.marks.iter().all(|(mark, _)| !a.overlaps(mark)));
         }
         // One that must be is placed even where there is no room.
         assert!(placement.label("must", points[0], 3.0, 9.0, true).is_some());
