@@ -23,8 +23,12 @@ fn new_york_to_san_francisco_stays_plausible_for_a_day() {
     let mut topology =
         Topology::new(constellation, terminals.to_vec(), Rules::iridium_next()).expect("sound");
     let [from, to] = [0, 1].map(|index| topology.terminal_node(index).expect("there are two terminals"));
-    let chord_ms = topology.one_way_delay_s(from, to, 0.0).expect("both are there") * 1e3;
+    let chord_m = topology.distance_m(from, to, 0.0).expect("both are there");
+    let chord_ms = chord_m / topology.constellation().earth().c_m_s * 1e3;
     assert!((13.5..13.9).contains(&chord_ms), "{chord_ms} ms through the Earth");
+    // Between stations a packet goes through fibre: 4130 km at c / 1.468.
+    let fibre_ms = topology.one_way_delay_s(from, to, 0.0).expect("both are there") * 1e3;
+    assert!((20.15..20.35).contains(&fibre_ms), "{fibre_ms} ms through fibre");
 
     let mut router = Router::new(Metric::Delay);
     let mut delays_ms = Vec::new();

@@ -6,6 +6,8 @@
 
 use skyhop_chance::Stream;
 
+use crate::rules::RulesError;
+
 /// The next check of each terminal.
 #[derive(Debug, Clone)]
 pub(crate) struct Checks {
@@ -16,10 +18,24 @@ pub(crate) struct Checks {
 }
 
 impl Checks {
-    pub(crate) fn new(terminals: usize, period_s: f64, dither_s: f64, mut chance: Stream) -> Self {
-        let next_s = (0..terminals).map(|_| chance.uniform() * period_s).collect();
+    /// The first checks of that many terminals.
+    pub(crate) fn new(
+        terminals: usize,
+        period_s: f64,
+        dither_s: f64,
+        mut chance: Stream,
+    ) -> Result<Self, RulesError> {
         // Checks that cannot be told apart in time would never end.
-        Self { next_s, period_s: period_s.max(1e-3), dither_s: dither_s.clamp(0.0, 0.9 * period_s), chance }
+        for (rule, value, low, high) in [
+            ("check period (s)", period_s, 1e-3, 86_400.0),
+            ("check dither (s)", dither_s, 0.0, 0.9 * period_s),
+        ] {
+            if !(low..=high).contains(&value) {
+                return Err(RulesError { rule, value, low, high });
+            }
+        }
+        let next_s = (0..terminals).map(|_| chance.uniform() * period_s).collect();
+        Ok(Self { next_s, period_s, dither_s, chance })
     }
 
     /// The terminals whose check is due by `t_s`; their next one is set.

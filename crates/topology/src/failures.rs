@@ -58,7 +58,8 @@ pub struct Reliability {
 }
 
 impl Reliability {
-    /// Draws what fails until `until_s`, everything working at 0. Satellites come first, then ISLs, then stations.
+    /// Draws what fails until `until_s`, everything working at 0. Satellites come first, then ISLs, then stations. A mean
+    /// time counts as a millisecond if it is less, and what is no number as a thing that never fails.
     pub fn draw(&self, topology: &Topology, until_s: f64, chance: &mut Stream) -> Vec<Outage> {
         let satellites = (0..topology.constellation().len() as u32).map(Failing::Satellite);
         let of_orbit =
@@ -74,8 +75,9 @@ impl Reliability {
             .chain(isls.map(|what| (what, self.isl_mtbf_s)))
             .chain(stations.map(|what| (what, self.station_mtbf_s)))
         {
-            let mut draw = |mean_s: f64| -mean_s * (1.0 - chance.uniform()).ln();
-            if mtbf_s == f64::INFINITY {
+            // Failures without any time between them would never end.
+            let mut draw = |mean_s: f64| -mean_s.max(1e-3) * (1.0 - chance.uniform()).ln();
+            if mtbf_s == f64::INFINITY || mtbf_s.is_nan() {
                 continue;
             }
             let mut from_s = draw(mtbf_s);

@@ -28,8 +28,10 @@ pub(crate) struct Sight<'a> {
     /// Satellites that may serve.
     pub(crate) positions: &'a [Option<Ecef>],
     pub(crate) t_s: f64,
-    /// The update before this one; `None` at the first.
+    /// The terminal's look before this one; `None` at the first.
     pub(crate) last_s: Option<f64>,
+    /// The longest time until its next one.
+    pub(crate) next_look_s: f64,
     /// Somebody else's policy, in place of the rules'.
     pub(crate) policy: Option<&'a dyn HandoverPolicy>,
 }
@@ -47,7 +49,8 @@ pub struct Seen {
     pub northbound: bool,
 }
 
-/// A handover policy of your own: asked at each look at a terminal with one antenna, never per packet.
+/// A handover policy of your own: asked at each look at a terminal, never per packet. Of several antennas each asks in turn,
+/// and does not see what the others hold.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -86,7 +89,8 @@ pub(crate) fn at(link: LinkState, attached: bool, sight: Sight<'_>) -> LinkState
     let held = (attached && sight.keeps(link.b.0)).then_some(link.b.0);
     if let Some(policy) = sight.policy {
         let seen = sight.seen();
-        let chosen = policy.choose(&seen, held, sight.t_s).filter(|&satellite| sight.serves(satellite));
+        let known = |satellite: &u32| seen.iter().any(|one| one.satellite == *satellite);
+        let chosen = policy.choose(&seen, held, sight.t_s).filter(known);
         return match chosen {
             Some(satellite) => LinkState { b: NodeId(satellite), up: true, ..link },
             None => LinkState { up: false, ..link },
@@ -106,8 +110,11 @@ pub(crate) fn at(link: LinkState, attached: bool, sight: Sight<'_>) -> LinkState
         Handover::Synchronous { period_s } => held.filter(|_| !sight.crosses_multiple_of(period_s)),
         Handover::EarthFixedCells { period_s, .. } => {
             let kept = attached && sight.positions[link.b.index()].is_some();
-            let cells =
-                if kept && !sight.crosses_multiple_of(period_s) { Some(link.b.0) } else { sight.of_cell() };
+            let cells = if kept && !sight.crosses_multiple_of(period_s) {
+                Some(link.b.0)
+            } else {
+                sight.best_over_cell()
+            };
             return match cells {
                 Some(satellite) => LinkState { b: NodeId(satellite), up: true, ..link },
                 None => LinkState { up: false, ..link },
@@ -124,28 +131,34 @@ pub(crate) fn at(link: LinkState, attached: bool, sight: Sight<'_>) -> LinkState
 /// The satellites that could serve a terminal with several antennas, and those that it takes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Candidates {
-    /// What the policy wants most of, and the satellite; best first.
-    ranked: Vec<(f64, u32)>,
+    /// Whether it lasts until it has been acquired, what the policy wants most of, and the satellite; best first.
+    ranked: Vec<(bool, f64, u32)>,
     chosen: Vec<LinkState>,
 }
 
 impl Candidates {
     /// Decides for all antennas of a terminal together: no two hold one satellite.
     pub(crate) fn choose(&mut self, links: &[LinkState], attached: &mut [bool], sight: Sight<'_>) {
-        self.rank(sight);
+        if let Some(policy) = sight.policy {
+            return self.ask(policy, links, attached, sight);
+        }
+        self.rank(sight.over_cell().unwrap_or(sight));
         let wanted = links.len().min(self.ranked.len());
+        let among_best = |satellite: u32| self.ranked[..wanted].iter().any(|&(_, _, one)| one == satellite);
         let holds = |satellite: u32| match sight.rules.handover {
-            Handover::Highest | Handover::Nearest => {
-                self.ranked[..wanted].iter().any(|&(_, one)| one == satellite)
-            }
+            Handover::Highest | Handover::Nearest => sight.keeps(satellite) && among_best(satellite),
             Handover::Synchronous { period_s } if sight.crosses_multiple_of(period_s) => {
-                self.ranked[..wanted].iter().any(|&(_, one)| one == satellite)
+                sight.keeps(satellite) && among_best(satellite)
             }
-            _ => sight.serves(satellite),
+            Handover::EarthFixedCells { period_s, .. } => match sight.crosses_multiple_of(period_s) {
+                true => among_best(satellite),
+                false => sight.positions[satellite as usize].is_some(),
+            },
+            _ => sight.keeps(satellite),
         };
         self.chosen.clear();
         for (link, attached) in links.iter().zip(attached.iter_mut()) {
-            *attached = *attached && sight.keeps(link.b.0) && holds(link.b.0);
+            *attached = *attached && holds(link.b.0);
             self.chosen.push(LinkState { up: *attached, ..*link });
         }
         if sight.rules.handover == Handover::FollowPlane {
@@ -158,7 +171,7 @@ impl Candidates {
                 }
             }
         }
-        let mut free: Vec<u32> = self.ranked.iter().map(|&(_, satellite)| satellite).collect();
+        let mut free: Vec<u32> = self.ranked.iter().map(|&(_, _, satellite)| satellite).collect();
         let taken: BTreeSet<u32> = self.chosen.iter().filter(|link| link.up).map(|link| link.b.0).collect();
         free.retain(|satellite| !taken.contains(satellite));
         let mut free = free.into_iter();
@@ -166,6 +179,34 @@ impl Candidates {
             let Some(satellite) = free.next() else { break };
             *attached = true;
             *link = LinkState { b: NodeId(satellite), up: true, ..*link };
+        }
+    }
+
+    /// Somebody else's policy, antenna by antenna.
+    fn ask(
+        &mut self,
+        policy: &dyn HandoverPolicy,
+        links: &[LinkState],
+        attached: &mut [bool],
+        sight: Sight<'_>,
+    ) {
+        let mut seen = sight.seen();
+        self.chosen.clear();
+        for (link, attached) in links.iter().zip(attached.iter_mut()) {
+            *attached = *attached && sight.keeps(link.b.0);
+            self.chosen.push(LinkState { up: *attached, ..*link });
+        }
+        // Each is asked about what no antenna holds, and what it holds itself.
+        let all = seen.clone();
+        for antenna in 0..links.len() {
+            let held = attached[antenna].then_some(links[antenna].b.0);
+            seen.clear();
+            seen.extend(all.iter().filter(|one| Some(one.satellite) == held || !self.taken(one.satellite)));
+            let known = |satellite: &u32| seen.iter().any(|one| one.satellite == *satellite);
+            let chosen = policy.choose(&seen, held, sight.t_s).filter(known);
+            attached[antenna] = chosen.is_some();
+            let b = chosen.map_or(links[antenna].b, NodeId);
+            self.chosen[antenna] = LinkState { b, up: chosen.is_some(), ..links[antenna] };
         }
     }
 
@@ -194,11 +235,12 @@ impl Candidates {
             let measure = match sight.rules.handover {
                 Handover::Nearest => -sight.range_m(satellite),
                 Handover::LongestVisibility => sight.remaining_s(satellite),
-                _ => elevation,
+                _ => sight.elevation_then_rad(satellite, elevation),
             };
-            self.ranked.push((measure, satellite));
+            let lasts = !sight.rules.make_before_break || sight.keeps(satellite);
+            self.ranked.push((lasts, measure, satellite));
         }
-        self.ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        self.ranked.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
     }
 }
 
@@ -209,7 +251,7 @@ impl Sight<'_> {
     /// Whether a satellite that is held need not be given up: it serves now and, where the next one is to be acquired
     /// before, will do so until then.
     fn keeps(&self, satellite: u32) -> bool {
-        let ahead_s = self.rules.gsl_acquisition_s + self.rules.update_interval_s;
+        let ahead_s = self.rules.gsl_acquisition_s + self.next_look_s;
         self.serves(satellite)
             && (!self.rules.make_before_break
                 || self
@@ -234,13 +276,17 @@ impl Sight<'_> {
     }
 
     /// The satellite of the terminal's Earth-fixed cell: the highest over the cell's centre.
-    fn of_cell(&self) -> Option<u32> {
+    fn best_over_cell(&self) -> Option<u32> {
+        self.over_cell()?.best(|_, elevation| elevation)
+    }
+
+    /// The same from the centre of the terminal's Earth-fixed cell; `None` where there are no cells.
+    fn over_cell(&self) -> Option<Self> {
         let Handover::EarthFixedCells { cell_deg, .. } = self.rules.handover else { return None };
         let (lat_deg, lon_deg) = cell_centre_deg(self.site.place, cell_deg);
         let (lat, lon) = (lat_deg.to_radians(), lon_deg.to_radians());
         let up = Vec3::new(lat.cos() * lon.cos(), lat.cos() * lon.sin(), lat.sin());
-        let centre = Sight { site: Site { place: Ecef(up * self.site.place.0.norm()), up }, ..*self };
-        centre.best(|_, elevation| elevation)
+        Some(Self { site: Site { place: Ecef(up * self.site.place.0.norm()), up }, ..*self })
     }
 
     /// Whether a satellite can serve: above the mask, within range, and flying the way that the policy wants.
@@ -265,14 +311,25 @@ impl Sight<'_> {
     }
 
     /// The satellite that can serve and has most of something, the lowest among equals. The measure is given its
-    /// elevation.
+    /// elevation. What is made before the break should last; if nothing does, anything will do.
     fn best(&self, measure: impl Fn(u32, f64) -> f64) -> Option<u32> {
+        if !self.rules.make_before_break {
+            return self.best_of(|_| true, measure);
+        }
+        let then = |satellite, elevation| measure(satellite, self.elevation_then_rad(satellite, elevation));
+        self.best_of(|satellite| self.keeps(satellite), then).or_else(|| self.best_of(|_| true, then))
+    }
+
+    fn best_of(&self, may: impl Fn(u32) -> bool, measure: impl Fn(u32, f64) -> f64) -> Option<u32> {
         let Site { place, up } = self.site;
         let mut best: Option<(u32, f64)> = None;
         for (satellite, position) in (0u32..).zip(self.positions) {
             let Some(position) = *position else { continue };
             let elevation = elevation_rad(place, up, position);
-            if elevation <= self.rules.elevation_mask_rad || !self.allows(satellite, position) {
+            if elevation <= self.rules.elevation_mask_rad
+                || !self.allows(satellite, position)
+                || !may(satellite)
+            {
                 continue;
             }
             let value = measure(satellite, elevation);
@@ -283,8 +340,24 @@ impl Sight<'_> {
         best.map(|(satellite, _)| satellite)
     }
 
+    /// Where a satellite is once it has been acquired, if the present one is kept until then.
+    fn position_then(&self, satellite: u32) -> Option<Ecef> {
+        match self.rules.make_before_break && self.rules.gsl_acquisition_s > 0.0 {
+            true => self.constellation.position_ecef(satellite, self.t_s + self.rules.gsl_acquisition_s),
+            false => self.positions[satellite as usize],
+        }
+    }
+
+    fn elevation_then_rad(&self, satellite: u32, now_rad: f64) -> f64 {
+        if !self.rules.make_before_break {
+            return now_rad;
+        }
+        let Site { place, up } = self.site;
+        self.position_then(satellite).map_or(now_rad, |at| elevation_rad(place, up, at))
+    }
+
     fn range_m(&self, satellite: u32) -> f64 {
-        self.positions[satellite as usize].map_or(f64::INFINITY, |at| at.distance_m(self.site.place))
+        self.position_then(satellite).map_or(f64::INFINITY, |at| at.distance_m(self.site.place))
     }
 
     /// How long a satellite that serves now will go on to, to the tenth of a second.
@@ -309,7 +382,7 @@ impl Sight<'_> {
         low_s
     }
 
-    /// Whether a multiple of `period_s` lies after the last update and not after this one.
+    /// Whether a multiple of `period_s` lies after the last look and not after this one.
     fn crosses_multiple_of(&self, period_s: f64) -> bool {
         let count = |t_s: f64| (t_s / period_s + 1e-9).floor();
         self.last_s.is_none_or(|last_s| count(self.t_s) > count(last_s))

@@ -34,6 +34,8 @@ pub struct Topology {
     /// When links that are being acquired will be up.
     due: BTreeMap<usize, f64>,
     checks: Option<Checks>,
+    /// The longest time from one look of a terminal to the next.
+    longest_look_s: f64,
     link_rule: Option<Arc<dyn LinkRule>>,
     policy: Option<Arc<dyn HandoverPolicy>>,
     /// The first GSL of each terminal, and after the last the first link of fibre.
@@ -48,7 +50,12 @@ pub struct Topology {
     serving: Vec<Option<Ecef>>,
     unavailable: usize,
     outages: Vec<Outage>,
+    /// Links and stations that fail at the instant of `positions`, by number.
+    failed_links: Vec<LinkId>,
+    failed_stations: Vec<u32>,
     updated_s: Option<f64>,
+    /// By terminal, when it last looked at its satellites.
+    looked_s: Vec<Option<f64>>,
     /// The instant of `positions`.
     located_s: Option<f64>,
 }
@@ -123,13 +130,14 @@ impl Topology {
         Ok(Self {
             sites: stations.iter().map(|station| site(&constellation, &station.terminal)).collect(),
             gateways: stations.iter().map(|station| station.gateway).collect(),
-            terminals: stations.into_iter().map(|station| station.terminal).collect(),
+            terminals: stations.iter().map(|station| station.terminal.clone()).collect(),
             attached,
             constellation,
             rules,
             wanted: links.clone(),
             due: BTreeMap::new(),
             checks: None,
+            longest_look_s: rules.update_interval_s,
             link_rule: None,
             policy: None,
             links,
@@ -140,12 +148,16 @@ impl Topology {
             serving: Vec::new(),
             unavailable: 0,
             outages: Vec::new(),
+            failed_links: Vec::new(),
+            failed_stations: Vec::new(),
             updated_s: None,
+            looked_s: vec![None; stations.len()],
             located_s: None,
         })
     }
 
-    /// Looks at all links as they should be at `t_s`, and returns those that changed, by link number.
+    /// Looks at all links as they should be at `t_s`, and returns those that changed, by link number, after those that had
+    /// been acquired meanwhile.
     ///
     /// Hand-offs depend on the state before: call it at the times of the rules' interval, in order. With acquisition
     /// times, gaps or asynchronous checks, call [`Self::settle`] in between.
@@ -166,11 +178,13 @@ impl Topology {
         for terminal in 0..self.terminals.len() {
             if self.updated_s.is_none() || self.checks.is_none() {
                 self.choose(terminal, t_s);
+            } else {
+                self.let_go(terminal, t_s);
             }
         }
         for link in self.gsls[self.terminals.len()]..self.links.len() {
             let was = self.links[link];
-            let up = [was.a, was.b].iter().all(|&end| !self.station_fails(end, t_s));
+            let up = [was.a, was.b].iter().all(|&end| !self.station_fails(end));
             self.decide_unless_failed(link, LinkState { up, ..was }, t_s);
         }
         self.updated_s = Some(t_s);
@@ -199,9 +213,21 @@ impl Topology {
     }
 
     /// From now on each terminal looks at its satellite at its own times and only then: every `period_s`, give or take
-    /// `dither_s`, from a random instant within the first period on (HT 6.2's asynchronous handover).
-    pub fn check_asynchronously(&mut self, period_s: f64, dither_s: f64, chance: Stream) {
-        self.checks = Some(Checks::new(self.terminals.len(), period_s, dither_s, chance));
+    /// `dither_s`, from a random instant within the first period on (HT 6.2's asynchronous handover). Failures are noticed
+    /// at updates all the same.
+    ///
+    /// # Errors
+    ///
+    /// A period outside a millisecond to a day, a dither of more than nine tenths of it.
+    pub fn check_asynchronously(
+        &mut self,
+        period_s: f64,
+        dither_s: f64,
+        chance: Stream,
+    ) -> Result<(), RulesError> {
+        self.checks = Some(Checks::new(self.terminals.len(), period_s, dither_s, chance)?);
+        self.longest_look_s = period_s + dither_s;
+        Ok(())
     }
 
     /// A rule of your own for ISLs; see [`LinkRule`].
@@ -220,7 +246,7 @@ impl Topology {
     }
 
     fn decide_unless_failed(&mut self, link: usize, is: LinkState, t_s: f64) {
-        let failed = self.link_fails(LinkId(link as u32), t_s);
+        let failed = self.link_fails(link);
         self.decide(link, LinkState { up: is.up && !failed, ..is }, t_s);
     }
 
@@ -235,7 +261,9 @@ impl Topology {
         if is == wanted && self.due.contains_key(&link) {
             return;
         }
-        let handover = is.kind == LinkKind::Gsl && was.up;
+        // Another satellite during a gap is another handover.
+        let moves = self.due.contains_key(&link) && is.b != wanted.b;
+        let handover = is.kind == LinkKind::Gsl && (was.up || moves);
         let acquisition_s = match is.kind {
             LinkKind::Gsl => self.rules.gsl_acquisition_s,
             LinkKind::Fibre => 0.0,
@@ -248,16 +276,36 @@ impl Topology {
             return self.set(link, is);
         }
         self.due.insert(link, t_s + acquisition_s + gap_s);
-        if !(handover && self.rules.make_before_break) {
+        if !(handover && was.up && self.rules.make_before_break) {
             self.set(link, LinkState { up: false, ..is });
         }
     }
 
     /// Brings up what has been acquired by `t_s`.
     fn finish(&mut self, t_s: f64) {
-        while let Some((&link, _)) = self.due.iter().find(|(_, at_s)| **at_s <= t_s) {
-            self.due.remove(&link);
-            self.set(link, self.wanted[link]);
+        let mut due = std::mem::take(&mut self.due);
+        due.retain(|&link, at_s| {
+            let waits = *at_s > t_s;
+            if !waits {
+                self.set(link, self.wanted[link]);
+            }
+            waits
+        });
+        self.due = due;
+    }
+
+    /// Takes down what has failed of a terminal that does not look now.
+    fn let_go(&mut self, terminal: usize, t_s: f64) {
+        let station = self.station_fails(NodeId((self.constellation.len() + terminal) as u32));
+        for link in self.gsls[terminal]..self.gsls[terminal + 1] {
+            let fails = station || self.link_fails(link);
+            let gone = |state: LinkState| state.up && (fails || self.positions[state.b.index()].is_none());
+            let (wanted, is) = (gone(self.wanted[link]), gone(self.links[link]));
+            if wanted {
+                self.decide(link, LinkState { up: false, ..self.wanted[link] }, t_s);
+            } else if is {
+                self.set(link, LinkState { up: false, ..self.links[link] });
+            }
         }
     }
 
@@ -271,10 +319,11 @@ impl Topology {
             rules: &self.rules,
             positions: &self.serving,
             t_s,
-            last_s: self.updated_s,
+            last_s: self.looked_s[terminal].replace(t_s),
+            next_look_s: self.longest_look_s,
             policy: self.policy.as_deref(),
         };
-        let down = self.station_fails(NodeId((self.constellation.len() + terminal) as u32), t_s);
+        let down = self.station_fails(NodeId((self.constellation.len() + terminal) as u32));
         if down {
             for link in links {
                 self.attached[link - first] = false;
@@ -332,6 +381,7 @@ impl Topology {
         self.changes.clear();
         // A terminal that has moved is served at once, as if it had always been there.
         let updated_s = self.updated_s.take();
+        self.looked_s[terminal] = None;
         self.choose(terminal, t_s);
         self.updated_s = updated_s;
         Ok(&self.changes)
@@ -341,28 +391,39 @@ impl Topology {
     /// link fails holds on to it.
     pub fn schedule(&mut self, outages: Vec<Outage>) {
         self.outages = outages;
+        // Positions are without those that failed by the schedule before.
+        self.located_s = None;
     }
 
-    fn link_fails(&self, link: LinkId, t_s: f64) -> bool {
-        self.outages.iter().any(|outage| outage.what == Failing::Link(link) && outage.is_at(t_s))
+    fn link_fails(&self, link: usize) -> bool {
+        self.failed_links.binary_search(&LinkId(link as u32)).is_ok()
     }
 
-    fn station_fails(&self, node: NodeId, t_s: f64) -> bool {
-        let Some(station) = self.terminal_index(node) else { return false };
-        self.outages.iter().any(|outage| outage.what == Failing::Station(station as u32) && outage.is_at(t_s))
+    fn station_fails(&self, node: NodeId) -> bool {
+        let station = self.terminal_index(node).map(|station| station as u32);
+        station.is_some_and(|station| self.failed_stations.binary_search(&station).is_ok())
     }
 
     fn locate(&mut self, t_s: f64) {
         self.located_s = Some(t_s);
         self.unavailable = self.constellation.positions_ecef(t_s, &mut self.positions);
+        // Random failures of a large network are many; each is looked at once.
+        self.failed_links.clear();
+        self.failed_stations.clear();
         for outage in self.outages.iter().filter(|outage| outage.is_at(t_s)) {
-            if let Failing::Satellite(satellite) = outage.what
-                && let Some(position @ Some(_)) = self.positions.get_mut(satellite as usize)
-            {
-                *position = None;
-                self.unavailable += 1;
+            match outage.what {
+                Failing::Satellite(satellite) => {
+                    if let Some(position @ Some(_)) = self.positions.get_mut(satellite as usize) {
+                        *position = None;
+                        self.unavailable += 1;
+                    }
+                }
+                Failing::Link(link) => self.failed_links.push(link),
+                Failing::Station(station) => self.failed_stations.push(station),
             }
         }
+        self.failed_links.sort_unstable();
+        self.failed_stations.sort_unstable();
         let planes = self.constellation.planes();
         let serves = |satellite| {
             self.rules.spares_serve || planes.is_empty() || planes.plane_slot(satellite).is_some()

@@ -113,7 +113,7 @@ fn terminals_check_at_their_own_times() {
     let places = [("berlin", 52.52, 13.41), ("quito", -0.22, -78.51), ("tokyo", 35.69, 139.69)];
     let terminals = places.map(|(name, lat, lon)| Terminal::from_degrees(name, lat, lon).expect("a place"));
     let mut topology = Topology::new(preset::teledesic(), terminals.to_vec(), rules()).expect("sound");
-    topology.check_asynchronously(10.0, 5.0, Seed(3).stream("checks"));
+    topology.check_asynchronously(10.0, 5.0, Seed(3).stream("checks")).expect("sound");
     let mut instants: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for step in 0..360 {
         let t_s = f64::from(step) * 10.0;
