@@ -67,6 +67,7 @@ fn variant(variant: scenario::Variant) -> Variant {
         scenario::Variant::Vegas => Variant::Vegas,
         scenario::Variant::Cubic => Variant::Cubic,
         scenario::Variant::Hybla => Variant::Hybla,
+        scenario::Variant::Bbr => Variant::Bbr,
     }
 }
 

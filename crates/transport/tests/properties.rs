@@ -91,7 +91,7 @@ proptest! {
     }
 }
 
-const ALL: [Variant; 12] = [
+const ALL: [Variant; 13] = [
     Variant::Tahoe,
     Variant::Reno,
     Variant::NewReno,
@@ -104,11 +104,12 @@ const ALL: [Variant; 12] = [
     Variant::Vegas,
     Variant::Cubic,
     Variant::Hybla,
+    Variant::Bbr,
 ];
 
 fn settings() -> ProptestConfig {
     ProptestConfig {
-        cases: 600,
+        cases: 1000,
         max_shrink_iters: 2000,
         failure_persistence: None,
         ..ProptestConfig::default()

@@ -121,6 +121,11 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
             || at.key("recovery"),
             || format!("recovery {given} beside variant {name}, which has its own only; leave it out"),
         );
+        out.require(
+            tcp.variant != Variant::Bbr || matches!(recovery, R::Rfc6675 | R::Rack),
+            || at.key("recovery"),
+            || format!("recovery {given} beside variant {name}, whose model needs rack or rfc6675"),
+        );
     }
     let positive = |x: f64| x.is_finite() && x > 0.0;
     match tcp.increase {
@@ -136,7 +141,7 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
             || format!("c of {c}; expected more than 0 segments a second each second"),
         ),
     }
-    let renos_law = !matches!(tcp.variant, Variant::Vegas | Variant::Cubic | Variant::Hybla);
+    let renos_law = !matches!(tcp.variant, Variant::Vegas | Variant::Cubic | Variant::Hybla | Variant::Bbr);
     out.require(
         renos_law || tcp.increase == Increase::One,
         || at.key("increase"),
@@ -179,9 +184,13 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
             || "an RTT of 0 s was never measured; expected more than 0 s".into(),
         );
         out.require(
-            tcp.variant != Variant::Vegas,
+            !matches!(tcp.variant, Variant::Vegas | Variant::Bbr),
             || at.key("resume"),
-            || format!("variant {name} builds its window on RTTs and cannot resume; leave it out"),
+            || {
+                format!(
+                    "variant {name} builds its window on a model of its own and cannot resume; leave it out"
+                )
+            },
         );
     }
 }

@@ -147,6 +147,8 @@ pub enum Variant {
     Cubic,
     /// Hybla (Caini and Firrincieli 2004): grows as if the RTT were 25 ms.
     Hybla,
+    /// BBR version 3 (draft-ietf-ccwg-bbr-06) over RACK-TLP: a model of bandwidth and RTT paces what is sent; losses below 2 % do not slow it down.
+    Bbr,
 }
 
 /// How losses are found and repaired.

@@ -34,6 +34,8 @@ pub enum Variant {
     Cubic,
     /// Hybla (Caini and Firrincieli 2004) over the pipe of RFC 6675.
     Hybla,
+    /// BBR version 3 (draft-ietf-ccwg-bbr-06) over RACK-TLP.
+    Bbr,
 }
 
 /// How losses are found and repaired.
@@ -74,6 +76,8 @@ pub enum Law {
     Cubic,
     /// Hybla.
     Hybla,
+    /// BBR.
+    Bbr,
 }
 
 impl Variant {
@@ -90,7 +94,7 @@ impl Variant {
             Variant::Sack1 => LossRecovery::Sack1,
             Variant::Fack => LossRecovery::Fack,
             Variant::Vegas => LossRecovery::Vegas,
-            Variant::Cubic => LossRecovery::Rack,
+            Variant::Cubic | Variant::Bbr => LossRecovery::Rack,
         }
     }
 
@@ -100,6 +104,7 @@ impl Variant {
             Variant::Vegas => Law::Vegas,
             Variant::Cubic => Law::Cubic,
             Variant::Hybla => Law::Hybla,
+            Variant::Bbr => Law::Bbr,
             _ => Law::Reno,
         }
     }
@@ -269,7 +274,7 @@ impl Config {
 
     /// Whether packets may have to wait for their turn by a rate.
     pub(crate) fn pacing_possible(&self) -> bool {
-        self.pacing || self.resume.is_some()
+        self.pacing || self.resume.is_some() || self.variant.law() == Law::Bbr
     }
 
     /// Whether SACK is offered and accepted.

@@ -1,6 +1,6 @@
 //! What has been sent and is not yet acknowledged, segment by segment, with when each was sent and what became of it.
 //!
-//! Follows RFC 6675 §2 (pipe), RFC 8985 §5 (per-segment times) and draft-ietf-ccwg-bbr-04 §4.1 (delivery-rate samples).
+//! Follows RFC 6675 §2 (pipe), RFC 8985 §5 (per-segment times) and draft-ietf-ccwg-bbr-06 §4.1 (delivery-rate samples).
 //! Differs: one flag says whether a segment counts as in flight, so that the pipe is a sum kept up and never recounted.
 //! Leaves out splitting: a segment of which a part is selectively acknowledged waits for the rest.
 
@@ -38,9 +38,8 @@ impl Segment {
     }
 }
 
-/// What one acknowledgment says of the path (draft-ietf-ccwg-bbr-04 §4.1.2.3).
+/// What one acknowledgment says of the path (draft-ietf-ccwg-bbr-06 §4.1.2.3).
 #[derive(Debug, Clone, Copy)]
-#[allow(dead_code)] // The law that lives on them comes next.
 pub(crate) struct RateSample {
     /// Bytes a second; `None` if the interval is shorter than the smallest round trip.
     pub rate: Option<f64>,
@@ -302,7 +301,6 @@ impl Segments {
     }
 
     /// The rate sample of this acknowledgment (§4.1.2.3).
-    #[allow(dead_code)]
     pub fn rate_sample(&mut self, now: Time, min_rtt: Span) -> Option<RateSample> {
         if self.app_limited > 0 && self.delivered > self.app_limited {
             self.app_limited = 0;

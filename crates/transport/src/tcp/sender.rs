@@ -4,7 +4,7 @@
 //! Differs: after a timeout sending starts again at `snd_una`, as in BSD and ns-2, but skips what is selectively acknowledged.
 //! Leaves out Nagle's algorithm: a simulated application offers what it has at once.
 
-use super::config::{Config, LossRecovery};
+use super::config::{Config, Law, LossRecovery, Variant};
 use super::congestion::{Acked, Congestion};
 use super::recovery::counting::Counting;
 use super::recovery::pipe::{Phase, Pipe};
@@ -117,7 +117,7 @@ impl Sender {
             peer_window: 0,
             largest_window: 0,
             mss,
-            congestion: Congestion::new(&config, mss),
+            congestion: Congestion::new(&config, mss, None),
             scoreboard: Ranges::default(),
             counting: Counting::default(),
             pipe: Pipe::default(),
@@ -159,7 +159,7 @@ impl Sender {
     /// Settles the payload of a full segment, once both ends have named theirs.
     pub fn set_mss(&mut self, mss: u32) {
         self.mss = mss.max(1);
-        self.congestion = Congestion::new(&self.config, self.mss);
+        self.congestion = Congestion::new(&self.config, self.mss, self.chance.clone());
     }
 
     /// The peer has no selective acknowledgments.
@@ -170,6 +170,10 @@ impl Sender {
         self.how =
             if self.how == LossRecovery::SackReno { LossRecovery::Reno } else { LossRecovery::NewReno };
         self.config.recovery = Some(self.how);
+        if self.config.variant.law() == Law::Bbr {
+            // Its model needs to know what has been delivered.
+            self.config.variant = Variant::NewReno;
+        }
         self.choose();
     }
 
@@ -333,7 +337,7 @@ impl Sender {
         self.snd_nxt = self.snd_max;
         if self.snd_nxt >= self.end() {
             if self.segments.pipe < self.congestion.cwnd() {
-                // draft-ietf-ccwg-bbr-04 §4.1.2.4: what is delivered now says nothing of the path.
+                // draft-ietf-ccwg-bbr-06 §4.1.2.4: what is delivered now says nothing of the path.
                 self.segments.app_limited = (self.segments.delivered + self.segments.pipe).max(1);
             }
             return None;
@@ -450,6 +454,9 @@ impl Sender {
     fn sent(&mut self, now: Time, segment: Outgoing) -> Outgoing {
         if self.tracked {
             if segment.seq >= self.snd_max {
+                if self.segments.pipe == 0 && self.segments.delivered > 0 && self.segments.app_limited > 0 {
+                    self.congestion.on_idle_restart(now);
+                }
                 self.segments.push(now, segment.seq, segment.end(), true);
             } else if let Some(index) = self.segments.starting_at(segment.seq) {
                 self.segments.sent_again(now, index, self.snd_max);
@@ -524,7 +531,7 @@ impl Sender {
             self.note_rtt();
         }
         let restart_timer =
-            if self.how.pipe() { self.pipe_ack(now, newly, false) } else { self.recover_ack(now, newly) };
+            if self.how.pipe() { self.pipe_ack(now, newly) } else { self.recover_ack(now, newly) };
         // RFC 6298 (5.2), (5.3).
         if self.snd_una == self.snd_max {
             self.rto_at = None;
@@ -539,6 +546,10 @@ impl Sender {
     fn note_rtt(&mut self) {
         if let Some(rtt) = self.segments.progress.rtt {
             self.segments.min_rtt = Some(self.segments.min_rtt.map_or(rtt, |min| min.min(rtt)));
+            if self.how == LossRecovery::Rack {
+                // Each segment is timed: one at a time would be spoilt by each repeat, while the queue grows.
+                self.rtt.sample(rtt);
+            }
         }
     }
 
@@ -547,7 +558,7 @@ impl Sender {
         self.counting.released = 0;
         if self.how.pipe() {
             self.note_rtt();
-            if self.pipe_ack(now, 0, duplicate && !dsack) && self.rto_at.is_some() {
+            if self.pipe_ack(now, 0) && self.rto_at.is_some() {
                 self.rto_at = Some(now + self.rtt.rto());
             }
             if self.how == LossRecovery::Rack {
@@ -564,7 +575,9 @@ impl Sender {
         if self.resolve_probe(dsack, duplicate) {
             let in_use = self.window();
             self.signal_loss(now, in_use);
-            self.congestion.set(self.congestion.ssthresh());
+            if !self.congestion.owns_recovery() {
+                self.congestion.set(self.congestion.ssthresh());
+            }
             self.congestion.on_recovery_exit(now);
         }
         self.plan_probe(now);
@@ -604,6 +617,13 @@ impl Sender {
             let in_use = acked.prior_in_flight + 3 * self.mss as u64;
             let slack = if self.congestion.slow_start() { 2 } else { 1 };
             acked.limited = in_use * slack >= self.congestion.cwnd();
+            if self.congestion.owns_recovery() {
+                if self.congestion.probing_rtt() {
+                    self.segments.app_limited = (self.segments.delivered + self.segments.pipe).max(1);
+                }
+                let min_rtt = self.segments.min_rtt.unwrap_or(Span::ZERO);
+                acked.rate = self.segments.rate_sample(now, min_rtt);
+            }
         }
         self.congestion.on_ack(&acked);
     }
@@ -625,7 +645,9 @@ impl Sender {
         }
         let in_use = self.window();
         self.signal_loss(now, in_use);
-        self.congestion.set(self.congestion.ssthresh());
+        if !self.congestion.owns_recovery() {
+            self.congestion.set(self.congestion.ssthresh());
+        }
         self.congestion.on_recovery_exit(now);
         self.marked = self.snd_max;
         self.cwr_due = true;
@@ -690,7 +712,9 @@ impl Sender {
             }
             _ => None,
         };
-        if let Some(rtt) = sample.or(timed) {
+        if let Some(rtt) = sample.or(timed)
+            && (self.how != LossRecovery::Rack || self.snd_una == 0)
+        {
             self.rtt.sample(rtt);
         }
     }

@@ -4,6 +4,7 @@
 //! Differs: the window is a fraction of bytes, so that large windows do not lose their increments to rounding.
 //! Leaves out loss detection and repair, which are `recovery`'s; only what they mean for the window is here.
 
+mod bbr;
 mod cubic;
 mod hybla;
 mod hystart;
@@ -13,11 +14,13 @@ mod vegas;
 
 use super::config::{Config, Law};
 use super::segments::RateSample;
+use bbr::Bbr;
 use cubic::Cubic;
 use hybla::Hybla;
 use hystart::HyStart;
 use reno::Reno;
 use resume::Resume;
+use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
 pub(crate) use vegas::Vegas;
 
@@ -45,7 +48,6 @@ pub(crate) struct Acked {
     pub limited: bool,
     /// Whether losses are being repaired.
     pub in_recovery: bool,
-    #[allow(dead_code)]
     pub rate: Option<RateSample>,
 }
 
@@ -69,12 +71,14 @@ impl Window {
     }
 }
 
+// One of them is held by each connection and never moved: the largest is boxed.
 #[derive(Debug)]
 enum Control {
     Reno(Reno),
     Vegas(Vegas),
     Cubic(Cubic),
     Hybla(Hybla),
+    Bbr(Box<Bbr>),
 }
 
 #[derive(Debug)]
@@ -87,7 +91,7 @@ pub(crate) struct Congestion {
 }
 
 impl Congestion {
-    pub fn new(config: &Config, mss: u32) -> Self {
+    pub fn new(config: &Config, mss: u32, chance: Option<Stream>) -> Self {
         let window = Window {
             // A window without room for a segment would never send, and so never grow.
             cwnd: config.initial_window.max(mss as u64) as f64,
@@ -99,8 +103,9 @@ impl Congestion {
             Law::Vegas => Control::Vegas(Vegas::default()),
             Law::Cubic => Control::Cubic(Cubic::default()),
             Law::Hybla => Control::Hybla(Hybla::default()),
+            Law::Bbr => Control::Bbr(Box::new(Bbr::new(&window, chance))),
         };
-        let plain = !matches!(control, Control::Vegas(_));
+        let plain = !matches!(control, Control::Vegas(_) | Control::Bbr(_));
         Self {
             window,
             control,
@@ -123,6 +128,23 @@ impl Congestion {
         self.window.slow_start()
     }
 
+    /// Whether it sets the window during recovery, too.
+    pub fn owns_recovery(&self) -> bool {
+        matches!(self.control, Control::Bbr(_))
+    }
+
+    /// Whether samples of the rate taken now say nothing of the path.
+    pub fn probing_rtt(&self) -> bool {
+        matches!(&self.control, Control::Bbr(bbr) if bbr.probing_rtt())
+    }
+
+    /// The sender begins again after a silence.
+    pub fn on_idle_restart(&mut self, now: Time) {
+        if let Control::Bbr(bbr) = &mut self.control {
+            bbr.on_idle_restart(&mut self.window, now);
+        }
+    }
+
     pub fn vegas(&mut self) -> Option<(&mut Vegas, &mut Window)> {
         match &mut self.control {
             Control::Vegas(vegas) => Some((vegas, &mut self.window)),
@@ -135,6 +157,7 @@ impl Congestion {
         match &mut self.control {
             Control::Vegas(vegas) => vegas.begin(&mut self.window, now, next),
             Control::Hybla(hybla) => hybla.on_rtt(&mut self.window, rtt),
+            Control::Bbr(bbr) => bbr.on_established(&self.window, now, rtt),
             _ => {}
         }
     }
@@ -164,6 +187,7 @@ impl Congestion {
             Control::Vegas(vegas) => vegas.on_ack(window, acked),
             Control::Cubic(cubic) => cubic.on_ack(window, acked, grow),
             Control::Hybla(hybla) => hybla.on_ack(window, acked),
+            Control::Bbr(bbr) => bbr.on_ack(window, acked),
         }
         // Beyond this no receiver's window reaches, and the sum of increments would lose its precision.
         window.cwnd = window.cwnd.min((1u64 << 40) as f64);
@@ -183,6 +207,7 @@ impl Congestion {
         }
         match &mut self.control {
             Control::Cubic(cubic) => cubic.on_loss(window, now, in_use),
+            Control::Bbr(bbr) => bbr.on_loss(window),
             Control::Reno(reno) => {
                 reno.on_loss();
                 window.cut_to(in_use as f64 / 2.0);
@@ -200,19 +225,24 @@ impl Congestion {
             Control::Reno(reno) => reno.on_timeout(),
             Control::Vegas(vegas) => vegas.on_timeout(window, now),
             Control::Cubic(cubic) => cubic.on_timeout(),
-            Control::Hybla(_) => {}
+            Control::Hybla(_) | Control::Bbr(_) => {}
         }
     }
 
     /// All that was outstanding at the signal has been repaired.
     pub fn on_recovery_exit(&mut self, now: Time) {
-        if let Control::Cubic(cubic) = &mut self.control {
-            cubic.on_recovery_exit(&self.window, now);
+        match &mut self.control {
+            Control::Cubic(cubic) => cubic.on_recovery_exit(&self.window, now),
+            Control::Bbr(bbr) => bbr.on_recovery_exit(&mut self.window),
+            _ => {}
         }
     }
 
     /// Bytes a second at which to send, if not all at once.
     pub fn pacing_rate(&self, srtt: Option<Span>) -> Option<f64> {
+        if let Control::Bbr(bbr) = &self.control {
+            return Some(bbr.pacing_rate());
+        }
         let resumed = self.resume.as_ref().is_some_and(Resume::paced);
         if !self.paced && !resumed {
             return None;

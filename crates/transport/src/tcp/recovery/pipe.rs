@@ -45,9 +45,10 @@ pub(crate) struct Pipe {
 
 impl Sender {
     /// All of an acknowledgment, after its SACK blocks: `newly` bytes cumulatively. True if the timer is to be restarted.
-    pub(in crate::tcp) fn pipe_ack(&mut self, now: Time, newly: u64, duplicate: bool) -> bool {
+    pub(in crate::tcp) fn pipe_ack(&mut self, now: Time, newly: u64) -> bool {
         let sacked_new = std::mem::take(&mut self.pipe.sacked_new);
-        let counts = newly == 0 && (sacked_new || duplicate);
+        // RFC 6675 §2: a duplicate is one that selectively acknowledges something new. Others answer needless repeats.
+        let counts = newly == 0 && sacked_new;
         if newly > 0 {
             self.pipe.duplicates = 0;
         } else if counts {
@@ -94,6 +95,8 @@ impl Sender {
                 self.congestion.set(self.congestion.ssthresh());
             }
             self.congestion.on_recovery_exit(now);
+        } else if self.congestion.owns_recovery() {
+            self.congestion.on_recovery_exit(now);
         }
     }
 
@@ -131,7 +134,7 @@ impl Sender {
                 }
                 signal
             }
-            _ => self.rack_losses(now) || (by_count && self.rack_by_count()),
+            _ => self.rack_losses(now),
         }
     }
 
@@ -169,6 +172,9 @@ impl Sender {
         pipe.rescued = false;
         // The acknowledgment that begins it is counted off below, and the repeat that it sends is not counted at all.
         pipe.sack1_pipe = ((self.snd_max - self.snd_una) / mss) as i64 - self.threshold as i64;
+        if self.congestion.owns_recovery() {
+            return;
+        }
         if self.config.rate_reduction {
             pipe.prr = Some(Prr::begin(self.snd_max - self.snd_una));
             return;
@@ -184,6 +190,12 @@ impl Sender {
     fn adjust_window(&mut self, now: Time, newly: u64) {
         let mss = self.mss as u64;
         let delivered = self.segments.progress.delivered;
+        if self.congestion.owns_recovery() {
+            if delivered > 0 || self.segments.progress.lost > 0 {
+                self.grow(now, newly);
+            }
+            return;
+        }
         match self.pipe.phase {
             Phase::Fast => {
                 if self.how == LossRecovery::Fack {
@@ -228,8 +240,9 @@ impl Sender {
             && let Some(index) = self.segments.next_lost()
         {
             let segment = *self.segments.get(index)?;
-            // A probe of a closed window is sent again when the window is open.
-            if segment.end <= self.window_edge && (forced || self.has_room(segment.len())) {
+            // A probe of a closed window is sent again when the window is open. A FIN takes no room in it.
+            let data_end = self.fin_at().map_or(segment.end, |fin| segment.end.min(fin));
+            if data_end <= self.window_edge && (forced || self.has_room(segment.len())) {
                 self.pipe.force = false;
                 return Some(self.send_again(now, index));
             }
@@ -239,7 +252,8 @@ impl Sender {
         if !self.has_room(mss) {
             return None;
         }
-        let holding = self.pipe.phase == Phase::Open && self.pipe.duplicates > 0;
+        // With no timer running nothing would end the wait.
+        let holding = self.pipe.phase == Phase::Open && self.pipe.duplicates > 0 && self.rto_at.is_some();
         let held = match self.how {
             LossRecovery::Fack => holding,
             _ => holding && !self.config.limited_transmit && self.in_flight() + mss > self.congestion.cwnd(),
@@ -302,6 +316,10 @@ impl Sender {
         let fin = self.fin_at().is_some_and(|at| end > at);
         let outgoing = Outgoing { seq: start, len: (end - start) as u32 - fin as u32, fin };
         self.note_sent(now, outgoing);
+        // RACK finds repeats that are lost again; the timer gives each of them its time, as Linux does for the oldest.
+        if index == 0 && self.how == LossRecovery::Rack && self.pipe.phase == Phase::Fast {
+            self.rto_at = Some(now + self.rtt.rto());
+        }
         outgoing
     }
 

@@ -124,18 +124,6 @@ impl Sender {
         found
     }
 
-    /// §6.2 step 4, as duplicates do without selective acknowledgments: the count alone signals the first loss.
-    pub(super) fn rack_by_count(&mut self) -> bool {
-        if self.pipe.rack.reordering_seen || self.segments.sacked > 0 || self.pipe.phase != Phase::Open {
-            return false;
-        }
-        let fresh = self.segments.front().is_some_and(|s| s.sent == 1 && s.in_pipe);
-        if fresh {
-            self.segments.mark_lost(0);
-        }
-        fresh
-    }
-
     /// The reordering timer has run out (§6.3).
     pub(in crate::tcp) fn handle_reorder_timer(&mut self, now: Time) {
         if self.detect_by_time(now) && self.pipe.phase == Phase::Open && self.snd_una >= self.pipe.recover {

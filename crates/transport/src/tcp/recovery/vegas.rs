@@ -62,6 +62,7 @@ impl Sender {
         let threshold = self.threshold;
         if let Some((vegas, window)) = self.congestion.vegas()
             && duplicates > threshold
+            && vegas.after > 0.0
             && window.cwnd > vegas.after * mss
         {
             window.cwnd = vegas.after * mss;
@@ -81,6 +82,7 @@ impl Sender {
 
     /// ns-2's Vegas sends nothing new between the first duplicate and the threshold.
     pub(in crate::tcp) fn vegas_waits(&self) -> bool {
-        (1..self.threshold).contains(&self.counting.duplicates)
+        // With no timer running nothing would end the wait.
+        (1..self.threshold).contains(&self.counting.duplicates) && self.rto_at.is_some()
     }
 }

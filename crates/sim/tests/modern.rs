@@ -1,0 +1,112 @@
+//! What readers of the papers run today: CUBIC, Hybla, BBR, RACK-TLP and Careful Resume over a geostationary path.
+//!
+//! 10 Mbit/s, RTT 600 ms, a queue of one bandwidth-delay product, 100 s. Expectations are closed forms: what a link of this rate can
+//! carry, the square-root law of Reno under random losses (Mathis 1997), what BBR's draft promises of its probes.
+
+use skyhop_sim::Simulation;
+use skyhop_sim::results::{FlowKind, TransferResult};
+
+/// Payload share of a full packet.
+const SHARE: f64 = 1460.0 / 1500.0;
+
+fn run(transport: &str, loss: f64, traffic: &str, rtt_ms: u64) -> TransferResult {
+    let text = format!(
+        r#"
+        duration = "100 s"
+        [links.satellite]
+        rate = "10 Mbit/s"
+        delay = "{one_way} ms"
+        queue = {{ kind = "drop-tail", limit = "500 packets" }}
+        loss = {{ kind = "packets", probability = {loss:?} }}
+        reverse = {{ loss = {{ kind = "none" }} }}
+        [[flows]]
+        name = "download"
+        path = ["server", "satellite", "user"]
+        traffic = {{ kind = "bulk"{traffic} }}
+        transport = {{ kind = "tcp", window = "6 MB", initial_window = "10 segments", {transport} }}
+        "#,
+        one_way = rtt_ms / 2,
+    );
+    let loaded =
+        skyhop_scenario::parse(text.as_bytes(), "modern.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let mut simulation = Simulation::new(&loaded.scenario, None, 3).unwrap();
+    simulation.run_until(simulation.end());
+    simulation.check_conservation().unwrap();
+    let FlowKind::Transfer(transfer) = simulation.finish().flows[0].kind.clone() else { panic!() };
+    println!(
+        "{transport:<40} loss {loss:<6} rtt {rtt_ms:<4} {:>8.3} Mbit/s, {:>6} again, {:>3} timeouts, {:?} s",
+        transfer.goodput_bps / 1e6,
+        transfer.segments_retransmitted,
+        transfer.timeouts,
+        transfer.completed_s
+    );
+    transfer
+}
+
+fn mbps(transport: &str, loss: f64) -> f64 {
+    run(transport, loss, "", 600).goodput_bps / 1e6
+}
+
+/// What the link can carry, Mbit/s of payload.
+const MOST: f64 = 10.0 * SHARE;
+
+#[test]
+fn without_losses_all_but_bbr_fill_a_geostationary_link() {
+    for transport in [
+        "variant = \"sack\"",
+        "variant = \"cubic\"",
+        "variant = \"hybla\", initial_ssthresh = \"500 segments\", pacing = true",
+    ] {
+        let goodput = mbps(transport, 0.0);
+        assert!((0.93 * MOST..=MOST).contains(&goodput), "{transport}: {goodput} Mbit/s");
+    }
+    // BBR halves its window for 200 ms and a round trip every 5 s (draft 5.3.4), and takes a round to come back: three of
+    // eight round trips at half the rate at worst.
+    let bbr = mbps("variant = \"bbr\"", 0.0);
+    assert!((0.80 * MOST..=0.95 * MOST).contains(&bbr), "{bbr} Mbit/s");
+}
+
+#[test]
+fn over_a_short_path_bbr_loses_the_two_percent_of_its_draft_and_no_packet() {
+    let bbr = run("variant = \"bbr\"", 0.0, "", 40);
+    assert_eq!((bbr.segments_retransmitted, bbr.timeouts), (0, 0));
+    let share = bbr.goodput_bps / 1e6 / MOST;
+    // 0.98 (5.3.4.2), 0.99 (the pacing margin), and the rounds of less than 1.
+    assert!((0.92..=0.985).contains(&share), "{share}");
+    let queue = bbr.rtt_mean_s.unwrap() / 0.04;
+    assert!((1.0..=2.0).contains(&queue), "a mean of {queue} round trips");
+    let cubic = run("variant = \"cubic\"", 0.0, "", 40);
+    assert!((0.97..=1.0).contains(&(cubic.goodput_bps / 1e6 / MOST)), "{}", cubic.goodput_bps);
+    assert!(cubic.rtt_mean_s.unwrap() > 0.3, "CUBIC fills the queue of 600 ms");
+}
+
+// One packet in a hundred is lost by errors: what takes losses for congestion has the square-root law's rate, about a window of
+// sqrt(1.5 / p) = 12 segments a round trip, 0.24 Mbit/s (with delayed ACKs less); BBR's bound is 2 %.
+#[test]
+fn random_losses_stop_all_but_bbr() {
+    let sack = mbps("variant = \"sack\"", 0.01);
+    assert!((0.12..=0.30).contains(&sack), "{sack}");
+    let rack = mbps("variant = \"sack\", recovery = \"rack\"", 0.01);
+    assert!((0.12..=0.30).contains(&rack), "{rack}");
+    let cubic = mbps("variant = \"cubic\"", 0.01);
+    assert!((0.25..=1.0).contains(&cubic), "{cubic}");
+    let hybla = mbps("variant = \"hybla\"", 0.01);
+    assert!((1.5..=6.0).contains(&hybla), "{hybla}: rho is 24, and the rate would be 24 times as much");
+    let bbr = mbps("variant = \"bbr\"", 0.01);
+    assert!((0.75 * MOST..=0.99 * MOST).contains(&bbr), "{bbr}");
+}
+
+// RFC 9959: from ten segments a megabyte takes slow start seven round trips, with half of a remembered 750 kB the initial window's
+// round trip and then the jump.
+#[test]
+fn a_remembered_window_saves_round_trips() {
+    let time = |transport: &str| run(transport, 0.0, ", size = \"1 MB\"", 600).completed_s.unwrap();
+    let plain = time("variant = \"cubic\"");
+    let resumed = time("variant = \"cubic\", resume = { rtt = \"600 ms\", window = \"750 kB\" }");
+    let saved = (plain - resumed) / 0.6;
+    assert!((2.0..=4.0).contains(&saved), "{saved} round trips of {plain} s");
+    // Handshake, initial window, the jump spread over a round trip, and its last acknowledgment.
+    assert!((2.4..=3.6).contains(&resumed), "{resumed} s");
+    let other_path = time("variant = \"cubic\", resume = { rtt = \"40 ms\", window = \"750 kB\" }");
+    assert_eq!(other_path, plain, "an RTT ten times the saved one is another path");
+}
