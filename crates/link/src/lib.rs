@@ -99,6 +99,8 @@ pub struct Link<T> {
     loss: Loss,
     chance: Option<Stream>,
     up: bool,
+    /// Whether the transmitter waits, as for a satellite that is being acquired.
+    held: bool,
     peer: u32,
     /// When the transmitter is free.
     free_at: Time,
@@ -118,6 +120,7 @@ impl<T: Copy> Link<T> {
             loss,
             chance,
             up: true,
+            held: false,
             peer: 0,
             free_at: Time::ZERO,
             sending: 0,
@@ -152,10 +155,54 @@ impl<T: Copy> Link<T> {
     pub fn set_down(&mut self, now: Time, medium: &impl Medium, mut dropped: impl FnMut(T)) {
         self.advance(now, medium);
         self.up = false;
+        self.held = false;
         while let Some(waiting) = self.queue.pop() {
             self.stats.dropped_packets += 1;
             dropped(waiting.packet);
         }
+    }
+
+    /// Stops the transmitter; packets are taken and wait. What has begun to leave still arrives.
+    pub fn hold(&mut self, now: Time, medium: &impl Medium) {
+        self.advance(now, medium);
+        self.held = true;
+    }
+
+    /// Lets a transmitter go on that was held.
+    pub fn release(&mut self, now: Time, medium: &impl Medium) {
+        if std::mem::replace(&mut self.held, false) {
+            self.free_at = self.free_at.max(now);
+            self.advance(now, medium);
+        }
+    }
+
+    /// Loses what waits and what is on its way, each packet if `lost` says so. Of what waits, those lost are handed to
+    /// `dropped`; of the others the arrival is spoilt. Returns how many it was.
+    pub fn disturb(
+        &mut self,
+        now: Time,
+        medium: &impl Medium,
+        mut lost: impl FnMut() -> bool,
+        mut dropped: impl FnMut(T),
+    ) -> u64 {
+        self.advance(now, medium);
+        let mut count = 0;
+        for flying in self.flying.iter_mut().filter(|flying| flying.arrival > now && !flying.lost) {
+            flying.lost = lost();
+            count += flying.lost as u64;
+        }
+        self.stats.lost_packets += count;
+        for _ in 0..self.queue.len() {
+            let Some(waiting) = self.queue.pop() else { break };
+            if lost() {
+                count += 1;
+                self.stats.dropped_packets += 1;
+                dropped(waiting.packet);
+            } else {
+                self.queue.push(waiting);
+            }
+        }
+        count
     }
 
     /// Keeps a list of transmissions for [`Link::poll_sent`], and asks to be woken at each of them.
@@ -172,8 +219,8 @@ impl<T: Copy> Link<T> {
         medium: &impl Medium,
     ) -> Result<(), Dropped<T>> {
         self.advance(now, medium);
-        let busy = now < self.free_at;
-        let sending = if busy { self.sending } else { 0 };
+        let sending = if now < self.free_at { self.sending } else { 0 };
+        let busy = now < self.free_at || self.held;
         if !self.up || !self.queue.admits(size, busy as u64, sending) {
             self.stats.dropped_packets += 1;
             return Err(Dropped(packet));
@@ -208,7 +255,7 @@ impl<T: Copy> Link<T> {
         // A busy transmitter's packet is already flying and arrives no earlier than the transmitter is free,
         // so nothing can be sent or arrive before the head of `flying`.
         let arrival = self.flying.front().map(|f| f.arrival);
-        if self.capture.is_some() && self.queue.len() > 0 {
+        if self.capture.is_some() && self.queue.len() > 0 && !self.held {
             return Some(arrival.map_or(self.free_at, |a| a.min(self.free_at)));
         }
         arrival
@@ -238,7 +285,7 @@ impl<T: Copy> Link<T> {
     /// Does what the transmitter has done since the last call. The order of events is the order of time, so the
     /// outcome is the same as if each packet had had a timer.
     pub fn advance(&mut self, now: Time, medium: &impl Medium) {
-        while self.free_at <= now {
+        while self.free_at <= now && !self.held {
             let Some(waiting) = self.queue.pop() else { return };
             self.send(self.free_at, waiting.packet, waiting.size, medium);
         }

@@ -5,7 +5,9 @@
 //! Leaves out the series, which are in `series.parquet`.
 
 use serde_json::{Map, Value, json};
-use skyhop_sim::results::{DirectionResult, FlowKind, FlowResult, LinkResult, RoutingResult, RunResult};
+use skyhop_sim::results::{
+    DirectionResult, FlowKind, FlowResult, HandoverResult, LinkResult, RoutingResult, RunResult,
+};
 
 /// What a result needs to be run again, and what the run itself cannot know.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -31,6 +33,10 @@ pub fn summary_json(result: &RunResult, meta: &Meta) -> Value {
     root.insert("packet_hops".into(), json!(result.packet_hops));
     root.insert("flows".into(), result.flows.iter().map(|f| (f.name.clone(), flow(f))).collect());
     root.insert("links".into(), result.links.iter().map(|l| (l.name.clone(), link(l))).collect());
+    if !result.handovers.is_empty() {
+        let all = result.handovers.iter().map(|h| (h.terminal.clone(), handovers(h)));
+        root.insert("handovers".into(), all.collect());
+    }
     if let Some(found) = &result.routing {
         root.insert("routing".into(), routing(found));
     }
@@ -81,6 +87,10 @@ fn flow(flow: &FlowResult) -> Value {
 
 fn link(link: &LinkResult) -> Value {
     json!({ "forward": direction(&link.forward), "reverse": direction(&link.reverse) })
+}
+
+fn handovers(h: &HandoverResult) -> Value {
+    json!({ "handovers": h.handovers, "gap_s": h.gap_s, "packets_lost": h.packets_lost })
 }
 
 fn routing(r: &RoutingResult) -> Value {

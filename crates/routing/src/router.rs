@@ -7,7 +7,7 @@
 use std::collections::BinaryHeap;
 
 use skyhop_orbit::Ecef;
-use skyhop_topology::{LinkId, NodeId, Topology};
+use skyhop_topology::{LinkId, LinkKind, LinkState, NodeId, Topology};
 
 use crate::reached::Reached;
 
@@ -37,6 +37,8 @@ pub struct Hop {
 #[derive(Debug, Clone)]
 pub struct Router {
     metric: Metric,
+    /// Whether GSLs that are being acquired count as up.
+    through_gaps: bool,
     /// Whether a node passes packets on.
     relays: Vec<bool>,
     /// Links of node k are `edges[starts[k]..starts[k + 1]]`, by link number.
@@ -64,6 +66,7 @@ impl Router {
     pub fn new(metric: Metric) -> Self {
         Self {
             metric,
+            through_gaps: false,
             relays: Vec::new(),
             starts: Vec::new(),
             edges: Vec::new(),
@@ -74,6 +77,11 @@ impl Router {
             c_m_s: 1.0,
             queue: BinaryHeap::new(),
         }
+    }
+
+    /// The same for a network whose packets wait while a terminal acquires its next satellite: such links count.
+    pub fn through_gaps(self) -> Self {
+        Self { through_gaps: true, ..self }
     }
 
     /// What it minimises.
@@ -89,13 +97,19 @@ impl Router {
         self.relays.extend((0..nodes as u32).map(|node| topology.relays(NodeId(node))));
         let c_m_s = topology.constellation().earth().c_m_s;
         self.c_m_s = c_m_s;
-        let positions = &self.positions;
+        let (positions, through_gaps) = (&self.positions, self.through_gaps);
         let usable = || {
-            (0u32..).zip(topology.links()).filter(|(_, link)| link.up).filter_map(|(number, link)| {
-                let length_m =
-                    topology.light_m(link.kind, positions[link.a.index()]?, positions[link.b.index()]?);
-                Some((LinkId(number), link, length_m))
-            })
+            let counts = move |number: u32, link: &LinkState| {
+                let acquired = link.kind == LinkKind::Gsl && topology.is_acquiring(LinkId(number));
+                link.up || (through_gaps && acquired)
+            };
+            (0u32..).zip(topology.links()).filter(move |(number, link)| counts(*number, link)).filter_map(
+                |(number, link)| {
+                    let length_m =
+                        topology.light_m(link.kind, positions[link.a.index()]?, positions[link.b.index()]?);
+                    Some((LinkId(number), link, length_m))
+                },
+            )
         };
         self.starts.clear();
         self.starts.resize(nodes + 2, 0);

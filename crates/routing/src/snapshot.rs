@@ -32,7 +32,8 @@ impl Snapshot {
             let link = LinkId(number);
             let isl = !matches!(ought.kind, LinkKind::Gsl | LinkKind::Fibre);
             let state = if isl { ought } else { is };
-            if !state.up {
+            // Packets wait for a satellite that is being acquired.
+            if !state.up && (isl || !actual.is_acquiring(link)) {
                 continue;
             }
             let ends = positions[state.a.index()].zip(positions[state.b.index()]);

@@ -49,6 +49,9 @@ pub struct Scenario {
     /// What of the constellation does not work, and when.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
+    /// What fails by chance, drawn from the seed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub random_failures: Option<RandomFailures>,
     /// What is sent, from where to where.
     pub flows: Vec<Flow>,
     /// What to write besides the summary.

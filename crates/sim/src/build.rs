@@ -56,7 +56,7 @@ pub(crate) fn build(scenario: &Scenario, elements: Option<&[u8]>, seed: Seed) ->
     let space = match &scenario.constellation {
         None => None,
         Some(model) => {
-            let space = Space::build(model, scenario, elements, wires.len())?;
+            let space = Space::build(model, scenario, elements, wires.len(), seed)?;
             for (index, state) in space.topology.links().iter().enumerate() {
                 let name = space.topology.name(skyhop_topology::LinkId(index as u32));
                 let scenario::Radio { rate, queue, loss } = match state.kind {

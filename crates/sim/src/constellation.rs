@@ -5,6 +5,7 @@
 //! Leaves out time: nothing here moves.
 
 use crate::error::BuildError;
+use skyhop_chance::Seed;
 use skyhop_orbit::spelling::nearest;
 use skyhop_orbit::{
     Constellation, Drift, EarthModel, Epoch, Kepler, Phasing, PlacedShell, Planes, Preset, Shell, Terminal,
@@ -12,8 +13,9 @@ use skyhop_orbit::{
 };
 use skyhop_scenario as scenario;
 use skyhop_topology::{
-    CrossSeam, Failing, Fibre, Handover, LinkId, NodeId, Outage, Rules, Station, Topology,
+    CrossSeam, Failing, Fibre, Handover, LinkId, NodeId, Outage, Reliability, Rules, Station, Topology,
 };
+use skyhop_units::Span;
 
 /// The network of satellites and terminals that a scenario means, all links down.
 pub(crate) fn topology(
@@ -50,7 +52,7 @@ pub(crate) fn topology(
         .map_err(|e| BuildError::new("constellation", e))
 }
 
-/// The network of satellites and terminals that a scenario means, with what fails by schedule and all links down.
+/// The network of satellites and terminals that a scenario means, with what fails and all links down.
 ///
 /// # Errors
 ///
@@ -59,20 +61,37 @@ pub fn topology_of(scenario: &scenario::Scenario, elements: Option<&[u8]>) -> Re
     let model = scenario.constellation.as_ref();
     let model = model.ok_or_else(|| BuildError::new("constellation", "there is none"))?;
     let mut topology = topology(model, scenario, elements)?;
-    let outages = outages(scenario, &topology)?;
+    let outages = outages(scenario, &topology, Seed(scenario.seed))?;
     topology.schedule(outages);
     Ok(topology)
 }
 
-/// What fails when, by the scenario's list.
-pub(crate) fn outages(scenario: &scenario::Scenario, topology: &Topology) -> Result<Vec<Outage>, BuildError> {
+/// What fails when: by the scenario's list, then by chance.
+pub(crate) fn outages(
+    scenario: &scenario::Scenario,
+    topology: &Topology,
+    seed: Seed,
+) -> Result<Vec<Outage>, BuildError> {
     let outage = |(index, failure): (usize, &scenario::Failure)| {
         let what = failing(failure, topology)
             .map_err(|(key, message)| BuildError::new(&format!("failures.{index}.{key}"), message))?;
         let to_s = failure.until.map_or(f64::INFINITY, |until| until.as_secs_f64());
         Ok(Outage { what, from_s: failure.from.as_secs_f64(), to_s })
     };
-    scenario.failures.iter().enumerate().map(outage).collect()
+    let mut outages: Vec<Outage> =
+        scenario.failures.iter().enumerate().map(outage).collect::<Result<_, BuildError>>()?;
+    if let Some(model) = scenario.random_failures {
+        let mean_s = |mean: Option<Span>| mean.map_or(f64::INFINITY, Span::as_secs_f64);
+        let reliability = Reliability {
+            satellite_mtbf_s: mean_s(model.satellite_mtbf),
+            isl_mtbf_s: mean_s(model.isl_mtbf),
+            station_mtbf_s: mean_s(model.station_mtbf),
+            mttr_s: model.mttr.as_secs_f64(),
+        };
+        let mut chance = seed.stream("constellation/failures");
+        outages.extend(reliability.draw(topology, scenario.duration.as_secs_f64(), &mut chance));
+    }
+    Ok(outages)
 }
 
 fn failing(failure: &scenario::Failure, topology: &Topology) -> Result<Failing, (&'static str, String)> {
@@ -141,9 +160,18 @@ fn apply(model: &scenario::Constellation, rules: &mut Rules, mut seam: CrossSeam
             (Handover::Synchronous { .. }, Some(period)) => {
                 Handover::Synchronous { period_s: period.as_secs_f64() }
             }
+            (Handover::EarthFixedCells { period_s, cell_deg }, period) => Handover::EarthFixedCells {
+                period_s: period.map_or(period_s, |period| period.as_secs_f64()),
+                cell_deg: model.handover_cell.map_or(cell_deg, |cell| cell.as_deg()),
+            },
             (handover, _) => handover,
         };
     }
+    rules.handover_gap_s = model.handover_gap.as_secs_f64();
+    rules.handover_loss = model.handover_loss;
+    rules.make_before_break = model.make_before_break;
+    rules.gsl_acquisition_s = model.gsl_acquisition.as_secs_f64();
+    rules.isl_acquisition_s = model.isl_acquisition.as_secs_f64();
     rules.fibre_index = model.fibre_index;
     rules.fibre_detour = model.fibre_detour;
     rules.update_interval_s = model.update_interval.as_secs_f64();

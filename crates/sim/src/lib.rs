@@ -17,6 +17,7 @@ mod routes;
 mod sample;
 mod simulation;
 mod space;
+mod transitions;
 mod wire;
 
 pub use capture::Capture;

@@ -23,12 +23,27 @@ pub struct RunResult {
     pub flows: Vec<FlowResult>,
     /// Links in order of their names.
     pub links: Vec<LinkResult>,
+    /// Changes of satellite by terminal, in order of their names; empty without a constellation.
+    pub handovers: Vec<HandoverResult>,
     /// What routing through the constellation took; `None` without one.
     pub routing: Option<RoutingResult>,
     /// Samples over time, ordered by entity and metric as first seen, then by time.
     pub series: Vec<Series>,
     /// What a user should know before trusting the numbers.
     pub warnings: Vec<String>,
+}
+
+/// How often a terminal changed its satellite, and what that cost.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct HandoverResult {
+    /// Name of the terminal.
+    pub terminal: String,
+    /// Changes from one satellite to another, of all its antennas.
+    pub handovers: u64,
+    /// Time in which a satellite was being acquired and packets waited, s, of all its antennas.
+    pub gap_s: f64,
+    /// Packets that `handover_loss` cost, of those that waited or were on their way.
+    pub packets_lost: u64,
 }
 
 /// What routing through the constellation took, and the packets that it could not help.

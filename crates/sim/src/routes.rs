@@ -11,7 +11,7 @@ use skyhop_routing::{
     Centralised, Geographic, Hop, Hybrid, Metric, Router, Scheme, Shortest, Snapshot, Stranded, send,
 };
 use skyhop_scenario as scenario;
-use skyhop_topology::{Change, LinkId, NodeId, Topology};
+use skyhop_topology::{Change, LinkId, LinkState, NodeId, Topology};
 use skyhop_units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -123,7 +123,7 @@ impl Routes {
             protocol: (!global).then(|| Protocol::new(model)),
             model: *model,
             direct: global && model.convergence == Span::ZERO && model.flooding_hop_delay.is_none(),
-            tables: Router::new(metric(model)),
+            tables: Router::new(metric(model)).through_gaps(),
             network: None,
             begun: false,
             coming: VecDeque::new(),
@@ -162,7 +162,7 @@ impl Routes {
         let known = match (&self.protocol, network) {
             (Some(_), Some(network)) => Known::Network(network),
             _ => {
-                let mut router = Router::new(metric(&self.model));
+                let mut router = Router::new(metric(&self.model)).through_gaps();
                 router.refresh(actual, t_s);
                 Known::Tables(Box::new(router))
             }
@@ -266,8 +266,10 @@ impl Routes {
         if let Some((link, _)) = held(topology, destination).find(|(_, satellite)| *satellite == node) {
             return Ok(link);
         }
-        let stands =
-            |link: LinkId| topology.link(link).is_some_and(|state| state.up && state.other(node).is_some());
+        let stands = |link: LinkId| {
+            let there = |state: &LinkState| state.up || topology.is_acquiring(link);
+            topology.link(link).is_some_and(|state| there(state) && state.other(node).is_some())
+        };
         let relays = topology.relays(node);
         let planned = match (&self.network, &mut self.protocol) {
             (_, None) => self.tables.next_hop(node, destination).map(|hop| hop.link).ok_or(Stuck::NoPath),
@@ -342,8 +344,12 @@ impl Routes {
     }
 }
 
-/// The links on which a terminal holds satellites now.
+/// The links on which a terminal holds satellites now, or is about to.
 fn held(topology: &Topology, node: NodeId) -> impl Iterator<Item = (LinkId, NodeId)> + '_ {
     let links = topology.terminal_index(node).into_iter().flat_map(|terminal| topology.gsls(terminal));
-    links.filter_map(|link| topology.link(link).filter(|state| state.up).map(|state| (link, state.b)))
+    let there = |link: LinkId| {
+        let state = topology.link(link)?;
+        (state.up || topology.is_acquiring(link)).then_some((link, state.b))
+    };
+    links.filter_map(there)
 }

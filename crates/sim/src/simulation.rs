@@ -226,6 +226,7 @@ impl Simulation {
             packet_hops: self.packet_hops,
             flows: self.flows.iter().map(|flow| flow.result(end)).collect(),
             links,
+            handovers: self.space.as_ref().map_or(Vec::new(), Space::handover_results),
             routing: self.space.as_ref().map(Space::routing_result),
             series: self.samples.take(),
             warnings: self.warnings,
@@ -461,21 +462,31 @@ impl Simulation {
     fn handle_space(&mut self) {
         let (now, slot) = (self.now, self.space_slot());
         let Some(space) = &mut self.space else { return };
-        for change in space.update(now) {
+        let (changes, whole) = space.update(now);
+        for change in changes {
             let Self { wires, flows, frames, .. } = self;
             space.apply(&change, now, wires, |id| {
                 let frame = frames.remove(id);
                 flows[frame.flow as usize].dropped += 1;
             });
         }
-        self.agenda.wake(slot, now + space.update_interval);
-        for &(flow, series) in &self.sampled.paths {
+        let Self { wires, flows, frames, .. } = self;
+        let awake = space.hold(now, wires, |id| {
+            let frame = frames.remove(id);
+            flows[frame.flow as usize].dropped += 1;
+        });
+        self.agenda.wake(slot, space.next_look(now));
+        let sampled: &[(u32, usize)] = if whole { &self.sampled.paths } else { &[] };
+        for &(flow, series) in sampled {
             if let Way::Space([from, to]) = self.flows[flow as usize].way
                 && let Some((delay, satellites)) = space.path(from, to)
             {
                 self.samples.add(series, now, delay);
                 self.samples.add(series + 1, now, satellites as f64);
             }
+        }
+        for wire in awake {
+            self.after_wire(wire);
         }
     }
 

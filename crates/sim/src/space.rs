@@ -6,11 +6,13 @@
 
 use crate::constellation;
 use crate::error::BuildError;
-use crate::results::RoutingResult;
+use crate::results::{HandoverResult, RoutingResult};
 use crate::routes::{Routes, Stuck};
+use crate::transitions::Transitions;
 use crate::wire::Wire;
+use skyhop_chance::Seed;
 use skyhop_scenario as scenario;
-use skyhop_topology::{Change, NodeId, Topology};
+use skyhop_topology::{Change, LinkKind, NodeId, Topology};
 use skyhop_units::{Span, Time};
 
 pub(crate) struct Space {
@@ -20,7 +22,9 @@ pub(crate) struct Space {
     pub routes: Routes,
     /// When the topology was last looked at.
     looked_at: Time,
-    pub update_interval: Span,
+    update_interval: Span,
+    next_update: Time,
+    transitions: Transitions,
     /// Index of the first wire of space link 0; link k has two wires from there.
     pub first_wire: usize,
 }
@@ -31,51 +35,91 @@ impl Space {
         scenario: &scenario::Scenario,
         elements: Option<&[u8]>,
         first_wire: usize,
+        seed: Seed,
     ) -> Result<Self, BuildError> {
         let mut topology = constellation::topology(model, scenario, elements)?;
-        let outages = constellation::outages(scenario, &topology)?;
+        let outages = constellation::outages(scenario, &topology, seed)?;
+        if let Some(period) = model.handover_check {
+            let dither_s = model.handover_check_dither.as_secs_f64();
+            let chance = seed.stream("constellation/handover-check");
+            topology
+                .check_asynchronously(period.as_secs_f64(), dither_s, chance)
+                .map_err(|e| BuildError::new("constellation.handover_check", e))?;
+        }
         let twin = !outages.is_empty() && Routes::tells_failures(&scenario.routing);
         let promised = twin.then(|| Box::new(topology.clone()));
         topology.schedule(outages);
+        let transitions = Transitions::new(&topology, seed.stream("constellation/handover-loss"));
         Ok(Self {
             topology,
             promised,
             routes: Routes::new(&scenario.routing),
             looked_at: Time::ZERO,
             update_interval: model.update_interval,
+            next_update: Time::ZERO,
+            transitions,
             first_wire,
         })
     }
 
-    /// Looks at links and handovers at `now`. Wires of links that change are taken along by [`Space::apply`].
-    pub fn update(&mut self, now: Time) -> Vec<Change> {
-        self.looked_at = now;
+    /// Looks at links and handovers at `now`, at all of them if it is time for that, and says which it is. Wires of links
+    /// that change are taken along by [`Space::apply`].
+    pub fn update(&mut self, now: Time) -> (Vec<Change>, bool) {
         let t_s = now.as_secs_f64();
-        let changes = self.topology.update(t_s).to_vec();
+        let whole = now >= self.next_update;
+        let mut changes = look(&mut self.topology, t_s, whole);
+        changes.retain(|change| change.was != change.is);
         if let Some(promised) = &mut self.promised {
-            promised.update(t_s);
+            look(promised, t_s, whole);
         }
+        if whole {
+            self.next_update = now + self.update_interval;
+        } else if changes.is_empty() {
+            return (changes, whole);
+        }
+        self.looked_at = now;
         let promised = self.promised.as_deref().unwrap_or(&self.topology);
         self.routes.refresh(promised, &self.topology, &changes, now);
-        changes
+        (changes, whole)
+    }
+
+    /// When to look again.
+    pub fn next_look(&self, now: Time) -> Time {
+        // Rounded up, so that what is due has come by then.
+        let event = |t_s: f64| Time::ZERO + Span::from_nanos((t_s * 1e9).ceil().max(0.0) as u64);
+        let event = self.topology.next_event_s().map(event);
+        let next = event.map_or(self.next_update, |event| event.min(self.next_update));
+        next.max(now + Span::from_nanos(1))
+    }
+
+    /// Holds links that are being acquired; see [`Transitions::hold`].
+    pub fn hold(&mut self, now: Time, wires: &mut [Wire], dropped: impl FnMut(u32)) -> Vec<u32> {
+        self.transitions.hold(&self.topology, self.first_wire, now, wires, dropped)
+    }
+
+    pub fn handover_results(&self) -> Vec<HandoverResult> {
+        self.transitions.results(&self.topology)
     }
 
     /// Makes a change of link true of its two wires; `dropped` takes the packets that waited on what went away.
-    pub fn apply(&self, change: &Change, now: Time, wires: &mut [Wire], mut dropped: impl FnMut(u32)) {
+    pub fn apply(&mut self, change: &Change, now: Time, wires: &mut [Wire], mut dropped: impl FnMut(u32)) {
         let at = self.first_wire + 2 * change.link.index();
         let (was, is) = (change.was, change.is);
+        self.transitions.count(change, &self.topology, now, &mut wires[at..at + 2], &mut dropped);
+        let acquiring = is.kind == LinkKind::Gsl && self.topology.is_acquiring(change.link);
+        let there = is.up || acquiring;
         for (index, from, to) in [(at, is.a, is.b), (at + 1, is.b, is.a)] {
             let wire = &mut wires[index];
             let old = wire.medium(Some(&self.topology));
             // Going up, a terminal's packets wait for its next satellite; going down, they wait in the satellite
             // that has lost it.
-            let moved = was.up && is.up && (wire.from, wire.to) != (from, to);
-            if (was.up && !is.up) || (moved && wire.from != from) {
+            let moved = wire.link.is_up() && there && (wire.from, wire.to) != (from, to);
+            if (was.up && !there) || (moved && wire.from != from) {
                 wire.link.set_down(now, &old, &mut dropped);
             }
             wire.link.set_peer(now, to.0, &old);
             (wire.from, wire.to) = (from, to);
-            if is.up {
+            if there {
                 wire.link.set_up();
             }
         }
@@ -101,4 +145,16 @@ impl Space {
     pub fn routing_result(&self) -> RoutingResult {
         self.routes.result(&self.topology)
     }
+}
+
+/// All links if it is time for that, else what is due in between.
+fn look(topology: &mut Topology, t_s: f64, whole: bool) -> Vec<Change> {
+    if !whole {
+        return topology.settle(t_s).to_vec();
+    }
+    let mut changes = topology.update(t_s).to_vec();
+    if topology.next_event_s().is_some_and(|event_s| event_s <= t_s) {
+        changes.extend_from_slice(topology.settle(t_s));
+    }
+    changes
 }

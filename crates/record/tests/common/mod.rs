@@ -11,6 +11,7 @@ use std::io::{self, Write};
 
 pub fn run() -> RunResult {
     RunResult {
+        handovers: Vec::new(),
         routing: None,
         scenario: "geo".into(),
         seed: 7,

@@ -8,6 +8,7 @@ use super::Findings;
 use crate::error::{expected, quoted};
 use crate::model::{Metric, Scenario, Scheme};
 use crate::path::KeyPath;
+use skyhop_units::Span;
 
 pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     let routing = scenario.routing;
@@ -43,6 +44,30 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
         );
     }
     failures(scenario, out);
+    random_failures(scenario, out);
+}
+
+fn random_failures(scenario: &Scenario, out: &mut Findings) {
+    let Some(model) = scenario.random_failures else { return };
+    let at = KeyPath::default().key("random_failures");
+    if scenario.constellation.is_none() {
+        out.push(|| at.clone(), || "failures without a constellation; add [constellation]".into());
+    }
+    // Failures are drawn before the run; a thousand a second for each of many links would not fit memory.
+    for (key, mean) in [
+        ("satellite_mtbf", model.satellite_mtbf),
+        ("isl_mtbf", model.isl_mtbf),
+        ("station_mtbf", model.station_mtbf),
+        ("mttr", Some(model.mttr)),
+    ] {
+        let least = if key == "mttr" { Span::from_millis(1) } else { Span::from_secs(1) };
+        if let Some(mean) = mean.filter(|mean| *mean < least) {
+            out.push(
+                || at.key(key),
+                || format!("mean time of {mean} is too short; expected at least {least}"),
+            );
+        }
+    }
 }
 
 fn failures(scenario: &Scenario, out: &mut Findings) {

@@ -156,12 +156,7 @@ fn rules(c: &Constellation, at: &KeyPath, out: &mut Findings) {
             || format!("altitude of {altitude} is outside -100 km to 100000 km"),
         );
     }
-    let timed = c.handover == Some(Handover::Synchronous);
-    out.require(
-        timed || c.handover_period.is_none(),
-        || at.key("handover_period"),
-        || "only the handover \"synchronous\" has a period".into(),
-    );
+    handover(c, at, out);
     out.require(
         c.handover_period.is_none_or(|period| period > Span::ZERO),
         || at.key("handover_period"),
@@ -176,6 +171,52 @@ fn rules(c: &Constellation, at: &KeyPath, out: &mut Findings) {
         links::queue(radio.queue, &at.key(key), out);
         links::loss(radio.loss, &at.key(key), out);
     }
+}
+
+fn handover(c: &Constellation, at: &KeyPath, out: &mut Findings) {
+    let cells = c.handover == Some(Handover::EarthFixedCells);
+    out.require(
+        cells || c.handover == Some(Handover::Synchronous) || c.handover_period.is_none(),
+        || at.key("handover_period"),
+        || "only the handovers \"synchronous\" and \"earth-fixed-cells\" have a period".into(),
+    );
+    out.require(
+        cells || c.handover_cell.is_none(),
+        || at.key("handover_cell"),
+        || "only the handover \"earth-fixed-cells\" has cells".into(),
+    );
+    if let Some(cell) = c.handover_cell {
+        between(cell, 0.01, 90.0, "cell", || at.key("handover_cell"), out);
+    }
+    if let Some(check) = c.handover_check {
+        let fine = check >= Span::from_millis(1);
+        out.require(
+            fine,
+            || at.key("handover_check"),
+            || format!("interval of {check} is too short; expected at least 1 ms"),
+        );
+    }
+    let most = c.handover_check.unwrap_or_default();
+    let dither = c.handover_check_dither;
+    out.require(
+        dither == Span::ZERO || dither.as_secs_f64() <= 0.9 * most.as_secs_f64(),
+        || at.key("handover_check_dither"),
+        || format!("dither of {dither}; expected at most nine tenths of handover_check, which is {most}"),
+    );
+    for (key, span) in [
+        ("handover_gap", c.handover_gap),
+        ("gsl_acquisition", c.gsl_acquisition),
+        ("isl_acquisition", c.isl_acquisition),
+    ] {
+        let fine = span <= Span::from_secs(3600);
+        out.require(fine, || at.key(key), || format!("{span} is more than an hour"));
+    }
+    let loss = c.handover_loss;
+    out.require(
+        (0.0..=1.0).contains(&loss),
+        || at.key("handover_loss"),
+        || format!("probability {loss} is outside 0 to 1"),
+    );
 }
 
 fn fibre(scenario: &Scenario, c: &Constellation, at: &KeyPath, out: &mut Findings) {

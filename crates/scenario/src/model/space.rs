@@ -76,9 +76,33 @@ pub struct Constellation {
     /// How a terminal chooses its satellite; the preset's if left out, else highest-on-loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover: Option<Handover>,
-    /// When all terminals choose together with the handover "synchronous": at multiples of this, 15 s if left out.
+    /// When all terminals choose together with the handovers "synchronous" (15 s if left out) and "earth-fixed-cells" (60 s): at multiples of this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover_period: Option<Span>,
+    /// Height of a cell with the handover "earth-fixed-cells"; 1.44 deg, which is 160 km, if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handover_cell: Option<Angle>,
+    /// Each terminal looks at its satellite at times of its own, this long apart (HT's asynchronous handover); at every update if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handover_check: Option<Span>,
+    /// How much earlier or later at random each of these looks may come.
+    #[serde(default)]
+    pub handover_check_dither: Span,
+    /// How long a terminal that changes its satellite hears nothing; packets wait.
+    #[serde(default)]
+    pub handover_gap: Span,
+    /// Probability that a packet that waits or travels on the link of a terminal is lost when it changes its satellite.
+    #[serde(default)]
+    pub handover_loss: f64,
+    /// Keep the old satellite while the new one is being acquired; there is no gap then.
+    #[serde(default)]
+    pub make_before_break: bool,
+    /// How long a terminal needs to acquire a satellite.
+    #[serde(default)]
+    pub gsl_acquisition: Span,
+    /// How long two satellites need to acquire one another.
+    #[serde(default)]
+    pub isl_acquisition: Span,
     /// How often links, handovers and routes are looked at anew.
     #[serde(default = "default_update_interval")]
     pub update_interval: Span,
@@ -149,6 +173,8 @@ pub enum Handover {
     Descending,
     /// All terminals together at multiples of `handover_period`: the highest.
     Synchronous,
+    /// Cells that stand still on the Earth: at multiples of `handover_period` a cell gets the satellite that is highest over its centre, with all its terminals.
+    EarthFixedCells,
 }
 
 impl Handover {
@@ -163,6 +189,7 @@ impl Handover {
             Self::Ascending => "ascending",
             Self::Descending => "descending",
             Self::Synchronous => "synchronous",
+            Self::EarthFixedCells => "earth-fixed-cells",
         }
     }
 }
@@ -407,6 +434,23 @@ pub struct Failure {
     /// When it is repaired; never if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
+}
+
+/// Failures at random: mean times between a repair and the next failure, exponential and independent. What is left out never fails.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RandomFailures {
+    /// Of each satellite.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub satellite_mtbf: Option<Span>,
+    /// Of each link between satellites.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isl_mtbf: Option<Span>,
+    /// Of each terminal and gateway.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub station_mtbf: Option<Span>,
+    /// Mean time to repair.
+    pub mttr: Span,
 }
 
 /// How packets find their way through the constellation.

@@ -1,0 +1,128 @@
+//! Handovers as packets meet them: gaps in which they wait, losses, and counts of both.
+//!
+//! Follows the `topology` crate's rules for when a link is between two satellites.
+//! Differs: both ends queue for the link that is being acquired; what waits in a satellite that has lost its terminal is
+//! dropped, as in ns-2. Leaves out what the terminal does to be reacquired.
+
+use crate::results::HandoverResult;
+use crate::wire::Wire;
+use skyhop_chance::Stream;
+use skyhop_topology::{Change, LinkId, LinkKind, Topology};
+use skyhop_units::{Span, Time};
+use std::collections::BTreeMap;
+
+/// What has happened to one terminal.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tally {
+    handovers: u64,
+    gap: Span,
+    lost: u64,
+}
+
+/// Gaps and losses of a run.
+pub(crate) struct Transitions {
+    /// Whether links are ever acquired.
+    gaps: bool,
+    loss: f64,
+    chance: Stream,
+    tallies: Vec<Tally>,
+    /// Links that are being acquired, and since when.
+    waiting: BTreeMap<LinkId, Time>,
+}
+
+impl Transitions {
+    pub fn new(topology: &Topology, chance: Stream) -> Self {
+        let rules = topology.rules();
+        Self {
+            gaps: rules.handover_gap_s + rules.gsl_acquisition_s > 0.0,
+            loss: rules.handover_loss,
+            chance,
+            tallies: vec![Tally::default(); topology.terminals().len()],
+            waiting: BTreeMap::new(),
+        }
+    }
+
+    /// Counts a change of a terminal's satellite, and loses what it costs. Called before the wires change.
+    pub fn count(
+        &mut self,
+        change: &Change,
+        topology: &Topology,
+        now: Time,
+        wires: &mut [Wire],
+        mut dropped: impl FnMut(u32),
+    ) {
+        let handover = change.is.kind == LinkKind::Gsl && change.was.up && change.was.b != change.is.b;
+        let Some(terminal) = topology.terminal_index(change.is.a).filter(|_| handover) else { return };
+        // A terminal that lost its satellite and sees no other keeps the name of the old one.
+        if !change.is.up && !topology.is_acquiring(change.link) {
+            return;
+        }
+        let tally = &mut self.tallies[terminal];
+        tally.handovers += 1;
+        if self.loss > 0.0 {
+            for wire in wires {
+                let medium = wire.medium(Some(topology));
+                let (loss, chance) = (self.loss, &mut self.chance);
+                tally.lost += wire.link.disturb(now, &medium, || chance.happens(loss), &mut dropped);
+            }
+        }
+    }
+
+    /// Holds the links that are being acquired, and lets go on those that have been. Returns the wires that have
+    /// something to say again.
+    pub fn hold(
+        &mut self,
+        topology: &Topology,
+        first_wire: usize,
+        now: Time,
+        wires: &mut [Wire],
+        mut dropped: impl FnMut(u32),
+    ) -> Vec<u32> {
+        let mut awake = Vec::new();
+        if !self.gaps {
+            return awake;
+        }
+        for link in (0..topology.terminals().len()).flat_map(|terminal| topology.gsls(terminal)) {
+            let Some(state) = topology.link(link) else { continue };
+            let acquiring = topology.is_acquiring(link);
+            let began = self.waiting.get(&link).copied();
+            if !acquiring && began.is_none() {
+                continue;
+            }
+            let at = first_wire + 2 * link.index();
+            for (index, from, to) in [(at, state.a, state.b), (at + 1, state.b, state.a)] {
+                let wire = &mut wires[index];
+                let medium = wire.medium(Some(topology));
+                if acquiring {
+                    wire.link.set_peer(now, to.0, &medium);
+                    (wire.from, wire.to) = (from, to);
+                    wire.link.set_up();
+                    wire.link.hold(now, &medium);
+                } else if state.up {
+                    wire.link.release(now, &medium);
+                    awake.push(index as u32);
+                } else {
+                    wire.link.set_down(now, &medium, &mut dropped);
+                }
+            }
+            if acquiring {
+                self.waiting.entry(link).or_insert(now);
+            } else if let (Some(began), Some(terminal)) = (began, topology.terminal_index(state.a)) {
+                self.waiting.remove(&link);
+                self.tallies[terminal].gap += now.since(began);
+            }
+        }
+        awake
+    }
+
+    /// What was counted, by terminal.
+    pub fn results(&self, topology: &Topology) -> Vec<HandoverResult> {
+        let of = |(terminal, tally): (&skyhop_orbit::Terminal, &Tally)| HandoverResult {
+            terminal: terminal.name.clone(),
+            handovers: tally.handovers,
+            gap_s: tally.gap.as_secs_f64(),
+            packets_lost: tally.lost,
+        };
+        topology.terminals().iter().zip(&self.tallies).map(of).collect()
+    }
+}
