@@ -246,8 +246,13 @@ impl Topology {
     }
 
     fn decide_unless_failed(&mut self, link: usize, is: LinkState, t_s: f64) {
-        let failed = self.link_fails(link);
-        self.decide(link, LinkState { up: is.up && !failed, ..is }, t_s);
+        let failed = !self.failed_links.is_empty() && self.link_fails(link);
+        let is = LinkState { up: is.up && !failed, ..is };
+        // Most links at most updates.
+        if is == self.links[link] && is == self.wanted[link] {
+            return;
+        }
+        self.decide(link, is, t_s);
     }
 
     /// A link is to be as `is`: at once, or when it has been acquired.
