@@ -34,7 +34,7 @@ pub enum What {
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("format").required(true))]
 pub struct Export {
-    /// Its name.
+    /// Its name, or a file of elements (for CZML and OEM).
     pub name: String,
     /// As CZML, for Cesium.
     #[arg(long, group = "format")]
@@ -45,6 +45,12 @@ pub struct Export {
     /// As two-line elements.
     #[arg(long, group = "format")]
     pub tle: bool,
+    /// As a folder of Hypatia's: satellites, ISLs, ground stations, and forwarding state for the duration.
+    #[arg(long, group = "format", value_name = "DIR")]
+    pub hypatia: Option<PathBuf>,
+    /// Ground stations for Hypatia: lines of name,lat,lon with a heading; a hundred cities if left out.
+    #[arg(long, value_name = "FILE", requires = "hypatia")]
+    pub stations: Option<PathBuf>,
     /// How long a time to cover with positions: seconds, or with a unit.
     #[arg(long, value_name = "TIME", default_value = "2 h", value_parser = seconds)]
     pub duration: f64,
@@ -349,8 +355,24 @@ fn show(preset: &Preset) -> Result<(), Failure> {
 }
 
 fn export(args: &Export) -> Result<(), Failure> {
+    let file = Path::new(&args.name);
+    if file.is_file() {
+        return export_file(args, file);
+    }
     let preset = find(&args.name)?;
     let constellation = preset.constellation();
+    if let Some(folder) = &args.hypatia {
+        let stations = args.stations.as_deref().map(places_of).transpose()?;
+        let target = super::hypatia::Target { folder, stations, times_s: (args.duration, args.step) };
+        let rules = Rules::for_preset(preset);
+        return super::hypatia::export(
+            preset.name,
+            &constellation,
+            rules,
+            &two_lines(&constellation),
+            &target,
+        );
+    }
     let count = args.duration / args.step * constellation.len() as f64;
     if !args.tle && (count.is_nan() || count > 2e7) {
         return Err(Failure::Scenario(format!(
@@ -358,10 +380,32 @@ fn export(args: &Export) -> Result<(), Failure> {
         )));
     }
     let text = match (args.czml, args.oem) {
-        (true, _) => czml(preset, &constellation, args),
+        (true, _) => czml(preset.name, &constellation, args),
         (_, true) => oem(&constellation, args),
         _ => two_lines(&constellation),
     };
+    write_or_print(args.out.as_deref(), &text)
+}
+
+/// Positions of catalogued satellites.
+fn export_file(args: &Export, file: &Path) -> Result<(), Failure> {
+    if args.tle || args.hypatia.is_some() {
+        let message = format!("{}: elements are exported as --czml or --oem", file.display());
+        return Err(Failure::Scenario(message));
+    }
+    let wrong = |e: &dyn std::fmt::Display| Failure::Scenario(format!("{}: {e}", file.display()));
+    let bytes = read(file)?;
+    let messages = file.extension().is_some_and(|ending| ending == "json" || ending == "csv");
+    let sets = if messages { omm::parse(&bytes) } else { tle::parse(&bytes) };
+    let constellation =
+        sets.and_then(|sets| Constellation::from_elements(sets, None)).map_err(|e| wrong(&e))?;
+    let count = args.duration / args.step * constellation.len() as f64;
+    if count.is_nan() || count > 2e7 {
+        return Err(Failure::Scenario(format!(
+            "--step: {count:.0} positions in all; expected a step above zero and 20000000 positions at most"
+        )));
+    }
+    let text = if args.czml { czml(&args.name, &constellation, args) } else { oem(&constellation, args) };
     write_or_print(args.out.as_deref(), &text)
 }
 
@@ -370,18 +414,19 @@ fn instants(args: &Export) -> impl Iterator<Item = f64> + use<> {
     (0..=steps).map(move |k| k as f64 * step_s)
 }
 
-fn stamp(t_s: f64) -> String {
-    let start: Option<Epoch> = "2000-01-01T00:00:00".parse().ok();
+/// A date; a pattern without one begins in 2000.
+fn stamp(constellation: &Constellation, t_s: f64) -> String {
+    let start = constellation.epoch().or_else(|| "2000-01-01T00:00:00".parse().ok());
     start.map_or_else(String::new, |epoch| {
         let instant = epoch.utc() + std::time::Duration::from_secs_f64(t_s);
         instant.format("%Y-%m-%dT%H:%M:%S%.3f").to_string()
     })
 }
 
-fn czml(preset: &Preset, constellation: &Constellation, args: &Export) -> String {
-    let (begin, end) = (stamp(0.0), stamp(args.duration));
+fn czml(name: &str, constellation: &Constellation, args: &Export) -> String {
+    let (begin, end) = (stamp(constellation, 0.0), stamp(constellation, args.duration));
     let mut packets = vec![serde_json::json!({
-        "id": "document", "name": preset.name, "version": "1.0",
+        "id": "document", "name": name, "version": "1.0",
         "clock": { "interval": format!("{begin}Z/{end}Z"), "currentTime": format!("{begin}Z"), "multiplier": 60 },
     })];
     for satellite in 0..constellation.len() as u32 {
@@ -405,15 +450,16 @@ fn czml(preset: &Preset, constellation: &Constellation, args: &Export) -> String
 }
 
 fn oem(constellation: &Constellation, args: &Export) -> String {
-    let mut out = format!("CCSDS_OEM_VERS = 2.0\nCREATION_DATE = {}\nORIGINATOR = SKYHOP\n", stamp(0.0));
+    let mut out =
+        format!("CCSDS_OEM_VERS = 2.0\nCREATION_DATE = {}\nORIGINATOR = SKYHOP\n", stamp(constellation, 0.0));
     for satellite in 0..constellation.len() as u32 {
         let name = constellation.name(satellite);
         let _ = write!(
             out,
             "\nMETA_START\nOBJECT_NAME = {name}\nOBJECT_ID = {name}\nCENTER_NAME = EARTH\nREF_FRAME = ITRF2000\n\
              TIME_SYSTEM = UTC\nSTART_TIME = {}\nSTOP_TIME = {}\nMETA_STOP\n",
-            stamp(0.0),
-            stamp(args.duration)
+            stamp(constellation, 0.0),
+            stamp(constellation, args.duration)
         );
         for t_s in instants(args) {
             let Some(motion) = constellation.motion(satellite, t_s) else { continue };
@@ -421,7 +467,7 @@ fn oem(constellation: &Constellation, args: &Export) -> String {
             let _ = writeln!(
                 out,
                 "{} {:.6} {:.6} {:.6} {:.9} {:.9} {:.9}",
-                stamp(t_s),
+                stamp(constellation, t_s),
                 r.x,
                 r.y,
                 r.z,
@@ -503,7 +549,8 @@ pub fn write_or_print(out: Option<&Path>, text: &str) -> Result<(), Failure> {
     }
 }
 
-fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+/// The bytes of a file of bearable size.
+pub fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     let name = file.display();
     let refuse = |what: String| Failure::Scenario(format!("{name}: {what}"));
     match fs::metadata(file) {

@@ -30,6 +30,9 @@ pub struct Delay {
     /// Which satellites.
     #[command(flatten)]
     pub satellites: Satellites,
+    /// The satellites, ISLs and ground stations of a folder of Hypatia's; places are its stations, by name or number.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["constellation", "tle", "omm", "epoch", "mask"])]
+    pub hypatia: Option<PathBuf>,
     /// Links between them.
     #[command(flatten)]
     pub isls: Isls,
@@ -97,6 +100,9 @@ pub fn pairs(places: &[&String]) -> Result<(Vec<Terminal>, Vec<[usize; 2]>), Fai
 
 /// Runs the command.
 pub fn run(args: &Delay) -> Result<(), Failure> {
+    if let Some(folder) = &args.hypatia {
+        return super::hypatia::delay(args, folder);
+    }
     let mut loaded = args.satellites.load(Some(&args.isls))?;
     if let Some(interval_s) = args.update_interval {
         loaded.rules.update_interval_s = interval_s;
