@@ -99,7 +99,7 @@ fn a_folder_of_hypatias_is_written_whole_and_read_back() {
         rows(&["delay", "rome", "perth", "--hypatia", path(&dir), "--duration", "3", "--step", "1", "--csv"]);
     let preset = rows(&[
         "delay",
-        "59.91,10.75",
+        "41.90,12.50",
         "-31.95,115.86",
         "--constellation",
         "kuiper-630",
