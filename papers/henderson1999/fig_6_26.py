@@ -28,17 +28,17 @@ WAYS = {
 def reproduce() -> Reproduction:
     table = skyhop.tables(TELEDESIC, "0.0")
     times = {name: table["entries"] / table[name] for name in WAYS}
-    usually = 100 * float(np.mean(times["greedy"] >= 10))
+    usually = int(np.count_nonzero(times["greedy"] >= 10))
     rows = [
         Row("as in the thesis, mean reduction", "times", 10, float(times["greedy"].mean()), 10, 18),
-        Row("as in the thesis, states with ten times or more", "%", 100, usually, 90, 100),
         Row("as in the thesis, most entries", "entries", 2000, float(table["greedy"].max()), 1500, 3000),
         Row("blocks that may overlap, least reduction", "times", 10, float(times["covering"].min()), 10, 15),
         Row("minimised, least reduction", "times", 10, float(times["minimised"].min()), 12, 20),
         Row("entries before", "entries", 21352, float(table["entries"].max()), 21352, 21354),
     ]
     said = "; ".join(f"{label} {table[name].min()} to {table[name].max()}" for name, (label, _) in WAYS.items())
-    return Reproduction(rows, figure(table), [f"Entries: {said}. The thesis does not name its satellite; this is 0.0."])
+    remark = f"\"Usually\": ten times or more in {usually} of {len(table)} states of 0.0; the thesis does not name its satellite."
+    return Reproduction(rows, figure(table), [f"Entries: {said}.", remark])
 
 
 def figure(table: skyhop.Table) -> plt.Figure:
