@@ -11,10 +11,11 @@ Leaves out the simulator itself, which is in the extension module, and plots, wh
 
 from ._run import Run, check, run
 from ._skyhop import ScenarioError, __version__
-from ._space import Snapshot, delay, passes, snapshot, survey, tables
+from ._space import Network, Snapshot, delay, passes, snapshot, survey, tables
 from ._table import Table
 
 __all__ = [
+    "Network",
     "Run",
     "ScenarioError",
     "Snapshot",

@@ -8,9 +8,12 @@ Leaves out packets, queues and transports, which need a scenario and `skyhop.run
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from . import _skyhop
 from ._run import _toml
@@ -98,23 +101,58 @@ def tables(
     return Table(raw, "forwarding tables")
 
 
+@dataclass(frozen=True)
+class Network:
+    """What a routing function is given: the links that work at an instant, each once.
+
+    Satellites are nodes 0 to `satellites` - 1, terminals follow. `a`, `b` and `delay_ms` are arrays over links.
+    """
+
+    t_s: float
+    nodes: int
+    satellites: int
+    a: np.ndarray
+    b: np.ndarray
+    delay_ms: np.ndarray
+
+
+#: Given a network, the next hop of each node (rows) to each terminal (columns); -1 for none.
+Router = Callable[[Network], np.ndarray]
+
+
 def survey(
     constellation: Constellation,
-    scheme: str,
+    scheme: str | Router,
     *,
     samples: int = 10_000,
     failed: float = 0.0,
     seed: int = 1,
     folder: str | os.PathLike[str] = ".",
 ) -> Table:
-    """Random pairs of places at many times, routed by a scheme: "hybrid" (HT 6.5), "geographic" or "shortest".
+    """Random pairs of places at many times, routed by a scheme: "hybrid" (HT 6.5), "geographic", "shortest" or yours.
+
+    A scheme of your own is a function of a `Network` that returns next hops. It is called when the network has changed
+    and never for a packet; docs/bring-your-own.md has one.
 
     `failed` is the share of ISLs that are broken, drawn anew at each update. Columns: t_s, separation_km,
     least_delay_ms and fewest_hops_delay_ms (of the best path by either; NaN if there is none), delay_ms and hops of the
     scheme (delay NaN unless it arrived), outcome ("delivered", "stranded(deadend)", "stranded(nopath)", "looping").
     """
-    raw = _skyhop.survey(_scenario(constellation, {}), os.fspath(folder), scheme, samples, failed, seed)
+    function = _called(scheme) if callable(scheme) else scheme
+    raw = _skyhop.survey(_scenario(constellation, {}), os.fspath(folder), function, samples, failed, seed)
     return Table(raw, "survey")
+
+
+def _called(router: Router) -> Callable[..., bytes]:
+    def call(t_s: float, nodes: int, satellites: int, a: bytes, b: bytes, delay_ms: bytes) -> bytes:
+        ends = (np.frombuffer(column, dtype="<i8") for column in (a, b))
+        table = np.asarray(router(Network(t_s, nodes, satellites, *ends, np.frombuffer(delay_ms, dtype="<f8"))))
+        shape = (nodes, nodes - satellites)
+        if table.shape != shape:
+            raise ValueError(f"the routing function returned shape {table.shape}; expected {shape}: nodes by terminals")
+        return table.astype("<i8").tobytes()
+
+    return call
 
 
 class Snapshot:

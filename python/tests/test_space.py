@@ -69,7 +69,7 @@ def test_mistakes_name_the_nearest():
         skyhop.delay([("olso", "rome")], "iridium")
     with pytest.raises(ValueError, match='no satellite "9.9"'):
         skyhop.tables("iridium", "9.9", states=1)
-    with pytest.raises(ValueError, match="geographic, hybrid or shortest"):
+    with pytest.raises(ValueError, match="geographic, hybrid, shortest or a function"):
         skyhop.survey("iridium", "best", samples=1)
 
 
@@ -117,3 +117,44 @@ def test_a_map_can_be_drawn():
     snapshot = skyhop.snapshot("teledesic", terminals=["oslo"])
     ax = plot.map(snapshot, path=["oslo", "0.0"])
     assert ax.get_xlim() == (-180, 180) and len(ax.lines) > 500
+
+
+def test_a_scheme_of_ones_own_is_asked_once_a_change():
+    asked = []
+
+    def shortest(network: skyhop.Network) -> np.ndarray:
+        asked.append(network.t_s)
+        terminals = range(network.satellites, network.nodes)
+        weight = np.full((network.nodes, network.nodes), np.inf)
+        weight[network.a, network.b] = weight[network.b, network.a] = network.delay_ms
+        table = np.full((network.nodes, len(terminals)), -1)
+        for column, to in enumerate(terminals):
+            # Bellman-Ford; other terminals do not relay.
+            cost = np.full(network.nodes, np.inf)
+            cost[to] = 0
+            relay = weight.copy()
+            relay[:, [t for t in terminals if t != to]] = np.inf
+            for _ in range(network.nodes):
+                through = relay + cost
+                best = through.min(axis=1)
+                better = best < cost - 1e-12
+                if not better.any():
+                    break
+                cost[better], table[better, column] = best[better], through.argmin(axis=1)[better]
+        return table
+
+    ours = skyhop.survey("iridium", shortest, samples=40, seed=2)
+    theirs = skyhop.survey("iridium", "shortest", samples=40, seed=2)
+    assert np.allclose(ours["delay_ms"], theirs["delay_ms"], atol=1e-6, equal_nan=True)
+    # Four pairs at each of ten instants.
+    assert len(asked) == len(set(asked)) == 10
+
+
+def test_a_scheme_that_is_wrong_says_so():
+    with pytest.raises(ValueError, match="expected .*nodes by terminals"):
+        skyhop.survey("iridium", lambda network: np.zeros((2, 2)), samples=4)
+    with pytest.raises(ZeroDivisionError):
+        skyhop.survey("iridium", lambda network: 1 // 0, samples=4)
+    lost = skyhop.survey("iridium", lambda n: np.full((n.nodes, n.nodes - n.satellites), -1), samples=8)
+    assert set(lost["outcome"]) <= {"stranded(deadend)", "stranded(nopath)", "delivered"}
+    assert "stranded(deadend)" in set(lost["outcome"])

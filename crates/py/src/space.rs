@@ -9,10 +9,15 @@ use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use skyhop_sim::orbit::{Constellation, passes as passes_of, places};
+use skyhop_sim::routing::flooding::Scope;
+use skyhop_sim::routing::scheme::Cause;
 use skyhop_sim::routing::survey::Survey;
 use skyhop_sim::routing::tables::{TableOptions, orbit_tables};
-use skyhop_sim::routing::{Geographic, Hybrid, Metric, Network, Scheme, Shortest};
+use skyhop_sim::routing::{
+    Geographic, Hop, Hybrid, Metric, Network, Packet, Scheme, Shortest, Stranded, View,
+};
 use skyhop_sim::topology::{LinkKind, NodeId, Topology};
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -116,10 +121,7 @@ pub fn passes(py: Python<'_>, text: &str, folder: PathBuf, times_s: (f64, f64)) 
             "max_elevation_deg",
             reals(found.iter().map(|pass| pass.highest.elevation_rad.to_degrees()).collect()),
         ),
-        (
-            "min_delay_ms",
-            reals(found.iter().map(|pass| pass.highest.slant_range_m / c_m_s * 1e3).collect()),
-        ),
+        ("min_delay_ms", reals(found.iter().map(|pass| pass.highest.slant_range_m / c_m_s * 1e3).collect())),
         (
             "max_delay_ms",
             reals(
@@ -177,41 +179,64 @@ pub fn survey(
     py: Python<'_>,
     text: &str,
     folder: PathBuf,
-    scheme: &str,
+    scheme: Bound<'_, PyAny>,
     samples: u32,
     failed: f64,
     seed: u64,
 ) -> PyResult<Table> {
     let topology = topology(text, folder)?;
-    let mut scheme: Box<dyn Scheme + Send> = match scheme {
+    if scheme.is_callable() {
+        let mut ours = Bring::new(scheme.unbind());
+        let found = sample(py, &topology, &mut ours, (samples, failed, seed));
+        return ours.error.map_or(found, Err);
+    }
+    let name: String = scheme.extract()?;
+    let mut scheme: Box<dyn Scheme + Send> = match name.as_str() {
         "geographic" => Box::new(Geographic::new(1)),
         "hybrid" => Box::new(Hybrid::default()),
         "shortest" => Box::new(Shortest::new(Metric::Delay)),
         other => {
-            let message = format!("scheme {other:?}; expected geographic, hybrid or shortest");
+            let message = format!("scheme {other:?}; expected geographic, hybrid, shortest or a function");
             return Err(PyValueError::new_err(message));
         }
     };
+    sample(py, &topology, scheme.as_mut(), (samples, failed, seed))
+}
+
+/// Runs a survey of one scheme.
+fn sample(
+    py: Python<'_>,
+    topology: &Topology,
+    scheme: &mut (dyn Scheme + Send),
+    (samples, failed, seed): (u32, f64, u64),
+) -> PyResult<Table> {
     let (mut t_s, mut separation_km, mut least_ms) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut fewest_ms, mut delay_ms, mut hops, mut outcome) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut fewest_ms, mut delay_ms, mut hops, mut outcome) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut chance = skyhop_sim::chance::Seed(seed).stream("survey");
     let survey = Survey { samples, failed_share: failed, ..Survey::default() };
     let (constellation, rules) = (topology.constellation().clone(), *topology.rules());
     py.detach(|| {
         let mut fewest = Shortest::new(Metric::Hops);
-        let schemes: &mut [&mut dyn Scheme] = &mut [&mut fewest, scheme.as_mut()];
-        survey.run(constellation, rules, schemes, || chance.uniform(), |sample| {
-            let ms = |trip: &skyhop_sim::routing::Trip| {
-                if trip.delivered() { trip.delay_s * 1e3 } else { f64::NAN }
-            };
-            t_s.push(sample.view.t_s());
-            separation_km.push(sample.separation_m / 1e3);
-            least_ms.push(sample.least_delay_s.map_or(f64::NAN, |delay_s| delay_s * 1e3));
-            fewest_ms.push(ms(&sample.trips[0]));
-            delay_ms.push(ms(&sample.trips[1]));
-            hops.push(sample.trips[1].nodes.len() as i64 - 1);
-            outcome.push(format!("{:?}", sample.trips[1].outcome).to_lowercase());
-        })
+        let schemes: &mut [&mut dyn Scheme] = &mut [&mut fewest, scheme];
+        survey.run(
+            constellation,
+            rules,
+            schemes,
+            || chance.uniform(),
+            |sample| {
+                let ms = |trip: &skyhop_sim::routing::Trip| {
+                    if trip.delivered() { trip.delay_s * 1e3 } else { f64::NAN }
+                };
+                t_s.push(sample.view.t_s());
+                separation_km.push(sample.separation_m / 1e3);
+                least_ms.push(sample.least_delay_s.map_or(f64::NAN, |delay_s| delay_s * 1e3));
+                fewest_ms.push(ms(&sample.trips[0]));
+                delay_ms.push(ms(&sample.trips[1]));
+                hops.push(sample.trips[1].nodes.len() as i64 - 1);
+                outcome.push(format!("{:?}", sample.trips[1].outcome).to_lowercase());
+            },
+        )
     })
     .map_err(wrong)?;
     table(vec![
@@ -223,6 +248,77 @@ pub fn survey(
         ("hops", Arc::new(Int64Array::from(hops))),
         ("outcome", strings(outcome)),
     ])
+}
+
+/// A routing scheme that is a Python function: called when the network has changed, never for a packet.
+struct Bring {
+    function: Py<PyAny>,
+    /// Next hop of every node to every terminal, by node; -1 for none.
+    next: Vec<i64>,
+    terminals: usize,
+    error: Option<PyErr>,
+}
+
+impl Bring {
+    fn new(function: Py<PyAny>) -> Self {
+        Self { function, next: Vec::new(), terminals: 0, error: None }
+    }
+
+    fn ask(&self, view: &View<'_>) -> PyResult<Vec<i64>> {
+        let nodes = view.topology().nodes();
+        let (mut a, mut b, mut delay_ms) = (Vec::new(), Vec::new(), Vec::new());
+        for node in (0..nodes as u32).map(NodeId) {
+            for edge in view.working(node).filter(|edge| edge.to > node) {
+                a.extend(i64::from(node.0).to_le_bytes());
+                b.extend(i64::from(edge.to.0).to_le_bytes());
+                delay_ms.extend((view.delay_s(edge.length_m) * 1e3).to_le_bytes());
+            }
+        }
+        Python::attach(|py| {
+            let columns = [a, b, delay_ms].map(|column| PyBytes::new(py, &column));
+            let [a, b, delay_ms] = columns;
+            let answer = self.function.call1(py, (view.t_s(), nodes, view.satellites(), a, b, delay_ms))?;
+            let bytes: Vec<u8> = answer.extract(py)?;
+            let (words, rest) = bytes.as_chunks::<8>();
+            match rest.is_empty() && words.len() == nodes * (nodes - view.satellites()) {
+                true => Ok(words.iter().map(|word| i64::from_le_bytes(*word)).collect()),
+                false => Err(PyValueError::new_err("a routing function returned a table of another shape")),
+            }
+        })
+    }
+}
+
+impl Scheme for Bring {
+    fn name(&self) -> &str {
+        "python"
+    }
+
+    fn refresh(&mut self, view: &View<'_>) {
+        self.terminals = view.topology().nodes() - view.satellites();
+        if self.error.is_none() {
+            match self.ask(view) {
+                Ok(next) => self.next = next,
+                Err(error) => (self.next, self.error) = (Vec::new(), Some(error)),
+            }
+        }
+    }
+
+    fn next_hop(&mut self, view: &View<'_>, at: NodeId, packet: &mut Packet) -> Result<Hop, Stranded> {
+        let terminal = packet.to.index() - view.satellites();
+        let next = self.next.get(at.index() * self.terminals + terminal).copied().unwrap_or(-1);
+        let edge = view.working(at).find(|edge| i64::from(edge.to.0) == next);
+        edge.map(|edge| Hop { link: edge.link, to: edge.to }).ok_or(Stranded::DeadEnd)
+    }
+
+    fn state(&self, _view: &View<'_>, satellite: NodeId) -> usize {
+        let row = satellite.index() * self.terminals..(satellite.index() + 1) * self.terminals;
+        self.next.get(row).map_or(0, |row| row.iter().filter(|next| **next >= 0).count())
+    }
+
+    fn announces(&self, _view: &View<'_>, _origin: NodeId, _change: Cause) -> Option<Scope> {
+        // It is given the whole network, so everybody has to be told of everything.
+        Some(Scope::Everywhere)
+    }
 }
 
 /// Nodes and links at an instant: two tables.
@@ -267,7 +363,10 @@ pub fn snapshot(py: Python<'_>, text: &str, folder: PathBuf, t_s: f64) -> PyResu
         ("altitude_km", place(&|at| (at.0.norm() - radius_m) / 1e3)),
         ("plane", slot(&|(plane, _)| plane)),
         ("slot", slot(&|(_, slot)| slot)),
-        ("northbound", reals(nodes.iter().map(|node| northbound(node).map_or(f64::NAN, f64::from)).collect())),
+        (
+            "northbound",
+            reals(nodes.iter().map(|node| northbound(node).map_or(f64::NAN, f64::from)).collect()),
+        ),
     ])?;
     let links = topology.links();
     let kind = |kind| match kind {
@@ -316,6 +415,7 @@ fn table(columns: Vec<(&str, ArrayRef)>) -> PyResult<Table> {
     };
     let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
     let arrays = columns.into_iter().map(|(_, array)| array).collect();
-    let batch = RecordBatch::try_new(schema.clone(), arrays).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let batch =
+        RecordBatch::try_new(schema.clone(), arrays).map_err(|e| PyValueError::new_err(e.to_string()))?;
     Ok(Table::new(schema, vec![batch]))
 }
