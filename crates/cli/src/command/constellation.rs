@@ -1,16 +1,17 @@
 //! `skyhop constellation`, and how the other commands are told which satellites to fly.
 //!
-//! Follows the presets of the library; CZML as Cesium reads it, OEM as CCSDS 502.0-B, TLE with checksums.
-//! Differs from a catalogue: invented constellations have no date, so exports of them begin in 2000.
-//! Leaves out frames other than the Earth-fixed one in exports of positions.
+//! Follows the presets of the library, and `Planes::infer` for satellites of a file.
+//! Differs from a catalogue: what a file does not say, links and masks, is the library's guess.
+//! Leaves out exports, which have a file of their own.
 
+use super::export;
 use crate::failure::Failure;
 use crate::table::{Table, digits, time};
 use clap::{Args, Subcommand};
 use skyhop_sim::orbit::preset::{PRESETS, Preset};
-use skyhop_sim::orbit::{Constellation, Epoch, Terminal, omm, places, tle};
+use skyhop_sim::orbit::{Constellation, Epoch, Terminal, coverage, omm, places, tle};
 use skyhop_sim::routing::{Metric, Network};
-use skyhop_sim::topology::{CrossSeam, Fibre, Handover, Rules, Station, Topology};
+use skyhop_sim::topology::{CrossSeam, Fibre, Handover, LinkKind, Rules, Station, Topology};
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,45 +22,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub enum What {
     /// Name all published constellations.
     List,
-    /// Say what a constellation is, where its parameters are from, and what is seen of it by latitude.
+    /// Say what a constellation is, where its parameters are from, and what is seen of it by latitude; of a file of elements,
+    /// which shells, planes and ISLs are recognised in it.
     Show {
-        /// Its name.
+        /// Its name, or a file of elements: two lines, or orbit mean-elements messages if it ends in .json or .csv.
         name: String,
     },
     /// Write a constellation for other programs.
-    Export(Export),
-}
-
-/// `skyhop constellation export`.
-#[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("format").required(true))]
-pub struct Export {
-    /// Its name, or a file of elements (for CZML and OEM).
-    pub name: String,
-    /// As CZML, for Cesium.
-    #[arg(long, group = "format")]
-    pub czml: bool,
-    /// As an orbit ephemeris message, Earth-fixed.
-    #[arg(long, group = "format")]
-    pub oem: bool,
-    /// As two-line elements.
-    #[arg(long, group = "format")]
-    pub tle: bool,
-    /// As a folder of Hypatia's: satellites, ISLs, ground stations, and forwarding state for the duration.
-    #[arg(long, group = "format", value_name = "DIR")]
-    pub hypatia: Option<PathBuf>,
-    /// Ground stations for Hypatia: lines of name,lat,lon with a heading; a hundred cities if left out.
-    #[arg(long, value_name = "FILE", requires = "hypatia")]
-    pub stations: Option<PathBuf>,
-    /// How long a time to cover with positions: seconds, or with a unit.
-    #[arg(long, value_name = "TIME", default_value = "2 h", value_parser = seconds)]
-    pub duration: f64,
-    /// Time between positions.
-    #[arg(long, value_name = "TIME", default_value = "60", value_parser = seconds)]
-    pub step: f64,
-    /// Write here instead of to standard output.
-    #[arg(long, value_name = "FILE")]
-    pub out: Option<PathBuf>,
+    Export(export::Export),
 }
 
 /// Which satellites to fly, and by which rules.
@@ -156,8 +126,6 @@ impl Satellites {
     /// Builds the constellation and tells on standard error what is doubtful about it.
     pub fn load(&self, isls: Option<&Isls>) -> Result<Loaded, Failure> {
         let wrong = |name: &str, e: &dyn std::fmt::Display| Failure::Scenario(format!("{name}: {e}"));
-        let epoch = self.epoch.as_deref().map(str::parse::<Epoch>).transpose();
-        let epoch = epoch.map_err(|e| wrong("--epoch", &e))?;
         let (constellation, mut rules, seam, name) = match (&self.constellation, &self.tle, &self.omm) {
             (Some(name), ..) => {
                 let preset = Preset::find(name).map_err(|e| wrong("--constellation", &e))?;
@@ -166,12 +134,7 @@ impl Satellites {
             }
             (None, Some(file), _) | (None, None, Some(file)) => {
                 let name = file.display().to_string();
-                let bytes = read(file)?;
-                let sets = if self.tle.is_some() { tle::parse(&bytes) } else { omm::parse(&bytes) };
-                let newest = sets.as_ref().ok().and_then(|sets| sets.iter().map(|set| set.epoch).max());
-                let built = sets.and_then(|sets| Constellation::from_elements(sets, epoch));
-                let constellation = built.map_err(|e| wrong(&name, &e))?;
-                warn_if_stale(&name, &constellation, newest);
+                let constellation = elements(file, self.tle.is_none(), self.epoch.as_deref())?;
                 let rules = Rules::for_constellation(&constellation);
                 let seam = CrossSeam { longitude_threshold_rad: 10f64.to_radians(), first_slot: None };
                 (constellation, Rules { elevation_mask_rad: 25f64.to_radians(), ..rules }, seam, name)
@@ -246,8 +209,22 @@ impl Isls {
     }
 }
 
+/// The satellites of a file of elements, with a word about those that are stale.
+pub fn elements(file: &Path, messages: bool, epoch: Option<&str>) -> Result<Constellation, Failure> {
+    let epoch = epoch.map(str::parse::<Epoch>).transpose();
+    let epoch = epoch.map_err(|e| Failure::Scenario(format!("--epoch: {e}")))?;
+    let name = file.display().to_string();
+    let bytes = read(file)?;
+    let sets = if messages { omm::parse(&bytes) } else { tle::parse(&bytes) };
+    let newest = sets.as_ref().ok().and_then(|sets| sets.iter().map(|set| set.epoch).max());
+    let built = sets.and_then(|sets| Constellation::from_elements(sets, epoch));
+    let constellation = built.map_err(|e| Failure::Scenario(format!("{name}: {e}")))?;
+    warn_if_stale(&name, &constellation, newest);
+    Ok(constellation)
+}
+
 /// The places of a file with lines of name,lat,lon; a heading and lines that begin with # are passed over.
-fn places_of(file: &Path) -> Result<Vec<Terminal>, Failure> {
+pub fn places_of(file: &Path) -> Result<Vec<Terminal>, Failure> {
     let name = file.display().to_string();
     let text = String::from_utf8(read(file)?)
         .map_err(|_| Failure::Scenario(format!("{name}: not UTF-8; expected lines of name,lat,lon")))?;
@@ -274,12 +251,14 @@ fn places_of(file: &Path) -> Result<Vec<Terminal>, Failure> {
 pub fn run(what: &What) -> Result<(), Failure> {
     match what {
         What::List => list(),
+        What::Show { name } if Path::new(name).is_file() => show_file(Path::new(name)),
         What::Show { name } => show(find(name)?),
-        What::Export(args) => export(args),
+        What::Export(args) => export::run(args),
     }
 }
 
-fn find(name: &str) -> Result<&'static Preset, Failure> {
+/// A preset by its name.
+pub fn find(name: &str) -> Result<&'static Preset, Failure> {
     Preset::find(name).map_err(|e| Failure::Scenario(e.to_string()))
 }
 
@@ -332,17 +311,19 @@ fn show(preset: &Preset) -> Result<(), Failure> {
         if isls.cross_seam { "some" } else { "none" },
         rules.isl_latitude_limit_rad.to_degrees(),
     );
+    let times_s: Vec<f64> = (0..16).map(|k| f64::from(k) * period_s(&constellation) / 16.0).collect();
+    super::print(&(out + &by_latitude(&constellation, rules.elevation_mask_rad, &times_s)))
+}
+
+fn period_s(constellation: &Constellation) -> f64 {
+    constellation.period_s(0).unwrap_or(6000.0)
+}
+
+/// What is in view from the ground.
+fn by_latitude(constellation: &Constellation, mask_rad: f64, times_s: &[f64]) -> String {
     let latitudes_rad: Vec<f64> = (0..=9).map(|ten| (f64::from(ten) * 10.0).min(89.9).to_radians()).collect();
-    let period_s = constellation.period_s(0).unwrap_or(6000.0);
-    let times_s: Vec<f64> = (0..16).map(|k| f64::from(k) * period_s / 16.0).collect();
     let mut table = Table::new(["latitude", "in view, least", "mean", "most", "covered"]);
-    for row in skyhop_sim::orbit::coverage::in_view(
-        &constellation,
-        &latitudes_rad,
-        72,
-        &times_s,
-        rules.elevation_mask_rad,
-    ) {
+    for row in coverage::in_view(constellation, &latitudes_rad, 72, times_s, mask_rad) {
         table.row([
             format!("{:.0} deg", row.latitude_rad.to_degrees()),
             row.least.to_string(),
@@ -351,192 +332,86 @@ fn show(preset: &Preset) -> Result<(), Failure> {
             crate::table::share(row.covered),
         ]);
     }
-    super::print(&(out + &table.text()))
+    table.text()
 }
 
-fn export(args: &Export) -> Result<(), Failure> {
-    let file = Path::new(&args.name);
-    if file.is_file() {
-        return export_file(args, file);
-    }
-    let preset = find(&args.name)?;
-    let constellation = preset.constellation();
-    if let Some(folder) = &args.hypatia {
-        let stations = args.stations.as_deref().map(places_of).transpose()?;
-        let target = super::hypatia::Target { folder, stations, times_s: (args.duration, args.step) };
-        let rules = Rules::for_preset(preset);
-        return super::hypatia::export(
-            preset.name,
-            &constellation,
-            rules,
-            &two_lines(&constellation),
-            &target,
-        );
-    }
-    let count = args.duration / args.step * constellation.len() as f64;
-    if !args.tle && (count.is_nan() || count > 2e7) {
-        return Err(Failure::Scenario(format!(
-            "--step: {count:.0} positions in all; expected a step above zero and 20000000 positions at most"
-        )));
-    }
-    let text = match (args.czml, args.oem) {
-        (true, _) => czml(preset.name, &constellation, args),
-        (_, true) => oem(&constellation, args),
-        _ => two_lines(&constellation),
-    };
-    write_or_print(args.out.as_deref(), &text)
-}
-
-/// Positions of catalogued satellites.
-fn export_file(args: &Export, file: &Path) -> Result<(), Failure> {
-    if args.tle || args.hypatia.is_some() {
-        let message = format!("{}: elements are exported as --czml or --oem", file.display());
-        return Err(Failure::Scenario(message));
-    }
-    let wrong = |e: &dyn std::fmt::Display| Failure::Scenario(format!("{}: {e}", file.display()));
-    let bytes = read(file)?;
+/// What is recognised in a file of elements.
+fn show_file(file: &Path) -> Result<(), Failure> {
     let messages = file.extension().is_some_and(|ending| ending == "json" || ending == "csv");
-    let sets = if messages { omm::parse(&bytes) } else { tle::parse(&bytes) };
-    let constellation =
-        sets.and_then(|sets| Constellation::from_elements(sets, None)).map_err(|e| wrong(&e))?;
-    let count = args.duration / args.step * constellation.len() as f64;
-    if count.is_nan() || count > 2e7 {
-        return Err(Failure::Scenario(format!(
-            "--step: {count:.0} positions in all; expected a step above zero and 20000000 positions at most"
-        )));
+    let constellation = elements(file, messages, None)?;
+    let epoch = constellation.epoch().map_or_else(String::new, |epoch| format!(", t = 0 at {epoch}"));
+    let mut out = format!("{}: {} satellites{epoch}\n\n", file.display(), constellation.len());
+    let planes = constellation.planes();
+    let mut table =
+        Table::new(["planes", "satellites", "in a plane", "inclination", "period", "height", "pattern"]);
+    for shell in planes.shells() {
+        let sizes: Vec<usize> = shell.planes.clone().map(|plane| planes.members(plane).len()).collect();
+        let first = planes.members(shell.planes.start)[0];
+        let set = constellation.catalogue().and_then(|catalogue| catalogue.elements(first as usize));
+        let period_s = constellation.period_s(first).unwrap_or(f64::NAN);
+        let earth = constellation.earth();
+        let axis_m = (earth.mu_m3_s2 * (period_s / std::f64::consts::TAU).powi(2)).cbrt();
+        table.row([
+            sizes.len().to_string(),
+            sizes.iter().sum::<usize>().to_string(),
+            format!("{} to {}", sizes.iter().min().unwrap_or(&0), sizes.iter().max().unwrap_or(&0)),
+            set.map_or_else(String::new, |set| format!("{:.1} deg", set.inclination_rad().to_degrees())),
+            format!("{:.2} min", period_s / 60.0),
+            format!("{:.0} km", (axis_m - earth.radius_m) / 1e3),
+            if shell.wraps { "all the way round" } else { "with a seam" }.to_owned(),
+        ]);
     }
-    let text = if args.czml { czml(&args.name, &constellation, args) } else { oem(&constellation, args) };
-    write_or_print(args.out.as_deref(), &text)
-}
-
-fn instants(args: &Export) -> impl Iterator<Item = f64> + use<> {
-    let (steps, step_s) = ((args.duration / args.step + 1e-9) as u64, args.step);
-    (0..=steps).map(move |k| k as f64 * step_s)
-}
-
-/// A date; a pattern without one begins in 2000.
-fn stamp(constellation: &Constellation, t_s: f64) -> String {
-    let start = constellation.epoch().or_else(|| "2000-01-01T00:00:00".parse().ok());
-    start.map_or_else(String::new, |epoch| {
-        let instant = epoch.utc() + std::time::Duration::from_secs_f64(t_s);
-        instant.format("%Y-%m-%dT%H:%M:%S%.3f").to_string()
-    })
-}
-
-fn czml(name: &str, constellation: &Constellation, args: &Export) -> String {
-    let (begin, end) = (stamp(constellation, 0.0), stamp(constellation, args.duration));
-    let mut packets = vec![serde_json::json!({
-        "id": "document", "name": name, "version": "1.0",
-        "clock": { "interval": format!("{begin}Z/{end}Z"), "currentTime": format!("{begin}Z"), "multiplier": 60 },
-    })];
-    for satellite in 0..constellation.len() as u32 {
-        let mut samples = Vec::new();
-        for t_s in instants(args) {
-            if let Some(place) = constellation.position_ecef(satellite, t_s) {
-                samples.extend([t_s, place.0.x.round(), place.0.y.round(), place.0.z.round()]);
-            }
+    if !planes.is_empty() {
+        out += &table.text();
+    }
+    out += &placed(&constellation);
+    out.push('\n');
+    let mut topology =
+        Topology::new(constellation.clone(), Vec::new(), Rules::for_constellation(&constellation))
+            .map_err(|e| Failure::Scenario(e.to_string()))?;
+    topology.update(0.0);
+    for (kind, name) in [(LinkKind::IntraPlane, "in planes"), (LinkKind::InterPlane, "between planes")] {
+        let links: Vec<_> = topology.links().iter().filter(|link| link.kind == kind).collect();
+        let up = links.iter().filter(|link| link.up);
+        let mut km: Vec<f64> =
+            up.filter_map(|link| topology.distance_m(link.a, link.b, 0.0)).map(|m| m / 1e3).collect();
+        if links.is_empty() {
+            continue;
         }
-        packets.push(serde_json::json!({
-            "id": constellation.name(satellite),
-            "availability": format!("{begin}Z/{end}Z"),
-            "point": { "pixelSize": 5 },
-            "position": {
-                "epoch": format!("{begin}Z"), "referenceFrame": "FIXED", "interpolationAlgorithm": "LAGRANGE",
-                "interpolationDegree": 5, "cartesian": samples,
-            },
-        }));
-    }
-    serde_json::Value::Array(packets).to_string() + "\n"
-}
-
-fn oem(constellation: &Constellation, args: &Export) -> String {
-    let mut out =
-        format!("CCSDS_OEM_VERS = 2.0\nCREATION_DATE = {}\nORIGINATOR = SKYHOP\n", stamp(constellation, 0.0));
-    for satellite in 0..constellation.len() as u32 {
-        let name = constellation.name(satellite);
-        let _ = write!(
-            out,
-            "\nMETA_START\nOBJECT_NAME = {name}\nOBJECT_ID = {name}\nCENTER_NAME = EARTH\nREF_FRAME = ITRF2000\n\
-             TIME_SYSTEM = UTC\nSTART_TIME = {}\nSTOP_TIME = {}\nMETA_STOP\n",
-            stamp(constellation, 0.0),
-            stamp(constellation, args.duration)
-        );
-        for t_s in instants(args) {
-            let Some(motion) = constellation.motion(satellite, t_s) else { continue };
-            let (r, v) = (motion.position.0 * 1e-3, motion.velocity_m_s * 1e-3);
-            let _ = writeln!(
-                out,
-                "{} {:.6} {:.6} {:.6} {:.9} {:.9} {:.9}",
-                stamp(constellation, t_s),
-                r.x,
-                r.y,
-                r.z,
-                v.x,
-                v.y,
-                v.z
-            );
-        }
-    }
-    out
-}
-
-/// Elements at 2000-01-01 from position and velocity, with the node turned from Greenwich to the equinox.
-fn two_lines(constellation: &Constellation) -> String {
-    let turn = std::f64::consts::TAU;
-    let epoch: Option<Epoch> = "2000-01-01T00:00:00".parse().ok();
-    let greenwich_rad = epoch.map_or(0.0, Epoch::greenwich_rad);
-    let (mu, rotation_rad_s) = (constellation.earth().mu_m3_s2, constellation.earth().rotation_rad_s());
-    let mut out = String::new();
-    for satellite in 0..constellation.len() as u32 {
-        let Some(motion) = constellation.motion(satellite, 0.0) else { continue };
-        let (r, ground) = (motion.position.0, motion.velocity_m_s);
-        let v = skyhop_sim::orbit::Vec3::new(
-            ground.x - rotation_rad_s * r.y,
-            ground.y + rotation_rad_s * r.x,
-            ground.z,
-        );
-        let h = r.cross(v);
-        let inclination = h.x.hypot(h.y).atan2(h.z);
-        let flat = h.x.hypot(h.y) < 1e-9 * h.norm();
-        let raan = if flat { 0.0 } else { h.x.atan2(-h.y) };
-        let node = skyhop_sim::orbit::Vec3::new(raan.cos(), raan.sin(), 0.0);
-        let ahead = h.cross(node) * (1.0 / h.norm());
-        let eccentric = v.cross(h) * (1.0 / mu) - r * (1.0 / r.norm());
-        let e = eccentric.norm();
-        let perigee = if e < 1e-7 { 0.0 } else { eccentric.dot(ahead).atan2(eccentric.dot(node)) };
-        let true_anomaly = r.dot(ahead).atan2(r.dot(node)) - perigee;
-        let half = ((1.0 - e).sqrt() * (0.5 * true_anomaly).sin())
-            .atan2((1.0 + e).sqrt() * (0.5 * true_anomaly).cos());
-        let mean = 2.0 * half - e * (2.0 * half).sin();
-        let degrees = |angle: f64| {
-            let text = format!("{:.4}", angle.rem_euclid(turn).to_degrees());
-            if text == "360.0000" { "0.0000".to_owned() } else { text }
+        km.sort_by(f64::total_cmp);
+        let at = |share: f64| {
+            km.get(((km.len() as f64 - 1.0).max(0.0) * share) as usize).copied().unwrap_or(f64::NAN)
         };
-        let number = satellite + 1;
-        let rev_day = 86_400.0 / constellation.period_s(satellite).unwrap_or(86_400.0);
-        let designator = if number < 100_000 { format!("{number:05}") } else { continue };
-        let line1 = format!("1 {designator}U 00000A   00001.00000000  .00000000  00000-0  00000+0 0    0");
-        let line2 = format!(
-            "2 {designator} {:>8} {:>8} {:07} {:>8} {:>8} {rev_day:11.8}    0",
-            degrees(inclination),
-            degrees(raan + greenwich_rad),
-            ((e * 1e7).round() as u32).min(9_999_999),
-            degrees(perigee),
-            degrees(mean)
-        );
         let _ = writeln!(
             out,
-            "{}\n{line1}{}\n{line2}{}",
-            constellation.name(satellite),
-            checksum(&line1),
-            checksum(&line2)
+            "ISLs {name}: {} possible, {} up at t = 0: median {:.0} km, p99 {:.0} km, longest {:.0} km",
+            links.len(),
+            km.len(),
+            at(0.5),
+            at(0.99),
+            at(1.0)
         );
     }
-    out
+    let mask_rad = 25f64.to_radians();
+    out += "\nIn view above 25 deg at t = 0, all satellites counted:\n\n";
+    super::print(&(out + &by_latitude(&constellation, mask_rad, &[0.0])))
 }
 
-fn checksum(line: &str) -> u32 {
-    line.chars().map(|c| if c == '-' { 1 } else { c.to_digit(10).unwrap_or(0) }).sum::<u32>() % 10
+/// How many satellites of a file are in planes; empty for others.
+pub fn placed(constellation: &Constellation) -> String {
+    let planes = constellation.planes();
+    let all = constellation.len();
+    let placed = (0..all as u32).filter(|s| planes.plane_slot(*s).is_some()).count();
+    match (constellation.catalogue(), planes.shells().len()) {
+        (None, _) => String::new(),
+        (_, 0) => format!("no planes recognised: {all} satellites fly on their own, without ISLs\n"),
+        (_, shells) => format!(
+            "{placed} satellites in {} planes of {shells} {}; {} outside planes have no ISLs and serve no terminal\n",
+            planes.len(),
+            if shells == 1 { "shell" } else { "shells" },
+            all - placed
+        ),
+    }
 }
 
 /// Writes a file, or prints.

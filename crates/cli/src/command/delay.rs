@@ -4,7 +4,7 @@
 //! Differs from a walk that routes at every node: the path is chosen once, which moves a delay by microseconds at most.
 //! Leaves out queues and transmission; constellations without ISLs are crossed over satellites that both ends see.
 
-use super::constellation::{Isls, Loaded, Satellites, seconds, write_or_print};
+use super::constellation::{Isls, Loaded, Satellites, placed, seconds, write_or_print};
 use crate::failure::Failure;
 use crate::table::Table;
 use clap::{Args, ValueEnum};
@@ -258,6 +258,7 @@ fn statistics(
         args.step,
         args.duration,
     );
+    out += &placed(&loaded.constellation);
     let mut table = Table::new([
         "from",
         "to",

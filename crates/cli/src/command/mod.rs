@@ -8,6 +8,7 @@ pub mod check;
 pub mod constellation;
 pub mod delay;
 pub mod demo;
+mod export;
 mod hypatia;
 pub mod map;
 pub mod passes;
