@@ -29,6 +29,8 @@ pub struct Graph {
     starts: Vec<usize>,
     edges: Vec<Edge>,
     relays: usize,
+    /// Of the nodes after the first `relays`, which pass packets on too; those beyond its end do not.
+    gateways: Vec<bool>,
 }
 
 impl Graph {
@@ -54,7 +56,12 @@ impl Graph {
             }
         }
         starts.pop();
-        Self { starts, edges, relays }
+        Self { starts, edges, relays, gateways: Vec::new() }
+    }
+
+    /// The same with gateways: of the nodes after the satellites, in their order, those that pass packets on too.
+    pub fn with_gateways(self, gateways: Vec<bool>) -> Self {
+        Self { gateways, ..self }
     }
 
     /// Number of nodes.
@@ -64,7 +71,8 @@ impl Graph {
 
     /// Whether a node passes packets on.
     pub fn relays(&self, node: NodeId) -> bool {
-        node.index() < self.relays
+        let beyond = node.index().checked_sub(self.relays);
+        beyond.is_none_or(|station| self.gateways.get(station) == Some(&true))
     }
 
     /// The links of a node.

@@ -47,13 +47,22 @@ impl Network {
     pub fn advance(&mut self, t_s: f64) -> Vec<bool> {
         let mut served = vec![false; self.topology.terminals().len()];
         while self.next_update_s <= t_s {
+            self.settle(self.next_update_s);
             self.topology.update(self.next_update_s);
             for (terminal, served) in served.iter_mut().enumerate() {
                 *served |= self.serves(terminal);
             }
             self.next_update_s += self.topology.rules().update_interval_s;
         }
+        self.settle(t_s);
         served
+    }
+
+    /// What comes between updates: links that have been acquired, terminals with clocks of their own.
+    fn settle(&mut self, t_s: f64) {
+        while let Some(event_s) = self.topology.next_event_s().filter(|event_s| *event_s <= t_s) {
+            self.topology.settle(event_s);
+        }
     }
 
     /// Whether a terminal holds a satellite.

@@ -43,7 +43,8 @@ impl Snapshot {
                 failures.fail(link);
             }
         }
-        let published = Graph::new(promised.nodes(), promised.constellation().len(), &links);
+        let published = Graph::new(promised.nodes(), promised.constellation().len(), &links)
+            .with_gateways(promised.gateways().to_vec());
         Self { topology: promised.clone(), failures, t_s, positions, published }
     }
 

@@ -77,7 +77,8 @@ impl<'a> View<'a> {
                 Some((LinkId(number), link.a, link.b, length_m))
             })
             .collect();
-        let published = Graph::new(topology.nodes(), topology.constellation().len(), &links);
+        let published = Graph::new(topology.nodes(), topology.constellation().len(), &links)
+            .with_gateways(topology.gateways().to_vec());
         Self { topology, failures, t_s, positions: positions.into(), published: Cow::Owned(published) }
     }
 
@@ -128,17 +129,18 @@ impl<'a> View<'a> {
         self.published.at(node).iter().filter(|edge| !self.failures.contains(edge.link))
     }
 
-    /// The ISLs of a satellite that work.
+    /// The links of a node that work and lead to a satellite: the ISLs of one.
     pub fn working_isls(&self, node: NodeId) -> impl Iterator<Item = &Edge> {
         self.working(node).filter(|edge| self.topology.is_satellite(edge.to))
     }
 
-    /// The satellite that serves a terminal; a satellite is its own.
+    /// The satellite that serves a terminal, the first antenna's that has one; a satellite is its own.
     pub fn serving(&self, node: NodeId) -> Option<NodeId> {
         if self.topology.is_satellite(node) {
             return Some(node);
         }
-        self.working(node).map(|edge| edge.to).next()
+        // A gateway may have nothing but fibre.
+        self.working_isls(node).map(|edge| edge.to).next()
     }
 
     /// Propagation delay of `length_m` in seconds.

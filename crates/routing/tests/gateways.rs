@@ -6,8 +6,9 @@
 
 use skyhop_orbit::visibility::elevation_rad;
 use skyhop_orbit::{Preset, Terminal};
-use skyhop_routing::{Metric, Router};
-use skyhop_topology::{Fibre, Handover, NodeId, Rules, Station, Topology};
+use skyhop_routing::paths::ShortestPaths;
+use skyhop_routing::{Failures, Metric, Network, Router, Snapshot, View};
+use skyhop_topology::{Fibre, Handover, LinkKind, NodeId, Rules, Station, Topology};
 
 fn place(name: &str, latitude_deg: f64, longitude_deg: f64) -> Terminal {
     Terminal::from_degrees(name, latitude_deg, longitude_deg).expect("a place")
@@ -137,4 +138,76 @@ fn a_search_for_one_pair_finds_the_same_paths() {
         }
     }
     assert!(different <= 2, "{different} paths of 15 are others, without being longer");
+}
+
+// Graphs that are kept for other searches let gateways relay too, and terminals not.
+#[test]
+fn graphs_go_through_gateways_as_routers_do() {
+    let stations = vec![
+        all_in_view(place("new-york", 40.71, -74.01), false),
+        all_in_view(place("madrid", 40.42, -3.70), false),
+        all_in_view(place("boston", 42.36, -71.06), true),
+        all_in_view(place("villarejo", 40.17, -3.27), true),
+        all_in_view(place("philadelphia", 39.95, -75.17), false),
+    ];
+    let mut topology = starlink(stations, false);
+    topology.update(600.0);
+    let mut router = Router::new(Metric::Delay);
+    router.refresh(&topology, 600.0);
+    let [from, to, boston, villarejo] =
+        [0, 1, 2, 3].map(|terminal| topology.terminal_node(terminal).expect("there"));
+    let nodes = router.path(from, to).expect("a bent pipe at each end");
+    assert_eq!((nodes.len(), nodes[2], nodes[3]), (6, boston, villarejo));
+    let c_m_s = topology.constellation().earth().c_m_s;
+    let delay = |hop: &[NodeId]| topology.one_way_delay_s(hop[0], hop[1], 600.0).expect("there");
+    let expected_s: f64 = nodes.windows(2).map(delay).sum();
+    // 5560 km of fibre between Boston and Villarejo, and four times 550 km of altitude or more.
+    assert!((34e-3..45e-3).contains(&expected_s), "{expected_s}");
+    let failures = Failures::none();
+    let view = View::new(&topology, &failures, 600.0);
+    let snapshot = Snapshot::new(&topology, &topology, 600.0);
+    for graph in [view.published(), snapshot.view().published()] {
+        let tree = graph.tree(to, |edge| Some(edge.length_m / c_m_s));
+        assert!((tree.cost(from) - expected_s).abs() < 1e-12, "{} against {expected_s}", tree.cost(from));
+        let routes = ShortestPaths::new(graph, to, |edge| Some(edge.length_m)).from(from, 20);
+        assert_eq!((routes.len(), &routes[0].nodes), (20, &nodes));
+        let relays = routes.iter().flat_map(|route| &route.nodes[1..route.nodes.len() - 1]);
+        assert!(relays.clone().all(|node| topology.relays(*node)), "a terminal relays");
+        assert!(relays.copied().any(|node| node == boston));
+    }
+    // A gateway is served by a satellite or by none, never by the far end of its fibre.
+    let mut failures = Failures::none();
+    for gsl in topology.gsls(2) {
+        failures.fail(gsl);
+    }
+    let view = View::new(&topology, &failures, 600.0);
+    assert_eq!(view.serving(boston), None);
+    assert!(view.working(boston).any(|edge| edge.to == villarejo));
+    assert!(view.serving(from).is_some_and(|node| topology.is_satellite(node)));
+}
+
+// What is acquired between two updates is there for a path that is asked for between them.
+#[test]
+fn paths_end_with_a_gap_and_not_with_the_next_update() {
+    let preset = Preset::find("teledesic-288").expect("a preset");
+    let rules = Rules { handover_gap_s: 0.5, ..Rules::for_preset(preset) };
+    let terminals = vec![place("berlin", 52.52, 13.41), place("quito", -0.22, -78.51)];
+    let topology = Topology::new(preset.constellation(), terminals, rules).expect("sound");
+    let [from, to] = [0, 1].map(|terminal| topology.terminal_node(terminal).expect("there"));
+    let mut network = Network::new(topology, Metric::Delay);
+    let mut gaps = 0;
+    for step in 1..360 {
+        let t_s = f64::from(step) * 10.0;
+        network.advance(t_s);
+        let gsls = network.topology().links().iter().filter(|link| link.kind == LinkKind::Gsl);
+        let gap = gsls.filter(|link| !link.up).count() > 0;
+        gaps += usize::from(gap);
+        let mut found = |ahead_s: f64| {
+            network.advance(t_s + ahead_s);
+            network.route(t_s + ahead_s);
+            network.walk(from, to, t_s + ahead_s).is_some()
+        };
+        assert_eq!([found(0.49), found(0.51)], [!gap, true], "at {t_s} s");
+    }
+    assert!((10..150).contains(&gaps), "{gaps}");
 }

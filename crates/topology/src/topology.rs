@@ -309,7 +309,7 @@ impl Topology {
             if wanted {
                 self.decide(link, LinkState { up: false, ..self.wanted[link] }, t_s);
             } else if is {
-                self.set(link, LinkState { up: false, ..self.links[link] });
+                self.set(link, LinkState { up: false, ..self.wanted[link] });
             }
         }
     }
@@ -360,7 +360,7 @@ impl Topology {
         }
         for link in lost {
             if self.links[link] != self.wanted[link] {
-                self.set(link, LinkState { up: false, ..self.links[link] });
+                self.set(link, LinkState { up: false, ..self.wanted[link] });
             }
         }
     }
@@ -472,6 +472,11 @@ impl Topology {
             _ => 0..0,
         };
         links.map(|link| LinkId(link as u32))
+    }
+
+    /// By terminal, whether it is a gateway.
+    pub fn gateways(&self) -> &[bool] {
+        &self.gateways
     }
 
     /// Whether a node passes packets on: satellites and gateways do.

@@ -71,6 +71,52 @@ fn a_second_handover_within_a_gap_has_a_whole_gap_too() {
     assert!(gsl(&topology).up && gsl(&topology).b == third.b);
 }
 
+// The old satellite fails while the next one is being acquired: the link is down, and already that of the next one.
+#[test]
+fn what_breaks_before_it_is_made_is_a_gap_on_the_way_to_the_next() {
+    for own_clock in [false, true] {
+        let made = Rules { make_before_break: true, gsl_acquisition_s: 25.0, ..rules() };
+        let mut topology = with_antennas(1, made);
+        if own_clock {
+            topology.check_asynchronously(10.0, 1.0, Seed(7).stream("checks")).expect("sound");
+        }
+        let (mut broken, mut last) = (None, None);
+        run(&mut topology, 0..360, |topology, t_s| {
+            // What changes now was decided 25 s ago.
+            let now = gsl(topology).b;
+            if let Some(old) = last.filter(|old| *old != now && broken.is_none()) {
+                broken = Some((t_s - 25.0, old));
+            }
+            last = Some(now);
+        });
+        let (t_s, old) = broken.expect("a handover in an hour");
+        let mut topology = with_antennas(1, made);
+        if own_clock {
+            topology.check_asynchronously(10.0, 1.0, Seed(7).stream("checks")).expect("sound");
+        }
+        let outage = Outage { what: Failing::Satellite(old.0), from_s: t_s + 1e-3, to_s: 1e9 };
+        topology.schedule(vec![outage]);
+        let (mut gap, mut after) = (None, None);
+        run(&mut topology, 0..360, |topology, now_s| {
+            let link = gsl(topology);
+            if now_s > t_s && !link.up && gap.is_none() {
+                gap = Some((now_s, link.b));
+                assert!(topology.is_acquiring(topology.gsl(0).expect("one")));
+            }
+            if gap.is_some() && link.up && after.is_none() {
+                after = Some((now_s, link.b));
+            }
+        });
+        let ((gap_s, next), (after_s, then)) = (gap.expect("a gap"), after.expect("an end"));
+        assert!(next != old && next == then, "{old:?}, {next:?}, {then:?}");
+        // Noticed at the next look or update; acquired when it would have been.
+        assert!(
+            gap_s - t_s <= 11.0 && (after_s - t_s - 25.0).abs() < 1e-9,
+            "{gap_s} and {after_s} after {t_s}"
+        );
+    }
+}
+
 // With make-before-break the next satellite is chosen for the instant at which it will serve: it is then above the mask,
 // and a handover never leads to one that sets before the next look.
 #[test]
