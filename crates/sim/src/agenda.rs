@@ -2,7 +2,7 @@
 //!
 //! Every link direction and every host has one slot, and each slot is in the queue at most once.
 //! Differs from ns-2 and ns-3, which queue an event for every packet: this queue grows with links, not with packets.
-//! Leaves out cancelling: an entry that a slot no longer means is skipped when it comes up.
+//! Leaves out removal: an entry that a slot no longer means is skipped when it comes up.
 //!
 //! Ties: entries for the same instant come out in the order in which they were scheduled.
 
@@ -24,6 +24,17 @@ pub(crate) struct Agenda {
 impl Agenda {
     pub fn new(slots: usize) -> Self {
         Self { heap: BinaryHeap::new(), wanted: vec![(Time::MAX, 0); slots], scheduled: 0 }
+    }
+
+    /// One slot more.
+    pub fn add(&mut self) -> Slot {
+        self.wanted.push((Time::MAX, 0));
+        (self.wanted.len() - 1) as Slot
+    }
+
+    /// Forgets what `slot` wanted.
+    pub fn cancel(&mut self, slot: Slot) {
+        self.wanted[slot as usize] = (Time::MAX, 0);
     }
 
     /// Wakes `slot` at `at`, unless it is to be woken earlier already.

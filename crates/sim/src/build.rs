@@ -4,9 +4,11 @@
 //! Differs from a running network: everything that will ever exist is made here.
 //! Leaves out reading files.
 
+use crate::conversation::{Conversations, Sockets};
+use crate::echo::{Delays, Pinging};
 use crate::endpoint::config;
 use crate::error::BuildError;
-use crate::flow::{App, Delays, Flow, Pinging, Transfer, Way};
+use crate::flow::{App, Flow, Stream, Way};
 use crate::space::Space;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
@@ -14,8 +16,7 @@ use skyhop_link::{Limit, Link, Loss};
 use skyhop_scenario::network::{Direction, Network, Route, resolve};
 use skyhop_scenario::{self as scenario, Scenario};
 use skyhop_topology::{LinkKind, NodeId};
-use skyhop_traffic::{Bulk, Ping};
-use skyhop_transport::tcp::Connection;
+use skyhop_traffic::{Application, Bulk, End, Ping};
 use skyhop_units::{Rate, Span};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -165,17 +166,18 @@ fn build_flow(
     let app = match flow.traffic {
         scenario::Traffic::Bulk { size } => {
             let scenario::Transport::Tcp(tcp) = &flow.transport;
-            let config = config(tcp);
-            let mut chance = seed.stream(&format!("flow/{name}/initial-sequence"));
-            let mut initial = || chance.bits() as u32;
-            let ends = [
-                Connection::connect(config.clone(), sender, receiver, initial())
-                    .with_chance(seed.stream(&format!("flow/{name}/sender"))),
-                Connection::listen(config, receiver, sender, initial())
-                    .with_chance(seed.stream(&format!("flow/{name}/receiver"))),
-            ];
-            let bulk = Bulk { size: size.map(|s| s.get()) };
-            App::Transfer(Box::new(Transfer { ends, bulk, started: false, completed: None, reset: false }))
+            let sockets = Sockets {
+                config: config(tcp),
+                addresses: [sender, receiver],
+                seed,
+                initial_sequence: seed.stream(&format!("flow/{name}/initial-sequence")),
+                flow: index as u32,
+                name: name.clone(),
+            };
+            App::Stream(Box::new(Stream {
+                application: Application::Bulk(Bulk::new(size.map(|s| s.get()))),
+                conversations: Conversations::new(sockets, &[End::Client]),
+            }))
         }
         scenario::Traffic::Ping { interval, size } => App::Ping(Box::new(Pinging {
             ping: Ping { interval, size: size.get() as u32 },
@@ -188,7 +190,9 @@ fn build_flow(
         })),
     };
     let (start, stop) = (flow.start, flow.stop);
-    Ok(Flow { name, way, start, stop, app, sent: 0, delivered: 0, dropped: 0, lost: 0 })
+    let legs = Box::new([way]);
+    let (started, stopped) = (false, false);
+    Ok(Flow { name, legs, start, stop, started, stopped, app, sent: 0, delivered: 0, dropped: 0, lost: 0 })
 }
 
 fn address(node: u32) -> Ipv4Addr {

@@ -27,4 +27,5 @@ mod sender;
 
 pub use config::{Config, DelayedAck, Increase, Law, LossRecovery, Saved, Variant};
 pub use connection::{Connection, Event, State};
+pub use rtt::RttSamples;
 pub use sender::SenderStats;

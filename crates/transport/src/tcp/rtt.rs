@@ -33,6 +33,14 @@ pub struct RttSamples {
 }
 
 impl RttSamples {
+    /// Adds another connection's samples.
+    pub fn merge(&mut self, other: RttSamples) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.min = [self.min, other.min].into_iter().flatten().min();
+        self.max = [self.max, other.max].into_iter().flatten().max();
+    }
+
     fn add(&mut self, sample: Span) {
         self.count += 1;
         self.sum += sample;

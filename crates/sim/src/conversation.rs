@@ -1,0 +1,213 @@
+//! The connections of a flow while it goes on: opened, found again, forgotten.
+//!
+//! Follows RFC 9293's view that a connection is a pair of sockets: each has its own ports and sequence numbers.
+//! Differs from a host's table of sockets: both ends lie side by side, and the application numbers them.
+//! Leaves out packets; the simulation moves those.
+
+use crate::agenda::Slot;
+use skyhop_chance::{Seed, Stream};
+use skyhop_traffic::End;
+use skyhop_transport::tcp::{Config, Connection, RttSamples, State};
+use skyhop_units::Span;
+use std::collections::BTreeMap;
+use std::net::SocketAddrV4;
+
+/// Where a conversation is found, also after its place has gone to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ConversationId {
+    place: u32,
+    generation: u32,
+}
+
+impl ConversationId {
+    /// Of packets that belong to no connection.
+    pub const NONE: Self = Self { place: u32::MAX, generation: 0 };
+}
+
+/// One connection, both ends.
+pub(crate) struct Conversation {
+    /// The application's number for it.
+    pub connection: u32,
+    /// The client's end and the server's.
+    pub ends: [Connection; 2],
+    /// Their slots in the agenda.
+    pub slots: [Slot; 2],
+    generation: u32,
+}
+
+impl Conversation {
+    /// Whether nothing more will come of it.
+    pub fn over(&self) -> bool {
+        self.ends.iter().all(|end| matches!(end.state(), State::Closed | State::TimeWait))
+    }
+}
+
+/// What connections have counted, those that are forgotten included.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Totals {
+    /// Payload delivered in order, to the client and to the server.
+    pub delivered: [u64; 2],
+    pub segments_sent: u64,
+    pub segments_retransmitted: u64,
+    pub timeouts: u64,
+    pub rtt: RttSamples,
+}
+
+impl Totals {
+    fn add(&mut self, conversation: &Conversation) {
+        for (total, end) in self.delivered.iter_mut().zip(&conversation.ends) {
+            *total += end.delivered();
+        }
+    }
+
+    /// Counters of those ends that send what the flow is for.
+    fn add_sender(&mut self, end: &Connection) {
+        let stats = end.stats();
+        self.segments_sent += stats.segments_sent;
+        self.segments_retransmitted += stats.segments_retransmitted;
+        self.timeouts += stats.timeouts;
+        self.rtt.merge(stats.rtt);
+    }
+
+    /// Mean of the RTT samples.
+    pub fn rtt_mean_s(&self) -> Option<f64> {
+        (self.rtt.count > 0).then(|| self.rtt.sum.as_secs_f64() / self.rtt.count as f64)
+    }
+
+    /// Smallest and largest RTT sample.
+    pub fn rtt_min_max_s(&self) -> [Option<f64>; 2] {
+        [self.rtt.min, self.rtt.max].map(|span| span.map(Span::as_secs_f64))
+    }
+}
+
+/// How a flow's connections are made.
+pub(crate) struct Sockets {
+    pub config: Config,
+    pub addresses: [SocketAddrV4; 2],
+    pub seed: Seed,
+    /// Name of the flow, for its random streams.
+    pub name: String,
+    /// Number of the flow, for its ports.
+    pub flow: u32,
+    pub initial_sequence: Stream,
+}
+
+impl Sockets {
+    fn connect(&mut self, connection: u32) -> [Connection; 2] {
+        let mut addresses = self.addresses;
+        let mut stream = format!("flow/{}", self.name);
+        if connection > 0 {
+            // Later connections have ports below those of first ones, and the flow's own port at the server.
+            addresses[0].set_port((1024 + (connection - 1) % 48_128) as u16);
+            addresses[1].set_port((10_000 + self.flow % 50_000) as u16);
+            stream = format!("{stream}/connection/{connection}");
+        }
+        let [client, server] = addresses;
+        let mut initial = || self.initial_sequence.bits() as u32;
+        [
+            Connection::connect(self.config.clone(), client, server, initial())
+                .with_chance(self.seed.stream(&format!("{stream}/sender"))),
+            Connection::listen(self.config.clone(), server, client, initial())
+                .with_chance(self.seed.stream(&format!("{stream}/receiver"))),
+        ]
+    }
+}
+
+/// A flow's connections.
+pub(crate) struct Conversations {
+    sockets: Sockets,
+    /// Which ends send what the flow is for.
+    senders: &'static [End],
+    places: Vec<Option<Conversation>>,
+    free: Vec<u32>,
+    by_connection: BTreeMap<u32, ConversationId>,
+    opened: u32,
+    forgotten: Totals,
+}
+
+impl Conversations {
+    pub fn new(sockets: Sockets, senders: &'static [End]) -> Self {
+        Self {
+            sockets,
+            senders,
+            places: Vec::new(),
+            free: Vec::new(),
+            by_connection: BTreeMap::new(),
+            opened: 0,
+            forgotten: Totals::default(),
+        }
+    }
+
+    /// Opens a connection. `slot` hands out slots for its ends.
+    pub fn open(
+        &mut self,
+        connection: u32,
+        mut slot: impl FnMut(ConversationId, End) -> Slot,
+    ) -> ConversationId {
+        let generation = self.opened;
+        self.opened += 1;
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            (self.places.len() - 1) as u32
+        });
+        let id = ConversationId { place, generation };
+        let slots = [End::Client, End::Server].map(|end| slot(id, end));
+        let ends = self.sockets.connect(connection);
+        self.places[place as usize] = Some(Conversation { connection, ends, slots, generation });
+        self.by_connection.insert(connection, id);
+        id
+    }
+
+    /// The conversation, unless it is forgotten.
+    pub fn get(&self, id: ConversationId) -> Option<&Conversation> {
+        self.places.get(id.place as usize)?.as_ref().filter(|c| c.generation == id.generation)
+    }
+
+    /// The conversation, unless it is forgotten.
+    pub fn get_mut(&mut self, id: ConversationId) -> Option<&mut Conversation> {
+        self.places.get_mut(id.place as usize)?.as_mut().filter(|c| c.generation == id.generation)
+    }
+
+    /// The conversation that the application calls `connection`.
+    pub fn find(&self, connection: u32) -> Option<ConversationId> {
+        self.by_connection.get(&connection).copied()
+    }
+
+    /// The first that was opened, if it is remembered.
+    pub fn first(&self) -> Option<&Conversation> {
+        self.find(0).and_then(|id| self.get(id))
+    }
+
+    /// Drops a conversation; its counters stay. Returns its slots.
+    pub fn forget(&mut self, id: ConversationId) -> Option<[Slot; 2]> {
+        self.get(id)?;
+        let conversation = self.places[id.place as usize].take()?;
+        self.free.push(id.place);
+        self.by_connection.remove(&conversation.connection);
+        let mut totals = self.forgotten;
+        self.count(&conversation, &mut totals);
+        self.forgotten = totals;
+        Some(conversation.slots)
+    }
+
+    /// Whether every conversation is over.
+    pub fn all_over(&self) -> bool {
+        self.places.iter().flatten().all(Conversation::over)
+    }
+
+    /// What all of them have counted.
+    pub fn totals(&self) -> Totals {
+        let mut totals = self.forgotten;
+        for conversation in self.places.iter().flatten() {
+            self.count(conversation, &mut totals);
+        }
+        totals
+    }
+
+    fn count(&self, conversation: &Conversation, totals: &mut Totals) {
+        totals.add(conversation);
+        for end in self.senders {
+            totals.add_sender(&conversation.ends[*end as usize]);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Pings: echo requests from one end, answers from the other, and the delays between.
+//!
+//! Follows RFC 792's echo; HT 6.3 for what is measured.
+//! Differs: the delays reported are one way, since both ends have one clock here.
+//! Leaves out every other ICMP message.
+
+use skyhop_traffic::Ping;
+use skyhop_units::Span;
+use skyhop_wire::{Echo, Ecn, Ipv4, Packet, Transport};
+use std::net::SocketAddrV4;
+
+/// Echo requests from end 0, answers from end 1.
+pub(crate) struct Pinging {
+    pub ping: Ping,
+    pub addresses: [SocketAddrV4; 2],
+    pub identifier: u16,
+    pub next: u64,
+    pub forward: Delays,
+    pub round_trip: Delays,
+    /// Series of one-way delays, at the instants of sending.
+    pub series: usize,
+}
+
+impl Pinging {
+    /// Request or answer `sequence`.
+    pub fn packet(&self, reply: bool, sequence: u16) -> Packet {
+        let end = reply as usize;
+        Packet {
+            ip: Ipv4 {
+                source: *self.addresses[end].ip(),
+                destination: *self.addresses[1 - end].ip(),
+                identification: sequence,
+                ttl: 64,
+                ecn: Ecn::NotCapable,
+            },
+            transport: Transport::Icmp(Echo { reply, identifier: self.identifier, sequence }),
+            payload_len: self.ping.size,
+        }
+    }
+}
+
+/// Smallest, largest and mean of a number of spans.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Delays {
+    pub count: u64,
+    sum_ns: u128,
+    min: Option<Span>,
+    max: Option<Span>,
+}
+
+impl Delays {
+    pub fn add(&mut self, span: Span) {
+        self.count += 1;
+        self.sum_ns += span.as_nanos() as u128;
+        self.min = Some(self.min.map_or(span, |m| m.min(span)));
+        self.max = Some(self.max.map_or(span, |m| m.max(span)));
+    }
+
+    pub fn min_mean_max_s(&self) -> [Option<f64>; 3] {
+        let mean = (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64 / 1e9);
+        [self.min.map(Span::as_secs_f64), mean, self.max.map(Span::as_secs_f64)]
+    }
+}

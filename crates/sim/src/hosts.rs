@@ -1,0 +1,239 @@
+//! What hosts do: applications, the ends of their connections, and the packets between both and the network.
+//!
+//! Follows the sans-IO contract: one input, then events to the application, its actions, packets out, and the timer.
+//! Differs from a real host: both ends of a flow are at hand, and an application takes what arrives at once.
+//! Leaves out links, which the simulation steps.
+
+use crate::conversation::ConversationId;
+use crate::flow::{App, Way};
+use crate::simulation::{Frame, Owner, Simulation};
+use skyhop_topology::NodeId;
+use skyhop_traffic::{Action, End, Notice};
+use skyhop_transport::tcp::Event;
+use skyhop_units::Time;
+use skyhop_wire::{Packet, Transport};
+
+impl Simulation {
+    /// A packet has reached the end of its leg.
+    pub(crate) fn deliver(&mut self, id: u32) {
+        let Frame { flow, conversation, backward, sent_at, packet, .. } = self.frames.remove(id);
+        let index = flow as usize;
+        let flow = &mut self.flows[index];
+        flow.delivered += 1;
+        match &mut flow.app {
+            App::Stream(stream) => {
+                // What comes for a connection that is forgotten is nobody's.
+                let end = if backward { End::Client } else { End::Server };
+                if let Some(conversation) = stream.conversations.get_mut(conversation) {
+                    conversation.ends[end as usize].handle_packet(self.now, &packet);
+                }
+                self.drive(index, conversation, end);
+            }
+            App::Ping(ping) => {
+                let Transport::Icmp(echo) = packet.transport else { return };
+                let took = self.now.since(sent_at);
+                if echo.reply {
+                    ping.round_trip.add(took);
+                } else {
+                    ping.forward.add(took);
+                    self.samples.add(ping.series, sent_at, took.as_secs_f64());
+                    let answer = ping.packet(true, echo.sequence);
+                    self.inject(index, ConversationId::NONE, 0, true, sent_at, answer);
+                }
+            }
+        }
+        self.settle(index);
+    }
+
+    /// Counts a flow that has just finished.
+    fn settle(&mut self, flow: usize) {
+        if self.flows[flow].finished(self.now) {
+            self.unfinished = self.flows.iter().filter(|f| !f.finished(self.now)).count();
+        }
+    }
+
+    /// A flow begins or stops, or its application has waited for this.
+    pub(crate) fn handle_app(&mut self, index: usize) {
+        let (now, slot) = (self.now, self.app_slot(index));
+        let flow = &mut self.flows[index];
+        let begins = !std::mem::replace(&mut flow.started, true);
+        let stops = !begins && !flow.stopped && flow.stop.is_some_and(|stop| now >= stop);
+        flow.stopped |= stops;
+        match &mut flow.app {
+            App::Stream(stream) => {
+                if begins {
+                    stream.application.start(now);
+                } else if stops {
+                    stream.application.stop(now);
+                } else {
+                    stream.application.handle_timeout(now);
+                }
+                self.carry_out(index);
+                self.drive_touched(index);
+            }
+            App::Ping(_) if flow.stopped => {}
+            App::Ping(ping) => {
+                let request = ping.packet(false, ping.next as u16);
+                ping.next += 1;
+                let next = ping.ping.at(flow.start, ping.next);
+                self.agenda.wake(slot, flow.stop.map_or(next, |stop| next.min(stop)));
+                self.inject(index, ConversationId::NONE, 0, false, now, request);
+            }
+        }
+        self.settle(index);
+    }
+
+    /// A connection's timer has run out.
+    pub(crate) fn handle_end(&mut self, index: usize, id: ConversationId, end: End) {
+        let App::Stream(stream) = &mut self.flows[index].app else { return };
+        if let Some(conversation) = stream.conversations.get_mut(id) {
+            conversation.ends[end as usize].handle_timeout(self.now);
+        }
+        self.drive(index, id, end);
+        self.settle(index);
+    }
+
+    fn drive(&mut self, index: usize, id: ConversationId, end: End) {
+        self.touched.push((id, end));
+        self.drive_touched(index);
+    }
+
+    /// Does what an application asks for; the ends that have to do with it are touched.
+    fn carry_out(&mut self, index: usize) {
+        loop {
+            let App::Stream(stream) = &mut self.flows[index].app else { return };
+            let Some(action) = stream.application.poll_action() else { break };
+            let conversations = &mut stream.conversations;
+            let (connection, end) = match action {
+                Action::Open { connection } => {
+                    let (owners, spare, agenda) = (&mut self.owners, &mut self.spare, &mut self.agenda);
+                    let wires = self.wires.len() as u32;
+                    let id = conversations.open(connection, |id, end| {
+                        let slot = spare.pop().unwrap_or_else(|| {
+                            owners.push(Owner::Nobody);
+                            agenda.add()
+                        });
+                        owners[(slot - wires) as usize] = Owner::End(index as u32, id, end);
+                        slot
+                    });
+                    self.touched.push((id, End::Client));
+                    continue;
+                }
+                Action::Write { connection, end, .. }
+                | Action::Shutdown { connection, end }
+                | Action::StopWriting { connection, end } => (connection, end),
+            };
+            // A connection that is forgotten has nobody to write to.
+            let Some(id) = conversations.find(connection) else { continue };
+            let Some(conversation) = conversations.get_mut(id) else { continue };
+            let side = &mut conversation.ends[end as usize];
+            match action {
+                Action::Open { .. } => {}
+                Action::Write { bytes, .. } => side.write(bytes),
+                Action::Shutdown { .. } => side.shutdown(),
+                Action::StopWriting { .. } => side.stop_writing(),
+            }
+            if !self.touched.contains(&(id, end)) {
+                self.touched.push((id, end));
+            }
+        }
+        let App::Stream(stream) = &self.flows[index].app else { return };
+        let flow = &self.flows[index];
+        let stop = flow.stop.filter(|_| !flow.stopped);
+        if let Some(at) = [stream.application.poll_timeout(), stop].into_iter().flatten().min() {
+            self.agenda.wake(self.app_slot(index), at);
+        }
+    }
+
+    /// Drains the ends that have something to do: events to the application, packets to the network, and the timer.
+    fn drive_touched(&mut self, index: usize) {
+        while let Some((id, end)) = self.touched.pop() {
+            while self.tell(index, id, end) | self.transmit(index, id, end) {}
+            let App::Stream(stream) = &mut self.flows[index].app else { return };
+            let Some(conversation) = stream.conversations.get(id) else { continue };
+            if let Some(at) = conversation.ends[end as usize].poll_timeout() {
+                self.agenda.wake(conversation.slots[end as usize], at);
+            }
+            if !stream.keeps() && conversation.over() {
+                let wires = self.wires.len() as u32;
+                for slot in stream.conversations.forget(id).into_iter().flatten() {
+                    self.agenda.cancel(slot);
+                    self.owners[(slot - wires) as usize] = Owner::Nobody;
+                    self.spare.push(slot);
+                }
+            }
+        }
+    }
+
+    /// Tells the application what has happened at an end. False if nothing has.
+    fn tell(&mut self, index: usize, id: ConversationId, end: End) -> bool {
+        let App::Stream(stream) = &mut self.flows[index].app else { return false };
+        let Some(conversation) = stream.conversations.get_mut(id) else { return false };
+        let connection = conversation.connection;
+        let side = &mut conversation.ends[end as usize];
+        let mut told = false;
+        while let Some(event) = side.poll_event() {
+            told = true;
+            let notice = match event {
+                Event::Connected => Notice::Opened { connection, end },
+                Event::Received(bytes) => {
+                    side.read();
+                    Notice::Delivered { connection, end, bytes }
+                }
+                Event::AllAcknowledged => {
+                    Notice::AllAcknowledged { connection, end, bytes: side.acknowledged() }
+                }
+                Event::PeerFinished => Notice::PeerFinished { connection, end },
+                Event::Reset => Notice::Reset { connection, end },
+                Event::Closed => continue,
+            };
+            stream.application.handle(self.now, notice);
+        }
+        if told {
+            self.carry_out(index);
+        }
+        told
+    }
+
+    /// Hands an end's next packet to the network. False if it has none.
+    fn transmit(&mut self, index: usize, id: ConversationId, end: End) -> bool {
+        let App::Stream(stream) = &mut self.flows[index].app else { return false };
+        let Some(conversation) = stream.conversations.get_mut(id) else { return false };
+        let Some(packet) = conversation.ends[end as usize].poll_transmit(self.now) else { return false };
+        let leg = if end == End::Client { 0 } else { self.flows[index].legs.len() - 1 };
+        self.inject(index, id, leg as u8, end == End::Server, self.now, packet);
+        true
+    }
+
+    /// A host hands a packet to the network.
+    fn inject(
+        &mut self,
+        index: usize,
+        conversation: ConversationId,
+        leg: u8,
+        backward: bool,
+        sent_at: Time,
+        packet: Packet,
+    ) {
+        let flow = &mut self.flows[index];
+        flow.sent += 1;
+        let way = &flow.legs[leg as usize];
+        let node = match way {
+            Way::Wires(_) => NodeId(0),
+            Way::Space(ends) => ends[backward as usize],
+        };
+        let id = self.frames.insert(Frame {
+            flow: index as u32,
+            conversation,
+            hop: 0,
+            leg,
+            backward,
+            sent_at,
+            packet,
+        });
+        if let (Way::Space(ends), Some(space)) = (way, &mut self.space) {
+            space.routes.begin(id, &space.topology, ends[!backward as usize]);
+        }
+        self.forward(id, node);
+    }
+}

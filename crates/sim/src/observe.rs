@@ -1,0 +1,140 @@
+//! What a run shows: samples on the way, totals at the end.
+//!
+//! Follows the scenario's `record` table; metrics are named in [`crate::results`].
+//! Differs from a log: values at instants, and counters when all is over.
+//! Leaves out files, which the `record` crate writes.
+
+use crate::flow::{App, Way};
+use crate::results::{DirectionResult, LinkResult, RunResult};
+use crate::simulation::{Simulation, topology};
+use crate::space::Space;
+use skyhop_scenario::Scenario;
+use skyhop_units::{Span, Time};
+
+/// Which series belongs to what.
+#[derive(Default)]
+pub(crate) struct Sampled {
+    /// Flow, and its first series: cwnd, ssthresh, in flight, acknowledged, delivered.
+    pub transfers: Vec<(u32, usize)>,
+    /// Wire and its queue's series.
+    pub queues: Vec<(u32, usize)>,
+    /// Flow, and its first series: path delay, satellites.
+    pub paths: Vec<(u32, usize)>,
+}
+
+impl Simulation {
+    /// Ends the run and returns what it found.
+    pub fn finish(mut self) -> RunResult {
+        let end = if self.unfinished == 0 { self.now } else { self.end };
+        for flow in &self.flows {
+            if let App::Stream(stream) = &flow.app
+                && stream.broken()
+            {
+                self.warnings.push(format!("flow {} was reset by its peer", flow.name));
+            }
+        }
+        if let Some(space) = &self.space
+            && space.topology.unavailable() > 0
+        {
+            self.warnings.push(format!(
+                "{} satellites had no position at the end: their elements are too old or they have decayed",
+                space.topology.unavailable()
+            ));
+        }
+        let fixed = self.space.as_ref().map_or(self.wires.len(), |s| s.first_wire);
+        let mut links = Vec::new();
+        for (index, name) in self.link_names.iter().enumerate() {
+            let [forward, reverse] = [2 * index, 2 * index + 1].map(|wire| self.direction_result(wire, end));
+            // Of a constellation's links only those are listed that packets have seen.
+            if 2 * index < fixed || [&forward, &reverse].iter().any(|d| d.packets + d.dropped_packets > 0) {
+                links.push(LinkResult { name: name.clone(), forward, reverse });
+            }
+        }
+        links.sort_by(|a, b| a.name.cmp(&b.name));
+        RunResult {
+            scenario: self.name,
+            seed: self.seed,
+            simulated_s: end.as_secs_f64(),
+            events: self.events,
+            packet_hops: self.packet_hops,
+            flows: self.flows.iter().map(|flow| flow.result(end)).collect(),
+            links,
+            handovers: self.space.as_ref().map_or(Vec::new(), Space::handover_results),
+            routing: self.space.as_ref().map(Space::routing_result),
+            series: self.samples.take(),
+            warnings: self.warnings,
+        }
+    }
+
+    fn direction_result(&self, wire: usize, end: Time) -> DirectionResult {
+        let link = &self.wires[wire].link;
+        let stats = link.stats();
+        // What the transmitter still has to send after the end does not count.
+        let busy = stats.busy - link.free_at().since(end);
+        let seconds = end.as_secs_f64();
+        DirectionResult {
+            packets: stats.packets,
+            bytes: stats.bytes,
+            dropped_packets: stats.dropped_packets,
+            lost_packets: stats.lost_packets,
+            utilisation: if seconds > 0.0 { busy.as_secs_f64() / seconds } else { 0.0 },
+            queue_max_packets: stats.queue_max_packets,
+        }
+    }
+
+    pub(crate) fn open_series(&mut self, scenario: &Scenario) {
+        let fixed = self.space.as_ref().map_or(self.wires.len(), |s| s.first_wire);
+        for (index, flow) in self.flows.iter_mut().enumerate() {
+            let entity = format!("flow/{}", flow.name);
+            if matches!(flow.legs[..], [Way::Space(_)]) {
+                let first = self.samples.open(entity.clone(), "path_delay_s");
+                self.samples.open(entity.clone(), "path_satellites");
+                self.sampled.paths.push((index as u32, first));
+            }
+            match &mut flow.app {
+                App::Ping(ping) => ping.series = self.samples.open(entity, "delay_s"),
+                App::Stream(stream) if stream.keeps() => {
+                    let metrics =
+                        ["cwnd_bytes", "ssthresh_bytes", "in_flight_bytes", "acked_bytes", "delivered_bytes"];
+                    let all = metrics.map(|metric| self.samples.open(entity.clone(), metric));
+                    self.sampled.transfers.push((index as u32, all[0]));
+                }
+                App::Stream(_) => {}
+            }
+        }
+        for wire in 0..fixed {
+            let direction = ["forward", "reverse"][wire % 2];
+            let entity = format!("link/{}/{direction}", self.link_names[wire / 2]);
+            let series = self.samples.open(entity, "queue_packets");
+            self.sampled.queues.push((wire as u32, series));
+        }
+        // By default two thousand samples of each, fewer where there are many to take.
+        let each = self.sampled.transfers.len() * 5 + self.sampled.queues.len();
+        let default = scenario.duration / (2_000_000 / each.max(1) as u64).clamp(10, 2000);
+        let floor = Span::from_micros(1);
+        self.sample_interval = scenario.record.sample_interval.unwrap_or(default).max(floor);
+    }
+
+    pub(crate) fn handle_samples(&mut self) {
+        let now = self.now;
+        for &(flow, series) in &self.sampled.transfers {
+            let App::Stream(stream) = &self.flows[flow as usize].app else { continue };
+            let Some(conversation) = stream.conversations.first() else { continue };
+            let [sender, receiver] = &conversation.ends;
+            self.samples.add(series, now, sender.cwnd() as f64);
+            if let Some(ssthresh) = sender.ssthresh() {
+                self.samples.add(series + 1, now, ssthresh as f64);
+            }
+            self.samples.add(series + 2, now, sender.in_flight() as f64);
+            self.samples.add(series + 3, now, sender.acknowledged() as f64);
+            self.samples.add(series + 4, now, receiver.delivered() as f64);
+        }
+        for &(wire, series) in &self.sampled.queues {
+            let wire = &mut self.wires[wire as usize];
+            let medium = wire.medium(topology(&self.space));
+            let waiting = wire.link.waiting(now, &medium);
+            self.samples.add(series, now, waiting as f64);
+        }
+        self.agenda.wake(self.sample_slot(), now + self.sample_interval);
+    }
+}
