@@ -31,7 +31,7 @@ pub fn load(file: &Path, sets: &[String]) -> Result<Loaded, Failure> {
 
 /// Builds the simulation and leaves it, to know whether it can be built.
 pub fn build(loaded: &Loaded, seed: u64) -> Result<(), Failure> {
-    let built = Simulation::new(&loaded.scenario, loaded.elements.as_deref(), seed);
+    let built = Simulation::new(&loaded.scenario, &loaded.files, seed);
     built.map(drop).map_err(|e| at_line(loaded, e))
 }
 

@@ -33,10 +33,10 @@ const UNUSED: &str = "unused-";
 /// The network of a scenario's `[constellation]` and `[terminals]`; files are looked for in `folder`.
 fn topology(text: &str, folder: PathBuf) -> PyResult<Topology> {
     let mut loaded = skyhop_scenario::parse(text.as_bytes(), "constellation", &[]).map_err(wrong)?;
-    loaded.read_elements(&folder).map_err(wrong)?;
+    loaded.read_files(&folder).map_err(wrong)?;
     // A scenario has two terminals at least; a question may have fewer.
     loaded.scenario.terminals.retain(|name, _| !name.starts_with(UNUSED));
-    skyhop_sim::topology_of(&loaded.scenario, loaded.elements.as_deref()).map_err(wrong)
+    skyhop_sim::topology_of(&loaded.scenario, &loaded.files).map_err(wrong)
 }
 
 /// A city, or "lat,lon": its name, latitude and longitude in degrees.

@@ -70,8 +70,7 @@ pub fn run_scenario(
 ) -> Result<(RunResult, Meta), RunError> {
     let started = Instant::now();
     let seed = options.seed.unwrap_or(loaded.scenario.seed);
-    let mut simulation =
-        Simulation::new(&loaded.scenario, loaded.elements.as_deref(), seed).map_err(RunError::Build)?;
+    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, seed).map_err(RunError::Build)?;
     let mut folder = options.out.as_ref().map(Folder::create).transpose()?;
     let capture = match &mut folder {
         Some(folder) if !simulation.captured().is_empty() => {

@@ -24,6 +24,7 @@
 
 pub mod check;
 mod error;
+mod files;
 mod fit;
 mod model;
 pub mod network;
@@ -35,9 +36,10 @@ mod tree;
 
 pub use check::Finding;
 pub use error::{Errors, Place, Problem};
+pub use files::{Files, LARGEST_FILE};
 pub use model::*;
 pub use path::{KeyPath, Step};
-pub use read::{LARGEST_ELEMENTS, LARGEST_SCENARIO, Loaded, load, parse};
+pub use read::{LARGEST_SCENARIO, Loaded, load, parse};
 pub use set::parse_set;
 
 /// The JSON Schema of a scenario, for editors and other programs.

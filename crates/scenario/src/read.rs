@@ -6,6 +6,7 @@
 
 use crate::check::{Finding, check, warnings};
 use crate::error::{Errors, MOST_PROBLEMS, Place, Problem, quoted};
+use crate::files::{Files, LARGEST_FILE, Named, named};
 use crate::fit::{Mistakes, fit};
 use crate::model::Scenario;
 use crate::path::KeyPath;
@@ -20,8 +21,6 @@ use toml::de::DeTable;
 
 /// The largest scenario file.
 pub const LARGEST_SCENARIO: u64 = 4_000_000;
-/// The largest file of orbital elements.
-pub const LARGEST_ELEMENTS: u64 = 256_000_000;
 
 /// A scenario and what belongs to it.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,8 +33,8 @@ pub struct Loaded {
     pub sha256: String,
     /// What was set beside the file, in order.
     pub sets: Vec<(String, String)>,
-    /// The bytes of the file that `constellation.tle` or `.omm` names; [`load`] and [`Loaded::read_elements`] read it.
-    pub elements: Option<Vec<u8>>,
+    /// The bytes of the files that it names; [`load`] and [`Loaded::read_files`] read them.
+    pub files: Files,
     /// What is allowed but looks like a mistake.
     pub warnings: Vec<Problem>,
     source: Source,
@@ -48,32 +47,26 @@ impl Loaded {
         Problem { place, key: key.to_owned(), message: message.into() }
     }
 
-    /// Reads the file that `constellation.tle` or `.omm` names, relative to `folder`.
-    pub fn read_elements(&mut self, folder: &Path) -> Result<(), Errors> {
-        let constellation = self.scenario.constellation.as_ref();
-        let named = constellation.and_then(|c| match (&c.tle, &c.omm) {
-            (Some(tle), _) => Some(("tle", tle)),
-            (None, omm) => omm.as_ref().map(|omm| ("omm", omm)),
-        });
-        if let Some((key, name)) = named {
+    /// Reads the files that the scenario names, relative to `folder`.
+    pub fn read_files(&mut self, folder: &Path) -> Result<(), Errors> {
+        for Named { key, name } in named(&self.scenario) {
             let beside = folder.join(name);
-            let elements = read_limited(&beside, LARGEST_ELEMENTS, "256 MB").map_err(|message| {
-                let key = format!("constellation.{key}");
-                Errors::from(self.problem(&key, format!("{}: {message}", beside.display())))
+            let bytes = read_limited(&beside, LARGEST_FILE, "256 MB").map_err(|message| {
+                Errors::from(self.problem(&key.to_string(), format!("{}: {message}", beside.display())))
             })?;
-            self.elements = Some(elements);
+            self.files.insert(name.to_owned(), bytes);
         }
         Ok(())
     }
 }
 
-/// Reads and checks the scenario in the file at `path`, and the orbital elements that it names.
+/// Reads and checks the scenario in the file at `path`, and the files that it names.
 pub fn load(path: &Path, sets: &[(String, String)]) -> Result<Loaded, Errors> {
     let file = path.display().to_string();
     let wrong = |message: String| Errors::one(Place::File { file: file.clone() }, "", message);
     let bytes = read_limited(path, LARGEST_SCENARIO, "4 MB").map_err(wrong)?;
     let mut loaded = parse(&bytes, &file, sets)?;
-    loaded.read_elements(path.parent().unwrap_or(Path::new("")))?;
+    loaded.read_files(path.parent().unwrap_or(Path::new("")))?;
     Ok(loaded)
 }
 
@@ -135,7 +128,7 @@ pub fn parse(bytes: &[u8], file: &str, sets: &[(String, String)]) -> Result<Load
         name: scenario.name.clone().or(stem).unwrap_or_else(|| "scenario".into()),
         sha256: hex(&Sha256::digest(bytes)),
         sets: sets.to_vec(),
-        elements: None,
+        files: Files::new(),
         warnings,
         scenario,
         source,

@@ -14,7 +14,7 @@ use crate::wire::Wire;
 use skyhop_chance::Seed;
 use skyhop_link::{Limit, Link, Loss};
 use skyhop_scenario::network::{Direction, Network, Route, resolve};
-use skyhop_scenario::{self as scenario, Scenario};
+use skyhop_scenario::{self as scenario, Files, Scenario};
 use skyhop_topology::{LinkKind, NodeId};
 use skyhop_traffic::{Application, Bulk, End, Ping};
 use skyhop_units::{Rate, Span};
@@ -31,7 +31,7 @@ pub(crate) struct Built {
     pub captured: Vec<String>,
 }
 
-pub(crate) fn build(scenario: &Scenario, elements: Option<&[u8]>, seed: Seed) -> Result<Built, BuildError> {
+pub(crate) fn build(scenario: &Scenario, files: &Files, seed: Seed) -> Result<Built, BuildError> {
     let network = resolve(scenario).map_err(|findings| {
         let first = findings.into_iter().next();
         first.map_or_else(
@@ -57,7 +57,7 @@ pub(crate) fn build(scenario: &Scenario, elements: Option<&[u8]>, seed: Seed) ->
     let space = match &scenario.constellation {
         None => None,
         Some(model) => {
-            let space = Space::build(model, scenario, elements, wires.len(), seed)?;
+            let space = Space::build(model, scenario, files, wires.len(), seed)?;
             for (index, state) in space.topology.links().iter().enumerate() {
                 let name = space.topology.name(skyhop_topology::LinkId(index as u32));
                 let scenario::Radio { rate, queue, loss } = match state.kind {

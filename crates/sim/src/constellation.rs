@@ -11,7 +11,7 @@ use skyhop_orbit::{
     Constellation, Drift, EarthModel, Epoch, Kepler, Phasing, PlacedShell, Planes, Preset, Shell, Terminal,
     Walker, preset,
 };
-use skyhop_scenario as scenario;
+use skyhop_scenario::{self as scenario, Files};
 use skyhop_topology::{
     CrossSeam, Failing, Fibre, Handover, LinkId, NodeId, Outage, Reliability, Rules, Station, Topology,
 };
@@ -21,9 +21,9 @@ use skyhop_units::Span;
 pub(crate) fn topology(
     model: &scenario::Constellation,
     scenario: &scenario::Scenario,
-    elements: Option<&[u8]>,
+    files: &Files,
 ) -> Result<Topology, BuildError> {
-    let (constellation, mut rules, seam) = satellites(model, elements)?;
+    let (constellation, mut rules, seam) = satellites(model, files)?;
     apply(model, &mut rules, seam);
     let stations = scenario.terminals.iter().map(|(name, terminal)| Station {
         terminal: Terminal {
@@ -57,10 +57,10 @@ pub(crate) fn topology(
 /// # Errors
 ///
 /// A scenario without a constellation, or one that cannot be.
-pub fn topology_of(scenario: &scenario::Scenario, elements: Option<&[u8]>) -> Result<Topology, BuildError> {
+pub fn topology_of(scenario: &scenario::Scenario, files: &Files) -> Result<Topology, BuildError> {
     let model = scenario.constellation.as_ref();
     let model = model.ok_or_else(|| BuildError::new("constellation", "there is none"))?;
-    let mut topology = topology(model, scenario, elements)?;
+    let mut topology = topology(model, scenario, files)?;
     let outages = outages(scenario, &topology, Seed(scenario.seed))?;
     topology.schedule(outages);
     Ok(topology)
@@ -177,10 +177,16 @@ fn apply(model: &scenario::Constellation, rules: &mut Rules, mut seam: CrossSeam
     rules.update_interval_s = model.update_interval.as_secs_f64();
 }
 
+/// The bytes of a file that the scenario's `key` names.
+pub(crate) fn bytes_of<'a>(files: &'a Files, name: &str, key: &str) -> Result<&'a [u8], BuildError> {
+    let bytes = files.get(name).map(Vec::as_slice);
+    bytes.ok_or_else(|| BuildError::in_file(key, name, "the file was not read"))
+}
+
 /// The satellites, the rules they come with, and what links across their seam would be like.
 fn satellites(
     model: &scenario::Constellation,
-    elements: Option<&[u8]>,
+    files: &Files,
 ) -> Result<(Constellation, Rules, CrossSeam), BuildError> {
     if let Some(named) = model.preset {
         let preset = Preset::find(named.name()).map_err(|e| BuildError::new("constellation.preset", e))?;
@@ -190,7 +196,6 @@ fn satellites(
         Some(text) => Some(text.parse::<Epoch>().map_err(|e| BuildError::new("constellation.epoch", e))?),
         None => None,
     };
-    let bytes = |key: &'static str| elements.ok_or_else(|| BuildError::new(key, "the file was not read"));
     let built = if let Some(shell) = &model.shell {
         let shell = circular(shell, "constellation.shell")?;
         Constellation::from_shells(EarthModel::WGS84, &[shell])
@@ -218,11 +223,11 @@ fn satellites(
         let longitudes: Vec<f64> = longitudes.iter().map(|l| l.as_rad()).collect();
         preset::geo(&longitudes)
     } else if let Some(file) = &model.tle {
-        let bytes = bytes("constellation.tle")?;
+        let bytes = bytes_of(files, file, "constellation.tle")?;
         Constellation::from_tle(bytes, epoch)
             .map_err(|e| BuildError::in_file("constellation.tle", file, e))?
     } else if let Some(file) = &model.omm {
-        let bytes = bytes("constellation.omm")?;
+        let bytes = bytes_of(files, file, "constellation.omm")?;
         Constellation::from_omm(bytes, epoch)
             .map_err(|e| BuildError::in_file("constellation.omm", file, e))?
     } else {

@@ -17,7 +17,7 @@ use crate::sample::Samples;
 use crate::space::Space;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
-use skyhop_scenario::Scenario;
+use skyhop_scenario::{Files, Scenario};
 use skyhop_topology::{NodeId, Topology};
 use skyhop_traffic::End;
 use skyhop_units::{Span, Time};
@@ -91,9 +91,9 @@ pub(crate) fn topology(space: &Option<Space>) -> Option<&Topology> {
 }
 
 impl Simulation {
-    /// Builds the network of a checked scenario. `elements` is the file that `constellation.tle` or `.omm` names.
-    pub fn new(scenario: &Scenario, elements: Option<&[u8]>, seed: u64) -> Result<Self, BuildError> {
-        let Built { wires, link_names, flows, space, captured } = build(scenario, elements, Seed(seed))?;
+    /// Builds the network of a checked scenario. `files` are the files that it names.
+    pub fn new(scenario: &Scenario, files: &Files, seed: u64) -> Result<Self, BuildError> {
+        let Built { wires, link_names, flows, space, captured } = build(scenario, files, Seed(seed))?;
         let owners: Vec<Owner> = [Owner::Space, Owner::Samples]
             .into_iter()
             .chain((0..flows.len() as u32).map(Owner::App))

@@ -11,7 +11,7 @@ use crate::routes::{Routes, Stuck};
 use crate::transitions::Transitions;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
-use skyhop_scenario as scenario;
+use skyhop_scenario::{self as scenario, Files};
 use skyhop_topology::{Change, LinkKind, NodeId, Topology};
 use skyhop_units::{Span, Time};
 
@@ -33,11 +33,11 @@ impl Space {
     pub fn build(
         model: &scenario::Constellation,
         scenario: &scenario::Scenario,
-        elements: Option<&[u8]>,
+        files: &Files,
         first_wire: usize,
         seed: Seed,
     ) -> Result<Self, BuildError> {
-        let mut topology = constellation::topology(model, scenario, elements)?;
+        let mut topology = constellation::topology(model, scenario, files)?;
         let outages = constellation::outages(scenario, &topology, seed)?;
         if let Some(period) = model.handover_check {
             let dither_s = model.handover_check_dither.as_secs_f64();

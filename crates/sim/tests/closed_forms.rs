@@ -181,7 +181,7 @@ fn transfer(duration: &str, rate: &str, delay: &str, link: &str, tcp: &str) -> S
 
 fn run(text: &str, seed: u64) -> RunResult {
     let loaded = skyhop_scenario::parse(text.as_bytes(), "test.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, None, seed).unwrap();
+    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, seed).unwrap();
     simulation.run_until(simulation.end());
     simulation.check_conservation().unwrap();
     simulation.finish()

@@ -108,7 +108,7 @@ fn run(row: &Row, seed: u64) -> (f64, f64) {
     );
     let loaded =
         skyhop_scenario::parse(text.as_bytes(), "compete.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, None, seed).unwrap();
+    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, seed).unwrap();
     simulation.run_until(simulation.end());
     let result = simulation.finish();
     let goodput = |i: usize| {

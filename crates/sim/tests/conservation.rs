@@ -155,7 +155,7 @@ fn two_hours_of_iridium_with_handovers_and_losses() {
 /// Runs a scenario, checking after each event, and holds the results against themselves.
 fn run(text: &str) -> RunResult {
     let loaded = skyhop_scenario::parse(text.as_bytes(), "test.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, None, 1).unwrap();
+    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
     while simulation.step() {
         simulation.check_conservation().unwrap();
     }

@@ -84,7 +84,7 @@ fn run(variant: &str, rtt_ms: u64, delack_s: f64) -> TransferResult {
     );
     let loaded =
         skyhop_scenario::parse(text.as_bytes(), "geo_bulk.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, None, 1).unwrap();
+    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
     simulation.run_until(simulation.end());
     simulation.check_conservation().unwrap();
     let result = simulation.finish();

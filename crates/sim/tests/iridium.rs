@@ -32,7 +32,7 @@ fn run(extra: &str) -> RunResult {
     let text = scenario(extra);
     let loaded =
         skyhop_scenario::parse(text.as_bytes(), "iridium.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, None, 1).unwrap();
+    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
     while simulation.step() {
         simulation.check_conservation().unwrap();
     }

@@ -29,7 +29,7 @@ fn run(transport: &str, loss: f64, traffic: &str, rtt_ms: u64) -> TransferResult
     );
     let loaded =
         skyhop_scenario::parse(text.as_bytes(), "modern.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, None, 3).unwrap();
+    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 3).unwrap();
     simulation.run_until(simulation.end());
     simulation.check_conservation().unwrap();
     let FlowKind::Transfer(transfer) = simulation.finish().flows[0].kind.clone() else { panic!() };

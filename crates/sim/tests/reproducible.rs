@@ -55,7 +55,7 @@ fn a_second_link_and_flow_do_not_disturb_the_first() {
 #[test]
 fn running_in_pieces_changes_nothing() {
     let loaded = skyhop_scenario::parse(lossy("").as_bytes(), "test.toml", &[]).unwrap();
-    let mut pieces = Simulation::new(&loaded.scenario, None, 3).unwrap();
+    let mut pieces = Simulation::new(&loaded.scenario, &loaded.files, 3).unwrap();
     while !pieces.finished() {
         let until = pieces.now() + skyhop_units::Span::from_millis(37);
         pieces.run_until(until);
@@ -81,7 +81,7 @@ fn memory_grows_with_packets_in_flight_and_not_with_packets_sent() {
         );
         let loaded =
             skyhop_scenario::parse(text.as_bytes(), "test.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-        let mut simulation = Simulation::new(&loaded.scenario, None, 1).unwrap();
+        let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
         let mut entries = 0;
         while simulation.step() {
             entries = entries.max(simulation.footprint().1);
@@ -139,7 +139,7 @@ fn constellation() -> String {
 
 fn run(text: &str, seed: u64) -> RunResult {
     let loaded = skyhop_scenario::parse(text.as_bytes(), "test.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, None, seed).unwrap();
+    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, seed).unwrap();
     simulation.run_until(simulation.end());
     simulation.finish()
 }

@@ -45,7 +45,7 @@ fn scenario(routing: &str, extra: &str, duration: &str) -> String {
 fn run(routing: &str, extra: &str, duration: &str) -> RunResult {
     let text = scenario(routing, extra, duration);
     let loaded = skyhop_scenario::parse(text.as_bytes(), "t.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, None, 1).unwrap();
+    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
     while simulation.step() {
         simulation.check_conservation().unwrap();
     }

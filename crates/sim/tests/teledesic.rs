@@ -25,7 +25,7 @@ fn mean_delay_ms(extra: &str) -> f64 {
     );
     let loaded =
         skyhop_scenario::parse(text.as_bytes(), "teledesic.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, None, 1).unwrap();
+    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
     simulation.run_until(simulation.end());
     let result = simulation.finish();
     let FlowKind::Ping(ping) = &result.flows[0].kind else { panic!("not a ping") };

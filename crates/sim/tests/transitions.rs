@@ -9,7 +9,8 @@ use skyhop_sim::results::{FlowKind, PingResult, RunResult};
 
 fn run(text: &str, seed: u64) -> RunResult {
     let loaded = skyhop_scenario::parse(text.as_bytes(), "t.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
-    let mut simulation = Simulation::new(&loaded.scenario, None, seed).unwrap_or_else(|e| panic!("{e}"));
+    let mut simulation =
+        Simulation::new(&loaded.scenario, &loaded.files, seed).unwrap_or_else(|e| panic!("{e}"));
     while simulation.step() {
         simulation.check_conservation().unwrap();
     }

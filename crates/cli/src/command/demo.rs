@@ -146,7 +146,7 @@ fn own_satellites(args: &Demo) -> Result<Option<Loaded>, Failure> {
     };
     let wrong = |message: &str| Failure::Scenario(format!("--{key}: {message}"));
     let mut loaded = parse(own_scenario(key, file).as_bytes(), "satellites.toml", &[])?;
-    loaded.read_elements(Path::new("")).map_err(|e| wrong(&e.problems[0].message))?;
+    loaded.read_files(Path::new("")).map_err(|e| wrong(&e.problems[0].message))?;
     engine::build(&loaded, loaded.scenario.seed).map_err(|failure| match failure {
         // The line is one of a scenario that the user has not seen.
         Failure::Scenario(message) => {

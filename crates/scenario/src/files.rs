@@ -1,0 +1,38 @@
+//! The files that a scenario names: which, under which key, and how large they may be.
+//!
+//! Follows the rule that a name is relative to the scenario's own folder.
+//! Differs from reading where a file is used: everything is at hand before a run begins, and only commands touch disks.
+//! Leaves out what the bytes mean.
+
+use crate::model::Scenario;
+use crate::path::KeyPath;
+use std::collections::BTreeMap;
+
+/// The bytes of the files that a scenario names, by the names that it gives them.
+pub type Files = BTreeMap<String, Vec<u8>>;
+
+/// The largest file that a scenario may name.
+pub const LARGEST_FILE: u64 = 256_000_000;
+
+/// A file that a scenario names.
+pub(crate) struct Named<'a> {
+    /// The key that names it.
+    pub key: KeyPath,
+    /// Its name, relative to the scenario's folder.
+    pub name: &'a str,
+}
+
+/// Every file that `scenario` names.
+pub(crate) fn named(scenario: &Scenario) -> Vec<Named<'_>> {
+    let mut all = Vec::new();
+    if let Some(constellation) = &scenario.constellation {
+        let at = KeyPath::default().key("constellation");
+        let files = [("tle", &constellation.tle), ("omm", &constellation.omm)];
+        all.extend(
+            files
+                .into_iter()
+                .filter_map(|(key, name)| Some(Named { key: at.key(key), name: name.as_deref()? })),
+        );
+    }
+    all
+}
