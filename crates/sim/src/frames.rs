@@ -40,6 +40,7 @@ impl<T> Frames<T> {
         self.slots.len()
     }
 
+    #[inline]
     pub fn insert(&mut self, frame: T) -> u32 {
         self.len += 1;
         let id = self.first_free;
@@ -58,6 +59,7 @@ impl<T> Frames<T> {
     }
 
     /// Takes a packet out. A number that holds none is a bug of the caller's.
+    #[inline]
     pub fn remove(&mut self, id: u32) -> T {
         let Slot::Taken(frame) = std::mem::replace(&mut self.slots[id as usize], Slot::Free { next: NONE })
         else {

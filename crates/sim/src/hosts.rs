@@ -4,11 +4,11 @@
 //! Differs from a real host: both ends of a flow are at hand, and an application takes what arrives at once.
 //! Leaves out links, which the simulation steps.
 
-use crate::conversation::ConversationId;
+use crate::conversation::{Conversation, ConversationId};
 use crate::flow::{App, Way};
 use crate::simulation::{Frame, Owner, Simulation};
 use skyhop_topology::NodeId;
-use skyhop_traffic::{Action, End, Notice};
+use skyhop_traffic::{Action, Application, End, Notice};
 use skyhop_transport::tcp::Event;
 use skyhop_units::Time;
 use skyhop_wire::{Packet, Transport};
@@ -16,20 +16,24 @@ use skyhop_wire::{Packet, Transport};
 impl Simulation {
     /// A packet has reached the end of its leg.
     pub(crate) fn deliver(&mut self, id: u32) {
-        let Frame { flow, conversation, backward, sent_at, packet, .. } = self.frames.remove(id);
-        let index = flow as usize;
+        let frame = &self.frames[id];
+        let (index, backward) = (frame.flow as usize, frame.backward);
         let flow = &mut self.flows[index];
         flow.delivered += 1;
         match &mut flow.app {
             App::Stream(stream) => {
-                // What comes for a connection that is forgotten is nobody's.
                 let end = if backward { End::Client } else { End::Server };
+                let conversation = frame.conversation;
+                // What comes for a connection that is forgotten is nobody's.
                 if let Some(conversation) = stream.conversations.get_mut(conversation) {
-                    conversation.ends[end as usize].handle_packet(self.now, &packet);
+                    conversation.ends[end as usize].handle_packet(self.now, &frame.packet);
                 }
-                self.drive(index, conversation, end);
+                self.frames.remove(id);
+                self.touched.push((conversation, end));
+                self.drive_touched(index);
             }
             App::Ping(ping) => {
+                let Frame { sent_at, packet, .. } = self.frames.remove(id);
                 let Transport::Icmp(echo) = packet.transport else { return };
                 let took = self.now.since(sent_at);
                 if echo.reply {
@@ -89,13 +93,9 @@ impl Simulation {
         if let Some(conversation) = stream.conversations.get_mut(id) {
             conversation.ends[end as usize].handle_timeout(self.now);
         }
-        self.drive(index, id, end);
-        self.settle(index);
-    }
-
-    fn drive(&mut self, index: usize, id: ConversationId, end: End) {
         self.touched.push((id, end));
         self.drive_touched(index);
+        self.settle(index);
     }
 
     /// Does what an application asks for; the ends that have to do with it are touched.
@@ -148,61 +148,39 @@ impl Simulation {
     /// Drains the ends that have something to do: events to the application, packets to the network, and the timer.
     fn drive_touched(&mut self, index: usize) {
         while let Some((id, end)) = self.touched.pop() {
-            while self.tell(index, id, end) | self.transmit(index, id, end) {}
-            let App::Stream(stream) = &mut self.flows[index].app else { return };
-            let Some(conversation) = stream.conversations.get(id) else { continue };
-            if let Some(at) = conversation.ends[end as usize].poll_timeout() {
-                self.agenda.wake(conversation.slots[end as usize], at);
-            }
-            if !stream.keeps() && conversation.over() {
-                let wires = self.wires.len() as u32;
-                for slot in stream.conversations.forget(id).into_iter().flatten() {
-                    self.agenda.cancel(slot);
-                    self.owners[(slot - wires) as usize] = Owner::Nobody;
-                    self.spare.push(slot);
+            loop {
+                let flow = &mut self.flows[index];
+                let App::Stream(stream) = &mut flow.app else { return };
+                let Some(conversation) = stream.conversations.get_mut(id) else { break };
+                let told = tell(&mut stream.application, conversation, end, self.now);
+                if told && stream.application.wants() {
+                    self.carry_out(index);
+                    continue;
                 }
+                if let Some(packet) = conversation.ends[end as usize].poll_transmit(self.now) {
+                    let leg = if end == End::Client { 0 } else { flow.legs.len() - 1 };
+                    self.inject(index, id, leg as u8, end == End::Server, self.now, packet);
+                    continue;
+                }
+                if let Some(at) = conversation.ends[end as usize].poll_timeout() {
+                    self.agenda.wake(conversation.slots[end as usize], at);
+                }
+                if conversation.over() && !stream.keeps() {
+                    self.forget(index, id);
+                }
+                break;
             }
         }
     }
 
-    /// Tells the application what has happened at an end. False if nothing has.
-    fn tell(&mut self, index: usize, id: ConversationId, end: End) -> bool {
-        let App::Stream(stream) = &mut self.flows[index].app else { return false };
-        let Some(conversation) = stream.conversations.get_mut(id) else { return false };
-        let connection = conversation.connection;
-        let side = &mut conversation.ends[end as usize];
-        let mut told = false;
-        while let Some(event) = side.poll_event() {
-            told = true;
-            let notice = match event {
-                Event::Connected => Notice::Opened { connection, end },
-                Event::Received(bytes) => {
-                    side.read();
-                    Notice::Delivered { connection, end, bytes }
-                }
-                Event::AllAcknowledged => {
-                    Notice::AllAcknowledged { connection, end, bytes: side.acknowledged() }
-                }
-                Event::PeerFinished => Notice::PeerFinished { connection, end },
-                Event::Reset => Notice::Reset { connection, end },
-                Event::Closed => continue,
-            };
-            stream.application.handle(self.now, notice);
+    /// Forgets a connection that is over, and takes its slots back.
+    fn forget(&mut self, index: usize, id: ConversationId) {
+        let App::Stream(stream) = &mut self.flows[index].app else { return };
+        for slot in stream.conversations.forget(id).into_iter().flatten() {
+            self.agenda.cancel(slot);
+            self.owners[slot as usize - self.wires.len()] = Owner::Nobody;
+            self.spare.push(slot);
         }
-        if told {
-            self.carry_out(index);
-        }
-        told
-    }
-
-    /// Hands an end's next packet to the network. False if it has none.
-    fn transmit(&mut self, index: usize, id: ConversationId, end: End) -> bool {
-        let App::Stream(stream) = &mut self.flows[index].app else { return false };
-        let Some(conversation) = stream.conversations.get_mut(id) else { return false };
-        let Some(packet) = conversation.ends[end as usize].poll_transmit(self.now) else { return false };
-        let leg = if end == End::Client { 0 } else { self.flows[index].legs.len() - 1 };
-        self.inject(index, id, leg as u8, end == End::Server, self.now, packet);
-        true
     }
 
     /// A host hands a packet to the network.
@@ -236,4 +214,27 @@ impl Simulation {
         }
         self.forward(id, node);
     }
+}
+
+/// Tells the application what has happened at an end. False if nothing has.
+fn tell(application: &mut Application, conversation: &mut Conversation, end: End, now: Time) -> bool {
+    let connection = conversation.connection;
+    let side = &mut conversation.ends[end as usize];
+    let mut told = false;
+    while let Some(event) = side.poll_event() {
+        told = true;
+        let notice = match event {
+            Event::Connected => Notice::Opened { connection, end },
+            Event::Received(bytes) => {
+                side.read();
+                Notice::Delivered { connection, end, bytes }
+            }
+            Event::AllAcknowledged => Notice::AllAcknowledged { connection, end, bytes: side.acknowledged() },
+            Event::PeerFinished => Notice::PeerFinished { connection, end },
+            Event::Reset => Notice::Reset { connection, end },
+            Event::Closed => continue,
+        };
+        application.handle(now, notice);
+    }
+    told
 }

@@ -136,6 +136,13 @@ impl Application {
         }
     }
 
+    /// Whether anything is to be done: an action, or a time to wait for.
+    pub fn wants(&self) -> bool {
+        match self {
+            Application::Bulk(bulk) => bulk.wants(),
+        }
+    }
+
     /// When the application next has something to say by itself.
     pub fn poll_timeout(&self) -> Option<Time> {
         match self {

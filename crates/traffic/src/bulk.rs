@@ -73,6 +73,10 @@ impl Bulk {
         self.actions.pop_front()
     }
 
+    pub(crate) fn wants(&self) -> bool {
+        !self.actions.is_empty()
+    }
+
     pub(crate) fn finished(&self) -> bool {
         self.completed.is_some() || self.stopped || self.reset
     }
