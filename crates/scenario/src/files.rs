@@ -7,9 +7,10 @@
 use crate::model::Scenario;
 use crate::path::KeyPath;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The bytes of the files that a scenario names, by the names that it gives them.
-pub type Files = BTreeMap<String, Vec<u8>>;
+pub type Files = BTreeMap<String, Arc<[u8]>>;
 
 /// The largest file that a scenario may name.
 pub const LARGEST_FILE: u64 = 256_000_000;

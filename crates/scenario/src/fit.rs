@@ -95,7 +95,7 @@ pub(crate) fn fit(shape: &Shape, node: &Node, path: &KeyPath, out: &mut Mistakes
         (Shape::Text, _) => wrong("a string"),
         (Shape::Number, _) => wrong("a number"),
         (Shape::Boolean, _) => wrong("true or false"),
-        (Shape::Table(_) | Shape::Map(_), _) => {}
+        (Shape::Table(_) | Shape::Map(_) | Shape::Any, _) => {}
     }
 }
 
@@ -196,5 +196,6 @@ fn describe(shape: &Shape) -> String {
         Shape::Integer { .. } | Shape::Count { .. } => "a whole number".into(),
         Shape::Number => "a number".into(),
         Shape::Boolean => "true or false".into(),
+        Shape::Any => "a value".into(),
     }
 }

@@ -7,11 +7,13 @@
 mod flows;
 mod links;
 mod space;
+mod sweep;
 mod tcp;
 
 pub use flows::*;
 pub use links::*;
 pub use space::*;
+pub use sweep::*;
 pub use tcp::*;
 
 use schemars::JsonSchema;
@@ -57,6 +59,9 @@ pub struct Scenario {
     /// What to write besides the summary.
     #[serde(default)]
     pub record: Record,
+    /// What `skyhop sweep` varies; a single run takes no notice of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Sweep>,
 }
 
 fn default_seed() -> u64 {

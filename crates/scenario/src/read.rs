@@ -16,7 +16,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
 /// The largest scenario file.
@@ -38,6 +38,8 @@ pub struct Loaded {
     /// What is allowed but looks like a mistake.
     pub warnings: Vec<Problem>,
     source: Source,
+    /// Where the files lie that it names.
+    folder: PathBuf,
 }
 
 impl Loaded {
@@ -47,14 +49,54 @@ impl Loaded {
         Problem { place, key: key.to_owned(), message: message.into() }
     }
 
+    /// The same scenario with some more values set, as one run of a sweep has it.
+    pub fn with(&self, sets: &[(String, String)]) -> Result<Loaded, Errors> {
+        let mut loaded = finish(self.source.clone(), self.sha256.clone(), self.sets.clone(), sets)?;
+        loaded.files.clone_from(&self.files);
+        loaded.read_files(&self.folder)?;
+        Ok(loaded)
+    }
+
+    /// Whether every value of a sweep can be set, told at the value that cannot.
+    fn check_sweep(&self) -> Result<(), Errors> {
+        let Some(sweep) = &self.scenario.sweep else { return Ok(()) };
+        let mut problems = Vec::new();
+        for (group, lists) in [("grid", &sweep.grid), ("zip", &sweep.zip)] {
+            let at = KeyPath::default().key("sweep").key(group);
+            for (path, values) in lists {
+                for (i, value) in values.iter().enumerate() {
+                    let set = [(path.clone(), value.to_string())];
+                    if let Err(errors) = self.source.clone().set(&set) {
+                        let at = at.key(path).index(i);
+                        let place = self.source.place(&at);
+                        let wrong = |p: Problem| Problem {
+                            place: place.clone(),
+                            key: at.to_string(),
+                            message: p.message,
+                        };
+                        problems.extend(errors.problems.into_iter().map(wrong));
+                    }
+                    if problems.len() >= MOST_PROBLEMS {
+                        break;
+                    }
+                }
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(self.source.errors(problems, 0)) }
+    }
+
     /// Reads the files that the scenario names, relative to `folder`.
     pub fn read_files(&mut self, folder: &Path) -> Result<(), Errors> {
+        self.folder = folder.to_path_buf();
         for Named { key, name } in named(&self.scenario) {
+            if self.files.contains_key(name) {
+                continue;
+            }
             let beside = folder.join(name);
             let bytes = read_limited(&beside, LARGEST_FILE, "256 MB").map_err(|message| {
                 Errors::from(self.problem(&key.to_string(), format!("{}: {message}", beside.display())))
             })?;
-            self.files.insert(name.to_owned(), bytes);
+            self.files.insert(name.to_owned(), bytes.into());
         }
         Ok(())
     }
@@ -98,40 +140,40 @@ pub fn parse(bytes: &[u8], file: &str, sets: &[(String, String)]) -> Result<Load
         return Err(syntax_errors(text, &syntax, line_of));
     }
 
-    let mut source = Source { file: file.to_owned(), lines, top: Node::top(table.into_inner()) };
-    for (path, value) in sets {
-        crate::set::apply(&mut source.top, &SCENARIO, path, value)?;
-    }
-    let mut mistakes = Mistakes::default();
-    fit(&SCENARIO, &source.top, &KeyPath::default(), &mut mistakes);
-    if !mistakes.list.is_empty() {
-        let problem = |(origin, path, message): (Origin, KeyPath, String)| Problem {
-            place: source.at(origin),
-            key: path.to_string(),
-            message,
-        };
-        return Err(source.errors(mistakes.list.into_iter().map(problem).collect(), mistakes.more));
-    }
+    let source = Source { file: file.to_owned(), lines, top: Node::top(table.into_inner()) };
+    let loaded = finish(source, hex(&Sha256::digest(bytes)), Vec::new(), sets)?;
+    loaded.check_sweep()?;
+    Ok(loaded)
+}
+
+/// What a tree means with some values set.
+fn finish(
+    mut source: Source,
+    sha256: String,
+    mut before: Vec<(String, String)>,
+    sets: &[(String, String)],
+) -> Result<Loaded, Errors> {
+    source.set(sets)?;
     // What fits the shape fits the types, so an error here is one of ours; it is still better said than lost.
-    let scenario = match Scenario::deserialize(source.top.clone().into_plain()) {
-        Ok(scenario) => scenario,
-        Err(e) => return whole(e.message()),
-    };
+    let scenario = Scenario::deserialize(source.top.clone().into_plain())
+        .map_err(|e| Errors::one(Place::File { file: source.file.clone() }, "", e.message()))?;
     let (findings, more) = check(&scenario);
     if !findings.is_empty() {
         return Err(source.errors(source.found(findings), more));
     }
     let mut warnings = source.found(warnings(&scenario, |path| source.top.has(path)));
     warnings.truncate(MOST_PROBLEMS);
-    let stem = Path::new(file).file_stem().map(|s| s.to_string_lossy().into_owned());
+    let stem = Path::new(&source.file).file_stem().map(|s| s.to_string_lossy().into_owned());
+    before.extend_from_slice(sets);
     Ok(Loaded {
         name: scenario.name.clone().or(stem).unwrap_or_else(|| "scenario".into()),
-        sha256: hex(&Sha256::digest(bytes)),
-        sets: sets.to_vec(),
+        sha256,
+        sets: before,
         files: Files::new(),
         warnings,
         scenario,
         source,
+        folder: PathBuf::new(),
     })
 }
 
@@ -151,6 +193,24 @@ struct Source {
 }
 
 impl Source {
+    /// Sets values and holds the tree against its shape.
+    fn set(&mut self, sets: &[(String, String)]) -> Result<(), Errors> {
+        for (path, value) in sets {
+            crate::set::apply(&mut self.top, &SCENARIO, path, value)?;
+        }
+        let mut mistakes = Mistakes::default();
+        fit(&SCENARIO, &self.top, &KeyPath::default(), &mut mistakes);
+        if mistakes.list.is_empty() {
+            return Ok(());
+        }
+        let problem = |(origin, path, message): (Origin, KeyPath, String)| Problem {
+            place: self.at(origin),
+            key: path.to_string(),
+            message,
+        };
+        Err(self.errors(mistakes.list.into_iter().map(problem).collect(), mistakes.more))
+    }
+
     fn at(&self, origin: Origin) -> Place {
         match origin {
             Origin::File(at) => {

@@ -46,6 +46,8 @@ pub(crate) enum Shape {
     },
     Number,
     Boolean,
+    /// Whatever TOML can say; what it means is found out where it goes.
+    Any,
 }
 
 /// A key of a table.
@@ -71,6 +73,9 @@ struct Reader<'a> {
 impl Reader<'_> {
     // Panics on a form that it does not know: that is a new kind of field in the model, and the tests meet it first.
     fn shape(&self, json: &Json, noun: &str) -> Shape {
+        if json == &Json::Bool(true) {
+            return Shape::Any;
+        }
         if let Some(name) = json["$ref"].as_str().and_then(|r| r.strip_prefix("#/$defs/")) {
             let def = &self.defs[name];
             return match quantity(name) {

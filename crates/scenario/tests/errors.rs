@@ -36,25 +36,44 @@ traffic = { kind = "ping" }
 #[test]
 fn each_mistake_is_told_what_the_list_says() {
     let (mut base, mut file, mut count) = (GOOD, "geo.toml", 0);
+    // To be read through and committed with what changed the words.
+    let update = std::env::var_os("SKYHOP_UPDATE").is_some();
+    let mut written: Vec<String> = Vec::new();
     let list = include_str!("mistakes.txt").replace("\r\n", "\n");
     for block in list.split("\n\n") {
         if let Some(title) = block.strip_prefix("== ") {
             (base, file) =
                 if title.starts_with("satellites") { (SPACE, "iridium.toml") } else { (GOOD, "geo.toml") };
+            written.push(block.to_owned());
             continue;
         }
         let mut lines = block.lines().filter(|l| !l.starts_with('#'));
-        let Some(right) = lines.next() else { continue };
+        let Some(right) = lines.next() else {
+            written.push(block.to_owned());
+            continue;
+        };
         let unescape = |line: &str| line.get(2..).unwrap_or("").replace("\\n", "\n");
         let (right, wrong) = (unescape(right), unescape(lines.next().unwrap()));
         assert!(base.contains(&right), "{right}");
         let text = base.replacen(&right, &wrong, 1);
         let error = parse(text.as_bytes(), file, &[]).expect_err(&wrong).to_string();
+        if update {
+            let head = block.lines().take_while(|l| l.starts_with('#') || l.starts_with("- "));
+            let slip = block.lines().find(|l| l.starts_with("+ "));
+            let told = error.lines().map(|l| l.strip_prefix(&format!("{file}:")).unwrap_or(l));
+            written.push(head.chain(slip).chain(told).collect::<Vec<_>>().join("\n"));
+            count += 1;
+            continue;
+        }
         let expected: Vec<String> = lines.map(|line| format!("{file}:{line}")).collect();
         assert_eq!(error, expected.join("\n"), "{wrong}");
         count += 1;
     }
     assert!(count > 80, "{count}");
+    if update {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mistakes.txt");
+        std::fs::write(path, written.join("\n\n").trim_end().to_owned() + "\n").unwrap();
+    }
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn elements_lie_beside_the_scenario_and_a_missing_file_is_found_at_its_key() {
         format!("{}:3: constellation.tle: {}: no such file", path.display(), dir.join("two.tle").display());
     assert_eq!(error.to_string(), expected);
     fs::write(dir.join("two.tle"), "elements").unwrap();
-    assert_eq!(load(&path, &[]).unwrap().files["two.tle"], b"elements");
+    assert_eq!(load(&path, &[]).unwrap().files["two.tle"][..], *b"elements");
     File::create(dir.join("two.tle")).unwrap().set_len(300_000_000).unwrap();
     assert!(
         load(&path, &[]).unwrap_err().to_string().contains("file of 300000000 bytes is larger than 256 MB")

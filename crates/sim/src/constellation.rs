@@ -179,7 +179,7 @@ fn apply(model: &scenario::Constellation, rules: &mut Rules, mut seam: CrossSeam
 
 /// The bytes of a file that the scenario's `key` names.
 pub(crate) fn bytes_of<'a>(files: &'a Files, name: &str, key: &str) -> Result<&'a [u8], BuildError> {
-    let bytes = files.get(name).map(Vec::as_slice);
+    let bytes = files.get(name).map(|bytes| &**bytes);
     bytes.ok_or_else(|| BuildError::in_file(key, name, "the file was not read"))
 }
 

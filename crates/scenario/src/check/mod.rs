@@ -8,6 +8,7 @@ mod flows;
 mod links;
 mod routing;
 mod space;
+mod sweep;
 mod tcp;
 
 use crate::error::{MOST_PROBLEMS, quoted};
@@ -69,6 +70,7 @@ pub fn check(scenario: &Scenario) -> (Vec<Finding>, usize) {
     links::check(scenario, &mut out);
     space::check(scenario, &mut out);
     routing::check(scenario, &mut out);
+    sweep::check(scenario, &mut out);
     flows::check(scenario, &mut out);
     match crate::network::resolve_into(scenario, &mut out) {
         Some(network) if out.list.is_empty() => links::check_fit(scenario, &network, &mut out),
