@@ -4,7 +4,7 @@
 //! Differs from a settings layer: every option changes one run, and a scenario's values change with `--set` only.
 //! Leaves out configuration files and environment variables.
 
-use crate::command::{constellation, delay, map, passes, route, tables};
+use crate::command::{constellation, delay, map, passes, route, sweep, tables};
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -23,6 +23,9 @@ pub enum Command {
     /// Simulate a scenario and print what came of it.
     #[command(after_help = RUN_EXAMPLES)]
     Run(Run),
+    /// Run every combination of what a scenario's [sweep] varies; a row of a table for each run.
+    #[command(after_help = SWEEP_EXAMPLES)]
+    Sweep(sweep::Sweep),
     /// Say what is wrong with a scenario, or what it means.
     #[command(after_help = CHECK_EXAMPLES)]
     Check(Check),
@@ -125,6 +128,24 @@ Examples:
 
 A value of --set is TOML if it reads as TOML, else text. Flows go by name or number.
 Exit code: 0 done, 1 failed while running (disk full), 2 wrong usage or scenario, 130 interrupted.";
+
+const SWEEP_EXAMPLES: &str = "\
+Examples:
+  skyhop sweep grid.toml                                  all cores; again: go on where it stopped
+  skyhop sweep grid.toml --out grid --set duration=\"60 s\"
+  skyhop sweep grid.toml --out grid --shard 3/8           one element of a job array; all share the folder
+  skyhop sweep status grid
+  skyhop sweep merge grid                                 what is finished so far, in grid/runs.parquet
+
+The scenario says what is varied:
+  [sweep]
+  seeds = 3
+  [sweep.grid]
+  \"links.satellite.rate\" = [\"1 Mbit/s\", \"10 Mbit/s\"]
+  \"flows.download.transport.variant\" = [\"reno\", \"sack\", \"bbr\"]
+
+A run that fails is a row with its error. Exit code: 0 done, 1 the folder cannot be written, 2 wrong usage or scenario,
+130 interrupted.";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:

@@ -15,6 +15,8 @@ pub enum Failure {
     Run(String),
     /// The user has had enough.
     Interrupted,
+    /// The user has had enough, and something is left of it.
+    Stopped(String),
     /// Nobody reads the output any more, as in `skyhop run ... | head`.
     OutputClosed,
 }
@@ -25,7 +27,7 @@ impl Failure {
         match self {
             Failure::Scenario(_) => 2,
             Failure::Run(_) => 1,
-            Failure::Interrupted => 130,
+            Failure::Interrupted | Failure::Stopped(_) => 130,
             Failure::OutputClosed => 0,
         }
     }
@@ -34,7 +36,7 @@ impl Failure {
     pub fn tell(&self, out: &mut impl Write) -> io::Result<()> {
         match self {
             Failure::Scenario(message) => writeln!(out, "{message}"),
-            Failure::Run(message) => writeln!(out, "skyhop: {message}"),
+            Failure::Run(message) | Failure::Stopped(message) => writeln!(out, "skyhop: {message}"),
             Failure::Interrupted => writeln!(out, "skyhop: interrupted; nothing was written"),
             Failure::OutputClosed => Ok(()),
         }

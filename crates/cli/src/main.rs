@@ -23,6 +23,7 @@ fn main() -> ExitCode {
     engine::listen();
     let done = match &args.command {
         Command::Run(run) => command::run::run(run),
+        Command::Sweep(sweep) => command::sweep::run(sweep),
         Command::Check(check) => command::check::check(check),
         Command::Schema => command::print(&skyhop_scenario::schema()),
         Command::Demo(demo) => command::demo::demo(demo),

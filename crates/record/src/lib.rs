@@ -25,7 +25,9 @@ pub use pcapng::{PcapngError, PcapngWriter};
 pub use report::{Report, Section, Table, report_html};
 pub use session::{RunError, RunOptions, run_scenario};
 pub use summary::{Meta, summary_json, summary_text};
-pub use tables::{TableError, Tables, write_flows_parquet, write_series_parquet};
+pub use tables::{
+    FLOW_METRICS, FlowMetric, FlowNumber, TableError, Tables, write_flows_parquet, write_series_parquet,
+};
 
 use skyhop_sim::results::RunResult;
 use std::fmt;

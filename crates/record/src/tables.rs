@@ -82,60 +82,81 @@ fn write_parquet<W: Write + Send>(
     Ok(writer.into_inner()?)
 }
 
-/// Builds one nullable column from a function of a flow.
-struct Columns<'a> {
-    flows: &'a [FlowResult],
-    fields: Vec<Field>,
-    arrays: Vec<ArrayRef>,
+/// A number that a flow may have measured.
+#[derive(Debug, Clone, Copy)]
+pub struct FlowMetric {
+    /// Its column, and its key in `summary.json`.
+    pub name: &'static str,
+    /// How to get it.
+    pub get: FlowNumber,
 }
 
-impl Columns<'_> {
-    fn push(&mut self, name: &str, kind: DataType, nullable: bool, array: ArrayRef) {
-        self.fields.push(Field::new(name, kind, nullable));
-        self.arrays.push(array);
-    }
-
-    /// Counts are signed: a difference of two of them must not wrap in somebody's data frame.
-    fn count(&mut self, name: &str, get: impl Fn(&FlowResult) -> Option<u64>) {
-        let array: Int64Array = self.flows.iter().map(|f| get(f).map(signed)).collect();
-        self.push(name, DataType::Int64, true, Arc::new(array));
-    }
-
-    fn real(&mut self, name: &str, get: impl Fn(&FlowResult) -> Option<f64>) {
-        let array: Float64Array = self.flows.iter().map(get).collect();
-        self.push(name, DataType::Float64, true, Arc::new(array));
-    }
+/// How a number is got from a flow's results; `None` if the flow's kind does not have it, or nothing was measured.
+#[derive(Debug, Clone, Copy)]
+pub enum FlowNumber {
+    /// A count.
+    Count(fn(&FlowResult) -> Option<u64>),
+    /// A measure.
+    Real(fn(&FlowResult) -> Option<f64>),
 }
+
+const fn count(name: &'static str, get: fn(&FlowResult) -> Option<u64>) -> FlowMetric {
+    FlowMetric { name, get: FlowNumber::Count(get) }
+}
+
+const fn real(name: &'static str, get: fn(&FlowResult) -> Option<f64>) -> FlowMetric {
+    FlowMetric { name, get: FlowNumber::Real(get) }
+}
+
+/// Every number of every kind of flow, in the order of the columns.
+pub const FLOW_METRICS: &[FlowMetric] = &[
+    real("goodput_bps", |f| transfer(f).map(|t| t.goodput_bps)),
+    real("completed_s", |f| transfer(f).and_then(|t| t.completed_s)),
+    count("bytes_delivered", |f| transfer(f).map(|t| t.bytes_delivered)),
+    count("segments_sent", |f| transfer(f).map(|t| t.segments_sent)),
+    count("segments_retransmitted", |f| transfer(f).map(|t| t.segments_retransmitted)),
+    count("timeouts", |f| transfer(f).map(|t| t.timeouts)),
+    count("sent", |f| ping(f).map(|p| p.sent)),
+    count("received", |f| ping(f).map(|p| p.received)),
+    real("delay_min_s", |f| ping(f).and_then(|p| p.delay_min_s)),
+    real("delay_mean_s", |f| ping(f).and_then(|p| p.delay_mean_s)),
+    real("delay_max_s", |f| ping(f).and_then(|p| p.delay_max_s)),
+    count("answers_received", |f| ping(f).map(|p| p.answers_received)),
+    real("rtt_min_s", |f| transfer(f).map_or(ping(f).and_then(|p| p.rtt_min_s), |t| t.rtt_min_s)),
+    real("rtt_mean_s", |f| transfer(f).map_or(ping(f).and_then(|p| p.rtt_mean_s), |t| t.rtt_mean_s)),
+    real("rtt_max_s", |f| transfer(f).map_or(ping(f).and_then(|p| p.rtt_max_s), |t| t.rtt_max_s)),
+    count("packets_sent", |f| Some(f.packets_sent)),
+    count("packets_delivered", |f| Some(f.packets_delivered)),
+    count("packets_dropped", |f| Some(f.packets_dropped)),
+    count("packets_lost", |f| Some(f.packets_lost)),
+    count("packets_in_flight", |f| Some(f.packets_in_flight)),
+];
 
 fn flows(result: &RunResult) -> RecordBatch {
-    let mut c = Columns { flows: &result.flows, fields: Vec::new(), arrays: Vec::new() };
-    let names: StringArray = result.flows.iter().map(|f| Some(f.name.as_str())).collect();
-    let kinds: StringArray = result.flows.iter().map(|f| Some(kind(f))).collect();
-    let seeds = UInt64Array::from(vec![result.seed; result.flows.len()]);
-    c.push("name", DataType::Utf8, false, Arc::new(names));
-    c.push("kind", DataType::Utf8, false, Arc::new(kinds));
-    c.push("seed", DataType::UInt64, false, Arc::new(seeds));
-    c.real("goodput_bps", |f| transfer(f).map(|t| t.goodput_bps));
-    c.real("completed_s", |f| transfer(f).and_then(|t| t.completed_s));
-    c.count("bytes_delivered", |f| transfer(f).map(|t| t.bytes_delivered));
-    c.count("segments_sent", |f| transfer(f).map(|t| t.segments_sent));
-    c.count("segments_retransmitted", |f| transfer(f).map(|t| t.segments_retransmitted));
-    c.count("timeouts", |f| transfer(f).map(|t| t.timeouts));
-    c.count("sent", |f| ping(f).map(|p| p.sent));
-    c.count("received", |f| ping(f).map(|p| p.received));
-    c.real("delay_min_s", |f| ping(f).and_then(|p| p.delay_min_s));
-    c.real("delay_mean_s", |f| ping(f).and_then(|p| p.delay_mean_s));
-    c.real("delay_max_s", |f| ping(f).and_then(|p| p.delay_max_s));
-    c.count("answers_received", |f| ping(f).map(|p| p.answers_received));
-    c.real("rtt_min_s", |f| transfer(f).map_or(ping(f).and_then(|p| p.rtt_min_s), |t| t.rtt_min_s));
-    c.real("rtt_mean_s", |f| transfer(f).map_or(ping(f).and_then(|p| p.rtt_mean_s), |t| t.rtt_mean_s));
-    c.real("rtt_max_s", |f| transfer(f).map_or(ping(f).and_then(|p| p.rtt_max_s), |t| t.rtt_max_s));
-    c.count("packets_sent", |f| Some(f.packets_sent));
-    c.count("packets_delivered", |f| Some(f.packets_delivered));
-    c.count("packets_dropped", |f| Some(f.packets_dropped));
-    c.count("packets_lost", |f| Some(f.packets_lost));
-    c.count("packets_in_flight", |f| Some(f.packets_in_flight));
-    batch(Arc::new(Schema::new(c.fields)), c.arrays)
+    let flows = &result.flows;
+    let names: StringArray = flows.iter().map(|f| Some(f.name.as_str())).collect();
+    let kinds: StringArray = flows.iter().map(|f| Some(kind(f))).collect();
+    let seeds = UInt64Array::from(vec![result.seed; flows.len()]);
+    let mut fields = vec![
+        Field::new("name", DataType::Utf8, false),
+        Field::new("kind", DataType::Utf8, false),
+        Field::new("seed", DataType::UInt64, false),
+    ];
+    let mut arrays: Vec<ArrayRef> = vec![Arc::new(names), Arc::new(kinds), Arc::new(seeds)];
+    for metric in FLOW_METRICS {
+        let (kind, array): (_, ArrayRef) = match metric.get {
+            // Counts are signed: a difference of two of them must not wrap in somebody's data frame.
+            FlowNumber::Count(get) => {
+                (DataType::Int64, Arc::new(flows.iter().map(|f| get(f).map(signed)).collect::<Int64Array>()))
+            }
+            FlowNumber::Real(get) => {
+                (DataType::Float64, Arc::new(flows.iter().map(get).collect::<Float64Array>()))
+            }
+        };
+        fields.push(Field::new(metric.name, kind, true));
+        arrays.push(array);
+    }
+    batch(Arc::new(Schema::new(fields)), arrays)
 }
 
 fn series_schema() -> SchemaRef {

@@ -136,6 +136,12 @@ impl Simulation {
         Ok(simulation)
     }
 
+    /// Takes no samples: a run among a hundred thousand is looked at by its totals.
+    pub fn without_series(&mut self) {
+        self.sampled = Sampled::default();
+        self.agenda.cancel(self.sample_slot());
+    }
+
     /// Virtual time.
     pub fn now(&self) -> Time {
         self.now

@@ -15,6 +15,7 @@ pub mod passes;
 pub mod route;
 pub mod run;
 mod show;
+pub mod sweep;
 pub mod tables;
 
 use crate::failure::Failure;

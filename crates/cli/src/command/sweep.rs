@@ -1,0 +1,168 @@
+//! `skyhop sweep`: every combination of what a scenario's `[sweep]` varies, on all cores, resumed where it stopped.
+//!
+//! Follows the `sweep` crate; here are the bar, the questions and the exit codes.
+//! Differs from `skyhop run --seeds`: one row of a table for each run, in a folder that a kill leaves usable.
+//! Leaves out machines; `--shard` lets any queueing system spread a sweep.
+
+use super::{print, warn};
+use crate::engine;
+use crate::failure::Failure;
+use clap::{Args, Subcommand};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use skyhop_sweep::{Halt, Plan, Shard, Store, StoreError, merge_folder, status, sweep};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+/// More runs than this are asked about.
+const MANY: u64 = 1_000_000;
+
+/// `skyhop sweep`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Sweep {
+    #[command(subcommand)]
+    what: Option<What>,
+    /// The scenario, with a [sweep] table.
+    #[arg(required = true)]
+    file: Option<PathBuf>,
+    /// The sweep's folder; named after the scenario if left out. The same command again goes on where it stopped.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Do the I-th of N shares only, as one element of a job array.
+    #[arg(long, value_name = "I/N", default_value = "1/1")]
+    shard: Shard,
+    /// Threads; as many as there are processors if left out.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    threads: Option<u32>,
+    /// Change one value of the scenario; may be given often.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    sets: Vec<String>,
+    /// Do more than a million runs.
+    #[arg(long)]
+    yes: bool,
+    /// Print neither progress nor warnings.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// What else may be done with a sweep's folder.
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Say how far a sweep has come.
+    Status {
+        /// Its folder.
+        dir: PathBuf,
+    },
+    /// Join what is finished into runs.parquet.
+    Merge {
+        /// Its folder.
+        dir: PathBuf,
+    },
+}
+
+/// Runs the command.
+pub fn run(args: &Sweep) -> Result<(), Failure> {
+    match (&args.what, &args.file) {
+        (Some(What::Status { dir }), _) => tell(dir),
+        (Some(What::Merge { dir }), _) => {
+            let done = status(dir).map_err(failed)?;
+            let (path, rows) = merge_folder(dir).map_err(failed)?;
+            let (finished, all) = done.parts;
+            let missing = if finished < all {
+                format!("; {} of {all} parts are missing", all - finished)
+            } else {
+                String::new()
+            };
+            print(&format!("{rows} runs in {}{missing}\n", path.display()))
+        }
+        (None, Some(file)) => all(args, file),
+        (None, None) => Err(Failure::Scenario("no scenario given; see skyhop help sweep".into())),
+    }
+}
+
+fn tell(dir: &Path) -> Result<(), Failure> {
+    let s = status(dir).map_err(failed)?;
+    let (finished, all) = s.parts;
+    let share = if all > 0 { 100.0 * finished as f64 / all as f64 } else { 100.0 };
+    let busy = if s.busy { ", running" } else { "" };
+    print(&format!(
+        "{}: {} of {} runs done ({share:.1} % of the parts){busy}, {} failed\n",
+        s.scenario, s.rows, s.runs, s.failed
+    ))
+}
+
+fn all(args: &Sweep, file: &Path) -> Result<(), Failure> {
+    let loaded = engine::load(file, &args.sets)?;
+    warn(&loaded, args.quiet);
+    let plan = Plan::new(&loaded)?;
+    let wrong = |message: String| Failure::Scenario(format!("{}: sweep: {message}", file.display()));
+    let runs = plan.runs().ok_or_else(|| wrong("more combinations than can be counted".into()))?;
+    if runs > MANY && !args.yes {
+        return Err(wrong(format!("{runs} runs; --yes does more than a million")));
+    }
+    // Whether a run can be built at all is known before the folder is made.
+    let first = loaded.with(&plan.point(0).sets)?;
+    engine::build(&first, first.scenario.seed)?;
+    let dir = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-sweep", loaded.name)));
+    let store = Store::open(&dir, &plan, args.shard).map_err(failed)?;
+    let (points, done) = store.progress();
+    let each = runs / plan.points().unwrap_or(1).max(1);
+    let bar = bar(&loaded.name, points * each, done * each, args.quiet);
+    if done > 0 && !args.quiet {
+        eprintln!("{done} of {points} points were done before");
+    }
+    let threads = args.threads.map_or_else(cores, |n| n as usize);
+    let halted = sweep(&plan, &store, threads, &|done| {
+        if done > 0 {
+            bar.inc(done);
+        }
+        !engine::interrupted()
+    });
+    bar.finish_and_clear();
+    match halted {
+        Ok(()) => {}
+        Err(Halt::Stopped) => {
+            return Err(Failure::Stopped(format!(
+                "interrupted; what is finished is in {}, and the same command goes on",
+                dir.display()
+            )));
+        }
+        Err(Halt::Store(e)) => return Err(failed(e)),
+    }
+    if !store.complete() {
+        return print(&format!("shard {}/{} is done\n", args.shard.index, args.shard.count));
+    }
+    let (path, rows) = store.merge().map_err(failed)?;
+    drop(store);
+    let failures = status(&dir).map_err(failed)?.failed;
+    let failures =
+        if failures > 0 { format!(", {failures} of them failed: see column error") } else { String::new() };
+    print(&format!("{rows} runs of {points} points in {}{failures}\n", path.display()))
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn bar(name: &str, runs: u64, done: u64, quiet: bool) -> ProgressBar {
+    let bar = if quiet || !std::io::stderr().is_terminal() {
+        ProgressBar::hidden()
+    } else {
+        ProgressBar::with_draw_target(Some(runs), ProgressDrawTarget::stderr_with_hz(10))
+    };
+    if let Ok(style) = ProgressStyle::with_template("{prefix}  {wide_bar} {pos} of {len} runs  {eta} left") {
+        bar.set_style(style);
+    }
+    bar.set_prefix(name.to_owned());
+    bar.set_position(done);
+    bar.reset_eta();
+    bar
+}
+
+/// What is in the folder is the user's to change; what the system refuses is not.
+fn failed(e: StoreError) -> Failure {
+    match e {
+        StoreError::Io { .. } => Failure::Run(e.to_string()),
+        _ => Failure::Scenario(e.to_string()),
+    }
+}

@@ -1,0 +1,380 @@
+//! The columns of a sweep's table, and rows of it.
+//!
+//! First what was varied, in SI units with the unit in the name; then seed, version, hash and error; then what was measured.
+//! Differs from a table of flows: one row a run, so each flow's and each link's numbers have columns of their own.
+//! Leaves out links of constellations, of which there are thousands, and wall time, which would make equal runs differ.
+
+use crate::name::fits;
+use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringBuilder, UInt64Builder};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use skyhop_record::{FLOW_METRICS, FlowNumber};
+use skyhop_scenario::Loaded;
+use skyhop_sim::results::{DirectionResult, RunResult};
+use skyhop_units::{Amount, Angle, Bytes, Length, Rate, Span};
+use std::sync::Arc;
+
+/// The version that did the runs.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// How the values at a path become a column.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    /// A text with a unit, in SI.
+    Quantity(Unit),
+    Number,
+    Integer,
+    Boolean,
+    /// Everything else, as TOML has it.
+    Text,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Unit {
+    Seconds,
+    BitsPerSecond,
+    Bytes,
+    Metres,
+    Radians,
+    Packets,
+}
+
+impl Unit {
+    const ALL: [Unit; 6] =
+        [Unit::Seconds, Unit::BitsPerSecond, Unit::Bytes, Unit::Metres, Unit::Radians, Unit::Packets];
+
+    fn suffix(self) -> &'static str {
+        match self {
+            Unit::Seconds => "_s",
+            Unit::BitsPerSecond => "_bps",
+            Unit::Bytes => "_bytes",
+            Unit::Metres => "_m",
+            Unit::Radians => "_rad",
+            Unit::Packets => "_packets",
+        }
+    }
+
+    fn read(self, text: &str) -> Option<f64> {
+        match self {
+            Unit::Seconds => text.parse::<Span>().ok().map(Span::as_secs_f64),
+            Unit::BitsPerSecond => text.parse::<Rate>().ok().map(|r| r.as_bps() as f64),
+            Unit::Bytes => text.parse::<Bytes>().ok().map(|b| b.get() as f64),
+            Unit::Metres => text.parse::<Length>().ok().map(|l| l.as_m()),
+            Unit::Radians => text.parse::<Angle>().ok().map(|a| a.as_rad()),
+            Unit::Packets => match text.parse().ok()? {
+                Amount::Packets(n) => Some(n as f64),
+                Amount::Bytes(_) => None,
+            },
+        }
+    }
+}
+
+impl Kind {
+    fn of(values: &[toml::Value]) -> Kind {
+        let texts: Option<Vec<&str>> = values.iter().map(toml::Value::as_str).collect();
+        if let Some(texts) = texts {
+            let fitting = |unit: &Unit| texts.iter().all(|text| unit.read(text).is_some());
+            return Unit::ALL.into_iter().find(fitting).map_or(Kind::Text, Kind::Quantity);
+        }
+        if values.iter().all(toml::Value::is_integer) {
+            Kind::Integer
+        } else if values.iter().all(|v| v.is_integer() || v.is_float()) {
+            Kind::Number
+        } else if values.iter().all(toml::Value::is_bool) {
+            Kind::Boolean
+        } else {
+            Kind::Text
+        }
+    }
+
+    fn data_type(self) -> DataType {
+        match self {
+            Kind::Quantity(_) | Kind::Number => DataType::Float64,
+            Kind::Integer => DataType::Int64,
+            Kind::Boolean => DataType::Boolean,
+            Kind::Text => DataType::Utf8,
+        }
+    }
+}
+
+/// What a measured column takes from a run.
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    /// Metric of the flow with this index.
+    Flow(usize, FlowNumber),
+    /// Number of the link with this index among the scenario's.
+    Link(usize, bool, LinkNumber),
+    SimulatedS,
+    Events,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum LinkNumber {
+    Count(fn(&DirectionResult) -> u64),
+    Real(fn(&DirectionResult) -> f64),
+}
+
+const LINK_METRICS: [(&str, LinkNumber); 6] = [
+    ("packets", LinkNumber::Count(|d| d.packets)),
+    ("bytes", LinkNumber::Count(|d| d.bytes)),
+    ("dropped_packets", LinkNumber::Count(|d| d.dropped_packets)),
+    ("lost_packets", LinkNumber::Count(|d| d.lost_packets)),
+    ("utilisation", LinkNumber::Real(|d| d.utilisation)),
+    ("queue_max_packets", LinkNumber::Count(|d| d.queue_max_packets)),
+];
+
+impl Source {
+    fn is_count(self) -> bool {
+        matches!(
+            self,
+            Source::Flow(_, FlowNumber::Count(_)) | Source::Link(_, _, LinkNumber::Count(_)) | Source::Events
+        )
+    }
+
+    fn count(self, result: &RunResult, links: &[String]) -> Option<u64> {
+        match self {
+            Source::Flow(flow, FlowNumber::Count(get)) => get(result.flows.get(flow)?),
+            Source::Link(link, reverse, LinkNumber::Count(get)) => {
+                Some(get(&direction(result, &links[link], reverse)?))
+            }
+            Source::Events => Some(result.events),
+            _ => None,
+        }
+    }
+
+    fn real(self, result: &RunResult, links: &[String]) -> Option<f64> {
+        match self {
+            Source::Flow(flow, FlowNumber::Real(get)) => get(result.flows.get(flow)?),
+            Source::Link(link, reverse, LinkNumber::Real(get)) => {
+                Some(get(&direction(result, &links[link], reverse)?))
+            }
+            Source::SimulatedS => Some(result.simulated_s),
+            _ => self.count(result, links).map(|n| n as f64),
+        }
+    }
+}
+
+fn direction(result: &RunResult, name: &str, reverse: bool) -> Option<DirectionResult> {
+    let link = result.links.binary_search_by(|l| l.name.as_str().cmp(name)).ok()?;
+    let link = &result.links[link];
+    Some(if reverse { link.reverse } else { link.forward })
+}
+
+/// The columns of a table.
+pub(crate) struct Columns {
+    parameters: Vec<(String, Kind)>,
+    /// Name and source of what is kept.
+    kept: Vec<(String, Source)>,
+    /// The same of all there is.
+    all: Vec<(String, Source)>,
+    links: Vec<String>,
+    scenario_sha256: String,
+    schema: SchemaRef,
+}
+
+impl Columns {
+    /// The columns of a sweep over `parameters`, of the metrics that fit one of the patterns.
+    pub fn new(
+        loaded: &Loaded,
+        parameters: Vec<(String, Vec<toml::Value>)>,
+        metrics: Option<&[String]>,
+    ) -> Self {
+        let scenario = &loaded.scenario;
+        let links: Vec<String> = scenario.links.keys().cloned().collect();
+        let mut all = vec![("simulated_s".to_owned(), Source::SimulatedS), ("events".into(), Source::Events)];
+        for flow in 0..scenario.flows.len() {
+            let name = scenario.flow_name(flow);
+            all.extend(
+                FLOW_METRICS.iter().map(|m| (format!("{name}.{}", m.name), Source::Flow(flow, m.get))),
+            );
+        }
+        for (i, link) in links.iter().enumerate() {
+            for (reverse, way) in [(false, "forward"), (true, "reverse")] {
+                let column = |(name, get): (&str, LinkNumber)| {
+                    (format!("links.{link}.{way}.{name}"), Source::Link(i, reverse, get))
+                };
+                all.extend(LINK_METRICS.into_iter().map(column));
+            }
+        }
+        let wanted = |name: &str| metrics.is_none_or(|patterns| patterns.iter().any(|p| fits(p, name)));
+        let kept: Vec<_> = all.iter().filter(|(name, _)| wanted(name)).cloned().collect();
+        let parameters: Vec<(String, Kind)> = parameters
+            .into_iter()
+            .map(|(path, values)| {
+                let kind = Kind::of(&values);
+                let suffix = if let Kind::Quantity(unit) = kind { unit.suffix() } else { "" };
+                (format!("{path}{suffix}"), kind)
+            })
+            .collect();
+        let mut fields = vec![Field::new("point", DataType::Int64, false)];
+        // The seed has a column of its own, which says the same when it is varied.
+        let shown = parameters.iter().filter(|(name, _)| name != "seed");
+        fields.extend(shown.map(|(name, kind)| Field::new(name, kind.data_type(), false)));
+        fields.push(Field::new("seed", DataType::UInt64, false));
+        fields.push(Field::new("version", DataType::Utf8, false));
+        fields.push(Field::new("scenario_sha256", DataType::Utf8, false));
+        fields.push(Field::new("error", DataType::Utf8, true));
+        for (name, source) in &kept {
+            let kind = if source.is_count() { DataType::Int64 } else { DataType::Float64 };
+            fields.push(Field::new(name, kind, true));
+        }
+        Columns {
+            parameters,
+            kept,
+            all,
+            links,
+            scenario_sha256: loaded.sha256.clone(),
+            schema: Arc::new(Schema::new(fields)),
+        }
+    }
+
+    pub fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    /// Names of all that can be measured.
+    pub fn metrics(&self) -> impl Iterator<Item = &str> {
+        self.all.iter().map(|(name, _)| name.as_str())
+    }
+
+    pub fn has_metric(&self, name: &str) -> bool {
+        self.metrics().any(|n| n == name)
+    }
+
+    pub fn any_metric(&self, pattern: &str) -> bool {
+        self.metrics().any(|name| fits(pattern, name))
+    }
+
+    /// The metric whose name is nearest to `name`.
+    pub fn nearest(&self, name: &str) -> &str {
+        let shared = |n: &&str| {
+            let front = n.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
+            let back = n.bytes().rev().zip(name.bytes().rev()).take_while(|(a, b)| a == b).count();
+            front + back
+        };
+        self.metrics().max_by_key(shared).unwrap_or("")
+    }
+
+    pub fn rows(&self) -> Rows<'_> {
+        Rows {
+            columns: self,
+            point: Int64Builder::new(),
+            parameters: self.parameters.iter().map(|(_, kind)| Builder::new(&kind.data_type())).collect(),
+            seed: UInt64Builder::new(),
+            error: StringBuilder::new(),
+            kept: self
+                .kept
+                .iter()
+                .map(|(_, source)| {
+                    Builder::new(if source.is_count() { &DataType::Int64 } else { &DataType::Float64 })
+                })
+                .collect(),
+            count: 0,
+        }
+    }
+}
+
+/// One run, as a row has it.
+pub(crate) struct Row<'a> {
+    pub point: u64,
+    /// The value of each parameter.
+    pub values: &'a [toml::Value],
+    pub seed: u64,
+    pub outcome: Result<&'a RunResult, &'a String>,
+}
+
+enum Builder {
+    Real(Float64Builder),
+    Count(Int64Builder),
+    Truth(BooleanBuilder),
+    Text(StringBuilder),
+}
+
+impl Builder {
+    fn new(kind: &DataType) -> Self {
+        match kind {
+            DataType::Float64 => Builder::Real(Float64Builder::new()),
+            DataType::Int64 => Builder::Count(Int64Builder::new()),
+            DataType::Boolean => Builder::Truth(BooleanBuilder::new()),
+            _ => Builder::Text(StringBuilder::new()),
+        }
+    }
+
+    fn finish(self) -> ArrayRef {
+        match self {
+            Builder::Real(mut b) => Arc::new(b.finish()),
+            Builder::Count(mut b) => Arc::new(b.finish()),
+            Builder::Truth(mut b) => Arc::new(b.finish()),
+            Builder::Text(mut b) => Arc::new(b.finish()),
+        }
+    }
+}
+
+/// Rows being collected.
+pub(crate) struct Rows<'a> {
+    columns: &'a Columns,
+    point: Int64Builder,
+    parameters: Vec<Builder>,
+    seed: UInt64Builder,
+    error: StringBuilder,
+    kept: Vec<Builder>,
+    count: usize,
+}
+
+impl Rows<'_> {
+    /// Adds a run. Returns its value of `metric`.
+    pub fn push(&mut self, row: &Row<'_>, metric: Option<&str>) -> Option<f64> {
+        let columns = self.columns;
+        self.count += 1;
+        self.point.append_value(row.point as i64);
+        for ((builder, (_, kind)), value) in
+            self.parameters.iter_mut().zip(&columns.parameters).zip(row.values)
+        {
+            match builder {
+                Builder::Real(b) => b.append_value(match kind {
+                    Kind::Quantity(unit) => value.as_str().and_then(|t| unit.read(t)).unwrap_or(f64::NAN),
+                    _ => value.as_float().or(value.as_integer().map(|n| n as f64)).unwrap_or(f64::NAN),
+                }),
+                Builder::Count(b) => b.append_value(value.as_integer().unwrap_or_default()),
+                Builder::Truth(b) => b.append_value(value.as_bool().unwrap_or_default()),
+                Builder::Text(b) => match value.as_str() {
+                    Some(text) => b.append_value(text),
+                    None => b.append_value(value.to_string()),
+                },
+            }
+        }
+        self.seed.append_value(row.seed);
+        self.error.append_option(row.outcome.err());
+        let result = row.outcome.ok();
+        for (builder, (_, source)) in self.kept.iter_mut().zip(&columns.kept) {
+            match builder {
+                Builder::Count(b) => {
+                    let n = result.and_then(|r| source.count(r, &columns.links));
+                    b.append_option(n.map(|n| i64::try_from(n).unwrap_or(i64::MAX)));
+                }
+                Builder::Real(b) => b.append_option(result.and_then(|r| source.real(r, &columns.links))),
+                Builder::Truth(_) | Builder::Text(_) => {}
+            }
+        }
+        let (_, source) = columns.all.iter().find(|(name, _)| Some(name.as_str()) == metric)?;
+        source.real(result?, &columns.links)
+    }
+
+    pub fn finish(mut self) -> RecordBatch {
+        let repeated = |text: &str| -> ArrayRef {
+            let mut builder = StringBuilder::new();
+            (0..self.count).for_each(|_| builder.append_value(text));
+            Arc::new(builder.finish())
+        };
+        let (version, sha256) = (repeated(VERSION), repeated(&self.columns.scenario_sha256));
+        let mut arrays: Vec<ArrayRef> = vec![Arc::new(self.point.finish())];
+        let shown = self.parameters.into_iter().zip(&self.columns.parameters);
+        arrays.extend(shown.filter(|(_, (name, _))| name != "seed").map(|(builder, _)| builder.finish()));
+        arrays.push(Arc::new(self.seed.finish()));
+        arrays.extend([version, sha256]);
+        arrays.push(Arc::new(self.error.finish()));
+        arrays.extend(self.kept.into_iter().map(Builder::finish));
+        // Fields and arrays are made side by side, so a mismatch is a fault here.
+        RecordBatch::try_new(self.columns.schema(), arrays).expect("columns follow their schema")
+    }
+}

@@ -1,0 +1,15 @@
+//! Many runs of one scenario: what is varied, the table of results, and the folder that survives a kill.
+//!
+//! A map: [`Plan`] numbers the runs, [`Plan::run`] does a part of them, [`Store`] keeps parts, [`sweep`] uses every core.
+//! Differs from a loop around `skyhop run`: nothing is written per run, and what is done is known by its file alone.
+//! Leaves out statistics, which are for whoever reads the table.
+
+mod columns;
+mod name;
+mod plan;
+mod pool;
+mod store;
+
+pub use plan::{Plan, Point};
+pub use pool::{Halt, sweep};
+pub use store::{Shard, Status, Store, StoreError, merge_folder, status};

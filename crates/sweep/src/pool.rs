@@ -1,0 +1,59 @@
+//! A sweep on every core.
+//!
+//! Each thread takes the next part that is missing, runs it and writes it: nothing is shared but the list.
+//! Differs from handing out single runs: a part is also what a kill can cost.
+//! Leaves out other machines; those take shards.
+
+use crate::plan::Plan;
+use crate::store::{Store, StoreError};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Why a sweep ended before it was done.
+#[derive(Debug)]
+pub enum Halt {
+    /// The caller did not want to go on. What is finished stays.
+    Stopped,
+    /// The folder cannot be written.
+    Store(StoreError),
+}
+
+/// Runs what is missing of a sweep with `threads` threads.
+///
+/// `go_on` is asked often, and told how many runs have been done since it was last asked.
+pub fn sweep(
+    plan: &Plan,
+    store: &Store,
+    threads: usize,
+    go_on: &(dyn Fn(u64) -> bool + Sync),
+) -> Result<(), Halt> {
+    let missing = Mutex::new(store.missing().into_iter());
+    let halted = AtomicBool::new(false);
+    let halt: Mutex<Option<Halt>> = Mutex::new(None);
+    let stop = |why: Halt| {
+        halted.store(true, Ordering::Relaxed);
+        if let Ok(mut halt) = halt.lock() {
+            halt.get_or_insert(why);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(|| {
+                while !halted.load(Ordering::Relaxed) {
+                    let Some(part) = missing.lock().ok().and_then(|mut parts| parts.next()) else { return };
+                    let wanted = |done| go_on(done) && !halted.load(Ordering::Relaxed);
+                    let Some(rows) = plan.run(store.points_of(part), wanted) else {
+                        return stop(Halt::Stopped);
+                    };
+                    if let Err(e) = store.write(part, &rows) {
+                        return stop(Halt::Store(e));
+                    }
+                }
+            });
+        }
+    });
+    match halt.into_inner() {
+        Ok(Some(why)) => Err(why),
+        _ => Ok(()),
+    }
+}

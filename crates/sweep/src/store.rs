@@ -1,0 +1,433 @@
+//! The folder of a sweep: what it is, its parts, and the table that they make.
+//!
+//! A part is written beside its place, synced and renamed, so a run is done when its row is in a file that bears a part's name.
+//! Differs from a database: no process has to live on, shards on several machines share the folder, and parts are plain Parquet.
+//! Leaves out results of single runs; a row is enough to run one again.
+
+use crate::plan::Plan;
+use arrow_array::RecordBatch;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Shard `index` (from 1) of `count`: the parts whose number leaves that remainder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    /// Which one, from 1.
+    pub index: u64,
+    /// Of how many.
+    pub count: u64,
+}
+
+impl Shard {
+    /// All of it.
+    pub const WHOLE: Shard = Shard { index: 1, count: 1 };
+
+    fn has(self, part: u64) -> bool {
+        part % self.count == self.index - 1
+    }
+}
+
+impl std::str::FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+        match numbers {
+            Some((index, count)) if (1..=count).contains(&index) => Ok(Shard { index, count }),
+            _ => Err(format!("\"{text}\" is not a shard; expected I/N with I from 1 to N, such as 1/8")),
+        }
+    }
+}
+
+/// Why a folder cannot be used.
+#[derive(Debug)]
+pub enum StoreError {
+    /// The system refused.
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
+    /// The folder holds another sweep; what differs, a line each.
+    Changed {
+        /// The folder.
+        path: PathBuf,
+        /// Keys with what they were and what they are now.
+        differences: Vec<String>,
+    },
+    /// Another process is at it.
+    Busy {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// There is no sweep in the folder.
+    Missing {
+        /// The folder.
+        path: PathBuf,
+    },
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreError::Io { action, path, why } => write!(f, "cannot {action} {}: {why}", path.display()),
+            StoreError::Changed { path, differences } => {
+                write!(f, "{} holds another sweep; use another --out, or undo:", path.display())?;
+                differences.iter().try_for_each(|line| write!(f, "\n  {line}"))
+            }
+            StoreError::Busy { path } => {
+                write!(f, "{}: another sweep is running in this folder", path.display())
+            }
+            StoreError::Missing { path } => write!(f, "{}: there is no sweep in this folder", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+/// What is written about a sweep when it begins.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Manifest {
+    version: String,
+    scenario: String,
+    scenario_sha256: String,
+    /// Every value of the scenario by its dotted path, those of `--set` included.
+    values: BTreeMap<String, String>,
+    points: u64,
+    runs: u64,
+    points_per_part: u64,
+}
+
+impl Manifest {
+    fn of(plan: &Plan) -> Self {
+        let points = plan.points().unwrap_or(u64::MAX);
+        let loaded = plan.base();
+        let mut values = BTreeMap::new();
+        flatten("", &serde_json::to_value(plan.scenario()).unwrap_or_default(), &mut values);
+        Manifest {
+            version: env!("CARGO_PKG_VERSION").into(),
+            scenario: loaded.name.clone(),
+            scenario_sha256: loaded.sha256.clone(),
+            values,
+            points,
+            runs: plan.runs().unwrap_or(u64::MAX),
+            // Few enough parts for a folder, small enough that little is lost.
+            points_per_part: (points / 500).clamp(1, 256),
+        }
+    }
+
+    fn parts(&self) -> u64 {
+        self.points.div_ceil(self.points_per_part)
+    }
+
+    fn points_of(&self, part: u64) -> Range<u64> {
+        let begin = part * self.points_per_part;
+        begin..self.points.min(begin + self.points_per_part)
+    }
+
+    /// What is different, a line each. The file's bytes may differ where no value does: comments.
+    fn differences(&self, now: &Manifest) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.version != now.version {
+            lines.push(format!("skyhop: was {}, is {}", self.version, now.version));
+        }
+        let keys: std::collections::BTreeSet<&String> = self.values.keys().chain(now.values.keys()).collect();
+        for key in keys {
+            match (self.values.get(key), now.values.get(key)) {
+                (Some(was), Some(is)) if was != is => lines.push(format!("{key}: was {was}, is {is}")),
+                (Some(was), None) => lines.push(format!("{key}: was {was}, is left out")),
+                (None, Some(is)) => lines.push(format!("{key}: is {is}, was left out")),
+                _ => {}
+            }
+        }
+        lines
+    }
+}
+
+fn flatten(at: &str, value: &serde_json::Value, out: &mut BTreeMap<String, String>) {
+    let below = |key: &str| if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
+    match value {
+        serde_json::Value::Object(table) => {
+            table.iter().for_each(|(key, value)| flatten(&below(key), value, out));
+        }
+        serde_json::Value::Array(items) if !items.iter().all(|i| !i.is_object()) => {
+            items.iter().enumerate().for_each(|(i, value)| flatten(&below(&i.to_string()), value, out));
+        }
+        value => {
+            out.insert(at.to_owned(), value.to_string());
+        }
+    }
+}
+
+/// How far a sweep has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Combinations.
+    pub points: u64,
+    /// Runs to be done, at least.
+    pub runs: u64,
+    /// Rows in finished parts.
+    pub rows: u64,
+    /// Of those, runs that failed.
+    pub failed: u64,
+    /// Parts that are finished, and all.
+    pub parts: (u64, u64),
+    /// Whether somebody is at it.
+    pub busy: bool,
+}
+
+/// A sweep's folder, held by this process.
+#[derive(Debug)]
+pub struct Store {
+    dir: PathBuf,
+    manifest: Manifest,
+    shard: Shard,
+    /// Locks, which the system releases also after a kill.
+    _locks: Vec<File>,
+}
+
+impl Store {
+    /// Opens the folder for `shard` of `plan`, and makes it if it is new.
+    pub fn open(dir: &Path, plan: &Plan, shard: Shard) -> Result<Self, StoreError> {
+        let parts = dir.join("parts");
+        fs::create_dir_all(&parts).map_err(failed("create", &parts))?;
+        let manifest = Manifest::of(plan);
+        let mut locks = Vec::new();
+        // One sweep of the whole, or any number of shards, each once.
+        let whole = lock_file(dir, ".lock")?;
+        let taken = if shard == Shard::WHOLE { whole.try_lock() } else { whole.try_lock_shared() };
+        locked(taken, dir)?;
+        locks.push(whole);
+        if shard != Shard::WHOLE {
+            let own = lock_file(dir, &format!(".lock-{}-of-{}", shard.index, shard.count))?;
+            locked(own.try_lock(), dir)?;
+            locks.push(own);
+        }
+        let path = dir.join("sweep.json");
+        match fs::read(&path) {
+            Ok(bytes) => {
+                let before: Manifest = serde_json::from_slice(&bytes).map_err(|e| StoreError::Io {
+                    action: "read",
+                    path: path.clone(),
+                    why: format!("not written by skyhop: {e}"),
+                })?;
+                let differences = before.differences(&manifest);
+                if !differences.is_empty() {
+                    return Err(StoreError::Changed { path: dir.to_path_buf(), differences });
+                }
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                let text = serde_json::to_string_pretty(&manifest).unwrap_or_default() + "\n";
+                // Shards that begin at once write the same.
+                let temporary = dir.join(format!(".sweep-{}-of-{}", shard.index, shard.count));
+                write_whole(&temporary, &path, |file| {
+                    file.write_all(text.as_bytes()).map_err(|e| cause(&e))
+                })?;
+            }
+            Err(e) => return Err(failed("read", &path)(e)),
+        }
+        Ok(Store { dir: dir.to_path_buf(), manifest, shard, _locks: locks })
+    }
+
+    /// Parts of this shard that are not finished.
+    pub fn missing(&self) -> Vec<u64> {
+        let all = (0..self.manifest.parts()).filter(|part| self.shard.has(*part));
+        all.filter(|part| !self.part(*part).exists()).collect()
+    }
+
+    /// Points of a part.
+    pub fn points_of(&self, part: u64) -> Range<u64> {
+        self.manifest.points_of(part)
+    }
+
+    /// Points of this shard, and those in finished parts.
+    pub fn progress(&self) -> (u64, u64) {
+        let mine = (0..self.manifest.parts()).filter(|part| self.shard.has(*part));
+        let length = |part: u64| self.points_of(part).end - self.points_of(part).start;
+        mine.fold((0, 0), |(all, done), part| {
+            let finished = if self.part(part).exists() { length(part) } else { 0 };
+            (all + length(part), done + finished)
+        })
+    }
+
+    /// Finishes a part.
+    pub fn write(&self, part: u64, rows: &RecordBatch) -> Result<(), StoreError> {
+        let path = self.part(part);
+        let temporary = path.with_extension(format!("writing-{}-of-{}", self.shard.index, self.shard.count));
+        write_whole(&temporary, &path, |file| {
+            let mut writer =
+                ArrowWriter::try_new(file, rows.schema(), Some(properties())).map_err(|e| e.to_string())?;
+            writer.write(rows).map_err(|e| e.to_string())?;
+            writer.close().map(drop).map_err(|e| e.to_string())
+        })
+    }
+
+    /// Whether every part of every shard is finished.
+    pub fn complete(&self) -> bool {
+        (0..self.manifest.parts()).all(|part| self.part(part).exists())
+    }
+
+    /// Joins the finished parts into `runs.parquet`, in the order of points. Returns its path and how many rows it has.
+    pub fn merge(&self) -> Result<(PathBuf, u64), StoreError> {
+        merge(&self.dir, &self.manifest)
+    }
+
+    fn part(&self, part: u64) -> PathBuf {
+        part_of(&self.dir, part)
+    }
+}
+
+/// How far the sweep in a folder has come.
+pub fn status(dir: &Path) -> Result<Status, StoreError> {
+    let manifest = manifest(dir)?;
+    let mut status = Status {
+        scenario: manifest.scenario.clone(),
+        points: manifest.points,
+        runs: manifest.runs,
+        rows: 0,
+        failed: 0,
+        parts: (0, manifest.parts()),
+        busy: lock_file(dir, ".lock")?.try_lock().is_err(),
+    };
+    for part in (0..manifest.parts()).map(|part| part_of(dir, part)).filter(|path| path.exists()) {
+        status.parts.0 += 1;
+        for batch in read(&part)? {
+            let batch = batch?;
+            status.rows += batch.num_rows() as u64;
+            let errors = batch.column_by_name("error");
+            status.failed += errors.map_or(0, |e| e.len() - e.null_count()) as u64;
+        }
+    }
+    Ok(status)
+}
+
+/// Joins the finished parts of the sweep in a folder.
+pub fn merge_folder(dir: &Path) -> Result<(PathBuf, u64), StoreError> {
+    merge(dir, &manifest(dir)?)
+}
+
+fn merge(dir: &Path, manifest: &Manifest) -> Result<(PathBuf, u64), StoreError> {
+    let path = dir.join("runs.parquet");
+    let mut rows = 0;
+    let present = || (0..manifest.parts()).map(|part| part_of(dir, part)).filter(|path| path.exists());
+    let Some(first) = present().next() else { return Err(StoreError::Missing { path: dir.to_path_buf() }) };
+    let open = File::open(&first).map_err(failed("read", &first))?;
+    let schema = ParquetRecordBatchReaderBuilder::try_new(open).map_err(broken(&first))?.schema().clone();
+    write_whole(&dir.join(".runs"), &path, |file| {
+        let text = |e: parquet::errors::ParquetError| e.to_string();
+        let mut writer = ArrowWriter::try_new(file, schema, Some(properties())).map_err(text)?;
+        for part in present() {
+            for batch in read(&part).map_err(|e| e.to_string())? {
+                let batch = batch.map_err(|e| e.to_string())?;
+                rows += batch.num_rows() as u64;
+                writer.write(&batch).map_err(text)?;
+                // A row group of a hundred thousand rows and as many columns would not be small.
+                if writer.in_progress_size() > 16_000_000 {
+                    writer.flush().map_err(text)?;
+                }
+            }
+        }
+        writer.close().map(drop).map_err(text)
+    })?;
+    Ok((path, rows))
+}
+
+fn manifest(dir: &Path) -> Result<Manifest, StoreError> {
+    let path = dir.join("sweep.json");
+    let bytes = fs::read(&path).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => StoreError::Missing { path: dir.to_path_buf() },
+        _ => failed("read", &path)(e),
+    })?;
+    serde_json::from_slice(&bytes).map_err(|e| StoreError::Io { action: "read", path, why: e.to_string() })
+}
+
+fn read(path: &Path) -> Result<impl Iterator<Item = Result<RecordBatch, StoreError>> + use<>, StoreError> {
+    let file = File::open(path).map_err(failed("read", path))?;
+    let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(broken(path))?;
+    let reader = reader.build().map_err(broken(path))?;
+    let path = path.to_path_buf();
+    Ok(reader.map(move |batch| {
+        batch.map_err(|e| StoreError::Io { action: "read", path: path.clone(), why: e.to_string() })
+    }))
+}
+
+fn part_of(dir: &Path, part: u64) -> PathBuf {
+    dir.join("parts").join(format!("part-{part:06}.parquet"))
+}
+
+fn properties() -> WriterProperties {
+    WriterProperties::builder().set_compression(Compression::SNAPPY).build()
+}
+
+/// Writes a file beside its place, syncs it, and gives it its name.
+fn write_whole(
+    temporary: &Path,
+    path: &Path,
+    write: impl FnOnce(&mut File) -> Result<(), String>,
+) -> Result<(), StoreError> {
+    let done = || -> Result<(), StoreError> {
+        let mut file = File::create(temporary).map_err(failed("write", path))?;
+        write(&mut file).map_err(|why| StoreError::Io { action: "write", path: path.to_path_buf(), why })?;
+        file.sync_all().map_err(failed("write", path))?;
+        fs::rename(temporary, path).map_err(failed("write", path))?;
+        // The name is on the disk when the folder is.
+        if let Some(folder) = path.parent().and_then(|p| File::open(p).ok()) {
+            let _ = folder.sync_all();
+        }
+        Ok(())
+    };
+    let done = done();
+    if done.is_err() {
+        let _ = fs::remove_file(temporary);
+    }
+    done
+}
+
+fn lock_file(dir: &Path, name: &str) -> Result<File, StoreError> {
+    let path = dir.join(name);
+    OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .open(&path)
+        .map_err(failed("lock", &path))
+}
+
+fn locked(taken: Result<(), TryLockError>, dir: &Path) -> Result<(), StoreError> {
+    match taken {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(StoreError::Busy { path: dir.to_path_buf() }),
+        Err(TryLockError::Error(e)) => Err(failed("lock", dir)(e)),
+    }
+}
+
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    let path = path.to_path_buf();
+    move |e| StoreError::Io { action, path, why: cause(&e) }
+}
+
+fn broken(path: &Path) -> impl Fn(parquet::errors::ParquetError) -> StoreError {
+    let path = path.to_path_buf();
+    move |e| StoreError::Io { action: "read", path: path.clone(), why: e.to_string() }
+}
+
+/// The system's words without Rust's "(os error 28)".
+fn cause(e: &io::Error) -> String {
+    let text = e.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
+}
