@@ -9,6 +9,7 @@ use arrow_array::RecordBatch;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::Compression;
+use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Shard `index` (from 1) of `count`: the parts whose number leaves that remainder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -269,10 +271,9 @@ impl Store {
         let path = self.part(part);
         let temporary = path.with_extension(format!("writing-{}-of-{}", self.shard.index, self.shard.count));
         write_whole(&temporary, &path, |file| {
-            let mut writer =
-                ArrowWriter::try_new(file, rows.schema(), Some(properties())).map_err(|e| e.to_string())?;
-            writer.write(rows).map_err(|e| e.to_string())?;
-            writer.close().map(drop).map_err(|e| e.to_string())
+            let mut writer = ArrowWriter::try_new(file, rows.schema(), Some(properties())).map_err(text)?;
+            writer.write(rows).map_err(text)?;
+            writer.close().map(drop).map_err(text)
         })
     }
 
@@ -325,13 +326,27 @@ fn merge(dir: &Path, manifest: &Manifest) -> Result<(PathBuf, u64), StoreError> 
     let mut rows = 0;
     let present = || (0..manifest.parts()).map(|part| part_of(dir, part)).filter(|path| path.exists());
     let Some(first) = present().next() else { return Err(StoreError::Missing { path: dir.to_path_buf() }) };
+    let measured = measured(&first, present())?;
     let open = File::open(&first).map_err(failed("read", &first))?;
     let schema = ParquetRecordBatchReaderBuilder::try_new(open).map_err(broken(&first))?.schema().clone();
-    write_whole(&dir.join(".runs"), &path, |file| {
-        let text = |e: parquet::errors::ParquetError| e.to_string();
+    let schema = Arc::new(schema.project(&measured).map_err(|e| StoreError::Io {
+        action: "read",
+        path: first.clone(),
+        why: e.to_string(),
+    })?);
+    // Shards that end at the same time both join, to the same bytes.
+    let temporary = dir.join(format!(".runs-{}", std::process::id()));
+    write_whole(&temporary, &path, |file| {
         let mut writer = ArrowWriter::try_new(file, schema, Some(properties())).map_err(text)?;
         for part in present() {
             for batch in read(&part).map_err(|e| e.to_string())? {
+                let batch = batch.and_then(|b| {
+                    b.project(&measured).map_err(|e| StoreError::Io {
+                        action: "read",
+                        path: part.clone(),
+                        why: e.to_string(),
+                    })
+                });
                 let batch = batch.map_err(|e| e.to_string())?;
                 rows += batch.num_rows() as u64;
                 writer.write(&batch).map_err(text)?;
@@ -344,6 +359,26 @@ fn merge(dir: &Path, manifest: &Manifest) -> Result<(PathBuf, u64), StoreError> 
         writer.close().map(drop).map_err(text)
     })?;
     Ok((path, rows))
+}
+
+/// Columns that say something: of a sweep over transfers, those of pings are all empty and left out of the table.
+fn measured(first: &Path, parts: impl Iterator<Item = PathBuf>) -> Result<Vec<usize>, StoreError> {
+    let open = |path: &Path| -> Result<_, StoreError> {
+        let file = File::open(path).map_err(failed("read", path))?;
+        ParquetRecordBatchReaderBuilder::try_new(file).map_err(broken(path))
+    };
+    let schema = open(first)?.schema().clone();
+    let mut says: Vec<bool> =
+        schema.fields().iter().map(|f| !f.is_nullable() || f.name() == "error").collect();
+    for part in parts {
+        for group in open(&part)?.metadata().row_groups() {
+            for (says, column) in says.iter_mut().zip(group.columns()) {
+                let nulls = column.statistics().and_then(|s| s.null_count_opt());
+                *says |= nulls.is_none_or(|nulls| nulls < group.num_rows() as u64);
+            }
+        }
+    }
+    Ok((0..says.len()).filter(|i| says[*i]).collect())
 }
 
 fn manifest(dir: &Path) -> Result<Manifest, StoreError> {
@@ -421,9 +456,20 @@ fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreE
     move |e| StoreError::Io { action, path, why: cause(&e) }
 }
 
-fn broken(path: &Path) -> impl Fn(parquet::errors::ParquetError) -> StoreError {
+fn broken(path: &Path) -> impl Fn(ParquetError) -> StoreError {
     let path = path.to_path_buf();
     move |e| StoreError::Io { action: "read", path: path.clone(), why: e.to_string() }
+}
+
+/// What the library wraps says more than the library.
+fn text(e: ParquetError) -> String {
+    match &e {
+        ParquetError::External(inner) => match inner.downcast_ref::<io::Error>() {
+            Some(inner) => cause(inner),
+            None => inner.to_string(),
+        },
+        _ => e.to_string(),
+    }
 }
 
 /// The system's words without Rust's "(os error 28)".

@@ -1,0 +1,327 @@
+//! Sweeps as a user meets them: tables, kills, shards, changed scenarios, full disks.
+//!
+//! Follows the promise that a run is done when its row is in a finished part, and that the same command goes on.
+//! Differs from tests of the library: processes are killed and disks are full.
+//! Leaves out speed, and what Python makes of a table.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
+use arrow_array::{Array, RecordBatch};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+const SCENARIO: &str = r#"duration = "20 s"
+[links.satellite]
+rate = "1 Mbit/s"
+delay = "100 ms"
+queue = { kind = "drop-tail", limit = "30 packets" }
+loss = { kind = "bit-errors", bit_error_rate = 2e-7 }
+[[flows]]
+name = "bulk"
+path = ["a", "satellite", "b"]
+transport = { kind = "tcp", mss = "1000 B" }
+traffic = { kind = "bulk", size = "1 MB" }
+"#;
+
+const SWEEP: &str = r#"
+[sweep]
+seeds = 3
+[sweep.grid]
+"links.satellite.rate" = ["500 kbit/s", "2 Mbit/s"]
+"flows.bulk.transport.variant" = ["reno", "sack"]
+[sweep.zip]
+"links.satellite.delay" = ["10 ms", "250 ms"]
+"links.satellite.queue.limit" = ["10 packets", "50 packets"]
+"#;
+
+#[test]
+fn each_row_is_what_a_run_of_its_own_says() {
+    let dir = folder("rows");
+    let file = scenario(&dir, SWEEP);
+    let out = skyhop(&["sweep", path(&file), "--out", path(&dir.join("out"))]);
+    assert!(out.status.success(), "{}", stderr(&out));
+    assert!(stdout(&out).starts_with("24 runs of 8 points in "), "{}", stdout(&out));
+    let table = table(&dir.join("out"));
+    assert_eq!(table.num_rows(), 24);
+    let real = |name: &str, row: usize| column(&table, name).as_primitive::<Float64Type>().value(row);
+    let text = |name: &str, row: usize| column(&table, name).as_string::<i32>().value(row).to_owned();
+    let mut seen = Vec::new();
+    for row in 0..24 {
+        let point = column(&table, "point").as_primitive::<Int64Type>().value(row);
+        let seed = column(&table, "seed").as_primitive::<UInt64Type>().value(row);
+        assert_eq!((point, seed), (row as i64 / 3, row as u64 % 3 + 1));
+        let variant = text("flows.bulk.transport.variant", row);
+        let rate = real("links.satellite.rate_bps", row);
+        let delay = real("links.satellite.delay_s", row);
+        let limit = real("links.satellite.queue.limit_packets", row);
+        assert_eq!(delay == 0.25, limit == 50.0, "what is zipped changes together");
+        seen.push((variant.clone(), rate as u64, delay.to_bits(), seed));
+        if row % 5 != 0 {
+            continue;
+        }
+        let sets = [
+            format!("links.satellite.rate={rate} bit/s"),
+            format!("links.satellite.delay={delay} s"),
+            format!("links.satellite.queue.limit={limit} packets"),
+            format!("flows.bulk.transport.variant={variant}"),
+        ];
+        let mut args = vec!["run", path(&file), "--json", "--quiet"];
+        let seed = seed.to_string();
+        args.extend(["--seed", &seed]);
+        sets.iter().for_each(|set| args.extend(["--set", set]));
+        let run: serde_json::Value = serde_json::from_slice(&skyhop(&args).stdout).unwrap();
+        let flow = &run["flows"]["bulk"];
+        assert_eq!(flow["goodput_bps"].as_f64().unwrap(), real("bulk.goodput_bps", row), "row {row}: {run}");
+        let dropped = column(&table, "links.satellite.forward.dropped_packets");
+        let dropped = dropped.as_primitive::<Int64Type>();
+        let link = &run["links"]["satellite"]["forward"];
+        assert_eq!(link["dropped_packets"].as_i64().unwrap(), dropped.value(row), "row {row}");
+    }
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 24, "every combination once");
+    assert!(table.column_by_name("bulk.delay_mean_s").is_none(), "a transfer has no one-way delay");
+}
+
+#[test]
+fn a_sweep_that_is_killed_ends_as_one_that_is_not() {
+    let dir = folder("killed");
+    let seeds = SWEEP.replace("seeds = 3", "seeds = 25");
+    let file = scenario(&dir, &seeds);
+    let (whole, parts) = (dir.join("whole"), dir.join("parts"));
+    assert!(skyhop(&["sweep", path(&file), "--out", path(&whole)]).status.success());
+    let mut kills = 0;
+    for round in 0..10u64 {
+        let args = ["sweep", path(&file), "--out", path(&parts), "--threads", "1"];
+        let mut child = command(&args).stdout(Stdio::null()).spawn().unwrap();
+        // From before the first part to after several of them.
+        std::thread::sleep(Duration::from_millis(3 + 17 * round));
+        let _ = child.kill();
+        kills += (child.wait().unwrap().code() != Some(0)) as u32;
+    }
+    assert!(kills >= 1, "none of ten kills came in time");
+    let out = skyhop(&["sweep", path(&file), "--out", path(&parts)]);
+    assert!(out.status.success(), "{}", stderr(&out));
+    assert_eq!(fs::read(parts.join("runs.parquet")).unwrap(), fs::read(whole.join("runs.parquet")).unwrap());
+    let status = stdout(&skyhop(&["sweep", "status", path(&parts)]));
+    assert_eq!(status, "scenario: 200 of 200 runs done (100.0 % of the parts), 0 failed\n");
+}
+
+#[test]
+fn shards_make_the_same_table() {
+    let dir = folder("shards");
+    let file = scenario(&dir, SWEEP);
+    let (whole, shared) = (dir.join("whole"), dir.join("shared"));
+    assert!(skyhop(&["sweep", path(&file), "--out", path(&whole)]).status.success());
+    let shard = |n: &str| {
+        let args = ["sweep", path(&file), "--out", path(&shared), "--shard", n];
+        command(&args).stdout(Stdio::null()).spawn().unwrap()
+    };
+    let mut three: Vec<_> = ["1/3", "2/3", "3/3"].into_iter().map(shard).collect();
+    assert!(three.iter_mut().all(|child| child.wait().unwrap().success()));
+    let merged = skyhop(&["sweep", "merge", path(&shared)]);
+    assert_eq!(stdout(&merged), format!("24 runs in {}\n", shared.join("runs.parquet").display()));
+    assert_eq!(fs::read(shared.join("runs.parquet")).unwrap(), fs::read(whole.join("runs.parquet")).unwrap());
+}
+
+#[test]
+fn a_run_that_fails_is_a_row_and_not_the_end() {
+    let dir = folder("failing");
+    // A queue of less than a packet is a mistake, but only together with the segments of the file.
+    let sweep = "\n[sweep.grid]\n\"links.satellite.queue.limit\" = [\"64 kB\", \"500 B\"]\n";
+    let file = scenario(&dir, sweep);
+    let out = skyhop(&["sweep", path(&file), "--out", path(&dir.join("out"))]);
+    assert!(out.status.success(), "{}", stderr(&out));
+    assert!(stdout(&out).contains("1 of them failed"), "{}", stdout(&out));
+    let table = table(&dir.join("out"));
+    let error = column(&table, "error");
+    let error = error.as_string::<i32>();
+    assert!(error.is_null(0) && error.value(1).contains("500 B"), "{:?}", error);
+    let goodput = column(&table, "bulk.goodput_bps");
+    assert!(goodput.is_valid(0) && goodput.is_null(1));
+}
+
+#[test]
+fn seeds_are_added_until_the_mean_is_known() {
+    let dir = folder("until");
+    let sweep = "\n[sweep]\nuntil = { metric = \"bulk.goodput_bps\", within = 0.1, most_seeds = 40 }\n\
+                 metrics = [\"bulk.*\"]\n[sweep.grid]\n\"links.satellite.loss.bit_error_rate\" = [0.0, 1e-6]\n";
+    let file = scenario(&dir, sweep);
+    let out = skyhop(&["sweep", path(&file), "--out", path(&dir.join("out"))]);
+    assert!(out.status.success(), "{}", stderr(&out));
+    let table = table(&dir.join("out"));
+    let points = column(&table, "point");
+    let points = points.as_primitive::<Int64Type>();
+    let goodput = column(&table, "bulk.goodput_bps");
+    let goodput = goodput.as_primitive::<Float64Type>();
+    let of = |point: i64| -> Vec<f64> {
+        (0..table.num_rows()).filter(|i| points.value(*i) == point).map(|i| goodput.value(i)).collect()
+    };
+    let spread = |x: &[f64]| {
+        let n = x.len() as f64;
+        let mean = x.iter().sum::<f64>() / n;
+        let variance = x.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        (variance / n).sqrt() / mean
+    };
+    assert_eq!(of(0).len(), 2, "without errors two runs are the same");
+    let lossy = of(1);
+    assert!(lossy.len() > 2 && lossy.len() < 40, "{}", lossy.len());
+    assert!(spread(&lossy) <= 0.1 && spread(&lossy[..lossy.len() - 1]) > 0.1, "the first that is enough");
+}
+
+#[test]
+fn what_cannot_be_swept_is_told_before_anything_is_written() {
+    let dir = folder("wrong");
+    let out = dir.join("out");
+    for (sweep, expected) in [
+        ("", "sweep: missing table; write [sweep.grid]"),
+        ("[sweep.grid]\n\"links.satelite.rate\" = [\"1 Mbit/s\"]\n", "did you mean \"satellite\"?"),
+        ("[sweep.grid]\n\"links.satellite.rate\" = []\n", "no values to try"),
+        ("[sweep]\nseeds = 2000000\n", "sweep: 2000000 runs; --yes does more than a million"),
+        (
+            "[sweep]\nseeds = 2\nmetrics = [\"bulk.godput\"]\n",
+            "sweep.metrics.0: no column fits \"bulk.godput\"",
+        ),
+        (
+            "[sweep]\nuntil = { metric = \"bulk.goodput\", within = 0.1 }\n",
+            "sweep.until.metric: no column \"bulk.goodput\"; did you mean \"bulk.goodput_bps\"?",
+        ),
+    ] {
+        let file = scenario(&dir, sweep);
+        let told = skyhop(&["sweep", path(&file), "--out", path(&out)]);
+        assert_eq!(told.status.code(), Some(2), "{sweep}");
+        assert!(stderr(&told).contains(expected), "{sweep}: {}", stderr(&told));
+        assert!(!out.exists(), "{sweep}");
+    }
+    for shard in ["0/2", "3/2", "x", "1/0"] {
+        assert_eq!(skyhop(&["sweep", "x.toml", "--shard", shard]).status.code(), Some(2), "{shard}");
+    }
+    let told = skyhop(&["sweep", "status", path(&dir)]);
+    assert_eq!(
+        (told.status.code(), stderr(&told).contains("there is no sweep in this folder")),
+        (Some(2), true)
+    );
+}
+
+#[test]
+fn a_folder_is_for_one_sweep_and_one_process() {
+    let dir = folder("one");
+    let out = dir.join("out");
+    let file = scenario(&dir, SWEEP);
+    assert!(skyhop(&["sweep", path(&file), "--out", path(&out)]).status.success());
+    let parts = fs::read_dir(out.join("parts")).unwrap().count();
+    let told = skyhop(&["sweep", path(&file), "--out", path(&out), "--set", "duration=10 s"]);
+    assert_eq!(told.status.code(), Some(2));
+    assert!(stderr(&told).ends_with("\n  duration: was \"20 s\", is \"10 s\"\n"), "{}", stderr(&told));
+    let fewer = scenario(&dir, &SWEEP.replace("seeds = 3", "seeds = 2"));
+    let told = skyhop(&["sweep", path(&fewer), "--out", path(&out)]);
+    assert!(stderr(&told).ends_with("\n  sweep.seeds: was 3, is 2\n"), "{}", stderr(&told));
+    assert_eq!(fs::read_dir(out.join("parts")).unwrap().count(), parts);
+
+    // Long enough to be met at work.
+    let long = scenario(&dir, &SWEEP.replace("seeds = 3", "seeds = 100000"));
+    let folder = dir.join("long");
+    let args = ["sweep", path(&long), "--out", path(&folder)];
+    let mut first = command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !folder.join("sweep.json").exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let second = skyhop(&args);
+    let busy = stdout(&skyhop(&["sweep", "status", path(&folder)]));
+    let _ = first.kill();
+    let _ = first.wait();
+    assert_eq!(second.status.code(), Some(2));
+    assert!(stderr(&second).contains("another sweep is running in this folder"), "{}", stderr(&second));
+    assert!(busy.contains(", running"), "{busy}");
+}
+
+#[test]
+fn a_full_disk_ends_a_sweep_that_goes_on_when_there_is_room() {
+    let dir = folder("full");
+    let disk = dir.join("disk");
+    fs::create_dir_all(&disk).unwrap();
+    let mount = |options: &str| {
+        let mut mount = Command::new("mount");
+        mount
+            .args(["-t", "tmpfs", "-o", options, "tmpfs"])
+            .arg(&disk)
+            .output()
+            .is_ok_and(|o| o.status.success())
+    };
+    if !mount("size=100k") {
+        println!("skipped: cannot mount a tmpfs");
+        return;
+    }
+    let _unmount = Unmount(&disk);
+    let file = scenario(&dir, SWEEP);
+    let out = disk.join("out");
+    let args = ["sweep", path(&file), "--out", path(&out)];
+    let out = skyhop(&args);
+    assert_eq!(out.status.code(), Some(1), "{}{}", stdout(&out), stderr(&out));
+    assert!(stderr(&out).contains("no space left on device"), "{}", stderr(&out));
+    assert!(mount("remount,size=10m"));
+    let out = skyhop(&args);
+    assert!(out.status.success() && stderr(&out).contains("points were done before"), "{}", stderr(&out));
+    assert_eq!(table(&disk.join("out")).num_rows(), 24);
+}
+
+struct Unmount<'a>(&'a Path);
+
+impl Drop for Unmount<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0).status();
+    }
+}
+
+fn scenario(dir: &Path, sweep: &str) -> PathBuf {
+    let file = dir.join("scenario.toml");
+    fs::write(&file, format!("{SCENARIO}{sweep}")).unwrap();
+    file
+}
+
+fn table(dir: &Path) -> RecordBatch {
+    let file = fs::File::open(dir.join("runs.parquet")).unwrap();
+    let reader =
+        ParquetRecordBatchReaderBuilder::try_new(file).unwrap().with_batch_size(1 << 20).build().unwrap();
+    let batches: Vec<RecordBatch> = reader.map(Result::unwrap).collect();
+    assert_eq!(batches.len(), 1);
+    batches.into_iter().next().unwrap()
+}
+
+fn column(table: &RecordBatch, name: &str) -> arrow_array::ArrayRef {
+    let names = || table.schema().fields().iter().map(|f| f.name().clone()).collect::<Vec<_>>();
+    table.column_by_name(name).unwrap_or_else(|| panic!("no {name} among {:?}", names())).clone()
+}
+
+fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_skyhop"));
+    command.args(args);
+    command
+}
+
+fn skyhop(args: &[&str]) -> Output {
+    command(args).output().unwrap()
+}
+
+fn stdout(out: &Output) -> String {
+    String::from_utf8(out.stdout.clone()).unwrap()
+}
+
+fn stderr(out: &Output) -> String {
+    String::from_utf8(out.stderr.clone()).unwrap()
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// An empty folder.
+fn folder(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sweep-{name}"));
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir_all(&dir).unwrap();
+    dir
+}
