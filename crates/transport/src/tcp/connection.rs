@@ -164,6 +164,54 @@ impl Connection {
         self.receiver.read()
     }
 
+    /// Takes at most `bytes` of what has arrived in order; what is left keeps the window closed by as much. Returns how
+    /// much that was.
+    pub fn read_up_to(&mut self, bytes: u64) -> u64 {
+        self.receiver.read_up_to(bytes)
+    }
+
+    /// Bytes that have arrived and were not read, in order or not: never more than the receive window.
+    pub fn held(&self) -> u64 {
+        self.receiver.held()
+    }
+
+    /// Whether the peer's FIN is to wait, with all before it acknowledged, until [`Connection::release_fin`]: for
+    /// somebody in the middle, who must not say of a whole transfer that it has arrived before it has.
+    pub fn hold_fin(&mut self, hold: bool) {
+        self.receiver.hold_fin = hold;
+    }
+
+    /// Whether the peer's FIN has come into order and waits.
+    pub fn fin_waits(&self) -> bool {
+        self.receiver.fin_waits()
+    }
+
+    /// Acknowledges the FIN that waits. There is an event if there was one.
+    pub fn release_fin(&mut self, now: Time) {
+        self.receiver.hold_fin = false;
+        if self.receiver.take_fin() {
+            self.peer_finished(now);
+        }
+    }
+
+    /// Whether the peer has acknowledged the FIN, and so all that was written.
+    pub fn fin_acknowledged(&self) -> bool {
+        self.sender.fin_acknowledged()
+    }
+
+    /// Breaks the connection: tells the peer, and forgets what was written (RFC 9293 §3.10.5). There is no event.
+    pub fn reset(&mut self) {
+        if matches!(self.state, State::Closed | State::Listen | State::TimeWait) {
+            return;
+        }
+        if self.state != State::SynSent {
+            // The highest number ever sent: one below what the peer expects would be ignored.
+            let seq = wire_number(self.iss, self.sender.snd_max.max(1));
+            self.reset_due = Some((seq, Some(wire_number(self.receiver.irs, self.receiver.rcv_nxt))));
+        }
+        self.abandon();
+    }
+
     /// Sends a FIN behind all that was written; the other direction stays open.
     pub fn shutdown(&mut self) {
         match self.state {
@@ -355,13 +403,17 @@ impl Connection {
             }
         }
         if !finished && self.receiver.finished() {
-            self.events.push_back(Event::PeerFinished);
-            match self.state {
-                State::Established => self.state = State::CloseWait,
-                State::FinWait1 => self.state = State::Closing,
-                State::FinWait2 => self.enter_time_wait(now),
-                _ => {}
-            }
+            self.peer_finished(now);
+        }
+    }
+
+    fn peer_finished(&mut self, now: Time) {
+        self.events.push_back(Event::PeerFinished);
+        match self.state {
+            State::Established => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.enter_time_wait(now),
+            _ => {}
         }
     }
 
@@ -474,11 +526,15 @@ impl Connection {
     }
 
     fn abort(&mut self) {
+        self.abandon();
+        self.events.push_back(Event::Reset);
+    }
+
+    fn abandon(&mut self) {
         self.state = State::Closed;
         self.sender.stop_timers();
         self.receiver.ack_at = None;
         self.receiver.ack_now = false;
-        self.events.push_back(Event::Reset);
     }
 
     /// The clock has reached [`Connection::poll_timeout`].

@@ -24,6 +24,8 @@ pub(crate) struct Receiver {
     /// Where segments arrived out of order, most recent first.
     recent: [u64; MAX_SACK_BLOCKS],
     fin_at: Option<u64>,
+    /// A FIN in order is not acknowledged yet.
+    pub hold_fin: bool,
     policy: DelayedAck,
     /// In-order segments that are acknowledged together.
     every: u32,
@@ -53,6 +55,7 @@ impl Receiver {
             out_of_order: Ranges::default(),
             recent: [u64::MAX; MAX_SACK_BLOCKS],
             fin_at: None,
+            hold_fin: false,
             policy: config.delayed_ack,
             every: config.ack_every.max(1),
             gap_fillers: config.ack_gap_fillers,
@@ -113,10 +116,28 @@ impl Receiver {
         self.unread += fresh;
         self.delivered += fresh;
         if self.fin_at == Some(self.rcv_nxt) {
-            self.rcv_nxt += 1;
             self.ack_now = true;
+            self.take_fin();
         }
         fresh
+    }
+
+    /// Takes a FIN that has come into order, unless it is held. Whether it did.
+    pub fn take_fin(&mut self) -> bool {
+        let takes = self.fin_at == Some(self.rcv_nxt) && !self.hold_fin;
+        self.rcv_nxt += takes as u64;
+        self.ack_now |= takes;
+        takes
+    }
+
+    /// Whether a FIN in order is held.
+    pub fn fin_waits(&self) -> bool {
+        self.fin_at == Some(self.rcv_nxt)
+    }
+
+    /// Bytes that have arrived and were not read.
+    pub fn held(&self) -> u64 {
+        self.unread + self.out_of_order.total()
     }
 
     /// Whether the peer's FIN has come into order.
@@ -126,10 +147,16 @@ impl Receiver {
 
     /// The application takes all that is in order. Returns how much that was.
     pub fn read(&mut self) -> u64 {
-        let taken = std::mem::take(&mut self.unread);
+        self.read_up_to(u64::MAX)
+    }
+
+    /// The application takes at most `bytes`.
+    pub fn read_up_to(&mut self, bytes: u64) -> u64 {
+        let taken = self.unread.min(bytes);
+        self.unread -= taken;
         // RFC 9293 §3.8.6.2.2: announce a window that has opened by a segment or half the buffer, not each byte; and
         // only to a peer that it holds up, since others learn of it with their next acknowledgment.
-        let opened = (self.rcv_nxt + self.window).saturating_sub(self.announced);
+        let opened = (self.rcv_nxt + self.window - self.unread).saturating_sub(self.announced);
         let left = self.announced.saturating_sub(self.rcv_nxt);
         if opened >= self.mss.min(self.window / 2) && left < self.mss.max(self.window / 4) {
             self.ack_now = true;

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ranges {
     map: BTreeMap<u64, u64>,
+    total: u64,
 }
 
 impl Ranges {
@@ -19,6 +20,7 @@ impl Ranges {
 
     pub fn clear(&mut self) {
         self.map.clear();
+        self.total = 0;
     }
 
     /// Adds [start, end) and merges what it touches.
@@ -32,8 +34,10 @@ impl Ranges {
             }
             (start, end) = (start.min(s), end.max(e));
             self.map.remove(&s);
+            self.total -= e - s;
         }
         self.map.insert(start, end);
+        self.total += end - start;
     }
 
     /// Forgets everything below `floor`.
@@ -44,10 +48,16 @@ impl Ranges {
                 return;
             }
             first.remove();
+            self.total -= end.min(floor) - start;
             if end > floor {
                 self.map.insert(floor, end);
             }
         }
+    }
+
+    /// How much all ranges hold.
+    pub fn total(&self) -> u64 {
+        self.total
     }
 
     /// The range that holds `position`.
@@ -68,7 +78,9 @@ impl Ranges {
 
     /// Takes the range that begins at `start`, if there is one, and returns its end.
     pub fn take_at(&mut self, start: u64) -> Option<u64> {
-        self.map.remove(&start)
+        let end = self.map.remove(&start)?;
+        self.total -= end - start;
+        Some(end)
     }
 
     /// One past the highest position held.
@@ -101,6 +113,7 @@ mod tests {
             set.retain(|p| *p >= floor);
             let all: Vec<u64> = ranges.iter().flat_map(|(s, e)| s..e).collect();
             prop_assert_eq!(&all, &set.iter().copied().collect::<Vec<_>>());
+            prop_assert_eq!(ranges.total(), all.len() as u64);
             let list: Vec<_> = ranges.iter().collect();
             prop_assert!(list.windows(2).all(|w| w[0].1 < w[1].0), "touching ranges are one: {:?}", list);
             for p in 0..230 {
@@ -108,6 +121,10 @@ mod tests {
                 let gap = (p..).find(|q| !set.contains(q)).unwrap();
                 prop_assert_eq!(ranges.next_gap(p), gap);
                 prop_assert_eq!(ranges.next_start(p), list.iter().map(|r| r.0).find(|s| *s > p));
+            }
+            if let Some(&(start, end)) = list.first() {
+                prop_assert_eq!(ranges.take_at(start), Some(end));
+                prop_assert_eq!(ranges.total(), all.len() as u64 - (end - start));
             }
         }
     }
