@@ -1,0 +1,374 @@
+//! Two connections and what goes from one to the other.
+//!
+//! Follows HT 4.3.1: early acknowledgment, a buffer for what the far end has not got, the FIN end to end.
+//! Differs: bytes stay in the receive window of the side they came from until the other side has acknowledged them, so that
+//! one bound holds for everything the splice answers for, and back-pressure is the window itself.
+//! Leaves out payload; [`Event::Moved`] and [`Event::Released`] tell its owner what to append and what to drop.
+
+use crate::config::{Close, Config, Opening, Protocol, Side};
+use crate::leg::Leg;
+use skyhop_chance::Stream;
+use skyhop_transport::tcp::{self, Connection, LossRecovery};
+use skyhop_units::Time;
+use skyhop_wire::{Flags, Packet, TcpHeader, Transport};
+use std::collections::VecDeque;
+use std::net::SocketAddrV4;
+
+/// What whoever drives a splice learns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// The handshake on this side is done.
+    Opened(Side),
+    /// So many bytes more have come into order from this side and wait to be sent by the other: keep them.
+    Moved {
+        /// Whose bytes.
+        from: Side,
+        /// How many.
+        bytes: u64,
+    },
+    /// The other side has acknowledged so many bytes more, the oldest of those kept: forget them.
+    Released {
+        /// Whose bytes.
+        from: Side,
+        /// How many.
+        bytes: u64,
+    },
+    /// Both directions are closed, and each end knows that the other has all.
+    Closed,
+    /// This side refused, broke off or fell silent; the other side has been reset.
+    Broken(Side),
+}
+
+/// What a splice has counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stats {
+    /// Bytes that came into order from the client's side and from the server's.
+    pub moved: [u64; 2],
+    /// Of those, what the other side has acknowledged.
+    pub released: [u64; 2],
+    /// The most bytes held at once for each direction.
+    pub held_max: [u64; 2],
+}
+
+/// One connection, split in two.
+#[derive(Debug)]
+pub struct Splice {
+    config: Config,
+    initial: [u32; 2],
+    chance: [Option<Stream>; 2],
+    legs: [Option<Leg>; 2],
+    /// The client's SYN, until the client's leg is there.
+    syn: Option<Packet>,
+    /// The server's numbers and options, if they are to be the client's leg's.
+    answer: Option<TcpHeader>,
+    /// Whether the FIN of this side has been handed to the other.
+    finished: [bool; 2],
+    /// Since when a side has owed an answer without a word.
+    silent_since: [Option<Time>; 2],
+    over: bool,
+    stats: Stats,
+    events: VecDeque<Event>,
+}
+
+impl Splice {
+    /// A splice that waits for a SYN. `initial` are the initial sequence numbers with the client's side and the server's; a
+    /// splice whose opening is end to end has those of the ends instead.
+    pub fn new(config: Config, initial: [u32; 2]) -> Self {
+        Self {
+            config,
+            initial,
+            chance: [None, None],
+            legs: [None, None],
+            syn: None,
+            answer: None,
+            finished: [false; 2],
+            silent_since: [None; 2],
+            over: false,
+            stats: Stats::default(),
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Gives each side a stream for what is random in it.
+    pub fn with_chance(mut self, chance: [Stream; 2]) -> Self {
+        self.chance = chance.map(Some);
+        self
+    }
+
+    /// Bytes held at present for the direction that begins at `from`: arrived there, in order or not, and not acknowledged
+    /// by the other side. Never more than the buffer.
+    pub fn held_from(&self, from: Side) -> u64 {
+        self.legs[from as usize].as_ref().map_or(0, Leg::held)
+    }
+
+    /// Bytes held at present, both directions.
+    pub fn held(&self) -> u64 {
+        self.held_from(Side::Client) + self.held_from(Side::Server)
+    }
+
+    /// What has been counted.
+    pub fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    /// Whether nothing more will come of it.
+    pub fn over(&self) -> bool {
+        self.over && self.legs.iter().flatten().all(Leg::over)
+    }
+
+    /// The connection with a side, once there is one.
+    pub fn connection(&self, side: Side) -> Option<&Connection> {
+        self.legs[side as usize].as_ref().map(Leg::connection)
+    }
+
+    /// A packet from a side.
+    pub fn handle_packet(&mut self, now: Time, side: Side, packet: &Packet) {
+        let Transport::Tcp(tcp) = &packet.transport else { return };
+        if let Some(leg) = &mut self.legs[side as usize] {
+            let syn_ack = Flags::SYN | Flags::ACK;
+            if side == Side::Server && self.config.opening == Opening::EndToEnd && tcp.flags.has(syn_ack) {
+                self.answer.get_or_insert(*tcp);
+            }
+            leg.handle_packet(now, packet);
+            if self.silent_since[side as usize].is_some() {
+                self.silent_since[side as usize] = Some(now);
+            }
+        } else if side == Side::Client && self.syn.is_none() && is_opening(tcp) {
+            self.open(now, packet);
+        }
+        self.pump(now);
+    }
+
+    /// The clock has reached [`Splice::poll_timeout`].
+    pub fn handle_timeout(&mut self, now: Time) {
+        for side in Side::BOTH {
+            if let Some(leg) = &mut self.legs[side as usize] {
+                leg.handle_timeout(now);
+            }
+            if self.gives_up_at(side).is_some_and(|at| at <= now) {
+                self.broken(now, side);
+            }
+        }
+        self.pump(now);
+    }
+
+    /// When to call [`Splice::handle_timeout`] next.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let legs = self.legs.iter().flatten().filter_map(Leg::poll_timeout);
+        legs.chain(Side::BOTH.into_iter().filter_map(|side| self.gives_up_at(side))).min()
+    }
+
+    /// The next packet to send, and to which side, until there is none.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<(Side, Packet)> {
+        for side in Side::BOTH {
+            let Some(leg) = &mut self.legs[side as usize] else { continue };
+            if let Some(packet) = leg.poll_transmit(now) {
+                self.watch(now, side);
+                return Some((side, packet));
+            }
+        }
+        None
+    }
+
+    /// What has happened, until there is nothing.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// The client's SYN.
+    fn open(&mut self, now: Time, packet: &Packet) {
+        self.syn = Some(*packet);
+        if self.config.opening != Opening::EndToEnd {
+            let mut leg = self.leg(Side::Client, None);
+            leg.handle_packet(now, packet);
+            self.legs[Side::Client as usize] = Some(leg);
+        }
+        if self.config.opening != Opening::Data {
+            self.open_onwards();
+        }
+    }
+
+    fn open_onwards(&mut self) {
+        if self.legs[Side::Server as usize].is_none() {
+            let Some(Packet { transport: Transport::Tcp(syn), .. }) = self.syn else { return };
+            self.legs[Side::Server as usize] = Some(self.leg(Side::Server, Some(&syn)));
+        }
+    }
+
+    /// The leg to `side`. `offer` is the SYN or its answer from the other side, whose numbers and options it takes over if
+    /// the opening is end to end.
+    fn leg(&mut self, side: Side, offer: Option<&TcpHeader>) -> Leg {
+        let mut protocol = self.config.sides[side as usize].clone();
+        let mut initial = self.initial[side as usize];
+        if let (Some(offer), Opening::EndToEnd) = (offer, self.config.opening) {
+            initial = offer.seq;
+            let Protocol::Tcp(tcp) = &mut protocol;
+            offer_no_more(tcp, offer);
+        }
+        let (opens, mut addresses) = (side == Side::Server, self.addresses());
+        if !opens {
+            addresses.reverse();
+        }
+        let chance = self.chance[side as usize].take();
+        let mut leg = Leg::new(&protocol, opens, addresses, initial, self.config.buffer, chance);
+        leg.hold_fin(self.config.close == Close::EndToEnd);
+        leg
+    }
+
+    /// The client's address and the server's: the splice has none of its own.
+    fn addresses(&self) -> [SocketAddrV4; 2] {
+        let Some(Packet { ip, transport: Transport::Tcp(syn), .. }) = &self.syn else {
+            unreachable!("a leg is made when there is a SYN")
+        };
+        [
+            SocketAddrV4::new(ip.source, syn.source_port),
+            SocketAddrV4::new(ip.destination, syn.destination_port),
+        ]
+    }
+
+    /// The server has answered, and so the client can be.
+    fn answer_client(&mut self, now: Time) {
+        let (Some(answer), Some(syn)) = (self.answer, self.syn) else { return };
+        if self.legs[Side::Client as usize].is_none() {
+            let mut leg = self.leg(Side::Client, Some(&answer));
+            leg.handle_packet(now, &syn);
+            self.legs[Side::Client as usize] = Some(leg);
+        }
+    }
+
+    /// Carries what has happened on one side over to the other.
+    fn pump(&mut self, now: Time) {
+        for side in Side::BOTH {
+            while let Some(event) = self.legs[side as usize].as_mut().and_then(Leg::poll_event) {
+                self.take_event(now, side, event);
+            }
+        }
+        for side in Side::BOTH {
+            self.release(now, side);
+        }
+        for side in Side::BOTH {
+            self.watch(now, side);
+        }
+        let done = |leg: &Option<Leg>| leg.as_ref().is_some_and(|leg| leg.over() && leg.fin_acknowledged());
+        if !self.over && self.legs.iter().all(done) {
+            self.over = true;
+            self.events.push_back(Event::Closed);
+        }
+    }
+
+    fn take_event(&mut self, now: Time, side: Side, event: tcp::Event) {
+        match event {
+            tcp::Event::Connected => {
+                self.events.push_back(Event::Opened(side));
+                if side == Side::Server {
+                    self.answer_client(now);
+                }
+            }
+            tcp::Event::Received(bytes) => {
+                if side == Side::Client {
+                    self.open_onwards();
+                }
+                self.stats.moved[side as usize] += bytes;
+                if let Some(other) = &mut self.legs[side.other() as usize] {
+                    other.write(bytes);
+                }
+                match self.events.back_mut() {
+                    Some(Event::Moved { from, bytes: n }) if *from == side => *n += bytes,
+                    _ => self.events.push_back(Event::Moved { from: side, bytes }),
+                }
+            }
+            tcp::Event::PeerFinished => self.finish(side),
+            tcp::Event::Reset => self.broken(now, side),
+            // A peer that forgot the connection before it acknowledged all has not got all, as far as anybody knows.
+            tcp::Event::Closed => {
+                if self.legs[side as usize].as_ref().is_some_and(|leg| !leg.fin_acknowledged()) {
+                    self.broken(now, side);
+                }
+            }
+            tcp::Event::AllAcknowledged => {}
+        }
+    }
+
+    /// The FIN of `side` is in order: one goes behind its data on the other side.
+    fn finish(&mut self, side: Side) {
+        if self.over || std::mem::replace(&mut self.finished[side as usize], true) {
+            return;
+        }
+        if side == Side::Client {
+            self.open_onwards();
+        }
+        if let Some(other) = &mut self.legs[side.other() as usize] {
+            other.shutdown();
+        }
+    }
+
+    /// Makes room for what the other side has acknowledged, and lets the FIN through.
+    fn release(&mut self, now: Time, side: Side) {
+        let acknowledged = self.legs[side.other() as usize].as_ref().map_or(0, Leg::acknowledged);
+        let done = self.legs[side.other() as usize].as_ref().is_some_and(Leg::fin_acknowledged);
+        let Some(leg) = &mut self.legs[side as usize] else { return };
+        let held_max = &mut self.stats.held_max[side as usize];
+        *held_max = leg.held().max(*held_max);
+        let released = &mut self.stats.released[side as usize];
+        let bytes = leg.read_up_to(acknowledged - *released);
+        if bytes > 0 {
+            *released += bytes;
+            self.events.push_back(Event::Released { from: side, bytes });
+        }
+        if self.over || !leg.fin_waits() {
+            return;
+        }
+        if done && self.finished[side as usize] {
+            leg.release_fin(now);
+            while let Some(event) = self.legs[side as usize].as_mut().and_then(Leg::poll_event) {
+                self.take_event(now, side, event);
+            }
+        } else {
+            self.finish(side);
+        }
+    }
+
+    /// A side is gone: the other is told, and nothing is closed cleanly.
+    fn broken(&mut self, now: Time, side: Side) {
+        if self.over {
+            return;
+        }
+        self.over = true;
+        // A client that the server never answered is owed an answer all the same.
+        if let (None, Some(syn)) = (&self.legs[Side::Client as usize], self.syn) {
+            let mut leg = self.leg(Side::Client, None);
+            leg.handle_packet(now, &syn);
+            self.legs[Side::Client as usize] = Some(leg);
+        }
+        for leg in self.legs.iter_mut().flatten() {
+            leg.reset();
+        }
+        self.events.push_back(Event::Broken(side));
+    }
+
+    /// Notes since when a side has owed an answer.
+    fn watch(&mut self, now: Time, side: Side) {
+        let waits = self.legs[side as usize].as_ref().is_some_and(Leg::waits_for_peer);
+        let since = &mut self.silent_since[side as usize];
+        *since = if waits { Some(since.unwrap_or(now)) } else { None };
+    }
+
+    fn gives_up_at(&self, side: Side) -> Option<Time> {
+        self.silent_since[side as usize].map(|since| since + self.config.give_up)
+    }
+}
+
+fn is_opening(tcp: &TcpHeader) -> bool {
+    tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::RST)
+}
+
+/// Leaves out what the far end has not offered, so that both ends agree as if nobody were between them.
+fn offer_no_more(config: &mut tcp::Config, offer: &TcpHeader) {
+    config.mss = config.mss.min(offer.mss.map_or(536, u32::from)).max(1);
+    config.timestamps &= offer.timestamps.is_some();
+    config.ecn &= offer.flags.has(Flags::ECE);
+    if !offer.sack_permitted && config.sack() {
+        config.variant = tcp::Variant::NewReno;
+        config.recovery = Some(LossRecovery::NewReno);
+    }
+}
