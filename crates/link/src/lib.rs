@@ -7,11 +7,11 @@
 //! A link is a machine without a clock: it is handed `now` and a packet, and drained of arrivals.
 //!
 //! ```
-//! use skyhop_link::{Fixed, Link, Limit, Loss};
+//! use skyhop_link::{Fixed, Label, Limit, Link, Loss};
 //! use skyhop_units::{Rate, Span, Time};
 //! let mut link: Link<&str> = Link::new(Rate::mbit(1), Limit::packets(50), Loss::None, None);
 //! let medium = Fixed(Span::from_millis(270));
-//! link.handle_packet(Time::ZERO, "hello", 1250, &medium).unwrap();
+//! link.handle_packet(Time::ZERO, "hello", 1250, Label::default(), &medium).unwrap();
 //! let at = link.poll_timeout().unwrap();
 //! assert_eq!(at, Time::ZERO + Span::from_millis(280));
 //! assert_eq!(link.poll_arrival(at, &medium).unwrap().packet, "hello");
@@ -21,9 +21,9 @@ mod loss;
 mod queue;
 
 pub use loss::Loss;
-pub use queue::Limit;
+pub use queue::{CodelConfig, Discipline, DrrConfig, FqCodelConfig, Label, Limit, PriorityConfig, RedConfig};
 
-use queue::{DropTail, Waiting};
+use queue::{Discarded, Next, Queue, Waiting};
 use skyhop_chance::Stream;
 use skyhop_units::{Bytes, Rate, Span, Time};
 use std::collections::VecDeque;
@@ -53,6 +53,8 @@ pub struct Arrival<T> {
     pub peer: u32,
     /// Whether errors have spoilt it; it used the link all the same.
     pub lost: bool,
+    /// Whether the queue has marked it (RFC 3168).
+    pub marked: bool,
 }
 
 /// A transmission that has begun, for a capture.
@@ -62,6 +64,8 @@ pub struct Sent<T> {
     pub packet: T,
     /// When its first bit left.
     pub at: Time,
+    /// Whether the queue has marked it.
+    pub marked: bool,
 }
 
 /// The packet was not taken; the caller has it back.
@@ -75,10 +79,12 @@ pub struct Stats {
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Packets that found the queue full or the link down, and those that waited when it went down.
+    /// Packets that the queue did not take or threw out, or that found the link down or waited when it went down.
     pub dropped_packets: u64,
     /// Packets spoilt by errors.
     pub lost_packets: u64,
+    /// Packets that the queue marked.
+    pub marked_packets: u64,
     /// Time the transmitter was busy, including what is left of the packet on it.
     pub busy: Span,
     /// The most packets that waited at once, the one on the transmitter not counted.
@@ -90,12 +96,14 @@ struct Flying<T> {
     packet: T,
     peer: u32,
     lost: bool,
+    marked: bool,
 }
 
 /// One direction of a link. `T` stands for the packet: an index, or the packet itself.
 pub struct Link<T> {
     rate: Rate,
-    queue: DropTail<T>,
+    queue: Queue<T>,
+    discarded: Discarded<T>,
     loss: Loss,
     chance: Option<Stream>,
     up: bool,
@@ -113,10 +121,11 @@ pub struct Link<T> {
 
 impl<T: Copy> Link<T> {
     /// A link that is up. `chance` is needed where `loss` is a matter of chance.
-    pub fn new(rate: Rate, limit: Limit, loss: Loss, chance: Option<Stream>) -> Self {
+    pub fn new(rate: Rate, queue: impl Into<Discipline>, loss: Loss, chance: Option<Stream>) -> Self {
         Self {
             rate,
-            queue: DropTail::new(limit),
+            queue: Queue::new(queue.into(), rate),
+            discarded: Discarded::new(),
             loss,
             chance,
             up: true,
@@ -156,10 +165,14 @@ impl<T: Copy> Link<T> {
         self.advance(now, medium);
         self.up = false;
         self.held = false;
-        while let Some(waiting) = self.queue.pop() {
-            self.stats.dropped_packets += 1;
-            dropped(waiting.packet);
-        }
+        let stats = &mut self.stats;
+        self.queue.retain(
+            || true,
+            |packet| {
+                stats.dropped_packets += 1;
+                dropped(packet);
+            },
+        );
     }
 
     /// Stops the transmitter; packets are taken and wait. What has begun to leave still arrives.
@@ -192,16 +205,12 @@ impl<T: Copy> Link<T> {
             count += flying.lost as u64;
         }
         self.stats.lost_packets += count;
-        for _ in 0..self.queue.len() {
-            let Some(waiting) = self.queue.pop() else { break };
-            if lost() {
-                count += 1;
-                self.stats.dropped_packets += 1;
-                dropped(waiting.packet);
-            } else {
-                self.queue.push(waiting);
-            }
-        }
+        let stats = &mut self.stats;
+        self.queue.retain(lost, |packet| {
+            count += 1;
+            stats.dropped_packets += 1;
+            dropped(packet);
+        });
         count
     }
 
@@ -210,28 +219,50 @@ impl<T: Copy> Link<T> {
         self.capture = Some(VecDeque::new());
     }
 
-    /// Offers a packet of `size` bytes. It is sent, queued, or handed back because there is no room.
+    /// Whether the queue reads labels; if not, any will do.
+    pub fn reads_labels(&self) -> bool {
+        self.queue.reads_labels()
+    }
+
+    /// Offers a packet of `size` bytes. It is sent, queued, or handed back because the queue does not take it.
     pub fn handle_packet(
         &mut self,
         now: Time,
         packet: T,
         size: u32,
+        label: Label,
         medium: &impl Medium,
     ) -> Result<(), Dropped<T>> {
         self.advance(now, medium);
         let sending = if now < self.free_at { self.sending } else { 0 };
         let busy = now < self.free_at || self.held;
-        if !self.up || !self.queue.admits(size, busy as u64, sending) {
+        if !self.up {
+            self.stats.dropped_packets += 1;
+            return Err(Dropped(packet));
+        }
+        if !busy && matches!(self.queue, Queue::DropTail(_)) {
+            self.send(now, Next { packet, size, marked: false }, medium);
+            return Ok(());
+        }
+        let waiting = Waiting { packet, size, label, marked: false, since: now };
+        if !self.queue.offer(waiting, busy.then_some(sending), &mut self.discarded) {
             self.stats.dropped_packets += 1;
             return Err(Dropped(packet));
         }
         if busy {
-            self.queue.push(Waiting { packet, size });
             self.stats.queue_max_packets = self.stats.queue_max_packets.max(self.queue.len() as u64);
         } else {
-            self.send(now, packet, size, medium);
+            self.free_at = now;
+            self.advance(now, medium);
         }
         Ok(())
+    }
+
+    /// The next packet that the queue has thrown out by `now` of those it had taken.
+    pub fn poll_discarded(&mut self) -> Option<T> {
+        let packet = self.discarded.pop_front()?;
+        self.stats.dropped_packets += 1;
+        Some(packet)
     }
 
     /// The next packet that has reached the far end by `now`.
@@ -240,8 +271,8 @@ impl<T: Copy> Link<T> {
         if self.flying.front()?.arrival > now {
             return None;
         }
-        let Flying { packet, peer, lost, .. } = self.flying.pop_front()?;
-        Some(Arrival { packet, peer, lost })
+        let Flying { packet, peer, lost, marked, .. } = self.flying.pop_front()?;
+        Some(Arrival { packet, peer, lost, marked })
     }
 
     /// The next transmission that has begun by `now`, if the link is captured.
@@ -267,9 +298,9 @@ impl<T: Copy> Link<T> {
         self.queue.len()
     }
 
-    /// Packets in the link: waiting, on the transmitter, and on their way.
+    /// Packets in the link: waiting, on the transmitter, on their way, and thrown out but not yet asked for.
     pub fn held(&self) -> usize {
-        self.queue.len() + self.flying.len()
+        self.queue.len() + self.flying.len() + self.discarded.len()
     }
 
     /// Counters. Busy time reaches to the end of the packet on the transmitter at the last call.
@@ -286,12 +317,13 @@ impl<T: Copy> Link<T> {
     /// outcome is the same as if each packet had had a timer.
     pub fn advance(&mut self, now: Time, medium: &impl Medium) {
         while self.free_at <= now && !self.held {
-            let Some(waiting) = self.queue.pop() else { return };
-            self.send(self.free_at, waiting.packet, waiting.size, medium);
+            let Some(next) = self.queue.pop(self.free_at, &mut self.discarded) else { return };
+            self.send(self.free_at, next, medium);
         }
     }
 
-    fn send(&mut self, at: Time, packet: T, size: u32, medium: &impl Medium) {
+    fn send(&mut self, at: Time, next: Next<T>, medium: &impl Medium) {
+        let Next { packet, size, marked } = next;
         let serialisation = self.rate.serialisation(Bytes::new(size as u64));
         let leaves = at + serialisation;
         let lost = match &mut self.chance {
@@ -301,15 +333,16 @@ impl<T: Copy> Link<T> {
         // An end that comes nearer must not let a packet overtake the one before it.
         let after = self.flying.back().map_or(Time::ZERO, |f| f.arrival);
         let arrival = (leaves + medium.one_way_delay(leaves)).max(after);
-        self.flying.push_back(Flying { arrival, packet, peer: self.peer, lost });
+        self.flying.push_back(Flying { arrival, packet, peer: self.peer, lost, marked });
         if let Some(capture) = &mut self.capture {
-            capture.push_back(Sent { packet, at });
+            capture.push_back(Sent { packet, at, marked });
         }
         self.free_at = leaves;
         self.sending = size;
         self.stats.packets += 1;
         self.stats.bytes += size as u64;
         self.stats.lost_packets += lost as u64;
+        self.stats.marked_packets += marked as u64;
         self.stats.busy += serialisation;
     }
 }

@@ -1,7 +1,7 @@
 //! A link against closed forms: serialisation, propagation, queueing, order and conservation.
 
 use skyhop_chance::Seed;
-use skyhop_link::{Fixed, Limit, Link, Loss, Medium};
+use skyhop_link::{Fixed, Label, Limit, Link, Loss, Medium};
 use skyhop_units::{Amount, Bytes, Rate, Span, Time};
 
 const WIRE: u32 = 1040;
@@ -25,7 +25,7 @@ fn delay_is_serialisation_plus_propagation_to_the_nanosecond() {
     let medium = Fixed(Span::from_millis(298));
     let mut link = Link::new(t1(), Limit::packets(50), Loss::None, None);
     for packet in 0..3 {
-        link.handle_packet(Time::ZERO, packet, WIRE, &medium).unwrap();
+        link.handle_packet(Time::ZERO, packet, WIRE, Label::default(), &medium).unwrap();
     }
     // 8 * 1040 / 1.5e6 s = 5,546,666.67 ns, rounded once for each packet.
     let expected = [303_546_667, 309_093_334, 314_640_001];
@@ -36,13 +36,15 @@ fn delay_is_serialisation_plus_propagation_to_the_nanosecond() {
 fn fifty_packets_are_forty_nine_that_wait_and_one_being_sent() {
     let medium = Fixed(Span::ZERO);
     let mut link = Link::new(t1(), Limit::packets(50), Loss::None, None);
-    let taken = (0..60).filter(|p| link.handle_packet(Time::ZERO, *p, WIRE, &medium).is_ok()).count();
+    let taken = (0..60)
+        .filter(|p| link.handle_packet(Time::ZERO, *p, WIRE, Label::default(), &medium).is_ok())
+        .count();
     assert_eq!((taken, link.waiting(Time::ZERO, &medium)), (50, 49));
     assert_eq!(link.stats().dropped_packets, 10);
     // As soon as the first has left there is room for exactly one more.
     let later = Time::ZERO + t1().serialisation(Bytes::new(WIRE as u64));
-    assert!(link.handle_packet(later, 60, WIRE, &medium).is_ok());
-    assert!(link.handle_packet(later, 61, WIRE, &medium).is_err());
+    assert!(link.handle_packet(later, 60, WIRE, Label::default(), &medium).is_ok());
+    assert!(link.handle_packet(later, 61, WIRE, Label::default(), &medium).is_err());
 }
 
 #[test]
@@ -50,7 +52,9 @@ fn a_limit_in_bytes_counts_headers_and_the_packet_being_sent() {
     let medium = Fixed(Span::ZERO);
     let limit = Limit(Amount::Bytes(Bytes::new(3 * WIRE as u64)));
     let mut link = Link::new(t1(), limit, Loss::None, None);
-    let taken = (0..5).filter(|p| link.handle_packet(Time::ZERO, *p, WIRE, &medium).is_ok()).count();
+    let taken = (0..5)
+        .filter(|p| link.handle_packet(Time::ZERO, *p, WIRE, Label::default(), &medium).is_ok())
+        .count();
     assert_eq!(taken, 3);
 }
 
@@ -65,7 +69,7 @@ fn an_end_that_comes_nearer_never_reorders() {
     }
     let mut link = Link::new(t1(), Limit::packets(50), Loss::None, None);
     for packet in 0..10 {
-        link.handle_packet(Time::ZERO, packet, WIRE, &Falling).unwrap();
+        link.handle_packet(Time::ZERO, packet, WIRE, Label::default(), &Falling).unwrap();
     }
     let arrivals = drain(&mut link, &Falling);
     assert!(arrivals.windows(2).all(|w| w[0].0 <= w[1].0 && w[0].1 < w[1].1), "{arrivals:?}");
@@ -95,7 +99,7 @@ fn waiting_time_of_poisson_arrivals_is_that_of_m_d_1() {
                 }
             }
             if left > 0 {
-                link.handle_packet(next, next.as_nanos(), 1000, &medium).unwrap();
+                link.handle_packet(next, next.as_nanos(), 1000, Label::default(), &medium).unwrap();
                 now += -(1.0 - chance.uniform()).ln() * service / rho;
                 left -= 1;
             }
@@ -110,12 +114,14 @@ fn a_link_that_goes_down_drops_what_waits_and_delivers_what_has_left() {
     let medium = Fixed(Span::from_millis(10));
     let mut link = Link::new(t1(), Limit::packets(50), Loss::None, None);
     for packet in 0..5 {
-        link.handle_packet(Time::ZERO, packet, WIRE, &medium).unwrap();
+        link.handle_packet(Time::ZERO, packet, WIRE, Label::default(), &medium).unwrap();
     }
     let mut dropped = Vec::new();
     link.set_down(Time::ZERO + Span::from_millis(6), &medium, |p| dropped.push(p));
     assert_eq!(dropped, [2, 3, 4]);
-    assert!(link.handle_packet(Time::ZERO + Span::from_millis(7), 9, WIRE, &medium).is_err());
+    assert!(
+        link.handle_packet(Time::ZERO + Span::from_millis(7), 9, WIRE, Label::default(), &medium).is_err()
+    );
     assert_eq!(drain(&mut link, &medium).iter().map(|a| a.1).collect::<Vec<_>>(), [0, 1]);
 }
 
@@ -124,8 +130,8 @@ fn packets_keep_the_peer_they_were_sent_to() {
     let medium = Fixed(Span::from_millis(10));
     let mut link = Link::new(t1(), Limit::packets(50), Loss::None, None);
     link.set_peer(Time::ZERO, 7, &medium);
-    link.handle_packet(Time::ZERO, 0, WIRE, &medium).unwrap();
-    link.handle_packet(Time::ZERO, 1, WIRE, &medium).unwrap();
+    link.handle_packet(Time::ZERO, 0, WIRE, Label::default(), &medium).unwrap();
+    link.handle_packet(Time::ZERO, 1, WIRE, Label::default(), &medium).unwrap();
     link.set_peer(Time::ZERO + Span::from_millis(1), 8, &medium);
     let mut peers = Vec::new();
     while let Some(at) = link.poll_timeout() {
@@ -142,7 +148,7 @@ fn a_captured_link_reports_each_transmission_when_it_begins() {
     let mut link = Link::new(t1(), Limit::packets(50), Loss::None, None);
     link.capture();
     for packet in 0..3 {
-        link.handle_packet(Time::ZERO, packet, WIRE, &medium).unwrap();
+        link.handle_packet(Time::ZERO, packet, WIRE, Label::default(), &medium).unwrap();
     }
     let mut sent = Vec::new();
     while let Some(at) = link.poll_timeout() {

@@ -126,7 +126,7 @@ fn values_set_beside_the_file() {
         ("flows.0.path.1=lan", r#"flows.0.path.1: unknown link "lan"; expected one of access, satellite"#),
         (
             "links.satellite.queue.kind=codle",
-            r#"links.satellite.queue.kind: unknown queue "codle"; expected drop-tail"#,
+            r#"links.satellite.queue.kind: unknown queue "codle"; expected one of drop-tail, red, codel, fq-codel, drr, priority; did you mean "codel"?"#,
         ),
         (
             "links.satellite.queue.limt=5",
@@ -205,7 +205,7 @@ fn lines_are_right_behind_a_mark_and_with_any_line_end() {
 
 #[test]
 fn all_mistakes_are_listed_up_to_a_limit() {
-    let text = GOOD.replace("10 Mbit/s", "10").replace("300 ms", "300").replace("drop-tail", "red");
+    let text = GOOD.replace("10 Mbit/s", "10").replace("300 ms", "300").replace("drop-tail", "tail");
     let error = parse(text.as_bytes(), "geo.toml", &[]).unwrap_err();
     assert_eq!(error.problems.len(), 3);
     assert_eq!(error.to_string().lines().count(), 3);

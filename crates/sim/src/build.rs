@@ -12,7 +12,9 @@ use crate::flow::{App, Flow, Stream, Way};
 use crate::space::Space;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
-use skyhop_link::{Limit, Link, Loss};
+use skyhop_link::{
+    CodelConfig, Discipline, DrrConfig, FqCodelConfig, Limit, Link, Loss, PriorityConfig, RedConfig,
+};
 use skyhop_scenario::network::{Direction, Network, Route, resolve};
 use skyhop_scenario::{self as scenario, Files, Scenario};
 use skyhop_topology::{LinkKind, NodeId};
@@ -117,16 +119,38 @@ impl Radio {
         to: NodeId,
         seed: Seed,
     ) -> Wire {
-        let scenario::Queue::DropTail { limit } = self.queue;
+        let queue = discipline(self.queue, || seed.stream(&format!("link/{name}/{direction}/queue")));
         let loss = match self.loss {
             scenario::Loss::None => Loss::None,
             scenario::Loss::BitErrors { bit_error_rate } => Loss::bit_errors(bit_error_rate),
             scenario::Loss::Packets { probability } => Loss::Packets { probability },
         };
         let chance = loss.is_random().then(|| seed.stream(&format!("link/{name}/{direction}/loss")));
-        let mut link = Link::new(self.rate, Limit(limit), loss, chance);
+        let mut link = Link::new(self.rate, queue, loss, chance);
         link.set_peer(skyhop_units::Time::ZERO, to.0, &skyhop_link::Fixed(Span::ZERO));
         Wire { link, delay, from, to, capture: None }
+    }
+}
+
+/// The queue of a link; RED draws from `chance`.
+fn discipline(queue: scenario::Queue, chance: impl FnOnce() -> skyhop_chance::Stream) -> Discipline {
+    let limit = Limit(queue.limit());
+    let bytes = |size: skyhop_units::Bytes| u32::try_from(size.get()).unwrap_or(u32::MAX);
+    match queue {
+        scenario::Queue::DropTail { .. } => Discipline::DropTail(limit),
+        scenario::Queue::Red { min, max, weight, max_p, gentle, wait, ecn, mean_packet, .. } => {
+            let config = RedConfig { limit, min, max, weight, max_p, gentle, wait, ecn, mean_packet };
+            Discipline::Red(config, chance())
+        }
+        scenario::Queue::Codel { target, interval, ecn, .. } => {
+            Discipline::Codel(CodelConfig { limit, target, interval, ecn })
+        }
+        scenario::Queue::FqCodel { target, interval, ecn, quantum, queues, .. } => {
+            let quantum = bytes(quantum);
+            Discipline::FqCodel(FqCodelConfig { limit, target, interval, ecn, quantum, queues })
+        }
+        scenario::Queue::Drr { quantum, .. } => Discipline::Drr(DrrConfig { limit, quantum: bytes(quantum) }),
+        scenario::Queue::Priority { bands, .. } => Discipline::Priority(PriorityConfig { limit, bands }),
     }
 }
 
@@ -191,8 +215,21 @@ fn build_flow(
     };
     let (start, stop) = (flow.start, flow.stop);
     let legs = Box::new([way]);
-    let (started, stopped) = (false, false);
-    Ok(Flow { name, legs, start, stop, started, stopped, app, sent: 0, delivered: 0, dropped: 0, lost: 0 })
+    let (started, stopped, priority) = (false, false, flow.priority);
+    Ok(Flow {
+        name,
+        legs,
+        start,
+        stop,
+        started,
+        stopped,
+        priority,
+        app,
+        sent: 0,
+        delivered: 0,
+        dropped: 0,
+        lost: 0,
+    })
 }
 
 fn address(node: u32) -> Ipv4Addr {

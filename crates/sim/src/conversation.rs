@@ -22,6 +22,11 @@ pub(crate) struct ConversationId {
 impl ConversationId {
     /// Of packets that belong to no connection.
     pub const NONE: Self = Self { place: u32::MAX, generation: 0 };
+
+    /// Tells connections of one flow apart.
+    pub fn connection_hash(self) -> u32 {
+        self.generation.wrapping_mul(0x85eb_ca6b)
+    }
 }
 
 /// One connection, both ends.

@@ -27,6 +27,8 @@ pub(crate) struct Flow {
     pub stop: Option<Time>,
     pub started: bool,
     pub stopped: bool,
+    /// Band of its packets in queues that have bands.
+    pub priority: u8,
     pub app: App,
     pub sent: u64,
     pub delivered: u64,

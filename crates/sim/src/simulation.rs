@@ -17,11 +17,12 @@ use crate::sample::Samples;
 use crate::space::Space;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
+use skyhop_link::Label;
 use skyhop_scenario::{Files, Scenario};
 use skyhop_topology::{NodeId, Topology};
 use skyhop_traffic::End;
 use skyhop_units::{Span, Time};
-use skyhop_wire::Packet;
+use skyhop_wire::{Ecn, Packet};
 
 /// A packet in the network.
 pub(crate) struct Frame {
@@ -37,6 +38,18 @@ pub(crate) struct Frame {
     /// When its flow's end 0 began the exchange it belongs to (a ping's request).
     pub sent_at: Time,
     pub packet: Packet,
+}
+
+impl Frame {
+    /// What queues may know of the packet. Connections and directions are flows of their own.
+    fn label(&self, priority: u8) -> Label {
+        let pair = self.conversation.connection_hash() ^ self.flow.wrapping_mul(0x9e37_79b1);
+        Label {
+            flow: pair.wrapping_mul(2) | u32::from(self.backward),
+            band: priority,
+            ecn: self.packet.ip.ecn != Ecn::NotCapable,
+        }
+    }
 }
 
 /// Whom a slot of the agenda wakes; links have the slots below all others.
@@ -251,6 +264,9 @@ impl Simulation {
             let medium = wire.medium(topology(&self.space));
             let Some(arrival) = wire.link.poll_arrival(self.now, &medium) else { break };
             self.packet_hops += 1;
+            if arrival.marked {
+                self.frames[arrival.packet].packet.ip.ecn = Ecn::Marked;
+            }
             if arrival.lost {
                 self.flows[self.frames[arrival.packet].flow as usize].lost += 1;
                 self.frames.remove(arrival.packet);
@@ -265,11 +281,19 @@ impl Simulation {
     /// Reports transmissions and asks to be woken for what is next.
     fn after_wire(&mut self, index: Slot) {
         let wire = &mut self.wires[index as usize];
+        while let Some(discarded) = wire.link.poll_discarded() {
+            let frame = self.frames.remove(discarded);
+            self.flows[frame.flow as usize].dropped += 1;
+        }
         if let Some(interface) = wire.capture {
             let medium = wire.medium(topology(&self.space));
             while let Some(sent) = wire.link.poll_sent(self.now, &medium) {
                 if let Some(capture) = &mut self.capture {
-                    capture.packet(interface, sent.at, &self.frames[sent.packet].packet);
+                    let frame = &mut self.frames[sent.packet];
+                    if sent.marked {
+                        frame.packet.ip.ecn = Ecn::Marked;
+                    }
+                    capture.packet(interface, sent.at, &frame.packet);
                 }
             }
         }
@@ -310,8 +334,9 @@ impl Simulation {
         };
         let size = frame.packet.wire_len();
         let wire = &mut self.wires[next as usize];
+        let label = if wire.link.reads_labels() { frame.label(flow.priority) } else { Label::default() };
         let medium = wire.medium(topology(&self.space));
-        if wire.link.handle_packet(self.now, id, size, &medium).is_err() {
+        if wire.link.handle_packet(self.now, id, size, label, &medium).is_err() {
             flow.dropped += 1;
             self.frames.remove(id);
             return;

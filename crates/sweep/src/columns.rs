@@ -114,11 +114,12 @@ enum LinkNumber {
     Real(fn(&DirectionResult) -> f64),
 }
 
-const LINK_METRICS: [(&str, LinkNumber); 6] = [
+const LINK_METRICS: [(&str, LinkNumber); 7] = [
     ("packets", LinkNumber::Count(|d| d.packets)),
     ("bytes", LinkNumber::Count(|d| d.bytes)),
     ("dropped_packets", LinkNumber::Count(|d| d.dropped_packets)),
     ("lost_packets", LinkNumber::Count(|d| d.lost_packets)),
+    ("marked_packets", LinkNumber::Count(|d| d.marked_packets)),
     ("utilisation", LinkNumber::Real(|d| d.utilisation)),
     ("queue_max_packets", LinkNumber::Count(|d| d.queue_max_packets)),
 ];

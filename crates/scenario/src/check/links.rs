@@ -9,7 +9,7 @@ use crate::error::{expected, quoted};
 use crate::model::{Loss, Queue, Scenario, Traffic, Transport};
 use crate::network::{Direction, Network, Route};
 use crate::path::KeyPath;
-use skyhop_units::{Amount, Bytes};
+use skyhop_units::{Amount, Bytes, Span};
 
 pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     let links = KeyPath::default().key("links");
@@ -31,16 +31,64 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
 }
 
 pub(super) fn queue(queue: Queue, at: &KeyPath, out: &mut Findings) {
-    let Queue::DropTail { limit } = queue;
+    let limit = queue.limit();
+    let at = |key: &'static str| at.key("queue").key(key);
     out.require(
         limit.in_bytes(1) > 0,
-        || at.key("queue").key("limit"),
+        || at("limit"),
         || {
             format!(
                 "limit of {limit} lets nothing pass; expected at least 1 packet, which is the one being sent"
             )
         },
     );
+    let mut probability = |key: &'static str, p: f64| {
+        out.require(
+            p > 0.0 && p <= 1.0,
+            || at(key),
+            || format!("{p} is not a share; expected more than 0 and at most 1"),
+        );
+    };
+    match queue {
+        Queue::DropTail { .. } | Queue::Priority { .. } => {}
+        Queue::Red { min, max, weight, max_p, mean_packet, .. } => {
+            probability("weight", weight);
+            probability("max_p", max_p);
+            let alike = matches!(min, Amount::Bytes(_)) == matches!(max, Amount::Bytes(_));
+            out.require(alike, || at("max"), || format!("{max} and a min of {min} cannot be compared"));
+            out.require(
+                !alike || min.in_bytes(1) < max.in_bytes(1),
+                || at("min"),
+                || format!("min of {min} is not below max, which is {max}"),
+            );
+            let within = matches!(limit, Amount::Bytes(_)) != matches!(max, Amount::Bytes(_))
+                || max.in_bytes(1) <= limit.in_bytes(1);
+            out.require(
+                !alike || within,
+                || at("max"),
+                || format!("max of {max} is above the limit of {limit}, so that the queue overflows first"),
+            );
+            out.require(mean_packet.get() > 0, || at("mean_packet"), || "no packet has 0 bytes".into());
+        }
+        Queue::Codel { target, interval, .. } | Queue::FqCodel { target, interval, .. } => {
+            out.require(target > Span::ZERO, || at("target"), || "target of 0 s; expected some time".into());
+            out.require(
+                interval > target,
+                || at("interval"),
+                || format!("interval of {interval} is not longer than target, which is {target}"),
+            );
+            if let Queue::FqCodel { quantum, .. } = queue {
+                quantum_fits(quantum, || at("quantum"), out);
+            }
+        }
+        Queue::Drr { quantum, .. } => quantum_fits(quantum, || at("quantum"), out),
+    }
+}
+
+fn quantum_fits(quantum: Bytes, at: impl Fn() -> KeyPath, out: &mut Findings) {
+    out.require((1..=1_000_000_000).contains(&quantum.get()), at, || {
+        format!("quantum of {quantum}; expected 1 B to 1 GB, best a packet")
+    });
 }
 
 pub(super) fn loss(loss: Loss, at: &KeyPath, out: &mut Findings) {
@@ -104,7 +152,7 @@ pub(super) fn check_fit(scenario: &Scenario, network: &Network, out: &mut Findin
             let (name, link) = links[*link];
             let own =
                 link.reverse.as_ref().and_then(|r| r.queue).filter(|_| *direction == Direction::Reverse);
-            let Queue::DropTail { limit: Amount::Bytes(limit) } = own.unwrap_or(link.queue) else { continue };
+            let Amount::Bytes(limit) = own.unwrap_or(link.queue).limit() else { continue };
             let at = KeyPath::default().key("links").key(name);
             let at = if own.is_some() { at.key("reverse") } else { at };
             out.require(

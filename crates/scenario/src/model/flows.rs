@@ -30,6 +30,9 @@ pub struct Flow {
     pub transport: Transport,
     /// What the application offers.
     pub traffic: Traffic,
+    /// Band of its packets in queues of kind priority; 0 goes first.
+    #[serde(default)]
+    pub priority: u8,
     /// When it begins.
     #[serde(default)]
     pub start: Time,

@@ -6,7 +6,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use skyhop_units::{Amount, Rate, Span};
+use skyhop_units::{Amount, Bytes, Rate, Span};
 
 /// A link with two directions. Forward is the direction in which the first path crosses it, or from the first to the second of `between`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -58,8 +58,136 @@ pub enum Queue {
         #[serde(default = "default_queue_limit")]
         limit: Amount,
     },
+    /// Random early detection (Floyd and Jacobson 1993): dropped or marked by the average of what waits, with the parameters of ns-2.
+    Red {
+        /// The most that may wait, counting the packet on the transmitter.
+        #[serde(default = "default_queue_limit")]
+        limit: Amount,
+        /// Average below which all packets pass: packets or bytes, not counting the packet on the transmitter.
+        min: Amount,
+        /// Average at which the probability is `max_p`, in the unit of `min`.
+        max: Amount,
+        /// Weight of a new length in the average: w_q.
+        #[serde(default = "default_red_weight")]
+        weight: f64,
+        /// Probability of a drop at `max`.
+        #[serde(default = "default_red_max_p")]
+        max_p: f64,
+        /// Beyond `max` the probability rises to 1 at twice of it, and not at once.
+        #[serde(default)]
+        gentle: bool,
+        /// Keep drops apart.
+        #[serde(default = "yes")]
+        wait: bool,
+        /// Mark packets of flows with `ecn`, and do not drop them.
+        #[serde(default)]
+        ecn: bool,
+        /// Size of a typical packet, by which idle time is counted.
+        #[serde(default = "default_red_mean_packet")]
+        mean_packet: Bytes,
+    },
+    /// Controlled delay (RFC 8289): dropped or marked at the head after waiting longer than `target` for an `interval`.
+    Codel {
+        /// The most that may wait, counting the packet on the transmitter.
+        #[serde(default = "default_queue_limit")]
+        limit: Amount,
+        /// Time in the queue that is fine.
+        #[serde(default = "default_target")]
+        target: Span,
+        /// How long it may be more: about the RTT of the flows.
+        #[serde(default = "default_interval")]
+        interval: Span,
+        /// Mark packets of flows with `ecn`, and do not drop them.
+        #[serde(default)]
+        ecn: bool,
+    },
+    /// Flow queues with controlled delay (RFC 8290).
+    FqCodel {
+        /// The most that may wait in all queues, counting the packet on the transmitter.
+        #[serde(default = "default_fq_limit")]
+        limit: Amount,
+        /// Time in the queue that is fine.
+        #[serde(default = "default_target")]
+        target: Span,
+        /// How long it may be more.
+        #[serde(default = "default_interval")]
+        interval: Span,
+        /// Mark packets of flows with `ecn`, and do not drop them.
+        #[serde(default = "yes")]
+        ecn: bool,
+        /// Bytes that a flow may send in a round.
+        #[serde(default = "default_quantum")]
+        quantum: Bytes,
+        /// Number of queues; flows whose hashes meet share one.
+        #[serde(default = "default_fq_queues")]
+        #[schemars(range(min = 1, max = 65536))]
+        queues: u32,
+    },
+    /// Deficit round robin (Shreedhar and Varghese 1995): flows take turns by bytes; the longest queue makes room.
+    Drr {
+        /// The most that may wait in all queues, counting the packet on the transmitter.
+        #[serde(default = "default_queue_limit")]
+        limit: Amount,
+        /// Bytes that a flow may send in a round.
+        #[serde(default = "default_quantum")]
+        quantum: Bytes,
+    },
+    /// Strict priority: band 0 first, then band 1; a flow's band is its `priority`.
+    Priority {
+        /// The most that may wait in each band, counting the packet on the transmitter.
+        #[serde(default = "default_queue_limit")]
+        limit: Amount,
+        /// Number of bands; later ones are in the last.
+        #[serde(default = "default_bands")]
+        #[schemars(range(min = 1, max = 255))]
+        bands: u8,
+    },
 }
 
+impl Queue {
+    /// The most that may wait.
+    pub fn limit(&self) -> Amount {
+        match self {
+            Queue::DropTail { limit }
+            | Queue::Red { limit, .. }
+            | Queue::Codel { limit, .. }
+            | Queue::FqCodel { limit, .. }
+            | Queue::Drr { limit, .. }
+            | Queue::Priority { limit, .. } => *limit,
+        }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+fn default_red_weight() -> f64 {
+    0.002
+}
+fn default_red_max_p() -> f64 {
+    0.1
+}
+fn default_red_mean_packet() -> Bytes {
+    Bytes::new(500)
+}
+fn default_target() -> Span {
+    Span::from_millis(5)
+}
+fn default_interval() -> Span {
+    Span::from_millis(100)
+}
+fn default_fq_limit() -> Amount {
+    Amount::Packets(10_240)
+}
+fn default_quantum() -> Bytes {
+    Bytes::new(1514)
+}
+fn default_fq_queues() -> u32 {
+    1024
+}
+fn default_bands() -> u8 {
+    3
+}
 fn default_queue_limit() -> Amount {
     Amount::Packets(100)
 }

@@ -1,0 +1,144 @@
+//! Flow queues with controlled delay: each flow waits for itself, new flows go first, and each queue has CoDel.
+//!
+//! Follows RFC 8290 §4: hashing, the lists of new and old queues, deficits, and dropping from the fattest queue.
+//! Differs: flows come numbered, so the hash is of the number; one packet makes room for one, and not half a queue.
+//! Leaves out classifiers other than the flow.
+
+use super::codel::Control;
+use super::{Discarded, Fifo, Limit, Next, Waiting};
+use skyhop_units::{Span, Time};
+use std::collections::VecDeque;
+
+/// Parameters of FQ-CoDel.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FqCodelConfig {
+    /// The most that all queues together may hold.
+    pub limit: Limit,
+    /// CoDel's target.
+    pub target: Span,
+    /// CoDel's interval.
+    pub interval: Span,
+    /// Mark packets that may be, and do not drop them.
+    pub ecn: bool,
+    /// Bytes of a round.
+    pub quantum: u32,
+    /// Number of queues; flows whose hashes meet share one.
+    pub queues: u32,
+}
+
+struct Flow<T> {
+    fifo: Fifo<T>,
+    control: Control,
+    deficit: i64,
+    listed: bool,
+}
+
+pub(crate) struct FqCodel<T> {
+    config: FqCodelConfig,
+    flows: Vec<Flow<T>>,
+    new: VecDeque<u32>,
+    old: VecDeque<u32>,
+    packets: usize,
+    bytes: u64,
+}
+
+impl<T: Copy> FqCodel<T> {
+    pub fn new(config: FqCodelConfig) -> Self {
+        let flow = |_| Flow {
+            fifo: Fifo::default(),
+            control: Control::new(config.target, config.interval, config.ecn),
+            deficit: 0,
+            listed: false,
+        };
+        FqCodel {
+            config,
+            flows: (0..config.queues.max(1)).map(flow).collect(),
+            new: VecDeque::new(),
+            old: VecDeque::new(),
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.packets
+    }
+
+    pub fn offer(&mut self, packet: Waiting<T>, sending: Option<u32>, out: &mut Discarded<T>) -> bool {
+        let index = spread(packet.label.flow) % self.flows.len() as u32;
+        let flow = &mut self.flows[index as usize];
+        if !flow.listed {
+            flow.listed = true;
+            flow.deficit = i64::from(self.config.quantum);
+            self.new.push_back(index);
+        }
+        self.packets += 1;
+        self.bytes += packet.size as u64;
+        let size = packet.size;
+        flow.fifo.push(packet);
+        // §4.1: room is made at the head of the queue that holds most. The packet that came is in already.
+        let over = |packets: usize, bytes: u64| {
+            let (packets, bytes) = (packets as u64 - 1, bytes - u64::from(size));
+            !self.config.limit.admits(packets, bytes, size, sending)
+        };
+        while self.packets > 0 && self.bytes >= u64::from(size) && over(self.packets, self.bytes) {
+            let fattest = (0..self.flows.len()).max_by_key(|i| (self.flows[*i].fifo.bytes, usize::MAX - i));
+            let Some(dropped) = fattest.and_then(|i| self.flows[i].fifo.pop()) else { break };
+            self.packets -= 1;
+            self.bytes -= dropped.size as u64;
+            out.push_back(dropped.packet);
+        }
+        true
+    }
+
+    pub fn pop(&mut self, now: Time, out: &mut Discarded<T>) -> Option<Next<T>> {
+        loop {
+            let from_new = !self.new.is_empty();
+            let index = *if from_new { self.new.front() } else { self.old.front() }?;
+            let flow = &mut self.flows[index as usize];
+            if flow.deficit <= 0 {
+                flow.deficit += i64::from(self.config.quantum);
+                if from_new {
+                    self.new.pop_front()
+                } else {
+                    self.old.pop_front()
+                };
+                self.old.push_back(index);
+                continue;
+            }
+            let (packets, bytes) = (flow.fifo.len(), flow.fifo.bytes);
+            let next = flow.control.next(now, &mut flow.fifo, out);
+            self.packets -= packets - flow.fifo.len();
+            self.bytes -= bytes - flow.fifo.bytes;
+            if let Some(packet) = next {
+                flow.deficit -= i64::from(packet.size);
+                return Some(packet.into());
+            }
+            // §4.2: an empty new queue is an old one for a round, lest it come back as new at once.
+            if from_new {
+                self.new.pop_front();
+                self.old.push_back(index);
+            } else {
+                self.old.pop_front();
+                flow.listed = false;
+            }
+        }
+    }
+
+    pub fn retain(&mut self, lost: &mut dyn FnMut() -> bool, dropped: &mut dyn FnMut(T)) {
+        for flow in &mut self.flows {
+            flow.fifo.retain(lost, dropped);
+        }
+        self.packets = self.flows.iter().map(|f| f.fifo.len()).sum();
+        self.bytes = self.flows.iter().map(|f| f.fifo.bytes).sum();
+    }
+}
+
+/// Murmur's finish: flows that follow each other in number do not in queues.
+fn spread(mut flow: u32) -> u32 {
+    flow ^= flow >> 16;
+    flow = flow.wrapping_mul(0x85eb_ca6b);
+    flow ^= flow >> 13;
+    flow = flow.wrapping_mul(0xc2b2_ae35);
+    flow ^ flow >> 16
+}

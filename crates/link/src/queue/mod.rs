@@ -1,0 +1,246 @@
+//! What waits before the transmitter: disciplines that decide who waits, who is dropped or marked, and who is next.
+//!
+//! Follows ns-2's drop-tail and RED, RFC 8289 (CoDel), RFC 8290 (FQ-CoDel), Shreedhar and Varghese (deficit round robin).
+//! Differs from a kernel's: a packet is a number with a [`Label`], and one enum holds them all, so that nothing is looked up.
+//! Leaves out shaping; the link's rate is the only one.
+
+mod codel;
+mod drop_tail;
+mod drr;
+mod fq_codel;
+mod priority;
+mod red;
+
+pub use codel::CodelConfig;
+pub use drr::DrrConfig;
+pub use fq_codel::FqCodelConfig;
+pub use priority::PriorityConfig;
+pub use red::RedConfig;
+
+use codel::Codel;
+use drop_tail::DropTail;
+use drr::Drr;
+use fq_codel::FqCodel;
+use priority::Priority;
+use red::Red;
+use skyhop_chance::Stream;
+use skyhop_units::{Amount, Rate, Time};
+use std::collections::VecDeque;
+
+/// The most a queue may hold, counting the packet on the transmitter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit(pub Amount);
+
+impl Limit {
+    /// A limit of `n` packets.
+    pub const fn packets(n: u64) -> Self {
+        Limit(Amount::Packets(n))
+    }
+
+    /// Whether a packet of `size` fits beside `packets` that wait with `bytes`, and what is being sent.
+    pub(crate) fn admits(self, packets: u64, bytes: u64, size: u32, sending: Option<u32>) -> bool {
+        let Some(sending) = sending else { return true };
+        match self.0 {
+            Amount::Packets(limit) => packets + 1 < limit,
+            Amount::Bytes(limit) => bytes + sending as u64 + size as u64 <= limit.get(),
+        }
+    }
+}
+
+/// What a queue may know of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Label {
+    /// Packets of one flow have the same.
+    pub flow: u32,
+    /// Priority, 0 first.
+    pub band: u8,
+    /// Whether its transport understands marks.
+    pub ecn: bool,
+}
+
+/// A queue discipline and its parameters.
+#[derive(Debug, Clone)]
+pub enum Discipline {
+    /// First in, first out.
+    DropTail(Limit),
+    /// Random early detection, with the stream it draws from.
+    Red(RedConfig, Stream),
+    /// Controlled delay.
+    Codel(CodelConfig),
+    /// Flow queues with controlled delay.
+    FqCodel(FqCodelConfig),
+    /// Deficit round robin.
+    Drr(DrrConfig),
+    /// Strict priority.
+    Priority(PriorityConfig),
+}
+
+impl From<Limit> for Discipline {
+    fn from(limit: Limit) -> Self {
+        Discipline::DropTail(limit)
+    }
+}
+
+/// A packet that waits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Waiting<T> {
+    pub packet: T,
+    pub size: u32,
+    pub label: Label,
+    pub marked: bool,
+    /// When it came.
+    pub since: Time,
+}
+
+/// A packet that is next.
+pub(crate) struct Next<T> {
+    pub packet: T,
+    pub size: u32,
+    pub marked: bool,
+}
+
+impl<T> From<Waiting<T>> for Next<T> {
+    fn from(w: Waiting<T>) -> Self {
+        Next { packet: w.packet, size: w.size, marked: w.marked }
+    }
+}
+
+/// What a discipline has thrown out of those that waited.
+pub(crate) type Discarded<T> = VecDeque<T>;
+
+pub(crate) enum Queue<T> {
+    DropTail(DropTail<T>),
+    Red(Box<Red<T>>),
+    Codel(Box<Codel<T>>),
+    FqCodel(Box<FqCodel<T>>),
+    Drr(Box<Drr<T>>),
+    Priority(Box<Priority<T>>),
+}
+
+impl<T: Copy> Queue<T> {
+    pub fn new(discipline: Discipline, rate: Rate) -> Self {
+        match discipline {
+            Discipline::DropTail(limit) => Queue::DropTail(DropTail::new(limit)),
+            Discipline::Red(config, chance) => Queue::Red(Box::new(Red::new(config, rate, chance))),
+            Discipline::Codel(config) => Queue::Codel(Box::new(Codel::new(config))),
+            Discipline::FqCodel(config) => Queue::FqCodel(Box::new(FqCodel::new(config))),
+            Discipline::Drr(config) => Queue::Drr(Box::new(Drr::new(config))),
+            Discipline::Priority(config) => Queue::Priority(Box::new(Priority::new(config))),
+        }
+    }
+
+    /// Whether labels make a difference.
+    pub fn reads_labels(&self) -> bool {
+        !matches!(self, Queue::DropTail(_))
+    }
+
+    /// Takes a packet, or not: false is the caller's to keep. `sending` is what is on the transmitter, if anything is.
+    /// What is thrown out to make room goes to `out`.
+    pub fn offer(&mut self, packet: Waiting<T>, sending: Option<u32>, out: &mut Discarded<T>) -> bool {
+        match self {
+            Queue::DropTail(queue) => {
+                let fits = queue.admits(packet.size, sending);
+                if fits {
+                    queue.push(packet.packet, packet.size);
+                }
+                fits
+            }
+            Queue::Red(queue) => queue.offer(packet, sending),
+            Queue::Codel(queue) => queue.offer(packet, sending),
+            Queue::FqCodel(queue) => queue.offer(packet, sending, out),
+            Queue::Drr(queue) => queue.offer(packet, sending, out),
+            Queue::Priority(queue) => queue.offer(packet, sending),
+        }
+    }
+
+    /// The next packet to be sent at `now`. What is thrown out instead goes to `out`.
+    pub fn pop(&mut self, now: Time, out: &mut Discarded<T>) -> Option<Next<T>> {
+        match self {
+            Queue::DropTail(queue) => {
+                let (packet, size) = queue.pop()?;
+                Some(Next { packet, size, marked: false })
+            }
+            Queue::Red(queue) => queue.pop(now),
+            Queue::Codel(queue) => queue.pop(now, out),
+            Queue::FqCodel(queue) => queue.pop(now, out),
+            Queue::Drr(queue) => queue.pop(),
+            Queue::Priority(queue) => queue.pop(),
+        }
+    }
+
+    /// Throws out every packet that `lost` says so of, in the order in which they would be sent first come first served.
+    pub fn retain(&mut self, mut lost: impl FnMut() -> bool, mut dropped: impl FnMut(T)) {
+        match self {
+            Queue::DropTail(queue) => {
+                for _ in 0..queue.len() {
+                    let Some((packet, size)) = queue.pop() else { break };
+                    if lost() {
+                        dropped(packet);
+                    } else {
+                        queue.push(packet, size);
+                    }
+                }
+            }
+            Queue::Red(queue) => queue.fifo.retain(&mut lost, &mut dropped),
+            Queue::Codel(queue) => queue.fifo.retain(&mut lost, &mut dropped),
+            Queue::FqCodel(queue) => queue.retain(&mut lost, &mut dropped),
+            Queue::Drr(queue) => queue.retain(&mut lost, &mut dropped),
+            Queue::Priority(queue) => queue.retain(&mut lost, &mut dropped),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        match self {
+            Queue::DropTail(queue) => queue.len(),
+            Queue::Red(queue) => queue.fifo.len(),
+            Queue::Codel(queue) => queue.fifo.len(),
+            Queue::FqCodel(queue) => queue.len(),
+            Queue::Drr(queue) => queue.len(),
+            Queue::Priority(queue) => queue.len(),
+        }
+    }
+}
+
+/// Packets in order, and their bytes.
+pub(crate) struct Fifo<T> {
+    waiting: VecDeque<Waiting<T>>,
+    pub bytes: u64,
+}
+
+impl<T> Default for Fifo<T> {
+    fn default() -> Self {
+        Fifo { waiting: VecDeque::new(), bytes: 0 }
+    }
+}
+
+impl<T> Fifo<T> {
+    pub fn push(&mut self, packet: Waiting<T>) {
+        self.bytes += packet.size as u64;
+        self.waiting.push_back(packet);
+    }
+
+    pub fn pop(&mut self) -> Option<Waiting<T>> {
+        let packet = self.waiting.pop_front()?;
+        self.bytes -= packet.size as u64;
+        Some(packet)
+    }
+
+    pub fn front(&self) -> Option<&Waiting<T>> {
+        self.waiting.front()
+    }
+
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub fn retain(&mut self, lost: &mut dyn FnMut() -> bool, dropped: &mut dyn FnMut(T)) {
+        for _ in 0..self.waiting.len() {
+            let Some(packet) = self.pop() else { break };
+            if lost() {
+                dropped(packet.packet);
+            } else {
+                self.push(packet);
+            }
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Strict priority: a packet is sent when no packet of a better band waits.
+//!
+//! Follows Linux's `prio`: band 0 first, each band first in first out with a limit of its own.
+//! Differs: the band is the flow's, and not read from the header.
+//! Leaves out anything that would keep a good band from starving the others.
+
+use super::{Fifo, Limit, Next, Waiting};
+
+/// Parameters of strict priority.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PriorityConfig {
+    /// The most that each band may hold.
+    pub limit: Limit,
+    /// Number of bands; packets of later ones wait in the last.
+    pub bands: u8,
+}
+
+pub(crate) struct Priority<T> {
+    limit: Limit,
+    bands: Vec<Fifo<T>>,
+}
+
+impl<T: Copy> Priority<T> {
+    pub fn new(config: PriorityConfig) -> Self {
+        let bands = (0..config.bands.max(1)).map(|_| Fifo::default()).collect();
+        Priority { limit: config.limit, bands }
+    }
+
+    pub fn len(&self) -> usize {
+        self.bands.iter().map(Fifo::len).sum()
+    }
+
+    pub fn offer(&mut self, packet: Waiting<T>, sending: Option<u32>) -> bool {
+        let last = self.bands.len() - 1;
+        let band = &mut self.bands[usize::from(packet.label.band).min(last)];
+        let fits = self.limit.admits(band.len() as u64, band.bytes, packet.size, sending);
+        if fits {
+            band.push(packet);
+        }
+        fits
+    }
+
+    pub fn pop(&mut self) -> Option<Next<T>> {
+        self.bands.iter_mut().find_map(Fifo::pop).map(Next::from)
+    }
+
+    pub fn retain(&mut self, lost: &mut dyn FnMut() -> bool, dropped: &mut dyn FnMut(T)) {
+        self.bands.iter_mut().for_each(|band| band.retain(lost, dropped));
+    }
+}
