@@ -63,7 +63,7 @@ fn steady(link: &mut Link<u64>, length: u64, count: u64) -> Vec<bool> {
     let mut now = Time::ZERO;
     for packet in 0..first + count {
         if packet >= first {
-            now = now + Span::from_millis(1);
+            now += Span::from_millis(1);
         }
         let taken = link.handle_packet(now, packet, 1000, label, &NEAR).is_ok();
         if packet >= first {
@@ -218,7 +218,7 @@ fn a_sparse_flow_does_not_wait_behind_a_full_one() {
         let waited = waited - now.as_nanos() / 1000;
         // The packet on the transmitter, at most, and its own 0.1 ms.
         assert!((100..=1100).contains(&waited), "{waited} us");
-        now = now + Span::from_millis(8);
+        now += Span::from_millis(8);
     }
 }
 
