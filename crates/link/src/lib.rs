@@ -17,11 +17,16 @@
 //! assert_eq!(link.poll_arrival(at, &medium).unwrap().packet, "hello");
 //! ```
 
+mod lateness;
 mod loss;
 mod queue;
+mod timeline;
 
-pub use loss::Loss;
+pub use lateness::{Jitter, Reordering};
+pub use loss::{Change, Loss};
 pub use queue::{CodelConfig, Discipline, DrrConfig, FqCodelConfig, Label, Limit, PriorityConfig, RedConfig};
+
+pub use timeline::{Outage, Step, Timeline};
 
 use queue::{Discarded, Next, Queue, Waiting};
 use skyhop_chance::Stream;
@@ -99,6 +104,16 @@ struct Flying<T> {
     marked: bool,
 }
 
+/// What few links have, kept apart so that the others do not look at it.
+#[derive(Default)]
+struct Extras {
+    timeline: Timeline,
+    jitter: Option<(Jitter, Stream)>,
+    reordering: Option<(Reordering, Stream)>,
+    /// Arrival of the last packet that keeps its order.
+    in_order: Time,
+}
+
 /// One direction of a link. `T` stands for the packet: an index, or the packet itself.
 pub struct Link<T> {
     rate: Rate,
@@ -116,6 +131,7 @@ pub struct Link<T> {
     sending: u32,
     flying: VecDeque<Flying<T>>,
     capture: Option<VecDeque<Sent<T>>>,
+    extras: Option<Box<Extras>>,
     stats: Stats,
 }
 
@@ -135,8 +151,27 @@ impl<T: Copy> Link<T> {
             sending: 0,
             flying: VecDeque::new(),
             capture: None,
+            extras: None,
             stats: Stats::default(),
         }
+    }
+
+    /// Changes rate, delay, loss and outages by the clock. Losses of chance in it need the link's stream.
+    pub fn with_timeline(mut self, timeline: Timeline) -> Self {
+        self.extras.get_or_insert_default().timeline = timeline;
+        self
+    }
+
+    /// Adds a random delay to each packet; order is kept.
+    pub fn with_jitter(mut self, jitter: Jitter, chance: Stream) -> Self {
+        self.extras.get_or_insert_default().jitter = Some((jitter, chance));
+        self
+    }
+
+    /// Holds some packets back while others pass.
+    pub fn with_reordering(mut self, reordering: Reordering, chance: Stream) -> Self {
+        self.extras.get_or_insert_default().reordering = Some((reordering, chance));
+        self
     }
 
     /// Where transmissions lead from now on; what is already on its way keeps its destination.
@@ -285,8 +320,10 @@ impl<T: Copy> Link<T> {
     pub fn poll_timeout(&self) -> Option<Time> {
         // A busy transmitter's packet is already flying and arrives no earlier than the transmitter is free,
         // so nothing can be sent or arrive before the head of `flying`.
+        // Unless packets may pass each other.
         let arrival = self.flying.front().map(|f| f.arrival);
-        if self.capture.is_some() && self.queue.len() > 0 && !self.held {
+        let overtaking = self.extras.as_ref().is_some_and(|e| e.reordering.is_some());
+        if (self.capture.is_some() || overtaking) && self.queue.len() > 0 && !self.held {
             return Some(arrival.map_or(self.free_at, |a| a.min(self.free_at)));
         }
         arrival
@@ -324,16 +361,51 @@ impl<T: Copy> Link<T> {
 
     fn send(&mut self, at: Time, next: Next<T>, medium: &impl Medium) {
         let Next { packet, size, marked } = next;
-        let serialisation = self.rate.serialisation(Bytes::new(size as u64));
-        let leaves = at + serialisation;
+        if self.extras.is_some() {
+            return self.send_with_extras(at, next, medium);
+        }
+        let leaves = at + self.rate.serialisation(Bytes::new(size as u64));
         let lost = match &mut self.chance {
-            Some(chance) => self.loss.spoils(size, chance),
+            Some(chance) => self.loss.spoils(leaves, size, chance),
             None => false,
         };
         // An end that comes nearer must not let a packet overtake the one before it.
         let after = self.flying.back().map_or(Time::ZERO, |f| f.arrival);
         let arrival = (leaves + medium.one_way_delay(leaves)).max(after);
         self.flying.push_back(Flying { arrival, packet, peer: self.peer, lost, marked });
+        self.count(at, leaves, packet, size, lost, marked);
+    }
+
+    /// As [`Link::send`], where rate, loss and delay depend on the time, or packets are late.
+    fn send_with_extras(&mut self, at: Time, next: Next<T>, medium: &impl Medium) {
+        let Next { packet, size, marked } = next;
+        let Some(extras) = &mut self.extras else { return };
+        let (leaves, out) = extras.timeline.leaves(at, size, self.rate);
+        let loss = extras.timeline.loss(leaves).unwrap_or(&mut self.loss);
+        let spoilt = self.chance.as_mut().is_some_and(|chance| loss.spoils(leaves, size, chance));
+        let lost = out || spoilt;
+        let delay = extras.timeline.delay(leaves).unwrap_or_else(|| medium.one_way_delay(leaves));
+        let mut arrival = leaves + delay;
+        if let Some((jitter, chance)) = &mut extras.jitter {
+            arrival += jitter.draw(chance);
+        }
+        arrival = arrival.max(extras.in_order);
+        let held_back = match &mut extras.reordering {
+            Some((reordering, chance)) if reordering.probability > 0.0 => {
+                chance.happens(reordering.probability).then_some(reordering.delay)
+            }
+            _ => None,
+        };
+        match held_back {
+            Some(delay) => arrival += delay,
+            None => extras.in_order = arrival,
+        }
+        let place = self.flying.iter().rposition(|f| f.arrival <= arrival).map_or(0, |i| i + 1);
+        self.flying.insert(place, Flying { arrival, packet, peer: self.peer, lost, marked });
+        self.count(at, leaves, packet, size, lost, marked);
+    }
+
+    fn count(&mut self, at: Time, leaves: Time, packet: T, size: u32, lost: bool, marked: bool) {
         if let Some(capture) = &mut self.capture {
             capture.push_back(Sent { packet, at, marked });
         }
@@ -343,6 +415,6 @@ impl<T: Copy> Link<T> {
         self.stats.bytes += size as u64;
         self.stats.lost_packets += lost as u64;
         self.stats.marked_packets += marked as u64;
-        self.stats.busy += serialisation;
+        self.stats.busy += leaves.since(at);
     }
 }

@@ -1,10 +1,12 @@
 //! Losses on the wire.
 //!
-//! Follows TH 4.1: independent bit errors spoil a packet with probability 1 - (1 - bit_error_rate)^bits.
+//! Follows TH 4.1: independent bit errors spoil a packet with probability 1 - (1 - bit_error_rate)^bits; Gilbert 1960 and Elliott 1963
+//! for losses that come in bursts, in time or by packets.
 //! Differs from TH table 6.1, which multiplies rate and bits; the two agree where the product is small.
-//! Leaves out losses with memory and losses that follow a schedule.
+//! Leaves out losses that follow a schedule, which [`crate::Timeline`] holds.
 
 use skyhop_chance::Stream;
+use skyhop_units::{Span, Time};
 
 /// How packets are lost after they have used the link's time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,6 +27,74 @@ pub enum Loss {
         /// Probability that a packet is lost.
         probability: f64,
     },
+    /// Two states, good and bad, each with a loss probability.
+    Bursts {
+        /// When the state changes.
+        change: Change,
+        /// Probability that a packet is lost in the good state and in the bad one.
+        probability: [f64; 2],
+        /// The state at `seen`; unknown before the first packet.
+        bad: Option<bool>,
+        /// When the state was last looked at.
+        seen: Time,
+    },
+}
+
+/// When a link goes from good to bad and back.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Change {
+    /// After times that are exponentially distributed, with these means.
+    Times {
+        /// Mean time in the good state.
+        good: Span,
+        /// Mean time in the bad state.
+        bad: Span,
+    },
+    /// After packets: before each the state may change.
+    Packets {
+        /// Probability of going from good to bad.
+        to_bad: f64,
+        /// Probability of going from bad to good.
+        to_good: f64,
+    },
+}
+
+impl Change {
+    /// Share of time, or of packets, in the bad state.
+    pub fn share_bad(&self) -> f64 {
+        match *self {
+            Change::Times { good, bad } => {
+                let [good, bad] = [good, bad].map(Span::as_secs_f64);
+                if good + bad > 0.0 { bad / (good + bad) } else { 0.0 }
+            }
+            Change::Packets { to_bad, to_good } => {
+                if to_bad + to_good > 0.0 {
+                    to_bad / (to_bad + to_good)
+                } else {
+                    0.0
+                }
+            }
+        }
+    }
+
+    /// Probability that the state is bad, `since` after it was `bad`, or one packet after.
+    fn probability_bad(&self, bad: bool, since: Span) -> f64 {
+        match *self {
+            Change::Times { good, bad: mean_bad } => {
+                // The two-state chain forgets its start with the sum of both rates.
+                let rate = 1.0 / good.as_secs_f64() + 1.0 / mean_bad.as_secs_f64();
+                let share = self.share_bad();
+                share + (f64::from(u8::from(bad)) - share) * (-rate * since.as_secs_f64()).exp()
+            }
+            Change::Packets { to_bad, to_good } => {
+                if bad {
+                    1.0 - to_good
+                } else {
+                    to_bad
+                }
+            }
+        }
+    }
 }
 
 impl Loss {
@@ -33,12 +103,18 @@ impl Loss {
         Loss::BitErrors { ln_bit_right: (-bit_error_rate).ln_1p(), size: 0, probability: 0.0 }
     }
 
+    /// Losses in bursts, with a probability in the good state and in the bad one.
+    pub fn bursts(change: Change, probability: [f64; 2]) -> Self {
+        Loss::Bursts { change, probability, bad: None, seen: Time::ZERO }
+    }
+
     /// Whether losses are a matter of chance, so that a stream is needed.
     pub fn is_random(&self) -> bool {
         !matches!(self, Loss::None)
     }
 
-    pub(crate) fn spoils(&mut self, packet: u32, chance: &mut Stream) -> bool {
+    /// Whether a packet of `packet` bytes that leaves at `at` is lost. Times do not go back.
+    pub(crate) fn spoils(&mut self, at: Time, packet: u32, chance: &mut Stream) -> bool {
         match self {
             Loss::None => false,
             Loss::Packets { probability } => chance.happens(*probability),
@@ -48,6 +124,16 @@ impl Loss {
                     *probability = -(*ln_bit_right * packet as f64 * 8.0).exp_m1();
                 }
                 chance.happens(*probability)
+            }
+            Loss::Bursts { change, probability, bad, seen } => {
+                let p_bad = match *bad {
+                    Some(bad) => change.probability_bad(bad, at.since(*seen)),
+                    None => change.share_bad(),
+                };
+                let is_bad = chance.happens(p_bad);
+                *bad = Some(is_bad);
+                *seen = at;
+                chance.happens(probability[usize::from(is_bad)])
             }
         }
     }
@@ -65,9 +151,52 @@ mod tests {
             let mut loss = Loss::bit_errors(1e-5);
             let mut chance = Seed(3).stream("loss");
             let n = 400_000;
-            let lost = (0..n).filter(|_| loss.spoils(size, &mut chance)).count() as f64 / n as f64;
+            let lost =
+                (0..n).filter(|_| loss.spoils(Time::ZERO, size, &mut chance)).count() as f64 / n as f64;
             let deviation = (expected * (1.0 - expected) / n as f64).sqrt();
             assert!((lost - expected).abs() < 4.0 * deviation, "{size} bytes: {lost} against {expected}");
+        }
+    }
+
+    /// Share lost, and the mean length of a run of losses.
+    fn observe(mut loss: Loss, gap: Span) -> (f64, f64) {
+        let mut chance = Seed(4).stream("loss");
+        let n = 2_000_000u64;
+        let (mut lost, mut runs, mut before) = (0, 0, false);
+        for packet in 0..n {
+            let now = loss.spoils(Time::ZERO + gap * packet, 1000, &mut chance);
+            lost += u64::from(now);
+            runs += u64::from(now && !before);
+            before = now;
+        }
+        (lost as f64 / n as f64, lost as f64 / runs as f64)
+    }
+
+    #[test]
+    fn bursts_by_packets_have_the_share_and_length_of_the_chain() {
+        // Share p / (p + r) = 1/21; with every packet of the bad state lost a run is geometric with mean 1/r = 5.
+        let change = Change::Packets { to_bad: 0.01, to_good: 0.2 };
+        let (share, run) = observe(Loss::bursts(change, [0.0, 1.0]), Span::ZERO);
+        assert!((share - 1.0 / 21.0).abs() < 0.001, "{share}");
+        assert!((run - 5.0).abs() < 0.1, "{run}");
+        // Elliott: both states lose, 1 % and 30 %.
+        let (share, _) = observe(Loss::bursts(change, [0.01, 0.3]), Span::ZERO);
+        let expected = 20.0 / 21.0 * 0.01 + 1.0 / 21.0 * 0.3;
+        assert!((share - expected).abs() < 0.0006, "{share} against {expected}");
+    }
+
+    #[test]
+    fn bursts_in_time_do_not_depend_on_how_often_packets_come() {
+        // Bad for 20 ms of 1.02 s. Packets every 1 ms: a run is 1 / (1 - P(still bad after 1 ms)), and
+        // P = pi + (1 - pi) exp(-(1/1 + 1/0.02) 0.001), which is 0.95123: 20.5 packets.
+        let change = Change::Times { good: Span::from_secs(1), bad: Span::from_millis(20) };
+        let pi: f64 = 0.02 / 1.02;
+        for gap_ms in [1u64, 10, 500] {
+            let stay = pi + (1.0 - pi) * (-51.0 * gap_ms as f64 / 1000.0f64).exp();
+            let run = 1.0 / (1.0 - stay);
+            let (share, observed) = observe(Loss::bursts(change, [0.0, 1.0]), Span::from_millis(gap_ms));
+            assert!((share - pi).abs() < 0.0016, "every {gap_ms} ms: {share} against {pi}");
+            assert!((observed / run - 1.0).abs() < 0.03, "every {gap_ms} ms: {observed} against {run}");
         }
     }
 }

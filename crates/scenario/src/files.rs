@@ -35,5 +35,12 @@ pub(crate) fn named(scenario: &Scenario) -> Vec<Named<'_>> {
                 .filter_map(|(key, name)| Some(Named { key: at.key(key), name: name.as_deref()? })),
         );
     }
+    let links = KeyPath::default().key("links");
+    for (name, link) in &scenario.links {
+        let at = links.key(name);
+        all.extend(link.trace.as_deref().map(|name| Named { key: at.key("trace"), name }));
+        let reverse = link.reverse.as_ref().and_then(|reverse| reverse.trace.as_deref());
+        all.extend(reverse.map(|name| Named { key: at.key("reverse").key("trace"), name }));
+    }
     all
 }

@@ -9,17 +9,15 @@ use crate::echo::{Delays, Pinging};
 use crate::endpoint::config;
 use crate::error::BuildError;
 use crate::flow::{App, Flow, Stream, Way};
+use crate::radio::Radio;
 use crate::space::Space;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
-use skyhop_link::{
-    CodelConfig, Discipline, DrrConfig, FqCodelConfig, Limit, Link, Loss, PriorityConfig, RedConfig,
-};
 use skyhop_scenario::network::{Direction, Network, Route, resolve};
 use skyhop_scenario::{self as scenario, Files, Scenario};
 use skyhop_topology::{LinkKind, NodeId};
 use skyhop_traffic::{Application, Bulk, End, Ping};
-use skyhop_units::{Rate, Span};
+use skyhop_units::Span;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// A network ready to run.
@@ -44,16 +42,11 @@ pub(crate) fn build(scenario: &Scenario, files: &Files, seed: Seed) -> Result<Bu
     let mut wires = Vec::new();
     let mut link_names = Vec::new();
     for ((name, link), ends) in scenario.links.iter().zip(&network.links) {
-        let back = link.reverse.clone().unwrap_or_default();
         let (a, b) = (NodeId(ends.a as u32), NodeId(ends.b as u32));
-        let there = Radio { rate: link.rate, queue: link.queue, loss: link.loss };
-        let back_radio = Radio {
-            rate: back.rate.unwrap_or(link.rate),
-            queue: back.queue.unwrap_or(link.queue),
-            loss: back.loss.unwrap_or(link.loss),
-        };
+        let [there, back] = Radio::both_ways(name, link, files)?;
+        let back_delay = link.reverse.as_ref().and_then(|reverse| reverse.delay).unwrap_or(link.delay);
         wires.push(there.wire(name, "forward", Some(link.delay), a, b, seed));
-        wires.push(back_radio.wire(name, "reverse", Some(back.delay.unwrap_or(link.delay)), b, a, seed));
+        wires.push(back.wire(name, "reverse", Some(back_delay), b, a, seed));
         link_names.push(name.clone());
     }
     let space = match &scenario.constellation {
@@ -72,7 +65,8 @@ pub(crate) fn build(scenario: &Scenario, files: &Files, seed: Seed) -> Result<Bu
                 let delay = fibre.then(|| space.topology.one_way_delay_s(state.a, state.b, 0.0)).flatten();
                 let delay = delay.map(Span::from_secs_f64);
                 for (direction, from, to) in [("forward", state.a, state.b), ("reverse", state.b, state.a)] {
-                    let mut wire = Radio { rate, queue, loss }.wire(&name, direction, delay, from, to, seed);
+                    let mut wire =
+                        Radio::plain(rate, queue, loss).wire(&name, direction, delay, from, to, seed);
                     // All links are down until the topology is looked at for the first time.
                     wire.link.set_down(skyhop_units::Time::ZERO, &skyhop_link::Fixed(Span::ZERO), |_| {});
                     wires.push(wire);
@@ -101,57 +95,6 @@ pub(crate) fn build(scenario: &Scenario, files: &Files, seed: Seed) -> Result<Bu
         return Err(BuildError::new("record.pcap", format!("no link \"{missing}\" in this network")));
     }
     Ok(Built { wires, link_names, flows, space, captured })
-}
-
-struct Radio {
-    rate: Rate,
-    queue: scenario::Queue,
-    loss: scenario::Loss,
-}
-
-impl Radio {
-    fn wire(
-        &self,
-        name: &str,
-        direction: &str,
-        delay: Option<Span>,
-        from: NodeId,
-        to: NodeId,
-        seed: Seed,
-    ) -> Wire {
-        let queue = discipline(self.queue, || seed.stream(&format!("link/{name}/{direction}/queue")));
-        let loss = match self.loss {
-            scenario::Loss::None => Loss::None,
-            scenario::Loss::BitErrors { bit_error_rate } => Loss::bit_errors(bit_error_rate),
-            scenario::Loss::Packets { probability } => Loss::Packets { probability },
-        };
-        let chance = loss.is_random().then(|| seed.stream(&format!("link/{name}/{direction}/loss")));
-        let mut link = Link::new(self.rate, queue, loss, chance);
-        link.set_peer(skyhop_units::Time::ZERO, to.0, &skyhop_link::Fixed(Span::ZERO));
-        Wire { link, delay, from, to, capture: None }
-    }
-}
-
-/// The queue of a link; RED draws from `chance`.
-fn discipline(queue: scenario::Queue, chance: impl FnOnce() -> skyhop_chance::Stream) -> Discipline {
-    let limit = Limit(queue.limit());
-    let bytes = |size: skyhop_units::Bytes| u32::try_from(size.get()).unwrap_or(u32::MAX);
-    match queue {
-        scenario::Queue::DropTail { .. } => Discipline::DropTail(limit),
-        scenario::Queue::Red { min, max, weight, max_p, gentle, wait, ecn, mean_packet, .. } => {
-            let config = RedConfig { limit, min, max, weight, max_p, gentle, wait, ecn, mean_packet };
-            Discipline::Red(config, chance())
-        }
-        scenario::Queue::Codel { target, interval, ecn, .. } => {
-            Discipline::Codel(CodelConfig { limit, target, interval, ecn })
-        }
-        scenario::Queue::FqCodel { target, interval, ecn, quantum, queues, .. } => {
-            let quantum = bytes(quantum);
-            Discipline::FqCodel(FqCodelConfig { limit, target, interval, ecn, quantum, queues })
-        }
-        scenario::Queue::Drr { quantum, .. } => Discipline::Drr(DrrConfig { limit, quantum: bytes(quantum) }),
-        scenario::Queue::Priority { bands, .. } => Discipline::Priority(PriorityConfig { limit, bands }),
-    }
 }
 
 fn build_flow(

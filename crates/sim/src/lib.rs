@@ -16,11 +16,13 @@ mod flow;
 mod frames;
 mod hosts;
 mod observe;
+mod radio;
 pub mod results;
 mod routes;
 mod sample;
 mod simulation;
 mod space;
+mod trace;
 mod transitions;
 mod wire;
 

@@ -156,7 +156,7 @@ fn run(row: &Row, seed: u64) -> (Vec<f64>, f64) {
         let entity = format!("flow/{name}");
         let series = result.series.iter().find(|s| s.entity == entity && s.metric == "delivered_bytes");
         let at_20 = |s: &skyhop_sim::results::Series| {
-            s.samples.iter().filter(|(t, _)| t.as_secs_f64() <= 20.0).next_back().map_or(0.0, |(_, v)| *v)
+            s.samples.iter().rfind(|(t, _)| t.as_secs_f64() <= 20.0).map_or(0.0, |(_, v)| *v)
         };
         series.map_or(0.0, at_20)
     };
@@ -213,7 +213,7 @@ fn long_and_short_round_trips_share_as_in_ns2() {
         if (utilisation - row.utilisation).abs() > 0.01 {
             wrong.push(format!("{label}: utilisation {utilisation:.3}, ns-2 {:.3}", row.utilisation));
         }
-        if let Some((ours, (rtt, theirs, sd))) = flows.iter().zip(&row.flows).next_back()
+        if let Some((ours, (rtt, theirs, sd))) = flows.iter().zip(&row.flows).last()
             && (ours - theirs).abs() > (0.15 * theirs).max(2.0 * sd)
         {
             wrong.push(format!("{label}: the flow of {rtt} ms has {ours:.1}, ns-2 {theirs:.1} +- {sd}"));

@@ -6,10 +6,10 @@
 
 use super::{Findings, name_is_plain};
 use crate::error::{expected, quoted};
-use crate::model::{Loss, Queue, Scenario, Traffic, Transport};
+use crate::model::{Interval, Jitter, Loss, Queue, Reordering, Scenario, Traffic, Transport};
 use crate::network::{Direction, Network, Route};
 use crate::path::KeyPath;
-use skyhop_units::{Amount, Bytes, Span};
+use skyhop_units::{Amount, Bytes, Span, Time};
 
 pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     let links = KeyPath::default().key("links");
@@ -18,10 +18,22 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
         name_is_plain(name, || at.clone(), out);
         queue(link.queue, &at, out);
         loss(link.loss, &at, out);
+        let late = (link.jitter, link.reordering);
+        extras(&at, link.repeat, (&link.schedule, link.trace.as_ref()), late, out);
         if let Some(reverse) = &link.reverse {
             let at = at.key("reverse");
             reverse.queue.iter().for_each(|q| queue(*q, &at, out));
             reverse.loss.iter().for_each(|l| loss(*l, &at, out));
+            let timeline = (reverse.schedule.as_deref().unwrap_or_default(), reverse.trace.as_ref());
+            // What is repeated stands at the link.
+            let repeat = link.repeat.filter(|_| reverse.trace.is_some() || reverse.schedule.is_some());
+            extras(
+                &at,
+                repeat.filter(|_| !timeline.0.is_empty() || timeline.1.is_some()),
+                timeline,
+                (reverse.jitter, reverse.reordering),
+                out,
+            );
         }
         for (i, node) in link.between.iter().flatten().enumerate() {
             name_is_plain(node, || at.key("between").index(i), out);
@@ -92,16 +104,86 @@ fn quantum_fits(quantum: Bytes, at: impl Fn() -> KeyPath, out: &mut Findings) {
 }
 
 pub(super) fn loss(loss: Loss, at: &KeyPath, out: &mut Findings) {
-    let (key, p) = match loss {
-        Loss::None => return,
-        Loss::BitErrors { bit_error_rate } => ("bit_error_rate", bit_error_rate),
-        Loss::Packets { probability } => ("probability", probability),
+    let at = |key: &'static str| at.key("loss").key(key);
+    let mut probability = |key: &'static str, p: f64| {
+        out.require((0.0..=1.0).contains(&p), || at(key), || format!("probability {p} is outside 0 to 1"));
     };
+    match loss {
+        Loss::None => {}
+        Loss::BitErrors { bit_error_rate } => probability("bit_error_rate", bit_error_rate),
+        Loss::Packets { probability: p } => probability("probability", p),
+        Loss::GilbertElliott { good, bad, loss_good, loss_bad } => {
+            probability("loss_good", loss_good);
+            probability("loss_bad", loss_bad);
+            for (key, span) in [("good", good), ("bad", bad)] {
+                out.require(span > Span::ZERO, || at(key), || "mean time of 0 s; expected some time".into());
+            }
+        }
+        Loss::GilbertElliottPackets { to_bad, to_good, loss_good, loss_bad } => {
+            probability("to_bad", to_bad);
+            probability("to_good", to_good);
+            probability("loss_good", loss_good);
+            probability("loss_bad", loss_bad);
+        }
+    }
+}
+
+/// Intervals that begin before they end, one after the other, each with something to say.
+fn schedule(intervals: &[Interval], repeat: Option<Span>, at: &KeyPath, out: &mut Findings) {
+    let at = at.key("schedule");
+    let mut order: Vec<(usize, &Interval)> = intervals.iter().enumerate().collect();
+    for (i, interval) in &order {
+        let Interval { from, to, rate, delay, loss: lost, outage } = **interval;
+        let at = at.index(*i);
+        out.require(from < to, || at.key("to"), || format!("{to} is not after from, which is {from}"));
+        let says = rate.is_some() || delay.is_some() || lost.is_some() || outage.is_some();
+        out.require(says, || at.clone(), || "changes nothing; expected rate, delay, loss or outage".into());
+        lost.iter().for_each(|lost| loss(*lost, &at, out));
+        let beyond = repeat.is_some_and(|repeat| to > Time::ZERO + repeat);
+        out.require(!beyond, || at.key("to"), || format!("{to} is after the schedule begins again"));
+    }
+    order.sort_by_key(|(_, interval)| interval.from);
+    for pair in order.windows(2) {
+        let [(before, a), (after, b)] = pair else { continue };
+        out.require(
+            a.to <= b.from,
+            || at.index(*after).key("from"),
+            || {
+                let Interval { from, to, .. } = a;
+                format!("{} is within interval {before}, which is from {from} to {to}", b.from)
+            },
+        );
+    }
+}
+
+/// What makes packets late, and what changes by the clock.
+fn extras(
+    at: &KeyPath,
+    repeat: Option<Span>,
+    (intervals, trace): (&[Interval], Option<&String>),
+    (jitter, reordering): (Option<Jitter>, Option<Reordering>),
+    out: &mut Findings,
+) {
+    schedule(intervals, repeat, at, out);
     out.require(
-        (0.0..=1.0).contains(&p),
-        || at.key("loss").key(key),
-        || format!("probability {p} is outside 0 to 1"),
+        trace.is_none() || intervals.is_empty(),
+        || at.key("trace"),
+        || "there is a schedule as well; expected one of both".into(),
     );
+    out.require(
+        repeat.is_none() || trace.is_some() || !intervals.is_empty(),
+        || at.key("repeat"),
+        || "neither schedule nor trace is there to begin again".into(),
+    );
+    out.require(repeat != Some(Span::ZERO), || at.key("repeat"), || "0 s; expected some time".into());
+    if let Some(Jitter::Uniform { most: span } | Jitter::Exponential { mean: span }) = jitter {
+        let most = Span::from_secs(3600);
+        out.require(span <= most, || at.key("jitter"), || format!("{span}; expected at most {most}"));
+    }
+    if let Some(Reordering { probability: p, .. }) = reordering {
+        let at = || at.key("reordering").key("probability");
+        out.require((0.0..=1.0).contains(&p), at, || format!("probability {p} is outside 0 to 1"));
+    }
 }
 
 /// A link of a constellation is named by its kind and its ends: `isl:0.1-0.2`, `gsl:new-york`.

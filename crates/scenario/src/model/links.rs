@@ -6,7 +6,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use skyhop_units::{Amount, Bytes, Rate, Span};
+use skyhop_units::{Amount, Bytes, Rate, Span, Time};
 
 /// A link with two directions. Forward is the direction in which the first path crosses it, or from the first to the second of `between`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +25,21 @@ pub struct Link {
     /// What the link loses.
     #[serde(default)]
     pub loss: Loss,
+    /// What changes by the clock, interval by interval: rates, losses, delays, outages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub schedule: Vec<Interval>,
+    /// A file with a table of what changes by the clock, beside the scenario: columns t_s and any of rate_bps, delay_s, loss, bit_error_rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// After this long, schedule or trace begin again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<Span>,
+    /// A random delay of each packet beside propagation; order is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Jitter>,
+    /// Packets that are held back while others pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reordering: Option<Reordering>,
     /// What is different in the reverse direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse: Option<Reverse>,
@@ -46,6 +61,76 @@ pub struct Reverse {
     /// What the direction loses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
+    /// What changes by the clock; an empty list is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Vec<Interval>>,
+    /// A file with a table of what changes by the clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// Random delay of each packet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Jitter>,
+    /// Packets that are held back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reordering: Option<Reordering>,
+}
+
+/// An interval of a link's schedule, and what holds in it; whatever is left out is as always.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Interval {
+    /// When it begins.
+    pub from: Time,
+    /// When it is over.
+    pub to: Time,
+    /// Rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// One-way propagation delay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Span>,
+    /// What is lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Loss>,
+    /// The link is out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outage: Option<Outage>,
+}
+
+/// What an outage does to packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outage {
+    /// The transmitter does not know: all that it sends is lost.
+    Lose,
+    /// The transmitter knows and stops; packets wait.
+    Wait,
+}
+
+/// A random delay.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Jitter {
+    /// Uniform from nothing to `most`.
+    Uniform {
+        /// The most.
+        most: Span,
+    },
+    /// Exponentially distributed.
+    Exponential {
+        /// The mean.
+        mean: Span,
+    },
+}
+
+/// Packets that are held back while others pass.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reordering {
+    /// Probability that a packet is held back, from 0 to 1.
+    pub probability: f64,
+    /// For how long.
+    pub delay: Span,
 }
 
 /// A queue discipline and its limit. The limit counts what waits and what is being sent.
@@ -158,6 +243,9 @@ impl Queue {
     }
 }
 
+fn certain() -> f64 {
+    1.0
+}
 fn yes() -> bool {
     true
 }
@@ -214,5 +302,31 @@ pub enum Loss {
     Packets {
         /// Probability that a packet is lost, from 0 to 1.
         probability: f64,
+    },
+    /// Losses in bursts by the clock (Gilbert and Elliott): a good state and a bad one, each for a time that is exponentially distributed.
+    GilbertElliott {
+        /// Mean time in the good state.
+        good: Span,
+        /// Mean time in the bad state.
+        bad: Span,
+        /// Probability that a packet is lost in the good state, from 0 to 1.
+        #[serde(default)]
+        loss_good: f64,
+        /// Probability that a packet is lost in the bad state, from 0 to 1.
+        #[serde(default = "certain")]
+        loss_bad: f64,
+    },
+    /// Losses in bursts by packets (Gilbert and Elliott): before each packet the state may change.
+    GilbertElliottPackets {
+        /// Probability of going from good to bad, from 0 to 1.
+        to_bad: f64,
+        /// Probability of going from bad to good, from 0 to 1.
+        to_good: f64,
+        /// Probability that a packet is lost in the good state, from 0 to 1.
+        #[serde(default)]
+        loss_good: f64,
+        /// Probability that a packet is lost in the bad state, from 0 to 1.
+        #[serde(default = "certain")]
+        loss_bad: f64,
     },
 }

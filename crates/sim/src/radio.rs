@@ -1,0 +1,175 @@
+//! From the scenario's words for a link to the machine: queue, losses, what changes by the clock.
+//!
+//! Follows the model's tables `links.*`, forward and reverse, and the table in a trace's file.
+//! Differs: whatever the reverse direction leaves out is settled here.
+//! Leaves out where links lead.
+
+use crate::constellation::bytes_of;
+use crate::error::BuildError;
+use crate::trace::read;
+use crate::wire::Wire;
+use skyhop_chance::Seed;
+use skyhop_link::{
+    Change, CodelConfig, Discipline, DrrConfig, FqCodelConfig, Jitter, Limit, Link, Loss, Outage,
+    PriorityConfig, RedConfig, Reordering, Step, Timeline,
+};
+use skyhop_scenario::{self as scenario, Files};
+use skyhop_topology::NodeId;
+use skyhop_units::{Rate, Span, Time};
+
+/// One direction of a link.
+pub(crate) struct Radio {
+    rate: Rate,
+    queue: scenario::Queue,
+    loss: scenario::Loss,
+    timeline: Option<Timeline>,
+    jitter: Option<scenario::Jitter>,
+    reordering: Option<scenario::Reordering>,
+}
+
+impl Radio {
+    /// A direction on which nothing changes.
+    pub fn plain(rate: Rate, queue: scenario::Queue, loss: scenario::Loss) -> Self {
+        Radio { rate, queue, loss, timeline: None, jitter: None, reordering: None }
+    }
+
+    /// Forward and reverse of the link called `name`.
+    pub fn both_ways(name: &str, link: &scenario::Link, files: &Files) -> Result<[Self; 2], BuildError> {
+        let key = format!("links.{name}");
+        let forward = Radio {
+            rate: link.rate,
+            queue: link.queue,
+            loss: link.loss,
+            timeline: timeline(&key, &link.schedule, link.trace.as_deref(), link.repeat, files)?,
+            jitter: link.jitter,
+            reordering: link.reordering,
+        };
+        let back = link.reverse.clone().unwrap_or_default();
+        let own = back.schedule.is_some() || back.trace.is_some();
+        let reverse = Radio {
+            rate: back.rate.unwrap_or(link.rate),
+            queue: back.queue.unwrap_or(link.queue),
+            loss: back.loss.unwrap_or(link.loss),
+            timeline: if own {
+                let schedule = back.schedule.unwrap_or_default();
+                timeline(&format!("{key}.reverse"), &schedule, back.trace.as_deref(), link.repeat, files)?
+            } else {
+                forward.timeline.clone()
+            },
+            jitter: back.jitter.or(link.jitter),
+            reordering: back.reordering.or(link.reordering),
+        };
+        Ok([forward, reverse])
+    }
+
+    /// The machine. Its random streams are named after link and direction.
+    pub fn wire(
+        &self,
+        name: &str,
+        direction: &str,
+        delay: Option<Span>,
+        from: NodeId,
+        to: NodeId,
+        seed: Seed,
+    ) -> Wire {
+        let stream = |what: &str| seed.stream(&format!("link/{name}/{direction}/{what}"));
+        let queue = discipline(self.queue, || stream("queue"));
+        let loss = losses(self.loss);
+        let random = loss.is_random() || self.timeline.as_ref().is_some_and(Timeline::is_random);
+        let mut link = Link::new(self.rate, queue, loss, random.then(|| stream("loss")));
+        if let Some(timeline) = &self.timeline {
+            link = link.with_timeline(timeline.clone());
+        }
+        if let Some(jitter) = self.jitter {
+            let jitter = match jitter {
+                scenario::Jitter::Uniform { most } => Jitter::Uniform { most },
+                scenario::Jitter::Exponential { mean } => Jitter::Exponential { mean },
+            };
+            link = link.with_jitter(jitter, stream("jitter"));
+        }
+        if let Some(scenario::Reordering { probability, delay }) = self.reordering {
+            link = link.with_reordering(Reordering { probability, delay }, stream("reordering"));
+        }
+        link.set_peer(Time::ZERO, to.0, &skyhop_link::Fixed(Span::ZERO));
+        Wire { link, delay, from, to, capture: None }
+    }
+}
+
+/// What changes by the clock, from a schedule or from a trace.
+fn timeline(
+    key: &str,
+    schedule: &[scenario::Interval],
+    trace: Option<&str>,
+    repeat: Option<Span>,
+    files: &Files,
+) -> Result<Option<Timeline>, BuildError> {
+    if let Some(name) = trace {
+        let key = format!("{key}.trace");
+        let steps = read(bytes_of(files, name, &key)?).map_err(|e| BuildError::in_file(&key, name, e))?;
+        if let (Some(last), Some(repeat)) = (steps.last(), repeat)
+            && last.from >= Time::ZERO + repeat
+        {
+            let message = format!("goes on to {}, beyond repeat, which is {repeat}", last.from);
+            return Err(BuildError::in_file(&key, name, message));
+        }
+        return Ok(Some(Timeline::new(steps, repeat)));
+    }
+    if schedule.is_empty() {
+        return Ok(None);
+    }
+    let mut steps = Vec::new();
+    for interval in schedule {
+        steps.push(Step {
+            from: interval.from,
+            rate: interval.rate,
+            delay: interval.delay,
+            loss: interval.loss.map(losses),
+            outage: interval.outage.map(|outage| match outage {
+                scenario::Outage::Lose => Outage::Lose,
+                scenario::Outage::Wait => Outage::Wait,
+            }),
+        });
+        // Afterwards the link is as always, unless the next interval begins at once.
+        if !schedule.iter().any(|next| next.from == interval.to) {
+            steps.push(Step { from: interval.to, ..Step::default() });
+        }
+    }
+    Ok(Some(Timeline::new(steps, repeat)))
+}
+
+/// The losses of a link.
+fn losses(loss: scenario::Loss) -> Loss {
+    match loss {
+        scenario::Loss::None => Loss::None,
+        scenario::Loss::BitErrors { bit_error_rate } => Loss::bit_errors(bit_error_rate),
+        scenario::Loss::Packets { probability } => Loss::Packets { probability },
+        scenario::Loss::GilbertElliott { good, bad, loss_good, loss_bad } => {
+            Loss::bursts(Change::Times { good, bad }, [loss_good, loss_bad])
+        }
+        scenario::Loss::GilbertElliottPackets { to_bad, to_good, loss_good, loss_bad } => {
+            Loss::bursts(Change::Packets { to_bad, to_good }, [loss_good, loss_bad])
+        }
+    }
+}
+
+/// The queue of a link; RED draws from `chance`.
+fn discipline(queue: scenario::Queue, chance: impl FnOnce() -> skyhop_chance::Stream) -> Discipline {
+    let limit = Limit(queue.limit());
+    let bytes = |size: skyhop_units::Bytes| u32::try_from(size.get()).unwrap_or(u32::MAX);
+    match queue {
+        scenario::Queue::DropTail { .. } => Discipline::DropTail(limit),
+        scenario::Queue::Red { min, max, weight, max_p, gentle, wait, ecn, mean_packet, .. } => {
+            let config = RedConfig { limit, min, max, weight, max_p, gentle, wait, ecn, mean_packet };
+            Discipline::Red(config, chance())
+        }
+        scenario::Queue::Codel { target, interval, ecn, .. } => {
+            Discipline::Codel(CodelConfig { limit, target, interval, ecn })
+        }
+        scenario::Queue::FqCodel { target, interval, ecn, quantum, queues, .. } => {
+            let quantum = bytes(quantum);
+            Discipline::FqCodel(FqCodelConfig { limit, target, interval, ecn, quantum, queues })
+        }
+        scenario::Queue::Drr { quantum, .. } => Discipline::Drr(DrrConfig { limit, quantum: bytes(quantum) }),
+        scenario::Queue::Priority { bands, .. } => Discipline::Priority(PriorityConfig { limit, bands }),
+    }
+}

@@ -1,0 +1,148 @@
+//! Links that fade, burst, jitter and reorder, under a whole transfer.
+//!
+//! Follows docs/scenario.md: what each key of a link does to pings and to TCP.
+//! Differs from the link crate's tests: scenarios, files and transports are real.
+//! Leaves out queues, which `fairness.rs` and the link crate's tests hold.
+
+use skyhop_scenario::Loaded;
+use skyhop_sim::Simulation;
+use skyhop_sim::results::{FlowKind, PingResult, RunResult, TransferResult};
+
+fn load(link: &str, flow: &str) -> Loaded {
+    let queue = if link.contains("queue =") {
+        ""
+    } else {
+        "queue = { kind = \"drop-tail\", limit = \"100 packets\" }"
+    };
+    let text = format!(
+        "duration = \"100 s\"\n[links.sat]\nrate = \"1 Mbit/s\"\ndelay = \"250 ms\"\n{queue}\n{link}\n\
+         [[flows]]\nname = \"f\"\npath = [\"a\", \"sat\", \"b\"]\n{flow}\n"
+    );
+    skyhop_scenario::parse(text.as_bytes(), "links.toml", &[]).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn run(loaded: &Loaded) -> RunResult {
+    let mut simulation =
+        Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap_or_else(|e| panic!("{e}"));
+    simulation.run_until(simulation.end());
+    simulation.check_conservation().unwrap();
+    simulation.finish()
+}
+
+const PINGS: &str = "traffic = { kind = \"ping\", interval = \"100 ms\", size = \"972 B\" }";
+
+fn pings(link: &str) -> (PingResult, RunResult) {
+    let result = run(&load(link, PINGS));
+    let FlowKind::Ping(ping) = result.flows[0].kind.clone() else { panic!("not a ping") };
+    (ping, result)
+}
+
+fn transfer(link: &str, transport: &str) -> TransferResult {
+    let flow = format!("transport = {{ kind = \"tcp\", {transport} }}\ntraffic = {{ kind = \"bulk\" }}");
+    let result = run(&load(link, &flow));
+    let FlowKind::Transfer(transfer) = result.flows[0].kind.clone() else { panic!("not a transfer") };
+    transfer
+}
+
+#[test]
+fn a_scheduled_outage_costs_what_is_sent_in_it() {
+    // 972 + 28 bytes take 8 ms, so that two pings and five answers are on their way at the end. One in 100 ms from 0 on, there at 10.0 to 10.008 s and so on: 50 of them in 10 to 15 s.
+    let (ping, _) = pings(
+        "schedule = [{ from = \"10 s\", to = \"15 s\", outage = \"lose\" }]\nreverse = { schedule = [] }",
+    );
+    assert_eq!((ping.sent, ping.received, ping.answers_received), (1000, 948, 945));
+    // Of what waited all come, the last with the delay it should have.
+    let (ping, _) = pings(
+        "schedule = [{ from = \"10 s\", to = \"15 s\", outage = \"wait\" }]\nreverse = { schedule = [] }",
+    );
+    assert_eq!(ping.received, 998);
+    // The first of those that waited goes on when the link is there again.
+    assert!((ping.delay_max_s.unwrap() - 5.258).abs() < 1e-9, "{:?}", ping.delay_max_s);
+}
+
+#[test]
+fn a_rate_that_changes_is_what_a_transfer_gets() {
+    // 1 Mbit/s, and 250 kbit/s for 40 of 100 s: 70 % of the bits of a link that does not change.
+    let link = "schedule = [{ from = \"30 s\", to = \"70 s\", rate = \"250 kbit/s\" }]";
+    let transport = "variant = \"sack\", window = \"200 kB\"";
+    let (steady, faded) = (transfer("", transport).goodput_bps, transfer(link, transport).goodput_bps);
+    // Headers leave 973 kbit/s, and slow start takes seconds.
+    assert!((0.92e6..0.973e6).contains(&steady), "{steady}");
+    assert!((faded / steady - 0.7).abs() < 0.02, "{faded} of {steady}");
+}
+
+#[test]
+fn a_trace_does_what_the_schedule_does_that_it_spells_out() {
+    let schedule = "schedule = [{ from = \"30 s\", to = \"70 s\", rate = \"250 kbit/s\", delay = \"400 ms\", \
+                    loss = { kind = \"packets\", probability = 0.01 } }]";
+    let transport = "transport = { kind = \"tcp\" }\ntraffic = { kind = \"bulk\" }";
+    let mut traced = load("trace = \"fade.csv\"", transport);
+    let csv = b"t_s,rate_bps,delay_s,loss\n30,250e3,0.4,0.01\n70,,,\n";
+    traced.files.insert("fade.csv".into(), csv.to_vec().into());
+    let (traced, scheduled) = (run(&traced), run(&load(schedule, transport)));
+    assert_eq!((&traced.flows, &traced.links), (&scheduled.flows, &scheduled.links));
+    assert!(traced.flows[0].packets_lost > 5);
+    let mut wrong = load("trace = \"fade.csv\"", transport);
+    wrong.files.insert("fade.csv".into(), b"t_s,loss\n1,2\n".to_vec().into());
+    let error = Simulation::new(&wrong.scenario, &wrong.files, 1).err().unwrap().to_string();
+    assert_eq!(error, "links.sat.trace: fade.csv: line 2: loss: 2 is outside 0 to 1");
+}
+
+#[test]
+fn bursts_cost_a_transfer_less_than_as_many_single_losses() {
+    // Both lose 1 % of the packets; in bursts of ten packets there are ten times fewer events for TCP to back off from.
+    let single =
+        "loss = { kind = \"packets\", probability = 0.01 }\nreverse = { loss = { kind = \"none\" } }";
+    let bursts = "loss = { kind = \"gilbert-elliott-packets\", to_bad = 0.00101, to_good = 0.1 }\n\
+                  reverse = { loss = { kind = \"none\" } }";
+    let sack = "variant = \"sack\"";
+    let (single, bursts) = (transfer(single, sack), transfer(bursts, sack));
+    assert!(
+        bursts.goodput_bps > 1.5 * single.goodput_bps,
+        "{} and {}",
+        single.goodput_bps,
+        bursts.goodput_bps
+    );
+    let loss = |t: &TransferResult| t.segments_retransmitted as f64 / t.segments_sent as f64;
+    assert!((0.005..0.02).contains(&loss(&single)), "{}", loss(&single));
+    assert!((0.002..0.04).contains(&loss(&bursts)), "{}", loss(&bursts));
+}
+
+#[test]
+fn jitter_is_in_the_delays_and_reordering_in_the_repeats() {
+    let (ping, _) = pings("jitter = { kind = \"exponential\", mean = \"20 ms\" }");
+    let (min, mean) = (ping.delay_min_s.unwrap(), ping.delay_mean_s.unwrap());
+    assert!((min - 0.258).abs() < 0.001, "{min}");
+    assert!((mean - 0.278).abs() < 0.003, "{mean}");
+    // Packets held back by 60 ms are passed by seven: enough for three duplicates, and nothing is lost. RACK waits.
+    let late = "reordering = { probability = 0.005, delay = \"60 ms\" }\nreverse = { reordering = { probability = 0, delay = \"0 s\" } }";
+    let sack = transfer(late, "variant = \"sack\", window = \"100 kB\"");
+    let cubic = transfer(late, "variant = \"cubic\", window = \"100 kB\", timestamps = true, dsack = true");
+    assert!(sack.segments_retransmitted >= 10, "{}", sack.segments_retransmitted);
+    assert!(
+        cubic.segments_retransmitted < sack.segments_retransmitted,
+        "{} of {}",
+        cubic.segments_retransmitted,
+        sack.segments_retransmitted
+    );
+    assert!(cubic.goodput_bps > sack.goodput_bps, "{} and {}", cubic.goodput_bps, sack.goodput_bps);
+}
+
+#[test]
+fn marks_keep_a_queue_short_without_a_repeat() {
+    let red = |ecn| {
+        format!(
+            "queue = {{ kind = \"red\", limit = \"100 packets\", min = \"10 packets\", max = \"40 packets\", \
+             weight = 0.02, gentle = true, ecn = {ecn} }}"
+        )
+    };
+    let tcp = |ecn| {
+        format!("variant = \"newreno\", window = \"200 kB\", ecn = {ecn}, initial_ssthresh = \"60 kB\"")
+    };
+    let (marked, dropped) = (transfer(&red(true), &tcp(true)), transfer(&red(true), &tcp(false)));
+    assert_eq!((marked.segments_retransmitted, marked.timeouts), (0, 0));
+    assert!(dropped.segments_retransmitted > 0);
+    // A queue of 40 packets is less than the path holds, so that halving empties it.
+    assert!((0.8e6..0.973e6).contains(&marked.goodput_bps), "{}", marked.goodput_bps);
+    assert!(marked.goodput_bps > dropped.goodput_bps, "{}", dropped.goodput_bps);
+}
