@@ -7,12 +7,14 @@
 mod flows;
 mod links;
 mod space;
+mod splices;
 mod sweep;
 mod tcp;
 
 pub use flows::*;
 pub use links::*;
 pub use space::*;
+pub use splices::*;
 pub use sweep::*;
 pub use tcp::*;
 
@@ -56,6 +58,9 @@ pub struct Scenario {
     pub random_failures: Option<RandomFailures>,
     /// What is sent, from where to where.
     pub flows: Vec<Flow>,
+    /// Gateways that split the connections which cross them, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub splices: BTreeMap<String, Splice>,
     /// What to write besides the summary.
     #[serde(default)]
     pub record: Record,

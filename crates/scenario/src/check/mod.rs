@@ -8,6 +8,7 @@ mod flows;
 mod links;
 mod routing;
 mod space;
+mod splices;
 mod sweep;
 mod tcp;
 
@@ -72,8 +73,12 @@ pub fn check(scenario: &Scenario) -> (Vec<Finding>, usize) {
     routing::check(scenario, &mut out);
     sweep::check(scenario, &mut out);
     flows::check(scenario, &mut out);
+    splices::check(scenario, &mut out);
     match crate::network::resolve_into(scenario, &mut out) {
-        Some(network) if out.list.is_empty() => links::check_fit(scenario, &network, &mut out),
+        Some(network) if out.list.is_empty() => {
+            links::check_fit(scenario, &network, &mut out);
+            splices::check_places(scenario, &network, &mut out);
+        }
         _ => {}
     }
     (out.list, out.more)
@@ -89,6 +94,7 @@ pub fn warnings(scenario: &Scenario, given: impl Fn(&KeyPath) -> bool) -> Vec<Fi
             out.push(|| transport, || "a ping has no transport; this table is not used".into());
         }
     }
+    splices::warnings(scenario, given, &mut out);
     out.list
 }
 

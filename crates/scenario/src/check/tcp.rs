@@ -13,7 +13,7 @@ use skyhop_units::{Bytes, Span};
 /// The largest payload of a segment.
 const LARGEST_MSS: Bytes = Bytes::new(65_000);
 /// The largest window that can be announced: 65,535 shifted by 14 (RFC 7323, 2.3).
-const LARGEST_WINDOW: Bytes = Bytes::new(65_535 << 14);
+pub(super) const LARGEST_WINDOW: Bytes = Bytes::new(65_535 << 14);
 /// The most segments that byte counting adds for an acknowledgment.
 const MOST_COUNTED: u32 = 64;
 

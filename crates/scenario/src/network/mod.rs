@@ -6,8 +6,11 @@
 
 mod paths;
 mod shortest;
+mod splices;
 #[cfg(test)]
 mod tests;
+
+pub use splices::Crossing;
 
 use crate::check::{Finding, Findings};
 use crate::model::Scenario;

@@ -1,0 +1,185 @@
+//! Checks of splices: places that flows cross, flows that exist, buffers that hold a segment.
+//!
+//! Follows RFC 7323 for the largest buffer, which is a receive window.
+//! Differs: one splice at a node, because two would be one.
+//! Leaves out whether a buffer is wise (HT 4.3.1: two to three times rate times delay).
+
+use super::{Findings, name_is_plain, tcp};
+use crate::error::{expected, quoted};
+use crate::model::{Scenario, Splice, SpliceKind, Traffic, Transport};
+use crate::network::{Crossing, Network, Route};
+use crate::path::KeyPath;
+use skyhop_units::{Bytes, Span};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most splices: a packet's leg is a byte.
+const MOST_SPLICES: usize = 200;
+
+pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
+    let top = KeyPath::default().key("splices");
+    let count = scenario.splices.len();
+    out.require(
+        count <= MOST_SPLICES,
+        || top.clone(),
+        || format!("{count} splices; expected at most {MOST_SPLICES}"),
+    );
+    let mut places: BTreeMap<&str, &str> = BTreeMap::new();
+    for (name, splice) in &scenario.splices {
+        let at = top.key(name);
+        name_is_plain(name, || at.clone(), out);
+        if let Some(first) = places.insert(&splice.at, name) {
+            let place = quoted(&splice.at);
+            out.push(
+                || at.key("at"),
+                || format!("splices.{first} is at {place} already; expected one splice at a node"),
+            );
+        }
+        out.require(
+            splice.give_up > Span::ZERO,
+            || at.key("give_up"),
+            || "gives up after 0 s; expected more than 0 s, such as the 100 s of RFC 1122".into(),
+        );
+        out.require(
+            splice.opens.is_none() || splice.kind == SpliceKind::Split,
+            || at.key("opens"),
+            || "a spoofed SYN goes end to end when it comes; leave opens out, or take kind \"split\"".into(),
+        );
+        for (key, transport) in [("transport", &splice.transport), ("transport_back", &splice.transport_back)]
+        {
+            if let Some(Transport::Tcp(parameters)) = transport {
+                tcp::check(parameters, &at.key(key), out);
+            }
+        }
+        buffer(splice, &at, out);
+        flows(scenario, splice, &at, out);
+    }
+}
+
+fn buffer(splice: &Splice, at: &KeyPath, out: &mut Findings) {
+    let buffer = splice.buffer;
+    out.require(
+        buffer > Bytes::new(0),
+        || at.key("buffer"),
+        || "buffer of 0 B lets nothing through; expected room for a segment at least".into(),
+    );
+    let most = tcp::LARGEST_WINDOW;
+    out.require(
+        buffer <= most,
+        || at.key("buffer"),
+        || format!("buffer of {buffer} cannot be announced as a window; expected at most {most}"),
+    );
+}
+
+fn flows(scenario: &Scenario, splice: &Splice, at: &KeyPath, out: &mut Findings) {
+    let Some(named) = &splice.flows else { return };
+    let at = at.key("flows");
+    out.require(
+        !named.is_empty(),
+        || at.clone(),
+        || "no flows to splice; leave the key out for all that cross the node".into(),
+    );
+    let names: Vec<String> = (0..scenario.flows.len()).map(|i| scenario.flow_name(i)).collect();
+    let mut seen = BTreeSet::new();
+    for (i, name) in named.iter().enumerate() {
+        let here = || at.index(i);
+        out.require(seen.insert(name), here, || format!("flow {} is in the list twice", quoted(name)));
+        match names.iter().position(|n| n == name) {
+            None => out.push(here, || {
+                format!("unknown flow {}{}", quoted(name), expected(name, names.iter().map(String::as_str)))
+            }),
+            Some(flow) if matches!(scenario.flows[flow].traffic, Traffic::Ping { .. }) => out
+                .push(here, || format!("flow {} is a ping, which has no connection to split", quoted(name))),
+            Some(_) => {}
+        }
+    }
+}
+
+/// What can be said once the ways of the flows are known.
+pub(super) fn check_places(scenario: &Scenario, network: &Network, out: &mut Findings) {
+    if scenario.splices.is_empty() {
+        return;
+    }
+    let crossings = network.crossings(scenario);
+    let top = KeyPath::default().key("splices");
+    let nodes = || {
+        let terminals = scenario.terminals.keys().map(String::as_str);
+        network.nodes.iter().map(String::as_str).chain(terminals)
+    };
+    for (index, (name, splice)) in scenario.splices.iter().enumerate() {
+        let at = top.key(name);
+        let place = splice.at.as_str();
+        if !nodes().any(|node| node == place) {
+            out.push(
+                || at.key("at"),
+                || format!("unknown node {}{}", quoted(place), expected(place, nodes())),
+            );
+            continue;
+        }
+        let crosses = |flow: &[Crossing]| flow.iter().any(|c| c.splice == index);
+        if !crossings.iter().any(|flow| crosses(flow)) && splice.flows.is_none() {
+            let terminal = scenario.terminals.contains_key(place);
+            out.push(
+                || at.key("at"),
+                || {
+                    let how =
+                        if terminal { "; name the flows that are to go by it with \"flows\"" } else { "" };
+                    format!("no flow crosses {} between its ends{how}", quoted(place))
+                },
+            );
+        }
+        let named = splice.flows.iter().flatten().enumerate();
+        for (i, flow) in named {
+            let missing = (0..scenario.flows.len())
+                .find(|f| scenario.flow_name(*f) == *flow)
+                .is_some_and(|f| !crosses(&crossings[f]));
+            out.require(
+                !missing,
+                || at.key("flows").index(i),
+                || format!("flow {} does not cross {} between its ends", quoted(flow), quoted(place)),
+            );
+        }
+        let mss = |flow: usize| {
+            let transports = splice.transports(&scenario.flows[flow].transport);
+            transports.map(|Transport::Tcp(tcp)| tcp.mss).into_iter().max()
+        };
+        let crossing = (0..crossings.len()).filter(|flow| crosses(&crossings[*flow]));
+        if let Some(mss) = crossing.filter_map(mss).max() {
+            let buffer = splice.buffer;
+            out.require(
+                buffer >= mss || buffer == Bytes::new(0),
+                || at.key("buffer"),
+                || format!("buffer of {buffer} is less than the mss of {mss}; no full segment could be held"),
+            );
+        }
+    }
+    for (i, (route, crossed)) in network.routes.iter().zip(&crossings).enumerate() {
+        if let (Route::Space { .. }, [first, second, ..]) = (route, crossed.as_slice()) {
+            let name = |c: &Crossing| scenario.splices.keys().nth(c.splice).cloned().unwrap_or_default();
+            let (first, second) = (name(first), name(second));
+            out.push(
+                || top.key(&second).key("flows"),
+                || {
+                    let flow = scenario.flow_name(i);
+                    format!(
+                        "flow \"{flow}\" goes by splices.{first} already; expected one in the constellation"
+                    )
+                },
+            );
+        }
+    }
+}
+
+/// Keys that a splice takes no notice of.
+pub(super) fn warnings(scenario: &Scenario, given: impl Fn(&KeyPath) -> bool, out: &mut Findings) {
+    for name in scenario.splices.keys() {
+        for transport in ["transport", "transport_back"] {
+            let window = KeyPath::default().key("splices").key(name).key(transport).key("window");
+            if given(&window) {
+                out.push(
+                    || window,
+                    || "a splice's receive window is its buffer; this key is not used".into(),
+                );
+            }
+        }
+    }
+}

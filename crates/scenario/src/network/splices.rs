@@ -1,0 +1,72 @@
+//! Where flows cross splices.
+//!
+//! Follows each flow's way from its sender on; a splice at a node inside it divides it.
+//! Differs for the constellation, where ways change: a flow that names a splice goes to its terminal first, then on.
+//! Leaves out pings, which no gateway splits.
+
+use super::{Direction, Network, Route};
+use crate::model::{Scenario, Splice, Traffic};
+use std::collections::BTreeMap;
+
+/// A splice on a flow's way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Crossing {
+    /// Index of the splice in the order of [`Scenario::splices`].
+    pub splice: usize,
+    /// Links that the flow has crossed before it; 0 in the constellation.
+    pub hop: usize,
+}
+
+impl Network {
+    /// The splices that each flow crosses, in the order in which its data does.
+    pub fn crossings(&self, scenario: &Scenario) -> Vec<Vec<Crossing>> {
+        if scenario.splices.is_empty() {
+            return vec![Vec::new(); self.routes.len()];
+        }
+        let at: BTreeMap<&str, usize> =
+            scenario.splices.values().enumerate().map(|(i, splice)| (splice.at.as_str(), i)).collect();
+        let chosen: Vec<Option<Vec<&str>>> = scenario
+            .splices
+            .values()
+            .map(|splice| {
+                let mut names: Vec<&str> = splice.flows.as_ref()?.iter().map(String::as_str).collect();
+                names.sort_unstable();
+                Some(names)
+            })
+            .collect();
+        let flows = scenario.flows.iter().zip(&self.routes).enumerate();
+        flows
+            .map(|(i, (flow, route))| {
+                if matches!(flow.traffic, Traffic::Ping { .. }) {
+                    return Vec::new();
+                }
+                let name = scenario.flow_name(i);
+                let named = |names: &Vec<&str>| names.binary_search(&name.as_str()).is_ok();
+                match route {
+                    Route::Links { from, hops, .. } => {
+                        let mut node = *from;
+                        let inside = hops.iter().take(hops.len().saturating_sub(1)).enumerate();
+                        inside
+                            .filter_map(|(hop, &(link, direction))| {
+                                let ends = self.links[link];
+                                node = if direction == Direction::Forward { ends.b } else { ends.a };
+                                let &splice = at.get(self.nodes[node].as_str())?;
+                                let wanted = chosen[splice].as_ref().is_none_or(named);
+                                wanted.then_some(Crossing { splice, hop: hop + 1 })
+                            })
+                            .collect()
+                    }
+                    Route::Space { from, to } => {
+                        let through = |(i, splice): &(usize, &Splice)| {
+                            let inside = splice.at != *from && splice.at != *to;
+                            let there = scenario.terminals.contains_key(&splice.at);
+                            chosen[*i].as_ref().is_some_and(named) && inside && there
+                        };
+                        let all = scenario.splices.values().enumerate();
+                        all.filter(through).map(|(splice, _)| Crossing { splice, hop: 0 }).collect()
+                    }
+                }
+            })
+            .collect()
+    }
+}
