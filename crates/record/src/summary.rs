@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value, json};
 use skyhop_sim::results::{
-    DirectionResult, FlowKind, FlowResult, HandoverResult, LinkResult, RoutingResult, RunResult,
+    DirectionResult, FlowKind, FlowResult, HandoverResult, LinkResult, RoutingResult, RunResult, SpliceResult,
 };
 
 /// What a result needs to be run again, and what the run itself cannot know.
@@ -33,6 +33,9 @@ pub fn summary_json(result: &RunResult, meta: &Meta) -> Value {
     root.insert("packet_hops".into(), json!(result.packet_hops));
     root.insert("flows".into(), result.flows.iter().map(|f| (f.name.clone(), flow(f))).collect());
     root.insert("links".into(), result.links.iter().map(|l| (l.name.clone(), link(l))).collect());
+    if !result.splices.is_empty() {
+        root.insert("splices".into(), result.splices.iter().map(|s| (s.name.clone(), splice(s))).collect());
+    }
     if !result.handovers.is_empty() {
         let all = result.handovers.iter().map(|h| (h.terminal.clone(), handovers(h)));
         root.insert("handovers".into(), all.collect());
@@ -87,6 +90,17 @@ fn flow(flow: &FlowResult) -> Value {
 
 fn link(link: &LinkResult) -> Value {
     json!({ "forward": direction(&link.forward), "reverse": direction(&link.reverse) })
+}
+
+fn splice(s: &SpliceResult) -> Value {
+    json!({
+        "connections": s.connections,
+        "connections_broken": s.connections_broken,
+        "forward_bytes": s.forward_bytes,
+        "backward_bytes": s.backward_bytes,
+        "held_max_bytes": s.held_max_bytes,
+        "connection_held_max_bytes": s.connection_held_max_bytes,
+    })
 }
 
 fn handovers(h: &HandoverResult) -> Value {

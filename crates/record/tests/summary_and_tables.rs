@@ -9,6 +9,34 @@ mod common;
 use common::{SmallDisk, run};
 use skyhop_record::*;
 
+#[test]
+fn splices_stand_behind_the_links_by_name() {
+    let mut result = run();
+    let splice = skyhop_sim::results::SpliceResult {
+        name: "gateway".into(),
+        connections: 3,
+        connections_broken: 1,
+        forward_bytes: 1_000_000,
+        backward_bytes: 2_000,
+        held_max_bytes: 70_000,
+        connection_held_max_bytes: 50_000,
+    };
+    result.splices.push(splice);
+    let text = summary_text(&summary_json(&result, &meta()));
+    let expected = r#"  "splices": {
+    "gateway": {
+      "connections": 3,
+      "connections_broken": 1,
+      "forward_bytes": 1000000,
+      "backward_bytes": 2000,
+      "held_max_bytes": 70000,
+      "connection_held_max_bytes": 50000
+    }
+  },
+  "warnings""#;
+    assert!(text.contains(expected), "{text}");
+}
+
 fn meta() -> Meta {
     Meta { scenario_sha256: "ab12".into(), wall_s: 0.25, sets: Vec::new() }
 }

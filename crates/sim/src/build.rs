@@ -11,9 +11,10 @@ use crate::error::BuildError;
 use crate::flow::{App, Flow, Stream, Way};
 use crate::radio::Radio;
 use crate::space::Space;
+use crate::splice::Splicing;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
-use skyhop_scenario::network::{Direction, Network, Route, resolve};
+use skyhop_scenario::network::{Crossing, Direction, Network, Route, resolve};
 use skyhop_scenario::{self as scenario, Files, Scenario};
 use skyhop_topology::{LinkKind, NodeId};
 use skyhop_traffic::{Application, Bulk, End, Ping};
@@ -76,11 +77,14 @@ pub(crate) fn build(scenario: &Scenario, files: &Files, seed: Seed) -> Result<Bu
             Some(space)
         }
     };
+    let crossings = network.crossings(scenario);
     let flows = scenario
         .flows
         .iter()
         .enumerate()
-        .map(|(index, flow)| build_flow(scenario, &network, space.as_ref(), index, flow, seed))
+        .map(|(index, flow)| {
+            build_flow(scenario, &network, space.as_ref(), index, flow, &crossings[index], seed)
+        })
         .collect::<Result<_, _>>()?;
     let mut captured = Vec::new();
     let wanted = |name: &str| scenario.record.pcap.iter().any(|p| p == "*" || p == name);
@@ -103,18 +107,26 @@ fn build_flow(
     space: Option<&Space>,
     index: usize,
     flow: &scenario::Flow,
+    crossings: &[Crossing],
     seed: Seed,
 ) -> Result<Flow, BuildError> {
     let name = scenario.flow_name(index);
     let key = format!("flows.{index}");
-    let (way, nodes) = match &network.routes[index] {
+    let splices: Vec<_> = scenario.splices.iter().collect();
+    let (legs, nodes): (Vec<Way>, _) = match &network.routes[index] {
         Route::Links { from, to, hops } => {
             let wire = |&(link, direction): &(usize, Direction)| {
                 2 * link as u32 + (direction == Direction::Reverse) as u32
             };
-            let there: Box<[u32]> = hops.iter().map(wire).collect();
-            let back = there.iter().rev().map(|w| w ^ 1).collect();
-            (Way::Wires([there, back]), [*from as u32, *to as u32])
+            let there: Vec<u32> = hops.iter().map(wire).collect();
+            let ends = || crossings.iter().map(|c| c.hop);
+            let legs = std::iter::once(0).chain(ends()).zip(ends().chain([there.len()]));
+            let leg = |(begin, end): (usize, usize)| {
+                let there: Box<[u32]> = there[begin..end].into();
+                let back = there.iter().rev().map(|w| w ^ 1).collect();
+                Way::Wires([there, back])
+            };
+            (legs.map(leg).collect(), [*from as u32, *to as u32])
         }
         Route::Space { from, to } => {
             let space = space.ok_or_else(|| BuildError::new(&key, "there is no constellation"))?;
@@ -123,8 +135,14 @@ fn build_flow(
                 node.ok_or_else(|| BuildError::new(&key, format!("no terminal \"{end}\"")))
             };
             let ends = [node(from)?, node(to)?];
+            let mut stops = vec![ends[0]];
+            for crossing in crossings {
+                stops.push(node(&splices[crossing.splice].1.at)?);
+            }
+            stops.push(ends[1]);
             let base = network.nodes.len() as u32;
-            (Way::Space(ends), [base + ends[0].0, base + ends[1].0])
+            let legs = stops.windows(2).map(|leg| Way::Space([leg[0], leg[1]])).collect();
+            (legs, [base + ends[0].0, base + ends[1].0])
         }
     };
     // Ports tell flows between the same hosts apart; 9 is discard, which no dissector takes for something else.
@@ -139,6 +157,13 @@ fn build_flow(
                 seed,
                 initial_sequence: seed.stream(&format!("flow/{name}/initial-sequence")),
                 flow: index as u32,
+                splicing: crossings
+                    .iter()
+                    .map(|c| {
+                        let (splice_name, splice) = splices[c.splice];
+                        Splicing::new(c.splice, splice_name, splice, &name, flow, seed)
+                    })
+                    .collect(),
                 name: name.clone(),
             };
             App::Stream(Box::new(Stream {
@@ -157,7 +182,7 @@ fn build_flow(
         })),
     };
     let (start, stop) = (flow.start, flow.stop);
-    let legs = Box::new([way]);
+    let legs = legs.into_boxed_slice();
     let (started, stopped, priority) = (false, false, flow.priority);
     Ok(Flow {
         name,

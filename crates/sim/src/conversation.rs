@@ -5,6 +5,7 @@
 //! Leaves out packets; the simulation moves those.
 
 use crate::agenda::Slot;
+use crate::splice::{Joint, Splicing};
 use skyhop_chance::{Seed, Stream};
 use skyhop_traffic::End;
 use skyhop_transport::tcp::{Config, Connection, RttSamples, State};
@@ -29,7 +30,16 @@ impl ConversationId {
     }
 }
 
-/// One connection, both ends.
+/// Who has a part in a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Host {
+    /// One of its ends.
+    End(End),
+    /// A splice between them, counted from the client.
+    Splice(u8),
+}
+
+/// One connection, both ends, and the splices between them.
 pub(crate) struct Conversation {
     /// The application's number for it.
     pub connection: u32,
@@ -37,6 +47,10 @@ pub(crate) struct Conversation {
     pub ends: [Connection; 2],
     /// Their slots in the agenda.
     pub slots: [Slot; 2],
+    /// Splices, the first next to the client.
+    pub joints: Vec<Joint>,
+    /// Ends whose data is acknowledged, by a splice, and whose FIN is not: they do not know yet that all has arrived.
+    pub unsure: [bool; 2],
     generation: u32,
 }
 
@@ -95,6 +109,8 @@ pub(crate) struct Sockets {
     /// Number of the flow, for its ports.
     pub flow: u32,
     pub initial_sequence: Stream,
+    /// What splices it, from the client on.
+    pub splicing: Vec<Splicing>,
 }
 
 impl Sockets {
@@ -147,7 +163,7 @@ impl Conversations {
     pub fn open(
         &mut self,
         connection: u32,
-        mut slot: impl FnMut(ConversationId, End) -> Slot,
+        mut slot: impl FnMut(ConversationId, Host) -> Slot,
     ) -> ConversationId {
         let generation = self.opened;
         self.opened += 1;
@@ -156,9 +172,20 @@ impl Conversations {
             (self.places.len() - 1) as u32
         });
         let id = ConversationId { place, generation };
-        let slots = [End::Client, End::Server].map(|end| slot(id, end));
+        let slots = [End::Client, End::Server].map(|end| slot(id, Host::End(end)));
         let ends = self.sockets.connect(connection);
-        self.places[place as usize] = Some(Conversation { connection, ends, slots, generation });
+        let seed = self.sockets.seed;
+        let splicing = self.sockets.splicing.iter_mut().enumerate();
+        let joints = splicing
+            .map(|(leg, splicing)| Joint {
+                splice: splicing.open(connection, seed),
+                slot: slot(id, Host::Splice(leg as u8)),
+                place: splicing.place,
+                held: 0,
+            })
+            .collect();
+        self.places[place as usize] =
+            Some(Conversation { connection, ends, slots, joints, unsure: [false; 2], generation });
         self.by_connection.insert(connection, id);
         id
     }
@@ -183,8 +210,8 @@ impl Conversations {
         self.find(0).and_then(|id| self.get(id))
     }
 
-    /// Drops a conversation; its counters stay. Returns its slots.
-    pub fn forget(&mut self, id: ConversationId) -> Option<[Slot; 2]> {
+    /// Drops a conversation; its counters stay.
+    pub fn forget(&mut self, id: ConversationId) -> Option<Conversation> {
         self.get(id)?;
         let conversation = self.places[id.place as usize].take()?;
         self.free.push(id.place);
@@ -192,7 +219,7 @@ impl Conversations {
         let mut totals = self.forgotten;
         self.count(&conversation, &mut totals);
         self.forgotten = totals;
-        Some(conversation.slots)
+        Some(conversation)
     }
 
     /// Whether every conversation is over.

@@ -4,12 +4,13 @@
 //! Differs from a real host: both ends of a flow are at hand, and an application takes what arrives at once.
 //! Leaves out links, which the simulation steps.
 
-use crate::conversation::{Conversation, ConversationId};
+use crate::conversation::{Conversation, ConversationId, Host};
 use crate::flow::{App, Way};
 use crate::simulation::{Frame, Owner, Simulation};
+use skyhop_splice::Side;
 use skyhop_topology::NodeId;
 use skyhop_traffic::{Action, Application, End, Notice};
-use skyhop_transport::tcp::Event;
+use skyhop_transport::tcp::{Connection, Event, State};
 use skyhop_units::Time;
 use skyhop_wire::{Packet, Transport};
 
@@ -17,19 +18,37 @@ impl Simulation {
     /// A packet has reached the end of its leg.
     pub(crate) fn deliver(&mut self, id: u32) {
         let frame = &self.frames[id];
-        let (index, backward) = (frame.flow as usize, frame.backward);
+        let (index, backward, leg) = (frame.flow as usize, frame.backward, frame.leg as usize);
         let flow = &mut self.flows[index];
+        let last = flow.legs.len() - 1;
         flow.delivered += 1;
         match &mut flow.app {
             App::Stream(stream) => {
-                let end = if backward { End::Client } else { End::Server };
+                let host = match (backward, leg) {
+                    (true, 0) => Host::End(End::Client),
+                    (true, leg) => Host::Splice(leg as u8 - 1),
+                    (false, leg) if leg == last => Host::End(End::Server),
+                    (false, leg) => Host::Splice(leg as u8),
+                };
                 let conversation = frame.conversation;
                 // What comes for a connection that is forgotten is nobody's.
                 if let Some(conversation) = stream.conversations.get_mut(conversation) {
-                    conversation.ends[end as usize].handle_packet(self.now, &frame.packet);
+                    match host {
+                        Host::End(end) => {
+                            conversation.ends[end as usize].handle_packet(self.now, &frame.packet)
+                        }
+                        Host::Splice(leg) => {
+                            let side = if backward { Side::Server } else { Side::Client };
+                            conversation.joints[leg as usize].splice.handle_packet(
+                                self.now,
+                                side,
+                                &frame.packet,
+                            );
+                        }
+                    }
                 }
                 self.frames.remove(id);
-                self.touched.push((conversation, end));
+                self.touched.push((conversation, host));
                 self.drive_touched(index);
             }
             App::Ping(ping) => {
@@ -87,13 +106,16 @@ impl Simulation {
         self.settle(index);
     }
 
-    /// A connection's timer has run out.
-    pub(crate) fn handle_end(&mut self, index: usize, id: ConversationId, end: End) {
+    /// A timer of a connection's end or splice has run out.
+    pub(crate) fn handle_host(&mut self, index: usize, id: ConversationId, host: Host) {
         let App::Stream(stream) = &mut self.flows[index].app else { return };
         if let Some(conversation) = stream.conversations.get_mut(id) {
-            conversation.ends[end as usize].handle_timeout(self.now);
+            match host {
+                Host::End(end) => conversation.ends[end as usize].handle_timeout(self.now),
+                Host::Splice(leg) => conversation.joints[leg as usize].splice.handle_timeout(self.now),
+            }
         }
-        self.touched.push((id, end));
+        self.touched.push((id, host));
         self.drive_touched(index);
         self.settle(index);
     }
@@ -108,15 +130,15 @@ impl Simulation {
                 Action::Open { connection } => {
                     let (owners, spare, agenda) = (&mut self.owners, &mut self.spare, &mut self.agenda);
                     let wires = self.wires.len() as u32;
-                    let id = conversations.open(connection, |id, end| {
+                    let id = conversations.open(connection, |id, host| {
                         let slot = spare.pop().unwrap_or_else(|| {
                             owners.push(Owner::Nobody);
                             agenda.add()
                         });
-                        owners[(slot - wires) as usize] = Owner::End(index as u32, id, end);
+                        owners[(slot - wires) as usize] = Owner::Host(index as u32, id, host);
                         slot
                     });
-                    self.touched.push((id, End::Client));
+                    self.touched.push((id, Host::End(End::Client)));
                     continue;
                 }
                 Action::Write { connection, end, .. }
@@ -133,8 +155,8 @@ impl Simulation {
                 Action::Shutdown { .. } => side.shutdown(),
                 Action::StopWriting { .. } => side.stop_writing(),
             }
-            if !self.touched.contains(&(id, end)) {
-                self.touched.push((id, end));
+            if !self.touched.contains(&(id, Host::End(end))) {
+                self.touched.push((id, Host::End(end)));
             }
         }
         let App::Stream(stream) = &self.flows[index].app else { return };
@@ -147,7 +169,14 @@ impl Simulation {
 
     /// Drains the ends that have something to do: events to the application, packets to the network, and the timer.
     fn drive_touched(&mut self, index: usize) {
-        while let Some((id, end)) = self.touched.pop() {
+        while let Some((id, host)) = self.touched.pop() {
+            let end = match host {
+                Host::End(end) => end,
+                Host::Splice(leg) => {
+                    self.drive_splice(index, id, leg);
+                    continue;
+                }
+            };
             loop {
                 let flow = &mut self.flows[index];
                 let App::Stream(stream) = &mut flow.app else { return };
@@ -176,7 +205,11 @@ impl Simulation {
     /// Forgets a connection that is over, and takes its slots back.
     fn forget(&mut self, index: usize, id: ConversationId) {
         let App::Stream(stream) = &mut self.flows[index].app else { return };
-        for slot in stream.conversations.forget(id).into_iter().flatten() {
+        let Some(conversation) = stream.conversations.forget(id) else { return };
+        for joint in &conversation.joints {
+            self.places[joint.place as usize].held -= joint.held;
+        }
+        for slot in conversation.slots.into_iter().chain(conversation.joints.iter().map(|j| j.slot)) {
             self.agenda.cancel(slot);
             self.owners[slot as usize - self.wires.len()] = Owner::Nobody;
             self.spare.push(slot);
@@ -184,7 +217,7 @@ impl Simulation {
     }
 
     /// A host hands a packet to the network.
-    fn inject(
+    pub(crate) fn inject(
         &mut self,
         index: usize,
         conversation: ConversationId,
@@ -229,6 +262,11 @@ fn tell(application: &mut Application, conversation: &mut Conversation, end: End
                 side.read();
                 Notice::Delivered { connection, end, bytes }
             }
+            // Before its FIN is acknowledged, an end knows only that a splice has it all.
+            Event::AllAcknowledged if !conversation.joints.is_empty() && closing(side) => {
+                conversation.unsure[end as usize] = true;
+                continue;
+            }
             Event::AllAcknowledged => Notice::AllAcknowledged { connection, end, bytes: side.acknowledged() },
             Event::PeerFinished => Notice::PeerFinished { connection, end },
             Event::Reset => Notice::Reset { connection, end },
@@ -236,5 +274,22 @@ fn tell(application: &mut Application, conversation: &mut Conversation, end: End
         };
         application.handle(now, notice);
     }
+    if conversation.unsure[end as usize] {
+        let notice = if side.fin_acknowledged() {
+            Notice::AllAcknowledged { connection, end, bytes: side.acknowledged() }
+        } else if side.state() == State::Closed {
+            Notice::Reset { connection, end }
+        } else {
+            return told;
+        };
+        conversation.unsure[end as usize] = false;
+        application.handle(now, notice);
+        told = true;
+    }
     told
+}
+
+/// Whether an end has sent its FIN or is about to, and it is not acknowledged.
+fn closing(side: &Connection) -> bool {
+    matches!(side.state(), State::FinWait1 | State::Closing | State::LastAck) && !side.fin_acknowledged()
 }

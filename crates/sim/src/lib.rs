@@ -22,6 +22,7 @@ mod routes;
 mod sample;
 mod simulation;
 mod space;
+mod splice;
 mod trace;
 mod transitions;
 mod wire;

@@ -20,6 +20,8 @@ pub(crate) struct Sampled {
     pub queues: Vec<(u32, usize)>,
     /// Flow, and its first series: path delay, satellites.
     pub paths: Vec<(u32, usize)>,
+    /// The first splice's series: bytes held; the others follow.
+    pub splices: Option<usize>,
 }
 
 impl Simulation {
@@ -61,6 +63,7 @@ impl Simulation {
             links,
             handovers: self.space.as_ref().map_or(Vec::new(), Space::handover_results),
             routing: self.space.as_ref().map(Space::routing_result),
+            splices: self.places.into_iter().map(|place| place.result).collect(),
             series: self.samples.take(),
             warnings: self.warnings,
         }
@@ -109,6 +112,10 @@ impl Simulation {
             let series = self.samples.open(entity, "queue_packets");
             self.sampled.queues.push((wire as u32, series));
         }
+        for place in &self.places {
+            let series = self.samples.open(format!("splice/{}", place.result.name), "held_bytes");
+            self.sampled.splices.get_or_insert(series);
+        }
         // By default two thousand samples of each, fewer where there are many to take.
         let each = self.sampled.transfers.len() * 5 + self.sampled.queues.len();
         let default = scenario.duration / (2_000_000 / each.max(1) as u64).clamp(10, 2000);
@@ -135,6 +142,11 @@ impl Simulation {
             let medium = wire.medium(topology(&self.space));
             let waiting = wire.link.waiting(now, &medium);
             self.samples.add(series, now, waiting as f64);
+        }
+        if let Some(first) = self.sampled.splices {
+            for (index, place) in self.places.iter().enumerate() {
+                self.samples.add(first + index, now, place.held as f64);
+            }
         }
         self.agenda.wake(self.sample_slot(), now + self.sample_interval);
     }

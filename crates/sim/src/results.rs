@@ -27,6 +27,8 @@ pub struct RunResult {
     pub handovers: Vec<HandoverResult>,
     /// What routing through the constellation took; `None` without one.
     pub routing: Option<RoutingResult>,
+    /// Splices in order of their names; empty without any.
+    pub splices: Vec<SpliceResult>,
     /// Samples over time, ordered by entity and metric as first seen, then by time.
     pub series: Vec<Series>,
     /// What a user should know before trusting the numbers.
@@ -44,6 +46,25 @@ pub struct HandoverResult {
     pub gap_s: f64,
     /// Packets that `handover_loss` cost, of those that waited or were on their way.
     pub packets_lost: u64,
+}
+
+/// What went through a splice.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SpliceResult {
+    /// Name of the splice.
+    pub name: String,
+    /// Connections that were opened with it.
+    pub connections: u64,
+    /// Of those, the ones that it had to break because a side broke them or fell silent.
+    pub connections_broken: u64,
+    /// Payload that came into order from the flows' `from`.
+    pub forward_bytes: u64,
+    /// Payload that came into order from the flows' `to`.
+    pub backward_bytes: u64,
+    /// The most bytes that it held at once, all connections and both directions.
+    pub held_max_bytes: u64,
+    /// The most bytes that it held at once for a direction of a connection.
+    pub connection_held_max_bytes: u64,
 }
 
 /// What routing through the constellation took, and the packets that it could not help.
@@ -180,10 +201,10 @@ pub struct DirectionResult {
 /// Samples of one metric of one entity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// `flow/<name>` or `link/<name>/<forward|reverse>`.
+    /// `flow/<name>`, `link/<name>/<forward|reverse>` or `splice/<name>`.
     pub entity: String,
     /// `cwnd_bytes`, `ssthresh_bytes`, `in_flight_bytes`, `acked_bytes`, `delivered_bytes`, `queue_packets`,
-    /// `path_delay_s`, `path_satellites`, and `delay_s`, a ping's one-way delay at the instant of sending.
+    /// `path_delay_s`, `path_satellites`, `held_bytes`, and `delay_s`, a ping's one-way delay at the instant of sending.
     pub metric: &'static str,
     /// When, and how much.
     pub samples: Vec<(Time, f64)>,

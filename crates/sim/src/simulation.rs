@@ -7,7 +7,7 @@
 use crate::agenda::{Agenda, Slot};
 use crate::build::{Built, build};
 use crate::capture::Capture;
-use crate::conversation::ConversationId;
+use crate::conversation::{ConversationId, Host};
 use crate::error::BuildError;
 use crate::flow::{Flow, Way};
 use crate::frames::Frames;
@@ -15,12 +15,12 @@ use crate::observe::Sampled;
 use crate::routes::Stuck;
 use crate::sample::Samples;
 use crate::space::Space;
+use crate::splice::Place;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
 use skyhop_link::Label;
 use skyhop_scenario::{Files, Scenario};
 use skyhop_topology::{NodeId, Topology};
-use skyhop_traffic::End;
 use skyhop_units::{Span, Time};
 use skyhop_wire::{Ecn, Packet};
 
@@ -61,8 +61,8 @@ pub(crate) enum Owner {
     Samples,
     /// A flow's application.
     App(u32),
-    /// An end of a connection.
-    End(u32, ConversationId, End),
+    /// An end of a connection, or a splice of it.
+    Host(u32, ConversationId, Host),
     /// Nobody at present.
     Nobody,
 }
@@ -85,8 +85,10 @@ pub struct Simulation {
     pub(crate) wires: Vec<Wire>,
     pub(crate) link_names: Vec<String>,
     pub(crate) flows: Vec<Flow>,
-    /// Ends of connections that have something to do at this instant.
-    pub(crate) touched: Vec<(ConversationId, End)>,
+    /// Ends and splices of connections that have something to do at this instant.
+    pub(crate) touched: Vec<(ConversationId, Host)>,
+    /// Splices by name, and what they have counted.
+    pub(crate) places: Vec<Place>,
     pub(crate) space: Option<Space>,
     captured: Vec<String>,
     capture: Option<Box<dyn Capture>>,
@@ -120,6 +122,7 @@ impl Simulation {
             owners,
             spare: Vec::new(),
             touched: Vec::new(),
+            places: scenario.splices.keys().map(|name| Place::new(name)).collect(),
             frames: Frames::new(),
             unfinished: flows.len(),
             wires,
@@ -249,7 +252,7 @@ impl Simulation {
             return self.handle_wire(slot);
         }
         match self.owners[(slot - wires) as usize] {
-            Owner::End(flow, conversation, end) => self.handle_end(flow as usize, conversation, end),
+            Owner::Host(flow, conversation, host) => self.handle_host(flow as usize, conversation, host),
             Owner::App(flow) => self.handle_app(flow as usize),
             Owner::Space => self.handle_space(),
             Owner::Samples => self.handle_samples(),

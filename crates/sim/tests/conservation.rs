@@ -95,6 +95,58 @@ fn flows_that_stop_leave_nothing_behind() {
 }
 
 #[test]
+fn spliced_flows_with_losses_on_every_link() {
+    let lossy = "loss = { kind = \"packets\", probability = 0.01 }\nqueue = { kind = \"drop-tail\", limit = \"20 packets\" }";
+    let result = run(&format!(
+        r#"
+        duration = "60 s"
+        [links.lan]
+        rate = "10 Mbit/s"
+        delay = "2 ms"
+        {lossy}
+        [links.satellite]
+        rate = "1.5 Mbit/s"
+        delay = "270 ms"
+        {lossy}
+        [links.home]
+        rate = "5 Mbit/s"
+        delay = "5 ms"
+        {lossy}
+        [splices.gateway]
+        at = "lan~satellite"
+        buffer = "200 kB"
+        [splices.terminal]
+        at = "satellite~home"
+        kind = "spoof"
+        buffer = "100 kB"
+        flows = ["download"]
+        [[flows]]
+        name = "download"
+        path = ["server", "lan", "satellite", "home", "user"]
+        traffic = {{ kind = "bulk", size = "2 MB" }}
+        [[flows]]
+        name = "upload"
+        path = ["user", "home", "satellite", "lan", "server"]
+        traffic = {{ kind = "bulk" }}
+        stop = "40 s"
+        [[flows]]
+        path = ["server", "lan", "satellite", "home", "user"]
+        traffic = {{ kind = "ping", interval = "500 ms" }}
+        "#
+    ));
+    let FlowKind::Transfer(download) = &result.flows[0].kind else { panic!("not a transfer") };
+    assert!(download.bytes_delivered <= 2_000_000 && download.bytes_delivered > 500_000);
+    let FlowKind::Transfer(upload) = &result.flows[1].kind else { panic!("not a transfer") };
+    let [gateway, terminal] = &result.splices[..] else { panic!("two splices") };
+    assert_eq!((gateway.connections, terminal.connections), (2, 1));
+    assert!(gateway.forward_bytes >= download.bytes_delivered + upload.bytes_delivered);
+    assert!((10_000..=200_000).contains(&gateway.connection_held_max_bytes));
+    assert!((10_000..=100_000).contains(&terminal.connection_held_max_bytes));
+    assert!(gateway.held_max_bytes <= 800_000);
+    every_link_packet_belongs_to_a_flow(&result);
+}
+
+#[test]
 fn a_queue_limited_in_bytes() {
     let result = run(r#"
         duration = "30 s"

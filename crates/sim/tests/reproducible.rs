@@ -7,7 +7,7 @@ use skyhop_sim::results::{FlowKind, RunResult};
 
 #[test]
 fn the_same_seed_gives_the_same_result_to_the_last_digit() {
-    for text in [lossy(""), constellation()] {
+    for text in [lossy(""), constellation(), spliced()] {
         let [first, second, other] = [7, 7, 8].map(|seed| run(&text, seed));
         assert!(first.flows.iter().any(|f| f.packets_lost > 0), "chance plays a part");
         assert_eq!(format!("{first:?}"), format!("{second:?}"));
@@ -135,6 +135,20 @@ fn constellation() -> String {
         traffic = { kind = "bulk" }
         "#,
     )
+}
+
+/// The same loss beyond a gateway, which draws numbers and delays of its own.
+fn spliced() -> String {
+    let splice = r#"
+        [links.lan]
+        rate = "10 Mbit/s"
+        delay = "5 ms"
+        [splices.gateway]
+        at = "lan~satellite"
+        buffer = "100 kB"
+        transport = { kind = "tcp", overhead = "2 ms" }
+        "#;
+    lossy(splice).replace("[\"a\", \"satellite\"", "[\"a\", \"lan\", \"satellite\"")
 }
 
 fn run(text: &str, seed: u64) -> RunResult {

@@ -27,7 +27,7 @@ pub fn run(done: &Done) -> String {
         count(result.events),
         count(result.packet_hops)
     );
-    for table in flows(&result.flows).into_iter().chain(links(result)) {
+    for table in flows(&result.flows).into_iter().chain(splices(result)).chain(links(result)) {
         out.push('\n');
         out += &table.text();
     }
@@ -114,6 +114,23 @@ fn ping_row(table: &mut Table, name: &str, p: &PingResult) {
         r1,
         r2,
     ]);
+}
+
+fn splices(result: &RunResult) -> Option<Table> {
+    let mut table =
+        Table::new(["splice", "connections", "broken", "forward", "backward", "held at most", "of one"]);
+    for splice in &result.splices {
+        table.row([
+            splice.name.clone(),
+            count(splice.connections),
+            count(splice.connections_broken),
+            size(splice.forward_bytes as f64),
+            size(splice.backward_bytes as f64),
+            size(splice.held_max_bytes as f64),
+            size(splice.connection_held_max_bytes as f64),
+        ]);
+    }
+    (!result.splices.is_empty()).then_some(table)
 }
 
 fn links(result: &RunResult) -> Option<Table> {

@@ -13,6 +13,7 @@ pub fn run() -> RunResult {
     RunResult {
         handovers: Vec::new(),
         routing: None,
+        splices: Vec::new(),
         scenario: "geo".into(),
         seed: 7,
         simulated_s: 120.0,

@@ -1,0 +1,137 @@
+//! Splices on the ways of flows: made with each connection, driven between its legs, counted by name.
+//!
+//! Follows the `splice` crate's contract; which packets are its own is what a frame's leg says.
+//! Differs from a gateway's table of connections: a splice lies beside the two ends that it stands between.
+//! Leaves out payload, and what a gateway does beside splicing.
+
+use crate::agenda::Slot;
+use crate::conversation::ConversationId;
+use crate::endpoint::config;
+use crate::flow::App;
+use crate::results::SpliceResult;
+use crate::simulation::Simulation;
+use skyhop_chance::{Seed, Stream};
+use skyhop_scenario as scenario;
+use skyhop_splice::{Config, Event, Opening, Protocol, Side, Splice};
+
+/// How the splices of a flow at one place are made.
+pub(crate) struct Splicing {
+    /// Index among the scenario's splices.
+    pub place: u32,
+    config: Config,
+    name: String,
+    initial_sequence: Stream,
+}
+
+impl Splicing {
+    pub fn new(
+        place: usize,
+        splice_name: &str,
+        splice: &scenario::Splice,
+        flow_name: &str,
+        flow: &scenario::Flow,
+        seed: Seed,
+    ) -> Self {
+        let name = format!("splice/{splice_name}/flow/{flow_name}");
+        let sides = splice.transports(&flow.transport).map(|transport| {
+            let scenario::Transport::Tcp(tcp) = transport;
+            Protocol::Tcp(config(tcp))
+        });
+        Self {
+            place: place as u32,
+            config: Config {
+                sides,
+                buffer: splice.buffer.get(),
+                opening: match (splice.kind, splice.opens.unwrap_or_default()) {
+                    (scenario::SpliceKind::Spoof, _) => Opening::EndToEnd,
+                    (scenario::SpliceKind::Split, scenario::SpliceOpens::Syn) => Opening::Syn,
+                    (scenario::SpliceKind::Split, scenario::SpliceOpens::Data) => Opening::Data,
+                },
+                close: skyhop_splice::Close::EndToEnd,
+                give_up: splice.give_up,
+            },
+            initial_sequence: seed.stream(&format!("{name}/initial-sequence")),
+            name,
+        }
+    }
+
+    /// The splice of a connection.
+    pub fn open(&mut self, connection: u32, seed: Seed) -> Splice {
+        let initial = [0; 2].map(|_| self.initial_sequence.bits() as u32);
+        let chance = ["back", "onward"].map(|side| {
+            let name = &self.name;
+            seed.stream(&match connection {
+                0 => format!("{name}/{side}"),
+                _ => format!("{name}/connection/{connection}/{side}"),
+            })
+        });
+        Splice::new(self.config.clone(), initial).with_chance(chance)
+    }
+}
+
+/// A splice of a connection.
+pub(crate) struct Joint {
+    pub splice: Splice,
+    pub slot: Slot,
+    /// Index among the scenario's splices.
+    pub place: u32,
+    /// What it held when it was last looked at.
+    pub held: u64,
+}
+
+/// What the splices of one name have counted.
+pub(crate) struct Place {
+    pub held: u64,
+    pub result: SpliceResult,
+}
+
+impl Place {
+    pub fn new(name: &str) -> Self {
+        Self { held: 0, result: SpliceResult { name: name.to_owned(), ..SpliceResult::default() } }
+    }
+}
+
+impl Simulation {
+    /// Drains a splice: what it counts, packets to the network, and the timer.
+    pub(crate) fn drive_splice(&mut self, index: usize, id: ConversationId, leg: u8) {
+        loop {
+            let App::Stream(stream) = &mut self.flows[index].app else { return };
+            let Some(conversation) = stream.conversations.get_mut(id) else { return };
+            let joint = &mut conversation.joints[leg as usize];
+            let place = &mut self.places[joint.place as usize];
+            count(joint, place);
+            if let Some((side, packet)) = joint.splice.poll_transmit(self.now) {
+                let (leg, backward) = match side {
+                    Side::Client => (leg, true),
+                    Side::Server => (leg + 1, false),
+                };
+                self.inject(index, id, leg, backward, self.now, packet);
+                continue;
+            }
+            if let Some(at) = joint.splice.poll_timeout() {
+                self.agenda.wake(joint.slot, at);
+            }
+            return;
+        }
+    }
+}
+
+fn count(joint: &mut Joint, place: &mut Place) {
+    while let Some(event) = joint.splice.poll_event() {
+        let result = &mut place.result;
+        match event {
+            Event::Opened(Side::Client) => result.connections += 1,
+            Event::Moved { from: Side::Client, bytes } => result.forward_bytes += bytes,
+            Event::Moved { from: Side::Server, bytes } => result.backward_bytes += bytes,
+            Event::Broken(_) => result.connections_broken += 1,
+            Event::Opened(Side::Server) | Event::Released { .. } | Event::Closed => {}
+        }
+    }
+    let held = joint.splice.held();
+    place.held = place.held - joint.held + held;
+    joint.held = held;
+    let result = &mut place.result;
+    result.held_max_bytes = result.held_max_bytes.max(place.held);
+    let [forward, backward] = joint.splice.stats().held_max;
+    result.connection_held_max_bytes = result.connection_held_max_bytes.max(forward).max(backward);
+}
