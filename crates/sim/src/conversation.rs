@@ -8,7 +8,7 @@ use crate::agenda::Slot;
 use crate::splice::{Joint, Splicing};
 use skyhop_chance::{Seed, Stream};
 use skyhop_traffic::End;
-use skyhop_transport::tcp::{Config, Connection, RttSamples, State};
+use skyhop_transport::tcp::{Config, Connection, Memory, Open, RttSamples, State};
 use skyhop_units::Span;
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
@@ -144,6 +144,8 @@ pub(crate) struct Conversations {
     by_connection: BTreeMap<u32, ConversationId>,
     opened: u32,
     forgotten: Totals,
+    /// What each end's host remembers of the other, from the first connection on.
+    memory: Option<[Memory; 2]>,
 }
 
 impl Conversations {
@@ -156,6 +158,7 @@ impl Conversations {
             by_connection: BTreeMap::new(),
             opened: 0,
             forgotten: Totals::default(),
+            memory: None,
         }
     }
 
@@ -173,7 +176,10 @@ impl Conversations {
         });
         let id = ConversationId { place, generation };
         let slots = [End::Client, End::Server].map(|end| slot(id, Host::End(end)));
-        let ends = self.sockets.connect(connection);
+        let mut ends = self.sockets.connect(connection);
+        if self.sockets.config.open != Open::Handshake {
+            ends = self.remember(ends);
+        }
         let seed = self.sockets.seed;
         let splicing = self.sockets.splicing.iter_mut().enumerate();
         let joints = splicing
@@ -188,6 +194,23 @@ impl Conversations {
             Some(Conversation { connection, ends, slots, joints, unsure: [false; 2], generation });
         self.by_connection.insert(connection, id);
         id
+    }
+
+    /// Tells the ends of a new connection what earlier ones have left.
+    fn remember(&mut self, ends: [Connection; 2]) -> [Connection; 2] {
+        let ends = match &mut self.memory {
+            None => ends,
+            Some([client, server]) => {
+                for conversation in self.places.iter().flatten() {
+                    client.merge(conversation.ends[0].memory());
+                    server.merge(conversation.ends[1].memory());
+                }
+                let [a, b] = ends;
+                [a.with_memory(*client), b.with_memory(*server)]
+            }
+        };
+        self.memory = Some(ends.each_ref().map(Connection::memory));
+        ends
     }
 
     /// The conversation, unless it is forgotten.
@@ -219,6 +242,9 @@ impl Conversations {
         let mut totals = self.forgotten;
         self.count(&conversation, &mut totals);
         self.forgotten = totals;
+        for (memory, end) in self.memory.iter_mut().flatten().zip(&conversation.ends) {
+            memory.merge(end.memory());
+        }
         Some(conversation)
     }
 

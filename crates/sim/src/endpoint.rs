@@ -5,7 +5,7 @@
 //! Leaves out checks, which the scenario has had.
 
 use skyhop_scenario as scenario;
-use skyhop_transport::tcp::{Config, DelayedAck, Increase, LossRecovery, Saved, Variant};
+use skyhop_transport::tcp::{Config, DelayedAck, Increase, LossRecovery, Open, Saved, Variant};
 
 /// The configuration of both ends of a TCP connection.
 pub(crate) fn config(tcp: &scenario::Tcp) -> Config {
@@ -33,6 +33,11 @@ pub(crate) fn config(tcp: &scenario::Tcp) -> Config {
         rate_reduction: tcp.rate_reduction.unwrap_or(cubic),
         pacing: tcp.pacing,
         ecn: tcp.ecn,
+        open: match tcp.open {
+            scenario::Open::Handshake => Open::Handshake,
+            scenario::Open::TTcp { known } => Open::Transactions { known },
+            scenario::Open::FastOpen { known } => Open::FastOpen { known },
+        },
         resume: tcp.resume.map(|saved| Saved { rtt: saved.rtt, cwnd: saved.window.in_bytes(mss) }),
         timestamps: tcp.timestamps,
         sack_blocks: tcp.sack_blocks,

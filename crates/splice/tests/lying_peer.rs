@@ -64,6 +64,7 @@ fn made_up(net: &Net, end: usize, lie: &Lie) -> Packet {
         window_scale: lie.syn_options.then_some(lie.payload as u8),
         sack_permitted: lie.syn_options,
         timestamps: lie.timestamps.map(|(value, echo)| Timestamps { value, echo }),
+        opening: None,
         sack,
     };
     Packet { ip: net.log[0].3.ip, transport: Transport::Tcp(tcp), payload_len: lie.payload }

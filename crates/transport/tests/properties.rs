@@ -4,7 +4,9 @@
 //! bounds what may be in flight. Random headers, and time itself handed over too early, must do no harm.
 
 use proptest::prelude::*;
-use skyhop_transport::tcp::{Config, Connection, DelayedAck, Event, Increase, Saved, State, Variant};
+use skyhop_transport::tcp::{
+    Config, Connection, DelayedAck, Event, Increase, LossRecovery, Open, Saved, State, Variant,
+};
 use skyhop_units::{Span, Time};
 use skyhop_wire::{Flags, Packet, SackBlocks, TcpHeader, Timestamps, Transport, expand};
 use std::collections::BTreeMap;
@@ -107,6 +109,17 @@ const ALL: [Variant; 13] = [
     Variant::Bbr,
 ];
 
+/// What a scenario may put under a variant: nothing but its own under Tahoe and Vegas, what BBR's model needs under BBR.
+fn recoveries(variant: Variant) -> Vec<Option<LossRecovery>> {
+    use LossRecovery::*;
+    let others: &[LossRecovery] = match variant {
+        Variant::Tahoe | Variant::Vegas => &[],
+        Variant::Bbr => &[Rfc6675, Rack],
+        _ => &[Reno, NewReno, NewRenoSlowButSteady, SackReno, SackNewReno, Rfc6675, Sack1, Fack, Rack],
+    };
+    std::iter::once(None).chain(others.iter().copied().map(Some)).collect()
+}
+
 fn settings() -> ProptestConfig {
     ProptestConfig {
         cases: 1000,
@@ -161,7 +174,14 @@ fn pass() -> impl Strategy<Value = Vec<bool>> {
 }
 
 fn config() -> impl Strategy<Value = Config> {
-    let variant = prop::sample::select(ALL.to_vec());
+    let combinations: Vec<_> =
+        ALL.into_iter().flat_map(|v| recoveries(v).into_iter().map(move |r| (v, r))).collect();
+    let variant = prop::sample::select(combinations);
+    let open = prop_oneof![
+        2 => Just(Open::Handshake),
+        1 => any::<bool>().prop_map(|known| Open::Transactions { known }),
+        1 => any::<bool>().prop_map(|known| Open::FastOpen { known })
+    ];
     let increase = prop_oneof![
         Just(Increase::One),
         (1.0f64..8.0).prop_map(Increase::By),
@@ -170,7 +190,7 @@ fn config() -> impl Strategy<Value = Config> {
     let saved = prop::option::of(
         (1u64..1000, 1_000u64..1_000_000).prop_map(|(ms, cwnd)| Saved { rtt: Span::from_millis(ms), cwnd }),
     );
-    let more = (any::<[bool; 8]>(), increase, saved, prop::option::of(1u32..3), 1u32..5, 0u64..20);
+    let more = (any::<[bool; 9]>(), increase, saved, prop::option::of(1u32..3), 1u32..5, 0u64..20, open);
     let delayed_ack = prop_oneof![
         Just(DelayedAck::None),
         Just(DelayedAck::OneShot(Span::from_millis(200))),
@@ -178,8 +198,11 @@ fn config() -> impl Strategy<Value = Config> {
     ];
     let sizes = (300u32..1500, 200u64..100_000, 1u64..11, 1u8..5);
     (variant, any::<[bool; 4]>(), delayed_ack, sizes, more).prop_map(
-        |(variant, flags, delayed_ack, (mss, window, initial, sack_blocks), more)| Config {
+        |((variant, recovery), flags, delayed_ack, (mss, window, initial, sack_blocks), more)| Config {
             variant,
+            recovery,
+            open: more.6,
+            ecn: more.0[8],
             adaptive_reordering: more.0[0],
             hystart: more.0[1],
             rate_reduction: more.0[2],
@@ -296,6 +319,12 @@ impl Net {
     /// What each end writes once it is connected; it finishes behind it.
     fn offer(&mut self, bytes: [u64; 2]) {
         self.bytes = bytes;
+        if self.config.open != Open::Handshake {
+            // What is to go with the SYN has to be there before it.
+            self.offered[0] = true;
+            self.ends[0].write(bytes[0]);
+            self.ends[0].shutdown();
+        }
         self.drain();
     }
 
@@ -377,7 +406,8 @@ impl Net {
 
     fn carry(&mut self, from: usize, packet: Packet) {
         let tcp = tcp(&packet);
-        if packet.payload_len > 0 {
+        // RFC 1644 §2.3, RFC 7413 §4.2: what goes with a SYN goes before any window is known.
+        if packet.payload_len > 0 && !tcp.flags.has(Flags::SYN) {
             let near = self.ends[from].acknowledged() + 1;
             let start = expand(self.initial[from], tcp.seq, near).expect("a number of its own");
             self.beyond_window =
@@ -433,6 +463,7 @@ impl Net {
             sack_permitted: lie.syn_options,
             timestamps: lie.timestamps.map(|(value, echo)| Timestamps { value, echo }),
             sack,
+            opening: None,
         };
         let ip = self.sent[0].2.ip;
         let packet = Packet { ip, transport: Transport::Tcp(header), payload_len: lie.payload };

@@ -4,9 +4,10 @@
 //! Differs: the payload is zeros, because a simulated payload is a length.
 //! Leaves out fragments: a packet above 65,535 bytes is refused by the scenario.
 
+use crate::options;
 use crate::packet::{Ecn, Packet, Transport};
 use crate::tcp::TcpHeader;
-use etherparse::{IcmpEchoHeader, Icmpv4Header, Icmpv4Type, IpEcn, IpNumber, Ipv4Header, TcpOptionElement};
+use etherparse::{IcmpEchoHeader, Icmpv4Header, Icmpv4Type, IpEcn, IpNumber, Ipv4Header};
 
 /// Appends the packet's bytes to `out`: all headers, and as much of the payload as keeps the packet within `snap_len` bytes.
 /// Checksums cover the whole payload. Returns the packet's full length.
@@ -55,28 +56,8 @@ fn tcp_header(tcp: &TcpHeader) -> etherparse::TcpHeader {
     header.ack = tcp.flags.has(crate::Flags::ACK);
     header.ece = tcp.flags.has(crate::Flags::ECE);
     header.cwr = tcp.flags.has(crate::Flags::CWR);
-    let mut options: Vec<TcpOptionElement> = Vec::with_capacity(6);
-    if let Some(mss) = tcp.mss {
-        options.push(TcpOptionElement::MaximumSegmentSize(mss));
-    }
-    if tcp.sack_permitted {
-        options.push(TcpOptionElement::SelectiveAcknowledgementPermitted);
-    }
-    if let Some(ts) = tcp.timestamps {
-        options.push(TcpOptionElement::Timestamp(ts.value, ts.echo));
-    }
-    if let Some(scale) = tcp.window_scale {
-        options.push(TcpOptionElement::WindowScale(scale));
-    }
-    if let [first, rest @ ..] = tcp.sack.as_slice() {
-        let mut others = [None; 3];
-        for (slot, block) in others.iter_mut().zip(rest) {
-            *slot = Some(*block);
-        }
-        options.push(TcpOptionElement::SelectiveAcknowledgement(*first, others));
-    }
-    // Options come to 40 bytes at most: the parser and the endpoints keep to three blocks beside timestamps.
-    let _ = header.set_options(&options);
+    // Options come to 40 bytes at most: endpoints leave out SACK blocks that have no room.
+    let _ = header.set_options_raw(options::emit(tcp).as_slice());
     header
 }
 

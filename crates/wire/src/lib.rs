@@ -1,10 +1,11 @@
 //! Headers and packets: what travels over a link, as structs, and how it looks in bytes.
 //!
-//! Follows RFC 791 (IPv4), RFC 9293 (TCP), RFC 2018 and 7323 (options), RFC 792 (echo).
+//! Follows RFC 791 (IPv4), RFC 9293 (TCP), RFC 2018, 7323, 1644 and 7413 (options), RFC 792 (echo).
 //! Differs from a packet library: a packet is its header as a struct and its payload as a length; bytes are made on demand.
 //! Leaves out fragments, IPv6 and payload contents.
 
 mod emit;
+mod options;
 mod packet;
 mod parse;
 mod sequence;
@@ -14,4 +15,4 @@ pub use emit::emit;
 pub use packet::{Echo, Ecn, Ipv4, Packet, Transport};
 pub use parse::{ParseError, parse};
 pub use sequence::{expand, wire_number};
-pub use tcp::{Flags, MAX_SACK_BLOCKS, SackBlocks, TcpHeader, Timestamps};
+pub use tcp::{Flags, MAX_SACK_BLOCKS, Opening, SackBlocks, TcpHeader, Timestamps};

@@ -4,9 +4,10 @@
 //! Differs: unknown TCP options are skipped, and the payload is kept as its length.
 //! Leaves out fragments and IPv6, which are refused.
 
+use crate::options;
 use crate::packet::{Echo, Ecn, Ipv4, Packet, Transport};
-use crate::tcp::{Flags, SackBlocks, TcpHeader, Timestamps};
-use etherparse::{Icmpv4Type, IpNumber, Ipv4Slice, TcpOptionElement, TcpSlice};
+use crate::tcp::{Flags, TcpHeader};
+use etherparse::{Icmpv4Type, IpNumber, Ipv4Slice, TcpSlice};
 use std::fmt;
 
 /// Why bytes are not a packet that skyhop carries.
@@ -97,21 +98,7 @@ fn tcp_header(tcp: &etherparse::TcpHeader) -> TcpHeader {
         window: tcp.window_size,
         ..TcpHeader::default()
     };
-    for option in tcp.options_iterator().flatten() {
-        match option {
-            TcpOptionElement::MaximumSegmentSize(mss) => header.mss = Some(mss),
-            TcpOptionElement::WindowScale(scale) => header.window_scale = Some(scale),
-            TcpOptionElement::SelectiveAcknowledgementPermitted => header.sack_permitted = true,
-            TcpOptionElement::Timestamp(value, echo) => header.timestamps = Some(Timestamps { value, echo }),
-            TcpOptionElement::SelectiveAcknowledgement(first, rest) => {
-                let mut sack = SackBlocks::default();
-                sack.push(first.0, first.1);
-                rest.iter().flatten().for_each(|block| sack.push(block.0, block.1));
-                header.sack = sack;
-            }
-            TcpOptionElement::Noop => {}
-        }
-    }
+    options::parse(tcp.options.as_slice(), &mut header);
     header
 }
 
@@ -119,6 +106,7 @@ fn tcp_header(tcp: &etherparse::TcpHeader) -> TcpHeader {
 mod tests {
     use super::*;
     use crate::emit;
+    use crate::tcp::{Opening, SackBlocks, Timestamps};
 
     fn segment(payload_len: u32) -> Packet {
         let mut sack = SackBlocks::default();
@@ -148,6 +136,37 @@ mod tests {
         }
     }
 
+    /// The SYN with the most options that an endpoint sends, and data.
+    fn opened(opening: Opening) -> Packet {
+        let syn = TcpHeader {
+            flags: Flags::SYN | Flags::FIN,
+            mss: Some(1460),
+            window_scale: Some(7),
+            sack_permitted: true,
+            timestamps: Some(Timestamps { value: 9, echo: 0 }),
+            opening: Some(opening),
+            ..TcpHeader::default()
+        };
+        Packet { transport: Transport::Tcp(syn), ..segment(100) }
+    }
+
+    #[test]
+    fn options_that_nobody_knows_are_skipped_and_lengths_that_lie_end_them() {
+        let read = |bytes: &[u8]| {
+            let mut header = TcpHeader::default();
+            options::parse(bytes, &mut header);
+            header
+        };
+        // 254 is for experiments (RFC 4727).
+        assert_eq!(read(&[254, 4, 9, 9, 1, 2, 4, 5, 180]).mss, Some(1460));
+        for lie in
+            [&[254u8, 0, 2, 4, 5, 180][..], &[2, 4, 5], &[2], &[34, 10, 1, 2], &[5, 9, 0, 0, 0, 1, 0, 0, 0]]
+        {
+            assert_eq!(read(lie), TcpHeader::default(), "{lie:?}");
+        }
+        assert_eq!(read(&[0, 2, 4, 5, 180]), TcpHeader::default());
+    }
+
     #[test]
     fn what_is_emitted_parses_back() {
         for packet in [
@@ -166,6 +185,11 @@ mod tests {
                 });
                 syn
             },
+            opened(Opening::Count(7)),
+            opened(Opening::NewCount(u32::MAX)),
+            opened(Opening::EchoedCount { count: 8, echo: 9 }),
+            opened(Opening::CookieRequest),
+            opened(Opening::Cookie(0x0102_0304_0506_0708)),
             {
                 let mut marked = segment(1000);
                 marked.ip.ecn = Ecn::Marked;

@@ -1,6 +1,6 @@
 //! The TCP header and its options.
 //!
-//! Follows RFC 9293 §3.1, RFC 2018 (SACK), RFC 7323 (window scale, timestamps), RFC 3168 (ECE, CWR).
+//! Follows RFC 9293 §3.1, RFC 2018 (SACK), RFC 7323 (window scale, timestamps), RFC 3168 (ECE, CWR), RFC 1644 (CC), RFC 7413 (cookies).
 //! Differs: options are fields, laid out in one fixed order when they become bytes.
 //! Leaves out urgent data, and options that skyhop does not send.
 
@@ -80,6 +80,38 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
+/// What opens a connection without a handshake, or lets a later one do so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// CC: the number of the sender's connection (RFC 1644 §2.1).
+    Count(u32),
+    /// CC.NEW: the same, from a client whose numbers may have started again.
+    NewCount(u32),
+    /// CC and CC.ECHO: the answer to either.
+    EchoedCount {
+        /// The sender's own number.
+        count: u32,
+        /// The peer's.
+        echo: u32,
+    },
+    /// A Fast Open option without a cookie: it asks for one (RFC 7413 §4.1.1).
+    CookieRequest,
+    /// A Fast Open cookie of eight bytes.
+    Cookie(u64),
+}
+
+impl Opening {
+    /// Bytes of the option, without padding.
+    pub const fn option_len(&self) -> u32 {
+        match self {
+            Opening::Count(_) | Opening::NewCount(_) => 6,
+            Opening::EchoedCount { .. } => 12,
+            Opening::CookieRequest => 2,
+            Opening::Cookie(_) => 10,
+        }
+    }
+}
+
 /// A TCP header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TcpHeader {
@@ -103,6 +135,8 @@ pub struct TcpHeader {
     pub sack_permitted: bool,
     /// Timestamps.
     pub timestamps: Option<Timestamps>,
+    /// T/TCP's connection counts, or a Fast Open cookie.
+    pub opening: Option<Opening>,
     /// SACK blocks.
     pub sack: SackBlocks,
 }
@@ -122,6 +156,9 @@ impl TcpHeader {
         }
         if self.timestamps.is_some() {
             len += 10;
+        }
+        if let Some(opening) = &self.opening {
+            len += opening.option_len();
         }
         if !self.sack.is_empty() {
             len += 2 + 8 * self.sack.count as u32;

@@ -6,7 +6,7 @@
 
 use super::Findings;
 use crate::error::quoted;
-use crate::model::{DelayedAck, Increase, Recovery, Tcp, Variant};
+use crate::model::{DelayedAck, Increase, Open, Recovery, Tcp, Variant};
 use crate::path::KeyPath;
 use skyhop_units::{Bytes, Span};
 
@@ -174,6 +174,15 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
         || {
             format!(
                 "variant {name} does not know what is in flight; expected recovery \"rfc6675\" or \"rack\""
+            )
+        },
+    );
+    out.require(
+        renos_law || !matches!(tcp.open, Open::TTcp { .. }),
+        || at.key("open"),
+        || {
+            format!(
+                "variant {name} has no T/TCP (RFC 1644); expected kind \"fast-open\", which every variant has, or a variant with Reno's growth"
             )
         },
     );

@@ -52,6 +52,8 @@ pub struct Tcp {
     pub pacing: bool,
     /// Explicit congestion notification (RFC 3168): packets say that queues may mark them, and a mark cuts the window as a loss does.
     pub ecn: bool,
+    /// How connections are opened: with a handshake, or with data on the SYN.
+    pub open: Open,
     /// What an earlier connection over the same path has learnt, to begin from (Careful Resume, RFC 9959).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<Resume>,
@@ -101,6 +103,7 @@ impl Default for Tcp {
             rate_reduction: None,
             pacing: false,
             ecn: false,
+            open: Open::Handshake,
             resume: None,
             timestamps: false,
             sack_blocks: 3,
@@ -190,6 +193,26 @@ pub enum Increase {
     ConstantRate {
         /// HT's c.
         c: f64,
+    },
+}
+
+/// How a connection is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Open {
+    /// The three-way handshake: data leave after an RTT.
+    Handshake,
+    /// T/TCP (RFC 1644): data and FIN go with the SYN, once the server has seen a connection of the client. For the variants of its time, from Tahoe to SACK and FACK.
+    TTcp {
+        /// The hosts have spoken before, so that the flow's first connection needs no handshake either.
+        #[serde(default)]
+        known: bool,
+    },
+    /// TCP Fast Open (RFC 7413): data go with the SYN, once the client has a cookie.
+    FastOpen {
+        /// The hosts have spoken before, so that the flow's first connection has a cookie.
+        #[serde(default)]
+        known: bool,
     },
 }
 

@@ -148,6 +148,23 @@ pub enum DelayedAck {
     Heartbeat(Span),
 }
 
+/// How a connection is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Open {
+    /// The three-way handshake (RFC 9293).
+    Handshake,
+    /// T/TCP (RFC 1644): a server that knows the client's last connection takes data with the SYN.
+    Transactions {
+        /// The hosts have spoken before.
+        known: bool,
+    },
+    /// TCP Fast Open (RFC 7413): a server takes data with a SYN that shows its cookie.
+    FastOpen {
+        /// The hosts have spoken before.
+        known: bool,
+    },
+}
+
 /// What an earlier connection over the same path has learnt (RFC 9959 §3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Saved {
@@ -195,6 +212,8 @@ pub struct Config {
     pub pacing: bool,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: bool,
+    /// How the connection is opened.
+    pub open: Open,
     /// What to start from (RFC 9959).
     pub resume: Option<Saved>,
     /// Timestamps option.
@@ -244,6 +263,7 @@ impl Default for Config {
             rate_reduction: false,
             pacing: false,
             ecn: false,
+            open: Open::Handshake,
             resume: None,
             timestamps: false,
             sack_blocks: 3,

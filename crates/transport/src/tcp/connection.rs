@@ -1,10 +1,12 @@
-//! One end of a TCP connection: handshake, data both ways, close.
+//! One end of a TCP connection: data both ways, close.
 //!
 //! Follows the state diagram of RFC 9293 §3.3.2; names of states and variables are the RFC's.
 //! Differs: the application writes and reads numbers of bytes; TIME-WAIT lasts twice `rto_min`.
-//! Leaves out simultaneous open, urgent data and options after the handshake other than SACK and timestamps.
+//! Leaves out simultaneous open and urgent data; how it opens is `opening`'s.
 
 use super::config::Config;
+use super::memory::Memory;
+use super::opening::Beginning;
 use super::receiver::Receiver;
 use super::sender::{Outgoing, Sender, SenderStats};
 use skyhop_chance::Stream;
@@ -50,30 +52,31 @@ pub enum Event {
 /// One end of a connection.
 #[derive(Debug)]
 pub struct Connection {
-    state: State,
-    local: SocketAddrV4,
-    remote: SocketAddrV4,
-    iss: u32,
-    sender: Sender,
-    receiver: Receiver,
-    timestamps: bool,
-    sack: bool,
+    pub(super) state: State,
+    pub(super) local: SocketAddrV4,
+    pub(super) remote: SocketAddrV4,
+    pub(super) iss: u32,
+    pub(super) sender: Sender,
+    pub(super) receiver: Receiver,
+    pub(super) timestamps: bool,
+    pub(super) sack: bool,
     /// Both ends understand marks; what this end echoes until it is told that the window is reduced.
-    ecn: bool,
+    pub(super) ecn: bool,
     echo_mark: bool,
-    scale_in: u8,
-    scale_out: u8,
+    pub(super) scale_in: u8,
+    pub(super) scale_out: u8,
     /// TS.Recent: the peer's clock to be echoed (RFC 7323 §4.3).
-    ts_recent: u32,
-    last_ack_sent: u64,
+    pub(super) ts_recent: u32,
+    pub(super) last_ack_sent: u64,
     /// When an acknowledgment of what was never sent was last answered.
     challenged_at: Option<Time>,
     time_wait_until: Option<Time>,
     /// The answer to a segment for a connection that does not exist: sequence number and acknowledgment.
     reset_due: Option<(u32, Option<u32>)>,
     identification: u16,
-    events: VecDeque<Event>,
+    pub(super) events: VecDeque<Event>,
     reported_all: bool,
+    pub(super) beginning: Beginning,
 }
 
 impl Connection {
@@ -88,7 +91,9 @@ impl Connection {
     }
 
     fn new(config: Config, local: SocketAddrV4, remote: SocketAddrV4, iss: u32, state: State) -> Self {
+        let client = if state == State::SynSent { *local.ip() } else { *remote.ip() };
         Self {
+            beginning: Beginning::new(Memory::first(&config, client)),
             state,
             local,
             remote,
@@ -116,6 +121,17 @@ impl Connection {
     pub fn with_chance(mut self, chance: Stream) -> Self {
         self.sender.set_chance(chance);
         self
+    }
+
+    /// Lets this end begin with what earlier connections between the two hosts have left.
+    pub fn with_memory(mut self, memory: Memory) -> Self {
+        self.beginning = Beginning::new(memory);
+        self
+    }
+
+    /// What this end would leave to a later connection between the two hosts.
+    pub fn memory(&self) -> Memory {
+        self.beginning.memory
     }
 
     /// The state of the connection.
@@ -241,8 +257,9 @@ impl Connection {
         let Transport::Tcp(tcp) = &packet.transport else { return };
         match self.state {
             State::Closed => self.refuse(tcp, packet.payload_len),
-            State::Listen => self.handle_in_listen(now, tcp),
-            State::SynSent => self.handle_in_syn_sent(now, tcp),
+            State::Listen => self.handle_in_listen(now, tcp, packet.payload_len as u64),
+            State::SynSent => self.handle_in_syn_sent(now, tcp, packet.payload_len as u64),
+            _ if !self.beginning.belongs(tcp) => {}
             _ => {
                 self.take_mark(packet, tcp);
                 self.handle_segment(now, tcp, packet.payload_len as u64);
@@ -274,68 +291,6 @@ impl Connection {
         } else {
             Some((0, Some(tcp.seq.wrapping_add(len))))
         };
-    }
-
-    fn handle_in_listen(&mut self, now: Time, tcp: &TcpHeader) {
-        if tcp.flags.has(Flags::RST) || !tcp.flags.has(Flags::SYN) || tcp.flags.has(Flags::ACK) {
-            return;
-        }
-        self.take_syn(tcp);
-        self.receiver.ack_now = false;
-        self.sender.set_window(0, tcp.window as u64);
-        self.state = State::SynReceived;
-        let _ = now;
-    }
-
-    fn handle_in_syn_sent(&mut self, now: Time, tcp: &TcpHeader) {
-        let acknowledged = tcp.flags.has(Flags::ACK) && expand(self.iss, tcp.ack, 1) == Some(1);
-        if tcp.flags.has(Flags::RST) {
-            if acknowledged {
-                self.abort();
-            }
-            return;
-        }
-        if !acknowledged || !tcp.flags.has(Flags::SYN) {
-            return;
-        }
-        self.take_syn(tcp);
-        self.receiver.ack_now = true;
-        let sample = self.sample(now, tcp);
-        self.sender.established(now, sample);
-        self.sender.set_window(1, tcp.window as u64);
-        self.connected();
-    }
-
-    /// Options of the peer's SYN, and what follows from both.
-    fn take_syn(&mut self, tcp: &TcpHeader) {
-        self.receiver.start(tcp.seq);
-        self.timestamps &= tcp.timestamps.is_some();
-        self.sack &= tcp.sack_permitted;
-        // RFC 3168 §6.1.1: asked with ECE and CWR, granted with ECE alone.
-        let both = tcp.flags.has(Flags::ECE) && tcp.flags.has(Flags::CWR);
-        self.ecn &= if tcp.flags.has(Flags::ACK) { tcp.flags.has(Flags::ECE) && !both } else { both };
-        if !self.sack {
-            self.sender.without_sack();
-        }
-        match tcp.window_scale {
-            Some(scale) => self.scale_in = scale.min(14),
-            None => self.scale_out = 0,
-        }
-        self.sender.config.timestamps = self.timestamps;
-        let mss = self.sender.config.mss.min(tcp.mss.map_or(536, u32::from));
-        // RFC 6691: the announced size does not count options, so they come out of the payload.
-        self.sender.set_mss(mss - if self.timestamps { 12 } else { 0 });
-        if let Some(ts) = tcp.timestamps {
-            self.ts_recent = ts.value;
-        }
-    }
-
-    fn connected(&mut self) {
-        self.state = State::Established;
-        self.events.push_back(Event::Connected);
-        if self.sender.fin_queued() {
-            self.state = State::FinWait1;
-        }
     }
 
     fn handle_segment(&mut self, now: Time, tcp: &TcpHeader, payload: u64) {
@@ -370,7 +325,7 @@ impl Connection {
             return;
         }
         if tcp.flags.has(Flags::SYN) {
-            if self.state == State::SynReceived {
+            if self.sender.snd_una == 0 {
                 // The SYN again: its answer was lost, the timer will repeat it.
                 return;
             }
@@ -390,7 +345,11 @@ impl Connection {
         if !self.handle_ack(now, tcp, payload) {
             return;
         }
-        let fin = tcp.flags.has(Flags::FIN);
+        self.take_data(now, seq, payload, tcp.flags.has(Flags::FIN));
+    }
+
+    /// What a segment carries.
+    pub(super) fn take_data(&mut self, now: Time, seq: u64, payload: u64, fin: bool) {
         if payload == 0 && !fin {
             return;
         }
@@ -431,13 +390,16 @@ impl Connection {
             return false;
         }
         let window = (tcp.window as u64) << self.scale_in;
-        if self.state == State::SynReceived {
+        let opens = self.sender.snd_una == 0;
+        if opens {
             if ack < 1 {
                 return false;
             }
             let sample = self.sample(now, tcp);
             self.sender.established(now, sample);
-            self.connected();
+            if self.state == State::SynReceived {
+                self.connected();
+            }
         }
         self.sender.begin_ack();
         if self.ecn && tcp.flags.has(Flags::ECE) && !tcp.flags.has(Flags::SYN) {
@@ -451,7 +413,8 @@ impl Connection {
             self.after_ack(now);
         } else if ack == self.sender.snd_una {
             // RFC 5681 §2: a duplicate carries no data, moves no window, and something is outstanding.
-            let duplicate = payload == 0
+            let duplicate = !opens
+                && payload == 0
                 && !tcp.flags.has(Flags::FIN)
                 && self.sender.in_flight() > 0
                 && self.sender.persist_at.is_none()
@@ -485,7 +448,7 @@ impl Connection {
         dsack
     }
 
-    fn after_ack(&mut self, now: Time) {
+    pub(super) fn after_ack(&mut self, now: Time) {
         if self.sender.all_acknowledged() && !self.reported_all {
             self.reported_all = true;
             self.events.push_back(Event::AllAcknowledged);
@@ -500,7 +463,7 @@ impl Connection {
         }
     }
 
-    fn sample(&self, now: Time, tcp: &TcpHeader) -> Option<Span> {
+    pub(super) fn sample(&self, now: Time, tcp: &TcpHeader) -> Option<Span> {
         let ts = tcp.timestamps.filter(|ts| self.timestamps && ts.echo != 0)?;
         Some(Span::from_millis(clock(now).wrapping_sub(ts.echo) as u64))
             .filter(|s| *s < Span::from_secs(3600))
@@ -525,7 +488,7 @@ impl Connection {
         self.events.push_back(Event::Closed);
     }
 
-    fn abort(&mut self) {
+    pub(super) fn abort(&mut self) {
         self.abandon();
         self.events.push_back(Event::Reset);
     }
@@ -598,6 +561,8 @@ impl Connection {
                     return Some(self.packet(header, 0));
                 }
             }
+            // The other end's SYN was enough to open the connection; its answer is still to be sent, or to be sent again.
+            _ if self.sender.snd_una == 0 && self.sender.snd_nxt == 0 => return self.poll_syn(now),
             // What was owed when the last state was left, an acknowledgment of the FIN, still goes out below.
             _ => {}
         }
@@ -630,46 +595,13 @@ impl Connection {
         None
     }
 
-    fn poll_syn(&mut self, now: Time) -> Option<Packet> {
-        if self.sender.snd_nxt > 0 {
-            return None;
-        }
-        self.sender.sent_syn(now);
-        let answering = self.state == State::SynReceived;
-        let config = &self.sender.config;
-        let mut header = TcpHeader {
-            source_port: self.local.port(),
-            destination_port: self.remote.port(),
-            seq: self.iss,
-            flags: Flags::SYN,
-            // RFC 7323 §2.2: the window of a SYN is never scaled.
-            window: config.window.min(65_535) as u16,
-            mss: Some(config.mss.min(65_535) as u16),
-            window_scale: (!answering || self.scale_out > 0 || self.scale_in > 0).then_some(self.scale_out),
-            sack_permitted: self.sack,
-            timestamps: self.timestamps.then(|| Timestamps { value: clock(now), echo: 0 }),
-            ..TcpHeader::default()
-        };
-        if self.ecn {
-            header.flags |= if answering { Flags::ECE } else { Flags::ECE | Flags::CWR };
-        }
-        if answering {
-            header.flags |= Flags::ACK;
-            header.ack = wire_number(self.receiver.irs, 1);
-            if let Some(ts) = &mut header.timestamps {
-                ts.echo = self.ts_recent;
-            }
-            self.last_ack_sent = 1;
-        }
-        Some(self.packet(header, 0))
-    }
-
     fn header(&self, now: Time) -> TcpHeader {
         TcpHeader {
             source_port: self.local.port(),
             destination_port: self.remote.port(),
             seq: wire_number(self.iss, self.sender.snd_nxt.max(self.sender.snd_una)),
             timestamps: self.timestamps.then(|| Timestamps { value: clock(now), echo: self.ts_recent }),
+            opening: self.beginning.in_each_segment(),
             ..TcpHeader::default()
         }
     }
@@ -683,7 +615,7 @@ impl Connection {
         header.ack = wire_number(self.receiver.irs, self.receiver.rcv_nxt);
         header.window = self.receiver.announce(self.scale_out);
         if self.sack {
-            let room = if self.timestamps { 3 } else { 4 };
+            let room = (40 - header.options_len() as usize - 2) / 8;
             header.sack = self.receiver.sack_blocks(room.min(self.sender.config.sack_blocks as usize));
         }
         self.last_ack_sent = self.receiver.rcv_nxt;
@@ -691,7 +623,7 @@ impl Connection {
         self.packet(header, len)
     }
 
-    fn packet(&mut self, header: TcpHeader, payload_len: u32) -> Packet {
+    pub(super) fn packet(&mut self, header: TcpHeader, payload_len: u32) -> Packet {
         self.identification = self.identification.wrapping_add(1);
         let ip = Ipv4 {
             source: *self.local.ip(),
@@ -708,6 +640,6 @@ impl Connection {
 const CHALLENGE_INTERVAL: Span = Span::from_millis(500);
 
 /// The clock of the timestamps option: milliseconds, beginning at 1 so that 0 means "no echo".
-fn clock(now: Time) -> u32 {
+pub(super) fn clock(now: Time) -> u32 {
     (now.as_nanos() / 1_000_000) as u32 + 1
 }

@@ -6,7 +6,9 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `connection` | handshake, close, timers, the public verbs |
+//! | `connection` | segments, close, timers, the public verbs |
+//! | `opening` | the handshake, T/TCP, Fast Open |
+//! | `memory` | what is remembered from one connection to the next |
 //! | `sender` | what is sent next, acknowledgments, timeouts |
 //! | `recovery` | finding losses and repairing them: counting duplicates, or knowing what is in flight |
 //! | `congestion` | the laws of cwnd and ssthresh |
@@ -18,6 +20,8 @@
 mod config;
 mod congestion;
 mod connection;
+mod memory;
+mod opening;
 mod receiver;
 mod recovery;
 mod rtt;
@@ -25,7 +29,8 @@ mod scoreboard;
 mod segments;
 mod sender;
 
-pub use config::{Config, DelayedAck, Increase, Law, LossRecovery, Saved, Variant};
+pub use config::{Config, DelayedAck, Increase, Law, LossRecovery, Open, Saved, Variant};
 pub use connection::{Connection, Event, State};
+pub use memory::Memory;
 pub use rtt::RttSamples;
 pub use sender::SenderStats;

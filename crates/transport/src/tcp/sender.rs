@@ -44,6 +44,8 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
+    pub const NOTHING: Self = Self { seq: 1, len: 0, fin: false };
+
     fn end(&self) -> u64 {
         self.seq + self.len as u64 + self.fin as u64
     }
@@ -276,8 +278,39 @@ impl Sender {
     pub fn established(&mut self, now: Time, sample: Option<Span>) {
         self.measure(now, 1, sample);
         self.snd_una = self.snd_una.max(1);
-        self.rto_at = None;
+        self.rto_at = (self.snd_max > 1).then(|| now + self.rtt.rto());
         self.congestion.on_established(now, self.rtt.samples.min, self.snd_una);
+    }
+
+    /// What goes with the SYN, of at most `room` bytes.
+    pub fn sent_with_syn(&mut self, now: Time, room: u32, fin: bool) -> Outgoing {
+        let whole = self.segment_at(1);
+        let len = whole.len.min(room);
+        let segment = Outgoing { len, fin: fin && whole.fin && len == whole.len, ..whole };
+        if len == 0 && !segment.fin {
+            return Outgoing::NOTHING;
+        }
+        // The SYN is counted already.
+        self.stats.segments_sent -= 1;
+        self.sent(now, segment)
+    }
+
+    /// What went with the SYN has been refused, or all but its beginning: it is as if it had not been sent.
+    pub fn take_back(&mut self) {
+        (self.snd_nxt, self.snd_max) = (self.snd_una, self.snd_una);
+        self.segments = Segments::default();
+        self.choose();
+        self.stats.segments_retransmitted += 1;
+        self.stop_timers();
+    }
+
+    /// What is outstanding goes again from its beginning, without a word of losses: the SYN before it was lost.
+    fn send_all_again(&mut self) {
+        if self.how.pipe() {
+            self.pipe_timeout();
+        } else {
+            self.recover_timeout();
+        }
     }
 
     /// The next segment that recovery, the windows, the pace and the data allow.
@@ -321,7 +354,7 @@ impl Sender {
         let segment_end = segment.seq + segment.len as u64;
         let allowed =
             self.congestion.cwnd() + self.counting.limited_transmit(&self.config, self.threshold, self.mss);
-        if segment_end > self.snd_una + allowed || self.counting.burst_spent(&self.config) {
+        if segment_end > self.snd_una.max(1) + allowed || self.counting.burst_spent(&self.config) {
             return None;
         }
         if segment_end > self.window_edge {
@@ -416,7 +449,7 @@ impl Sender {
         let end = segment.seq + segment.len as u64;
         let allowed =
             self.congestion.cwnd() + self.counting.limited_transmit(&self.config, self.threshold, self.mss);
-        next < self.end() && end <= self.snd_una + allowed && end <= self.window_edge
+        next < self.end() && end <= self.snd_una.max(1) + allowed && end <= self.window_edge
     }
 
     /// The hold timer has run out.
@@ -683,6 +716,9 @@ impl Sender {
         self.rto_at = Some(now + self.rtt.rto());
         if self.snd_una == 0 {
             // The SYN is sent again; a lost SYN says little about the path's capacity.
+            if self.snd_max > 1 {
+                self.send_all_again();
+            }
             self.snd_nxt = 0;
             return;
         }

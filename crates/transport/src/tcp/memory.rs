@@ -1,0 +1,63 @@
+//! What a host remembers of another from one connection to the next.
+//!
+//! Follows RFC 1644 §3 (the cache of connection counts) and RFC 7413 §4.1 (cookies, with the peer's MSS).
+//! Differs: plain values that whoever opens connections keeps; a cookie is a number made from the client's address, no secret.
+//! Leaves out expiry, and the count of refusals after which RFC 7413 would stop trying.
+
+use super::config::{Config, Open};
+use std::net::Ipv4Addr;
+
+/// What a host knows of another before it opens a connection, and what it knows afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Memory {
+    /// The number of this host's last connection that was opened (RFC 1644's CC_GEN).
+    pub count: u32,
+    /// The peer knows `count`, so that a higher one opens a connection at once (CCsent).
+    pub count_known: bool,
+    /// The number of the peer's last connection (cache.CC).
+    pub peer_count: Option<u32>,
+    /// The server's cookie.
+    pub cookie: Option<u64>,
+    /// The segment size that the peer announced, bytes.
+    pub mss: Option<u32>,
+}
+
+impl Memory {
+    /// What an earlier connection between the two with the same parameters would have left.
+    pub(super) fn first(config: &Config, client: Ipv4Addr) -> Self {
+        let nothing = Self::default();
+        match config.open {
+            Open::Transactions { known: true } => {
+                Self { count_known: true, peer_count: Some(0), mss: Some(config.mss), ..nothing }
+            }
+            Open::FastOpen { known: true } => {
+                Self { cookie: Some(cookie(client)), mss: Some(config.mss), ..nothing }
+            }
+            _ => nothing,
+        }
+    }
+
+    /// Takes in what another connection between the two hosts has left.
+    pub fn merge(&mut self, other: Memory) {
+        let later = |a: u32, b: u32| if a.wrapping_sub(b) as i32 > 0 { a } else { b };
+        self.count = later(self.count, other.count);
+        self.count_known |= other.count_known;
+        self.peer_count = match (self.peer_count, other.peer_count) {
+            (Some(a), Some(b)) => Some(later(a, b)),
+            (a, b) => a.or(b),
+        };
+        self.cookie = other.cookie.or(self.cookie);
+        self.mss = other.mss.or(self.mss);
+    }
+
+    /// RFC 1644 §2.2: a number above the last one cannot be that of an old segment.
+    pub(super) fn accepts(&self, count: u32) -> bool {
+        self.peer_count.is_some_and(|last| count.wrapping_sub(last) as i32 > 0)
+    }
+}
+
+/// The cookie that a server grants to a client: the same for each of the client's connections (RFC 7413 §4.1.2).
+pub(super) fn cookie(client: Ipv4Addr) -> u64 {
+    let mixed = (u64::from(u32::from(client)) ^ 0x5eed_c00c_1e00_0001).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ mixed >> 29
+}

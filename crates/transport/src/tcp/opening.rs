@@ -1,0 +1,254 @@
+//! How a connection begins: the three-way handshake, and what skips it.
+//!
+//! Follows RFC 9293 §3.5; RFC 1644 (T/TCP: data and FIN on SYNs, connection counts, the test of TAO); RFC 7413 (Fast Open).
+//! Differs: data on a SYN that is not accepted is sent again and not kept; a repeated SYN carries none.
+//! Leaves out T/TCP's truncated TIME-WAIT, which frees ports that here are never reused, and its half-synchronised states by name.
+
+use super::config::Open;
+use super::connection::{Connection, Event, State, clock};
+use super::memory::{Memory, cookie};
+use super::sender::Outgoing;
+use skyhop_units::Time;
+use skyhop_wire::{Flags, Opening, Packet, TcpHeader, Timestamps, expand, wire_number};
+
+/// What opening needs to know, and T/TCP in each segment.
+#[derive(Debug, Default)]
+pub(super) struct Beginning {
+    pub memory: Memory,
+    /// This connection's number, and the peer's once each segment carries them.
+    count: u32,
+    peer_count: Option<u32>,
+    /// The peer's number waits for the end of a handshake.
+    unconfirmed: Option<u32>,
+    /// A cookie to be granted with the SYN's acknowledgment.
+    grant: Option<u64>,
+}
+
+impl Beginning {
+    pub fn new(memory: Memory) -> Self {
+        let count = memory.count.wrapping_add(1);
+        Self { memory: Memory { count, ..memory }, count, ..Self::default() }
+    }
+
+    /// The option that each segment behind the SYN carries.
+    pub fn in_each_segment(&self) -> Option<Opening> {
+        self.peer_count.map(|_| Opening::Count(self.count))
+    }
+
+    /// RFC 1644 §3.4: whether a segment is of this connection and not of an earlier one between the same ports.
+    pub fn belongs(&self, tcp: &TcpHeader) -> bool {
+        let exempt = tcp.flags.has(Flags::SYN) || tcp.flags.has(Flags::RST);
+        exempt || self.peer_count.is_none_or(|count| tcp.opening == Some(Opening::Count(count)))
+    }
+}
+
+impl Connection {
+    pub(super) fn handle_in_listen(&mut self, now: Time, tcp: &TcpHeader, payload: u64) {
+        if tcp.flags.has(Flags::RST) || !tcp.flags.has(Flags::SYN) || tcp.flags.has(Flags::ACK) {
+            return;
+        }
+        let accepted = self.take_opening(tcp);
+        self.take_syn(tcp);
+        self.receiver.ack_now = false;
+        self.sender.set_window(0, tcp.window as u64);
+        self.state = State::SynReceived;
+        if accepted {
+            // This end's own SYN goes out with the next packet; the rest is as after a handshake.
+            self.connected();
+            self.take_data(now, 1, payload, tcp.flags.has(Flags::FIN));
+        }
+    }
+
+    /// What the SYN says to a server that can do without a handshake. Whether it may.
+    fn take_opening(&mut self, tcp: &TcpHeader) -> bool {
+        let client = *self.remote.ip();
+        let beginning = &mut self.beginning;
+        match (self.sender.config.open, tcp.opening) {
+            (Open::Transactions { .. }, Some(Opening::Count(count))) => {
+                let accepted = beginning.memory.accepts(count);
+                beginning.peer_count = Some(count);
+                beginning.unconfirmed = Some(count);
+                accepted
+            }
+            (Open::Transactions { .. }, Some(Opening::NewCount(count))) => {
+                beginning.memory.peer_count = None;
+                beginning.peer_count = Some(count);
+                beginning.unconfirmed = Some(count);
+                false
+            }
+            (Open::FastOpen { .. }, Some(Opening::Cookie(shown))) => {
+                let valid = shown == cookie(client);
+                beginning.grant = (!valid).then(|| cookie(client));
+                valid
+            }
+            (Open::FastOpen { .. }, Some(Opening::CookieRequest)) => {
+                beginning.grant = Some(cookie(client));
+                false
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn handle_in_syn_sent(&mut self, now: Time, tcp: &TcpHeader, payload: u64) {
+        let snd_max = self.sender.snd_max;
+        let ack = expand(self.iss, tcp.ack, 1)
+            .filter(|ack| tcp.flags.has(Flags::ACK) && (1..=snd_max).contains(ack));
+        if tcp.flags.has(Flags::RST) {
+            if ack.is_some() {
+                self.abort();
+            }
+            return;
+        }
+        let Some(ack) = ack.filter(|_| tcp.flags.has(Flags::SYN)) else { return };
+        let beginning = &mut self.beginning;
+        match (self.sender.config.open, tcp.opening) {
+            (Open::Transactions { .. }, Some(Opening::EchoedCount { count, echo })) => {
+                if echo != beginning.count {
+                    // The answer to another connection's SYN.
+                    return;
+                }
+                beginning.peer_count = Some(count);
+                beginning.memory.count_known = true;
+                beginning.memory.peer_count = Some(count);
+            }
+            (Open::FastOpen { .. }, Some(Opening::Cookie(granted))) => {
+                beginning.memory.cookie = Some(granted)
+            }
+            _ => {}
+        }
+        self.take_syn(tcp);
+        self.receiver.ack_now = true;
+        let sample = self.sample(now, tcp);
+        self.sender.established(now, sample);
+        self.sender.set_window(1, tcp.window as u64);
+        self.connected();
+        if snd_max > 1 {
+            // The SYN had data. What was not accepted goes again at once, in segments that fit what the peer has said.
+            if ack > 1 {
+                self.sender.begin_ack();
+                self.sender.handle_ack(now, ack, None, false);
+                self.after_ack(now);
+            }
+            if ack < snd_max {
+                self.sender.take_back();
+            }
+        }
+        self.take_data(now, 1, payload, tcp.flags.has(Flags::FIN));
+    }
+
+    /// Options of the peer's SYN, and what follows from both.
+    fn take_syn(&mut self, tcp: &TcpHeader) {
+        self.receiver.start(tcp.seq);
+        self.timestamps &= tcp.timestamps.is_some();
+        self.sack &= tcp.sack_permitted;
+        // RFC 3168 §6.1.1: asked with ECE and CWR, granted with ECE alone.
+        let both = tcp.flags.has(Flags::ECE) && tcp.flags.has(Flags::CWR);
+        self.ecn &= if tcp.flags.has(Flags::ACK) { tcp.flags.has(Flags::ECE) && !both } else { both };
+        if !self.sack {
+            self.sender.without_sack();
+        }
+        match tcp.window_scale {
+            Some(scale) => self.scale_in = scale.min(14),
+            None => self.scale_out = 0,
+        }
+        self.sender.config.timestamps = self.timestamps;
+        let announced = tcp.mss.map_or(536, u32::from);
+        self.beginning.memory.mss = Some(announced);
+        // RFC 6691: the announced size does not count options, so they come out of the payload.
+        let header = TcpHeader {
+            timestamps: self.timestamps.then(Timestamps::default),
+            opening: self.beginning.in_each_segment(),
+            ..TcpHeader::default()
+        };
+        let mss = self.sender.config.mss.min(announced);
+        self.sender.set_mss(mss.saturating_sub(header.options_len()));
+        if let Some(ts) = tcp.timestamps {
+            self.ts_recent = ts.value;
+        }
+    }
+
+    pub(super) fn connected(&mut self) {
+        self.state = State::Established;
+        self.events.push_back(Event::Connected);
+        if self.sender.fin_queued() {
+            self.state = State::FinWait1;
+        }
+        let beginning = &mut self.beginning;
+        if let Some(count) = beginning.unconfirmed.take() {
+            beginning.memory.peer_count = Some(count);
+        }
+    }
+
+    /// The SYN, or its answer, if it is to be sent now.
+    pub(super) fn poll_syn(&mut self, now: Time) -> Option<Packet> {
+        if self.sender.snd_nxt > 0 {
+            return None;
+        }
+        let first = self.sender.snd_max == 0;
+        let answering = self.state != State::SynSent;
+        self.sender.sent_syn(now);
+        let config = &self.sender.config;
+        let mut header = TcpHeader {
+            source_port: self.local.port(),
+            destination_port: self.remote.port(),
+            seq: self.iss,
+            flags: Flags::SYN,
+            // RFC 7323 §2.2: the window of a SYN is never scaled.
+            window: config.window.min(65_535) as u16,
+            mss: Some(config.mss.min(65_535) as u16),
+            window_scale: (!answering || self.scale_out > 0 || self.scale_in > 0).then_some(self.scale_out),
+            sack_permitted: self.sack,
+            timestamps: self.timestamps.then(|| Timestamps { value: clock(now), echo: 0 }),
+            ..TcpHeader::default()
+        };
+        if self.ecn {
+            header.flags |= if answering { Flags::ECE } else { Flags::ECE | Flags::CWR };
+        }
+        if answering {
+            header.flags |= Flags::ACK;
+            header.ack = wire_number(self.receiver.irs, self.receiver.rcv_nxt.max(1));
+            if let Some(ts) = &mut header.timestamps {
+                ts.echo = self.ts_recent;
+            }
+            self.last_ack_sent = self.receiver.rcv_nxt.max(1);
+            self.receiver.acknowledged();
+        }
+        let (opening, with_data) = self.opening(answering, first);
+        header.opening = opening;
+        let Outgoing { len, fin, .. } =
+            if with_data { self.data_on_syn(now, &header) } else { Outgoing::NOTHING };
+        if fin {
+            header.flags |= Flags::FIN;
+        }
+        Some(self.packet(header, len))
+    }
+
+    /// The option of a SYN, and whether data may go with it.
+    fn opening(&self, answering: bool, first: bool) -> (Option<Opening>, bool) {
+        let Beginning { memory, count, peer_count, grant, .. } = &self.beginning;
+        let count = *count;
+        match (self.sender.config.open, answering) {
+            (Open::Handshake, _) => (None, false),
+            (Open::Transactions { .. }, false) if memory.count_known => (Some(Opening::Count(count)), first),
+            (Open::Transactions { .. }, false) => (Some(Opening::NewCount(count)), false),
+            (Open::Transactions { .. }, true) => {
+                let early = first && self.state != State::SynReceived;
+                (peer_count.map(|echo| Opening::EchoedCount { count, echo }), early)
+            }
+            // RFC 7413 §4.2.1: a SYN that had to be repeated is a plain one.
+            (Open::FastOpen { .. }, false) if !first => (None, false),
+            (Open::FastOpen { .. }, false) => match memory.cookie {
+                Some(cookie) => (Some(Opening::Cookie(cookie)), true),
+                None => (Some(Opening::CookieRequest), false),
+            },
+            (Open::FastOpen { .. }, true) => (grant.map(Opening::Cookie), false),
+        }
+    }
+
+    /// What of the data, and of the FIN, has room in a SYN.
+    fn data_on_syn(&mut self, now: Time, header: &TcpHeader) -> Outgoing {
+        let mss = self.beginning.memory.mss.unwrap_or(536).min(self.sender.config.mss);
+        let fin = matches!(self.sender.config.open, Open::Transactions { .. });
+        self.sender.sent_with_syn(now, mss.saturating_sub(header.options_len()), fin)
+    }
+}
