@@ -27,7 +27,8 @@ class Row:
 
     metric: str
     unit: str
-    published: float
+    #: None where the publication says it in words or draws it; the bounds say how the words were read.
+    published: float | None
     ours: float
     low: float
     high: float
@@ -50,9 +51,9 @@ class Row:
         return self.holds != bool(self.known)
 
     @property
-    def deviation(self) -> float:
+    def deviation(self) -> float | None:
         """Ours minus the published number, in its unit."""
-        return self.ours - self.published
+        return None if self.published is None else self.ours - self.published
 
 
 @dataclass
@@ -120,9 +121,9 @@ def cells(name: str, row: Row) -> list[str]:
         name,
         row.metric,
         row.unit,
-        f"{row.published:g}",
+        "in words" if row.published is None else f"{row.published:g}",
         f"{row.ours:.4g}",
-        f"{row.deviation:+.3g}",
+        "" if row.deviation is None else f"{row.deviation:+.3g}",
         f"{row.low:g} to {row.high:g}",
         row.verdict,
     ]

@@ -1,0 +1,58 @@
+"""HT figure 4.10: fairness of the whole network by K, when one long flow increases its window by K.
+
+Follows section 4.1.5: SACK, RED; the longest flow of each topology, and the one of 300 ms of topology 2.
+Differs: see `heterogeneous.py`; topology 1 has a long flow of 600 ms.
+Leaves out several such flows at once and congestion on the way back, for which the text gives no numbers.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from harness import Reproduction, Row
+from heterogeneous import DASHES, Outcome, Setting, all_of, increase_by, replace, seeds_of
+
+SOURCE = "Henderson 1999, figure 4.10 and section 4.1.5"
+CLAIM = "A long flow gains with K without limit, the network is fairer for small K, and utilisation hardly moves"
+
+KS = (1, 2, 4, 8, 16, 32)
+CASES = {"topology 1": (1, 600), "topology 2": (2, 600), "topology 2, 300 ms": (2, 300), "topology 3": (3, 300)}
+NEWRENO = Setting(stack="newreno", queue="fifo")
+
+
+def reproduce() -> Reproduction:
+    rows = []
+    for name, (topology, rtt) in CASES.items():
+        row = by_k(topology, rtt)
+        base = row[1]
+        long = [outcome.kbps[Setting(topology=topology).rtts.index(rtt)] for outcome in row.values()]
+        rows += [
+            Row(f"{name}: the flow's gain at K = 4", "times", None, long[KS.index(4)] / long[0], 1.3, 4),
+            Row(f"{name}: its gain at 32 over that at 4", "times", None, long[-1] / long[KS.index(4)], 1.05, 5),
+            Row(f"{name}: fairness gained at K = 4", "", None, row[4].jain_all - base.jain_all, 0.005, 0.3),
+            Row(f"{name}: utilisation lost, most up to K = 8", "", 0, max(base.utilisation - row[k].utilisation for k in (2, 4, 8)), -0.01, 0.012),
+        ]
+    falls = max(by_k(*case)[8].jain_all - by_k(*case)[32].jain_all for case in CASES.values())
+    rows.append(Row("largest fall of fairness from K = 8 to 32 (some topologies)", "", None, falls, 0.005, 0.3))
+    drop_tail = all_of([NEWRENO, replace(NEWRENO, increase=increase_by(4), on_rtt_ms=600)], 6)
+    rows.append(Row("NewReno, FIFO: the flow's gain at K = 4", "times", 1.5, drop_tail[1].kbps[-1] / drop_tail[0].kbps[-1], 1.2, 2))
+    return Reproduction(rows, draw())
+
+
+@lru_cache(maxsize=None)
+def by_k(topology: int, rtt_ms: int) -> dict[int, Outcome]:
+    base = Setting(topology=topology)
+    settings = [base, *(replace(base, increase=increase_by(k), on_rtt_ms=rtt_ms) for k in KS[1:])]
+    return dict(zip(KS, all_of(settings, seeds_of(topology))))
+
+
+def draw():
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+    for (name, case), dash in zip(CASES.items(), DASHES):
+        ax.semilogx(KS, [o.jain_all for o in by_k(*case).values()], dash, base=2, color="0.1", marker="o", markersize=3, label=name)
+    ax.set_xticks(KS, [str(k) for k in KS])
+    ax.set(xlabel="K", ylabel="Jain's index of fairness, all long flows")
+    ax.legend(frameon=False)
+    return figure

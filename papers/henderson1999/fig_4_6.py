@@ -1,0 +1,38 @@
+"""HT figure 4.6: fairness at the bottleneck by the length of its queue, for NewReno and SACK, FIFO and RED.
+
+Follows section 4.1.3: as figure 4.5, with Jain's index of the six long flows, and what the text says of their shares.
+Differs: see `heterogeneous.py`.
+Leaves out the confidence intervals, with three runs a point.
+"""
+
+from __future__ import annotations
+
+from harness import Reproduction, Row
+from heterogeneous import benchmark, draw_benchmark
+
+SOURCE = "Henderson 1999, figure 4.6 and section 4.1.3"
+CLAIM = "SACK is fairer than NewReno and RED than FIFO, and with all of them long round trips fare badly"
+
+
+def reproduce() -> Reproduction:
+    outcomes = benchmark()
+    at_50 = {name: row[50] for name, row in outcomes.items()}
+    fifo = at_50["NewReno, FIFO"]
+    link = 1500.0
+    longest = [outcome.kbps[-1] for outcome in outcomes["NewReno, FIFO"].values()]
+    rows = [
+        Row("NewReno, FIFO: the two short flows", "%", 50, 100 * sum(fifo.kbps[:2]) / link, 40, 60),
+        Row("NewReno, FIFO: web load", "%", 20, 100 * fifo.web_kbps / link, 18, 22),
+        Row("NewReno, FIFO: the four long flows", "%", 30, 100 * sum(fifo.kbps[2:]) / link, 22, 42),
+        Row("NewReno, FIFO: 600 ms, least of the queues", "kbit/s", 24, min(longest), 14, 34),
+        Row("NewReno, FIFO: 600 ms, most of the queues", "kbit/s", 64, max(longest), 44, 76),
+        Row("SACK over NewReno, RED, 50 packets: fairness gained", "", None, gain(at_50, "SACK, RED", "NewReno, RED"), -0.02, 0.1),
+        Row("RED over FIFO, SACK, 50 packets: fairness gained", "", None, gain(at_50, "SACK, RED", "SACK, FIFO"), 0.01, 0.2),
+        Row("RED over FIFO, NewReno, 50 packets: fairness gained", "", None, gain(at_50, "NewReno, RED", "NewReno, FIFO"), 0.01, 0.2),
+        Row("SACK, RED, 50 packets: fairness (table 4.1)", "", 0.807, at_50["SACK, RED"].jain, 0.767, 0.847),
+    ]
+    return Reproduction(rows, draw_benchmark("jain", "Jain's index of fairness"))
+
+
+def gain(outcomes, of: str, over: str) -> float:
+    return outcomes[of].jain - outcomes[over].jain

@@ -1,0 +1,39 @@
+"""HT figure 4.7: utilisation when all flows grow at a constant rate, by its constant, in three topologies.
+
+Follows section 4.1.4: SACK, RED, clocks of 10 ms, the web load at the same rate; c from 4 to 1600.
+Differs: see `heterogeneous.py`.
+Leaves out NewReno, FIFO and coarse clocks, of which the text says that they behave erratically.
+"""
+
+from __future__ import annotations
+
+from harness import Reproduction, Row
+from heterogeneous import Setting, all_of, constant_rate, constant_rates, draw_constant_rates, replace
+
+SOURCE = "Henderson 1999, figure 4.7 and section 4.1.4"
+CLAIM = "With few flows a small constant leaves the bottleneck unused; with many it does not"
+
+
+def reproduce() -> Reproduction:
+    one, two, three = constant_rates().values()
+    rows = [
+        Row("topology 1, c = 4: utilisation lost", "", None, one[0.0].utilisation - one[4.0].utilisation, 0.005, 0.3),
+        Row(
+            "topology 3, c = 4: utilisation lost",
+            "",
+            None,
+            three[0.0].utilisation - three[4.0].utilisation,
+            0.005,
+            0.3,
+            known="short web transfers leave no gaps for slow growth to miss; with longer ones, nearer to Mah's, it shows",
+        ),
+        Row("topology 2, c = 4: utilisation lost", "", 0, two[0.0].utilisation - two[4.0].utilisation, -0.01, 0.01),
+        Row("topology 1, c = 1600: utilisation", "", None, one[1600.0].utilisation, 0.97, 1.005),
+    ]
+    # The same load in transfers of 200 packets.
+    for topology in (1, 3):
+        base = Setting(topology=topology, web_packets=200)
+        usual, slow = all_of([base, replace(base, increase=constant_rate(4))], 1 if topology == 3 else 4)
+        lost = usual.utilisation - slow.utilisation
+        rows.append(Row(f"topology {topology}, c = 4, web load of 200 packets each: the same", "", None, lost, 0.005, 0.3))
+    return Reproduction(rows, draw_constant_rates("utilisation", "utilisation"))

@@ -1,0 +1,35 @@
+"""HT figure 4.9: what is left of the fairness of a constant rate when one flow of the usual growth comes into the network.
+
+Follows section 4.1.4: as figure 4.8 with one more flow, which counts too.
+Differs: the round trip of that flow is not given; ours has 10 ms and crosses the first bottleneck.
+Leaves out the web load of the usual growth, of which the text says the same without numbers.
+"""
+
+from __future__ import annotations
+
+from harness import Reproduction, Row
+from heterogeneous import Setting, all_of, constant_rate, constant_rates, draw_constant_rates, replace
+
+SOURCE = "Henderson 1999, figure 4.9 and section 4.1.4"
+CLAIM = "One flow of the usual growth takes a disproportionate share, and most of the constant rate's fairness is gone"
+
+
+def reproduce() -> Reproduction:
+    alone, beside = constant_rates(), constant_rates(intruder=True)
+    rows = []
+    for topology in (1, 2, 3):
+        lost = alone[topology][4.0].jain - beside[topology][4.0].jain
+        rows.append(Row(f"topology {topology}, c = 4: fairness lost to one usual flow", "", None, lost, 0.1, 0.7))
+    flows = beside[2][4.0].kbps
+    fair = sum(flows) / len(flows)
+    rows.append(Row("topology 2, c = 4: its share of a fair share", "", None, flows[-1] / fair, 1.5, 7))
+    gain = [beside[t][4.0].utilisation - alone[t][4.0].utilisation for t in (1, 2, 3)]
+    rows.append(Row("c = 4: utilisation gained by it, mean of the topologies", "", None, sum(gain) / 3, -0.002, 0.2))
+    # In place of 10 ms: round trips of the topology's middle.
+    slower = replace(Setting(), increase=constant_rate(4), intruder=True, intruder_ms=100)
+    (slow,) = all_of([slower], 4)
+    return Reproduction(
+        rows,
+        draw_constant_rates("jain", "Jain's index of fairness", intruder=True),
+        [f"With 100 ms in place of 10 ms that flow leaves a fairness of {slow.jain:.3f} in topology 2 at c = 4 ({beside[2][4.0].jain:.3f})."],
+    )

@@ -1,0 +1,264 @@
+"""HT section 4.1.2: the three topologies of long and short round trips that share 1.5 Mbit/s, for figures 4.2 to 4.10 and table 4.1.
+
+Follows figure 4.4 and "Configuration details": packets of 1000 bytes, RED of 50 packets (20, 40), ns-2's other values, 20 % web load.
+Differs: the web load is transfers of 10 packets at Poisson times, where the thesis has Mah's generator; a few seeds, where it has fifty.
+Leaves out congestion of the way back, of which the thesis gives no numbers.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from random import Random
+
+import numpy as np
+
+import skyhop
+
+RTTS_MS = {1: (10, 600), 2: (10, 20, 100, 200, 300, 600), 3: (10, 10, 10, 10, 10, 300)}
+#: The first seconds do not count, nor do they in the reference.
+WARM_UP_S, END_S = 20, 320
+RATE_BPS = 1.5e6
+PACKET_B = 1000
+HEADER_B = 40
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is varied. Defaults are the thesis's, or ns-2's of the time."""
+
+    topology: int = 2
+    #: Round trips other than the topology's.
+    rtts_ms: tuple[int, ...] | None = None
+    stack: str = "sack1"
+    queue: str = "red"
+    #: Queue in packets; RED's thresholds are 0.4 and 0.8 of it, as 20 and 40 are of 50.
+    limit: int = 50
+    #: `increase` of the flows of `on_rtt_ms`, and of all if that is None.
+    increase: str = ""
+    on_rtt_ms: int | None = None
+    #: Whether a flow of the usual policy and 10 ms comes into each topology (figure 4.9).
+    intruder: bool = False
+    intruder_ms: int = 10
+    web_load: float = 0.2
+    web_packets: int = 10
+    clock_ms: int = 10
+    end_s: int = END_S
+
+    @property
+    def rtts(self) -> tuple[int, ...]:
+        """Of the long flows, the intruder's last."""
+        own = self.rtts_ms or RTTS_MS[self.topology]
+        return (*own, self.intruder_ms) if self.intruder else own
+
+
+def increase_by(k: float) -> str:
+    return f'{{ kind = "by", segments = {k:g} }}'
+
+
+def constant_rate(c: float) -> str:
+    return f'{{ kind = "constant-rate", c = {c:g} }}'
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Means over seeds: throughput of each flow, kbit/s on the wire, Jain's index and utilisation at the first bottleneck."""
+
+    kbps: tuple[float, ...]
+    jain: float
+    #: Jain's index of all long flows, wherever they are.
+    jain_all: float
+    utilisation: float
+    web_kbps: float
+
+
+@lru_cache(maxsize=None)
+def measure(setting: Setting, seeds: int = 2) -> Outcome:
+    """Runs a setting with seeds 1, 2, ... As in the thesis fairness is that of the mean throughputs."""
+    runs = [one(setting, seed) for seed in range(1, seeds + 1)]
+    kbps = np.mean([r[0] for r in runs], axis=0)
+    first = at_first_bottleneck(setting)
+    return Outcome(
+        tuple(kbps),
+        jain(kbps[first]),
+        jain(kbps),
+        float(np.mean([(r[0][first].sum() + r[1]) * 1e3 / RATE_BPS for r in runs])),
+        float(np.mean([r[1] for r in runs])),
+    )
+
+
+def all_of(settings: list[Setting], seeds: int = 2) -> list[Outcome]:
+    """Several settings, on the cores that there are."""
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(lambda s: measure(s, seeds), settings))
+
+
+def jain(x: np.ndarray) -> float:
+    return float(x.sum() ** 2 / (len(x) * (x**2).sum()))
+
+
+def at_first_bottleneck(setting: Setting) -> list[int]:
+    every = range(len(setting.rtts))
+    return [i for i in every if i not in (1, 2, 3, 4)] if setting.topology == 3 else list(every)
+
+
+def one(setting: Setting, seed: int) -> tuple[np.ndarray, float]:
+    """Throughput of the long flows and of the first bottleneck's web load, kbit/s on the wire."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "fairness.toml"
+        file.write_text(scenario(setting, seed), encoding="utf-8")
+        run = skyhop.run(file, seed=seed)
+    series = run.series
+    at = (series["metric"] == "delivered_bytes") & (series["t_ns"] == int(WARM_UP_S * 1e9))
+    early = dict(zip(series["entity"][at], series["value"][at]))
+    flows = run.summary["flows"]
+    payload = PACKET_B - HEADER_B
+
+    def kbps(name: str) -> float:
+        fresh = flows[name]["bytes_delivered"] - early.get(f"flow/{name}", 0)
+        return fresh / payload * PACKET_B * 8 / (setting.end_s - WARM_UP_S) / 1e3
+
+    long = np.array([kbps(name) for name in flows if name.startswith("long-")])
+    return long, sum(kbps(name) for name in flows if name.startswith("web-0-"))
+
+
+def scenario(setting: Setting, seed: int, sample_interval: str = "20 s") -> str:
+    """The whole network and its flows as a scenario file."""
+    hops = 5 if setting.topology == 3 else 1
+    chance = Random(f"starts {seed}")
+    text = [f'duration = "{setting.end_s} s"', f'record = {{ sample_interval = "{sample_interval}" }}']
+    flows: list[str] = []
+    for hop in range(hops):
+        text.append(
+            f'[links.b{hop}]\nbetween = ["r{hop}", "r{hop + 1}"]\nrate = "1.5 Mbit/s"\ndelay = "1 ms"\n'
+            f"queue = {queue(setting)}\n"
+            'reverse = { queue = { kind = "drop-tail", limit = "10000 packets" } }'
+        )
+    for i, rtt in enumerate(setting.rtts):
+        intrudes = setting.intruder and i == len(setting.rtts) - 1
+        # The flow that comes in crosses the first bottleneck only, and has the usual policy.
+        a, b = (0, 1) if intrudes else (i, i + 1) if setting.topology == 3 and i < 5 else (0, hops)
+        increase = "" if intrudes else policy(setting, rtt)
+        text += [access(f"s{i}", f"r{a}", rtt / 2 - (b - a) - 1), access(f"r{b}", f"k{i}", 1)]
+        way = ", ".join(f'"b{hop}"' for hop in range(a, b))
+        flows.append(
+            f'[[flows]]\nname = "long-{i}"\npath = ["s{i}", "s{i}-r{a}", {way}, "r{b}-k{i}", "k{i}"]\n'
+            f'start = "{chance.uniform(0, 5000):.0f} ms"\ntraffic = {{ kind = "bulk" }}\n{transport(setting, increase)}'
+        )
+    per_s = setting.web_load * RATE_BPS / (8 * PACKET_B * setting.web_packets)
+    size = setting.web_packets * (PACKET_B - HEADER_B)
+    for hop in range(hops if per_s else 0):
+        text += [access(f"ws{hop}", f"r{hop}", 23), access(f"r{hop + 1}", f"wk{hop}", 1)]
+        chance = Random(f"web {hop} {seed}")
+        # The web load has the policy that all have, and not that of a single flow.
+        carrier = transport(setting, setting.increase if setting.on_rtt_ms is None else "")
+        at, n = chance.expovariate(per_s), 0
+        while at < setting.end_s:
+            n += 1
+            flows.append(
+                f'[[flows]]\nname = "web-{hop}-{n}"\npath = ["ws{hop}", "ws{hop}-r{hop}", "b{hop}", "r{hop + 1}-wk{hop}", "wk{hop}"]\n'
+                f'start = "{at * 1e6:.0f} us"\ntraffic = {{ kind = "bulk", size = "{size} B" }}\n{carrier}'
+            )
+            at += chance.expovariate(per_s)
+    return "\n".join([*text, *flows]) + "\n"
+
+
+def policy(setting: Setting, rtt_ms: int) -> str:
+    return setting.increase if setting.on_rtt_ms in (None, rtt_ms) else ""
+
+
+def queue(setting: Setting) -> str:
+    if setting.queue == "red":
+        # ns-2's RED does not count the packet being sent.
+        low, high = 0.4 * setting.limit, 0.8 * setting.limit
+        return (
+            f'{{ kind = "red", limit = "{setting.limit + 1} packets", min = "{low:.0f} packets", max = "{high:.0f} packets", '
+            "weight = 0.002, max_p = 0.1, wait = true, gentle = false }"
+        )
+    return f'{{ kind = "drop-tail", limit = "{setting.limit} packets" }}'
+
+
+def access(a: str, b: str, ms: float) -> str:
+    return (
+        f'[links.{a}-{b}]\nbetween = ["{a}", "{b}"]\nrate = "10 Mbit/s"\ndelay = "{ms:g} ms"\n'
+        'queue = { kind = "drop-tail", limit = "10000 packets" }'
+    )
+
+
+def transport(setting: Setting, increase: str) -> str:
+    # Without the hosts' own random delays drop-tail queues show phase effects, which the thesis's web load breaks up.
+    overhead = "0 s" if setting.queue == "red" else "5.3333 ms"
+    law = f", increase = {increase}" if increase else ""
+    return (
+        f'transport = {{ kind = "tcp", variant = "{setting.stack}", mss = "{PACKET_B - HEADER_B} B", window = "240 segments", '
+        f'initial_ssthresh = "240 segments", rto_initial = "3 s", grow_unused = true, rto_granularity = "{setting.clock_ms} ms", '
+        f'delayed_ack = {{ kind = "none" }}, overhead = "{overhead}"{law} }}'
+    )
+
+
+LIMITS = (4, 10, 20, 30, 40, 50)
+STACKS = {"NewReno": "newreno", "SACK": "sack1"}
+QUEUES = {"FIFO": "fifo", "RED": "red"}
+#: How lines are told apart without colours.
+DASHES = ("-", "--", "-.", ":")
+
+
+@lru_cache(maxsize=None)
+def benchmark() -> dict[str, dict[int, Outcome]]:
+    """Topology 2 with the usual growth, by kind of TCP and queue, then by length of the queue."""
+    settings = {
+        (f"{tcp}, {queue}", limit): Setting(stack=stack, queue=kind, limit=limit)
+        for tcp, stack in STACKS.items()
+        for queue, kind in QUEUES.items()
+        for limit in LIMITS
+    }
+    outcomes: dict[str, dict[int, Outcome]] = {}
+    for (name, limit), outcome in zip(settings, all_of(list(settings.values()), 3)):
+        outcomes.setdefault(name, {})[limit] = outcome
+    return outcomes
+
+
+def draw_benchmark(what: str, label: str):
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+    for (name, row), dash in zip(benchmark().items(), DASHES):
+        ax.plot(list(row), [getattr(outcome, what) for outcome in row.values()], dash, color="0.1", marker="o", markersize=3, label=name)
+    ax.set(xlabel="queue (packets)", ylabel=label, title="topology 2")
+    ax.legend(frameon=False)
+    return figure
+
+
+CONSTANTS = (4.0, 25.0, 100.0, 400.0, 1600.0)
+
+
+@lru_cache(maxsize=None)
+def constant_rates(intruder: bool = False) -> dict[int, dict[float, Outcome]]:
+    """By topology and c, all flows at the same constant rate; c of 0 is the usual growth, without an intruder."""
+    outcomes: dict[int, dict[float, Outcome]] = {}
+    for topology in (1, 2, 3):
+        base = Setting(topology=topology)
+        settings = [base, *(replace(base, increase=constant_rate(c), intruder=intruder) for c in CONSTANTS)]
+        outcomes[topology] = dict(zip((0.0, *CONSTANTS), all_of(settings, seeds_of(topology))))
+    return outcomes
+
+
+def seeds_of(topology: int) -> int:
+    # The third has five times the web load, and takes that much longer; its bottlenecks are five samples of the same.
+    return 1 if topology == 3 else 4
+
+
+def draw_constant_rates(what: str, label: str, intruder: bool = False):
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+    for (topology, row), dash in zip(constant_rates(intruder).items(), DASHES):
+        values = [getattr(row[c], what) for c in CONSTANTS]
+        ax.semilogx(CONSTANTS, values, dash, color="0.1", marker="o", markersize=3, label=f"topology {topology}")
+        ax.axhline(getattr(row[0.0], what), linestyle=dash, color="0.7", linewidth=0.8)
+    ax.set(xlabel="c (grey: the usual growth)", ylabel=label, ylim=(0.4, 1.02))
+    ax.legend(frameon=False)
+    return figure
