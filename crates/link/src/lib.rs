@@ -24,7 +24,9 @@ mod timeline;
 
 pub use lateness::{Jitter, Reordering};
 pub use loss::{Change, Loss};
-pub use queue::{CodelConfig, Discipline, DrrConfig, FqCodelConfig, Label, Limit, PriorityConfig, RedConfig};
+pub use queue::{
+    Ack, CodelConfig, Discipline, DrrConfig, FqCodelConfig, Label, Limit, PriorityConfig, RedConfig,
+};
 
 pub use timeline::{Outage, Step, Timeline};
 
@@ -88,6 +90,8 @@ pub struct Stats {
     pub dropped_packets: u64,
     /// Packets spoilt by errors.
     pub lost_packets: u64,
+    /// Acknowledgments whose place a later one took; `dropped_packets` has them too.
+    pub filtered_packets: u64,
     /// Packets that the queue marked.
     pub marked_packets: u64,
     /// Time the transmitter was busy, including what is left of the packet on it.
@@ -119,6 +123,7 @@ pub struct Link<T> {
     rate: Rate,
     queue: Queue<T>,
     discarded: Discarded<T>,
+    ack_filter: bool,
     loss: Loss,
     chance: Option<Stream>,
     up: bool,
@@ -142,6 +147,7 @@ impl<T: Copy> Link<T> {
             rate,
             queue: Queue::new(queue.into(), rate),
             discarded: Discarded::new(),
+            ack_filter: false,
             loss,
             chance,
             up: true,
@@ -154,6 +160,13 @@ impl<T: Copy> Link<T> {
             extras: None,
             stats: Stats::default(),
         }
+    }
+
+    /// Lets a later acknowledgment take the place of an older one that waits (RFC 3449 §5.2.1).
+    pub fn with_ack_filter(mut self) -> Self {
+        self.ack_filter = true;
+        self.queue.keep_labels();
+        self
     }
 
     /// Changes rate, delay, loss and outages by the clock. Losses of chance in it need the link's stream.
@@ -279,7 +292,11 @@ impl<T: Copy> Link<T> {
             self.send(now, Next { packet, size, marked: false }, medium);
             return Ok(());
         }
-        let waiting = Waiting { packet, size, label, marked: false, since: now };
+        let mut waiting = Waiting { packet, size, label, marked: false, since: now };
+        if self.ack_filter && self.queue.filter(&mut waiting, &mut self.discarded) {
+            self.stats.filtered_packets += 1;
+            return Ok(());
+        }
         if !self.queue.offer(waiting, busy.then_some(sending), &mut self.discarded) {
             self.stats.dropped_packets += 1;
             return Err(Dropped(packet));

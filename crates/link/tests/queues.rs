@@ -6,7 +6,7 @@
 
 use skyhop_chance::Seed;
 use skyhop_link::{
-    CodelConfig, Discipline, DrrConfig, Fixed, FqCodelConfig, Label, Limit, Link, Loss, PriorityConfig,
+    Ack, CodelConfig, Discipline, DrrConfig, Fixed, FqCodelConfig, Label, Limit, Link, Loss, PriorityConfig,
     RedConfig,
 };
 use skyhop_units::{Amount, Bytes, Rate, Span, Time};
@@ -326,6 +326,7 @@ fn what_is_held_is_what_came_and_has_not_left() {
                     flow: (chance.uniform() * 4.0) as u32,
                     band: (step % 3) as u8,
                     ecn: step % 2 == 0,
+                    ack: Ack::No,
                 };
                 let size = 40 + (chance.uniform() * 1400.0) as u32;
                 came += 1;

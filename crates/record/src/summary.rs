@@ -129,6 +129,7 @@ fn direction(d: &DirectionResult) -> Value {
         "bytes": d.bytes,
         "dropped_packets": d.dropped_packets,
         "lost_packets": d.lost_packets,
+        "filtered_packets": d.filtered_packets,
         "marked_packets": d.marked_packets,
         "utilisation": d.utilisation,
         "queue_max_packets": d.queue_max_packets,

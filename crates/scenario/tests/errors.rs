@@ -130,7 +130,7 @@ fn values_set_beside_the_file() {
         ),
         (
             "links.satellite.queue.limt=5",
-            r#"links.satellite.queue.limt: unknown key "limt"; expected one of kind, limit; did you mean "limit"?"#,
+            r#"links.satellite.queue.limt: unknown key "limt"; expected one of kind, limit, ack_filter; did you mean "limit"?"#,
         ),
         (
             r#"links.satellite.loss={kind="packets",probability=2}"#,

@@ -80,6 +80,7 @@ impl Simulation {
             bytes: stats.bytes,
             dropped_packets: stats.dropped_packets,
             lost_packets: stats.lost_packets,
+            filtered_packets: stats.filtered_packets,
             marked_packets: stats.marked_packets,
             utilisation: if seconds > 0.0 { busy.as_secs_f64() / seconds } else { 0.0 },
             queue_max_packets: stats.queue_max_packets,

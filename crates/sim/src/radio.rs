@@ -77,6 +77,9 @@ impl Radio {
         let loss = losses(self.loss);
         let random = loss.is_random() || self.timeline.as_ref().is_some_and(Timeline::is_random);
         let mut link = Link::new(self.rate, queue, loss, random.then(|| stream("loss")));
+        if self.queue.ack_filter() {
+            link = link.with_ack_filter();
+        }
         if let Some(timeline) = &self.timeline {
             link = link.with_timeline(timeline.clone());
         }

@@ -190,6 +190,8 @@ pub struct DirectionResult {
     pub dropped_packets: u64,
     /// Packets lost to errors, after they were put on the wire.
     pub lost_packets: u64,
+    /// Of those dropped, acknowledgments whose place a later one took.
+    pub filtered_packets: u64,
     /// Packets that its queue marked (RFC 3168).
     pub marked_packets: u64,
     /// Share of the run in which the transmitter was busy.

@@ -18,11 +18,11 @@ use crate::space::Space;
 use crate::splice::Place;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
-use skyhop_link::Label;
+use skyhop_link::{Ack, Label};
 use skyhop_scenario::{Files, Scenario};
 use skyhop_topology::{NodeId, Topology};
 use skyhop_units::{Span, Time};
-use skyhop_wire::{Ecn, Packet};
+use skyhop_wire::{Ecn, Flags, Packet, Transport};
 
 /// A packet in the network.
 pub(crate) struct Frame {
@@ -48,7 +48,20 @@ impl Frame {
             flow: pair.wrapping_mul(2) | u32::from(self.backward),
             band: priority,
             ecn: self.packet.ip.ecn != Ecn::NotCapable,
+            ack: self.ack(),
         }
+    }
+
+    /// What a filter may know of it if it only acknowledges.
+    fn ack(&self) -> Ack {
+        let Transport::Tcp(tcp) = &self.packet.transport else { return Ack::No };
+        let Flags(more) = Flags::SYN | Flags::FIN | Flags::RST;
+        if self.packet.payload_len > 0 || tcp.flags.0 & more != 0 || !tcp.flags.has(Flags::ACK) {
+            return Ack::No;
+        }
+        let Flags(marks) = Flags::ECE | Flags::CWR;
+        let marked = tcp.flags.0 & marks != 0 || self.packet.ip.ecn == Ecn::Marked;
+        if marked || !tcp.sack.is_empty() { Ack::Kept(tcp.ack) } else { Ack::Plain(tcp.ack) }
     }
 }
 

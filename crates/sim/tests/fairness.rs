@@ -144,8 +144,11 @@ fn scenario(row: &Row, seed: u64) -> String {
     text + &flows
 }
 
+/// Throughput of each long flow, and of the web, in kbit/s.
+type Run = (Vec<f64>, f64);
+
 /// Throughput of the long flows and of the first bottleneck's short ones, kbit/s on the wire from 20 s to 320 s.
-fn run(row: &Row, seed: u64) -> (Vec<f64>, f64) {
+fn run(row: &Row, seed: u64) -> Run {
     let text = scenario(row, seed);
     let loaded =
         skyhop_scenario::parse(text.as_bytes(), "fairness.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
@@ -175,8 +178,8 @@ fn jain(x: &[f64]) -> f64 {
 
 /// Means over seeds: throughputs, Jain's index over the persistent flows of the first bottleneck, utilisation.
 fn ours(row: &Row) -> (Vec<f64>, f64, f64) {
-    let runs: Vec<(Vec<f64>, f64)> = (1..=SEEDS).map(|seed| run(row, seed)).collect();
-    let mean = |of: &dyn Fn(&(Vec<f64>, f64)) -> f64| runs.iter().map(of).sum::<f64>() / SEEDS as f64;
+    let runs: Vec<Run> = (1..=SEEDS).map(|seed| run(row, seed)).collect();
+    let mean = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / SEEDS as f64;
     let first: Vec<usize> = match row.topology {
         3 => vec![0, 5],
         _ => (0..row.flows.len()).collect(),
@@ -213,7 +216,7 @@ fn long_and_short_round_trips_share_as_in_ns2() {
         if (utilisation - row.utilisation).abs() > 0.01 {
             wrong.push(format!("{label}: utilisation {utilisation:.3}, ns-2 {:.3}", row.utilisation));
         }
-        if let Some((ours, (rtt, theirs, sd))) = flows.iter().zip(&row.flows).last()
+        if let Some((ours, (rtt, theirs, sd))) = flows.iter().zip(&row.flows).next_back()
             && (ours - theirs).abs() > (0.15 * theirs).max(2.0 * sd)
         {
             wrong.push(format!("{label}: the flow of {rtt} ms has {ours:.1}, ns-2 {theirs:.1} +- {sd}"));

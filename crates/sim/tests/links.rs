@@ -146,3 +146,26 @@ fn marks_keep_a_queue_short_without_a_repeat() {
     assert!((0.8e6..0.973e6).contains(&marked.goodput_bps), "{}", marked.goodput_bps);
     assert!(marked.goodput_bps > dropped.goodput_bps, "{}", dropped.goodput_bps);
 }
+
+#[test]
+fn filtered_acknowledgments_do_not_wait_for_each_other() {
+    let goodput = |filter: bool| {
+        let queue =
+            format!("queue = {{ kind = \"drop-tail\", limit = \"100 packets\", ack_filter = {filter} }}");
+        let link = format!("reverse = {{ rate = \"16 kbit/s\", {queue} }}");
+        let tcp = "transport = { kind = \"tcp\", variant = \"sack\", window = \"256 kB\" }";
+        let mut loaded = load(&link, &format!("{tcp}\ntraffic = {{ kind = \"bulk\" }}"));
+        loaded.scenario.links.get_mut("sat").unwrap().rate = skyhop_units::Rate::mbit(10);
+        let result = run(&loaded);
+        let FlowKind::Transfer(transfer) = result.flows[0].kind.clone() else { panic!("not a transfer") };
+        assert_eq!((transfer.segments_retransmitted, transfer.timeouts), (0, 0));
+        (transfer.goodput_bps, result.links[0].reverse)
+    };
+    let ((all, every), (few, last)) = (goodput(false), goodput(true));
+    // Each acknowledgment takes 20 ms and stands for two segments of 1460 bytes: 1.168 Mbit/s, and some seconds to begin.
+    assert!((1.12e6..1.168e6).contains(&all), "{all}");
+    assert_eq!((every.filtered_packets, every.dropped_packets), (0, 0));
+    // One alone waits for at most the one that is sent: 256 kB each 0.52 to 0.56 s, and the seconds to begin.
+    assert!((0.95 * 256e3 * 8.0 / 0.56..256e3 * 8.0 / 0.52).contains(&few), "{few}");
+    assert_eq!((last.queue_max_packets, last.filtered_packets), (1, last.dropped_packets));
+}

@@ -23,6 +23,10 @@ impl<T> DropTail<T> {
         Self { limit, waiting: VecDeque::new(), bytes: 0 }
     }
 
+    pub fn limit(&self) -> Limit {
+        self.limit
+    }
+
     /// Whether a packet of `size` fits; `sending` is what is on the transmitter, if anything is.
     pub fn admits(&self, size: u32, sending: Option<u32>) -> bool {
         self.limit.admits(self.waiting.len() as u64, self.bytes, size, sending)

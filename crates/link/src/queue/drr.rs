@@ -73,6 +73,14 @@ impl<T: Copy> Drr<T> {
         true
     }
 
+    pub fn filter(&mut self, packet: &mut Waiting<T>, out: &mut Discarded<T>) -> bool {
+        let Some(flow) = self.flows.get_mut(&packet.label.flow) else { return false };
+        let before = flow.fifo.bytes;
+        let filtered = flow.fifo.filter(packet, out);
+        self.bytes = self.bytes - before + flow.fifo.bytes;
+        filtered
+    }
+
     fn leave(&mut self, id: u32) {
         self.flows.remove(&id);
         if self.round.front() == Some(&id) {

@@ -91,6 +91,15 @@ impl<T: Copy> FqCodel<T> {
         true
     }
 
+    pub fn filter(&mut self, packet: &mut Waiting<T>, out: &mut Discarded<T>) -> bool {
+        let index = spread(packet.label.flow) % self.flows.len() as u32;
+        let fifo = &mut self.flows[index as usize].fifo;
+        let before = fifo.bytes;
+        let filtered = fifo.filter(packet, out);
+        self.bytes = self.bytes - before + fifo.bytes;
+        filtered
+    }
+
     pub fn pop(&mut self, now: Time, out: &mut Discarded<T>) -> Option<Next<T>> {
         loop {
             let from_new = !self.new.is_empty();

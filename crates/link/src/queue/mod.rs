@@ -1,9 +1,10 @@
 //! What waits before the transmitter: disciplines that decide who waits, who is dropped or marked, and who is next.
 //!
-//! Follows ns-2's drop-tail and RED, RFC 8289 (CoDel), RFC 8290 (FQ-CoDel), Shreedhar and Varghese (deficit round robin).
+//! Follows ns-2's drop-tail and RED, RFC 8289 (CoDel), RFC 8290 (FQ-CoDel), Shreedhar and Varghese (deficit round robin), RFC 3449.
 //! Differs from a kernel's: a packet is a number with a [`Label`], and one enum holds them all, so that nothing is looked up.
 //! Leaves out shaping; the link's rate is the only one.
 
+mod ack_filter;
 mod codel;
 mod drop_tail;
 mod drr;
@@ -11,12 +12,14 @@ mod fq_codel;
 mod priority;
 mod red;
 
+pub use ack_filter::Ack;
 pub use codel::CodelConfig;
 pub use drr::DrrConfig;
 pub use fq_codel::FqCodelConfig;
 pub use priority::PriorityConfig;
 pub use red::RedConfig;
 
+use ack_filter::Tail;
 use codel::Codel;
 use drop_tail::DropTail;
 use drr::Drr;
@@ -56,6 +59,8 @@ pub struct Label {
     pub band: u8,
     /// Whether its transport understands marks.
     pub ecn: bool,
+    /// Whether it only acknowledges.
+    pub ack: Ack,
 }
 
 /// A queue discipline and its parameters.
@@ -110,6 +115,7 @@ pub(crate) type Discarded<T> = VecDeque<T>;
 
 pub(crate) enum Queue<T> {
     DropTail(DropTail<T>),
+    Tail(Box<Tail<T>>),
     Red(Box<Red<T>>),
     Codel(Box<Codel<T>>),
     FqCodel(Box<FqCodel<T>>),
@@ -134,6 +140,26 @@ impl<T: Copy> Queue<T> {
         !matches!(self, Queue::DropTail(_))
     }
 
+    /// Lets acknowledgments be filtered: packets keep their labels from now on.
+    pub fn keep_labels(&mut self) {
+        if let Queue::DropTail(queue) = self {
+            *self = Queue::Tail(Box::new(Tail::new(queue.limit())));
+        }
+    }
+
+    /// Gives an acknowledgment the place of an older one, which goes to `out`. False if it has to be offered.
+    pub fn filter(&mut self, packet: &mut Waiting<T>, out: &mut Discarded<T>) -> bool {
+        match self {
+            Queue::DropTail(_) => false,
+            Queue::Tail(queue) => queue.fifo.filter(packet, out),
+            Queue::Red(queue) => queue.fifo.filter(packet, out),
+            Queue::Codel(queue) => queue.fifo.filter(packet, out),
+            Queue::FqCodel(queue) => queue.filter(packet, out),
+            Queue::Drr(queue) => queue.filter(packet, out),
+            Queue::Priority(queue) => queue.filter(packet, out),
+        }
+    }
+
     /// Takes a packet, or not: false is the caller's to keep. `sending` is what is on the transmitter, if anything is.
     /// What is thrown out to make room goes to `out`.
     pub fn offer(&mut self, packet: Waiting<T>, sending: Option<u32>, out: &mut Discarded<T>) -> bool {
@@ -145,6 +171,7 @@ impl<T: Copy> Queue<T> {
                 }
                 fits
             }
+            Queue::Tail(queue) => queue.offer(packet, sending),
             Queue::Red(queue) => queue.offer(packet, sending),
             Queue::Codel(queue) => queue.offer(packet, sending),
             Queue::FqCodel(queue) => queue.offer(packet, sending, out),
@@ -160,6 +187,7 @@ impl<T: Copy> Queue<T> {
                 let (packet, size) = queue.pop()?;
                 Some(Next { packet, size, marked: false })
             }
+            Queue::Tail(queue) => queue.pop(),
             Queue::Red(queue) => queue.pop(now),
             Queue::Codel(queue) => queue.pop(now, out),
             Queue::FqCodel(queue) => queue.pop(now, out),
@@ -181,6 +209,7 @@ impl<T: Copy> Queue<T> {
                     }
                 }
             }
+            Queue::Tail(queue) => queue.fifo.retain(&mut lost, &mut dropped),
             Queue::Red(queue) => queue.fifo.retain(&mut lost, &mut dropped),
             Queue::Codel(queue) => queue.fifo.retain(&mut lost, &mut dropped),
             Queue::FqCodel(queue) => queue.retain(&mut lost, &mut dropped),
@@ -192,6 +221,7 @@ impl<T: Copy> Queue<T> {
     pub fn len(&self) -> usize {
         match self {
             Queue::DropTail(queue) => queue.len(),
+            Queue::Tail(queue) => queue.fifo.len(),
             Queue::Red(queue) => queue.fifo.len(),
             Queue::Codel(queue) => queue.fifo.len(),
             Queue::FqCodel(queue) => queue.len(),

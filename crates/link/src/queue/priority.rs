@@ -4,7 +4,7 @@
 //! Differs: the band is the flow's, and not read from the header.
 //! Leaves out anything that would keep a good band from starving the others.
 
-use super::{Fifo, Limit, Next, Waiting};
+use super::{Discarded, Fifo, Limit, Next, Waiting};
 
 /// Parameters of strict priority.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,10 +30,19 @@ impl<T: Copy> Priority<T> {
         self.bands.iter().map(Fifo::len).sum()
     }
 
-    pub fn offer(&mut self, packet: Waiting<T>, sending: Option<u32>) -> bool {
+    fn band(&mut self, packet: &Waiting<T>) -> &mut Fifo<T> {
         let last = self.bands.len() - 1;
-        let band = &mut self.bands[usize::from(packet.label.band).min(last)];
-        let fits = self.limit.admits(band.len() as u64, band.bytes, packet.size, sending);
+        &mut self.bands[usize::from(packet.label.band).min(last)]
+    }
+
+    pub fn filter(&mut self, packet: &mut Waiting<T>, out: &mut Discarded<T>) -> bool {
+        self.band(packet).filter(packet, out)
+    }
+
+    pub fn offer(&mut self, packet: Waiting<T>, sending: Option<u32>) -> bool {
+        let limit = self.limit;
+        let band = self.band(&packet);
+        let fits = limit.admits(band.len() as u64, band.bytes, packet.size, sending);
         if fits {
             band.push(packet);
         }

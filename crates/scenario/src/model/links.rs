@@ -142,6 +142,9 @@ pub enum Queue {
         /// The most that may wait, counting the packet on the transmitter: packets, or bytes with headers.
         #[serde(default = "default_queue_limit")]
         limit: Amount,
+        /// A later pure acknowledgment takes the place of an older one of its connection that waits (RFC 3449).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        ack_filter: bool,
     },
     /// Random early detection (Floyd and Jacobson 1993): dropped or marked by the average of what waits, with the parameters of ns-2.
     Red {
@@ -170,6 +173,9 @@ pub enum Queue {
         /// Size of a typical packet, by which idle time is counted.
         #[serde(default = "default_red_mean_packet")]
         mean_packet: Bytes,
+        /// A later pure acknowledgment takes the place of an older one of its connection that waits (RFC 3449).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        ack_filter: bool,
     },
     /// Controlled delay (RFC 8289): dropped or marked at the head after waiting longer than `target` for an `interval`.
     Codel {
@@ -185,6 +191,9 @@ pub enum Queue {
         /// Mark packets of flows with `ecn`, and do not drop them.
         #[serde(default)]
         ecn: bool,
+        /// A later pure acknowledgment takes the place of an older one of its connection that waits (RFC 3449).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        ack_filter: bool,
     },
     /// Flow queues with controlled delay (RFC 8290).
     FqCodel {
@@ -207,6 +216,9 @@ pub enum Queue {
         #[serde(default = "default_fq_queues")]
         #[schemars(range(min = 1, max = 65536))]
         queues: u32,
+        /// A later pure acknowledgment takes the place of an older one of its connection that waits (RFC 3449).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        ack_filter: bool,
     },
     /// Deficit round robin (Shreedhar and Varghese 1995): flows take turns by bytes; the longest queue makes room.
     Drr {
@@ -216,6 +228,9 @@ pub enum Queue {
         /// Bytes that a flow may send in a round.
         #[serde(default = "default_quantum")]
         quantum: Bytes,
+        /// A later pure acknowledgment takes the place of an older one of its connection that waits (RFC 3449).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        ack_filter: bool,
     },
     /// Strict priority: band 0 first, then band 1; a flow's band is its `priority`.
     Priority {
@@ -226,6 +241,9 @@ pub enum Queue {
         #[serde(default = "default_bands")]
         #[schemars(range(min = 1, max = 255))]
         bands: u8,
+        /// A later pure acknowledgment takes the place of an older one of its connection that waits (RFC 3449).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        ack_filter: bool,
     },
 }
 
@@ -233,12 +251,24 @@ impl Queue {
     /// The most that may wait.
     pub fn limit(&self) -> Amount {
         match self {
-            Queue::DropTail { limit }
+            Queue::DropTail { limit, .. }
             | Queue::Red { limit, .. }
             | Queue::Codel { limit, .. }
             | Queue::FqCodel { limit, .. }
             | Queue::Drr { limit, .. }
             | Queue::Priority { limit, .. } => *limit,
+        }
+    }
+
+    /// Whether a later acknowledgment takes the place of an older one.
+    pub fn ack_filter(&self) -> bool {
+        match self {
+            Queue::DropTail { ack_filter, .. }
+            | Queue::Red { ack_filter, .. }
+            | Queue::Codel { ack_filter, .. }
+            | Queue::FqCodel { ack_filter, .. }
+            | Queue::Drr { ack_filter, .. }
+            | Queue::Priority { ack_filter, .. } => *ack_filter,
         }
     }
 }
@@ -282,7 +312,7 @@ fn default_queue_limit() -> Amount {
 
 impl Default for Queue {
     fn default() -> Self {
-        Queue::DropTail { limit: default_queue_limit() }
+        Queue::DropTail { limit: default_queue_limit(), ack_filter: false }
     }
 }
 
