@@ -161,3 +161,12 @@ fn a_short_flow_takes_from_a_satellite_flow_what_it_takes_in_ns2() {
     assert_eq!(count, 56);
     assert!(outside.len() <= 1, "{} of {count} means differ: {outside:#?}", outside.len());
 }
+
+#[test]
+#[ignore = "a minute; the other test has a third of it"]
+fn every_row() {
+    let Some(rows) = reference() else { return };
+    let (count, outside) = outside(rows.into_iter());
+    assert_eq!(count, 168);
+    assert!(outside.len() <= 5, "{} of {count} means differ: {outside:#?}", outside.len());
+}
