@@ -9,9 +9,11 @@ use crate::echo::{Delays, Pinging};
 use crate::endpoint::config;
 use crate::error::BuildError;
 use crate::flow::{App, Flow, Stream, Way};
+use crate::mesh::Mesh;
 use crate::radio::Radio;
 use crate::space::Space;
 use crate::splice::Splicing;
+use crate::tables::Sharing;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
 use skyhop_scenario::network::{Crossing, Direction, Network, Route, resolve};
@@ -27,6 +29,7 @@ pub(crate) struct Built {
     /// Names of links; link k has wires 2k and 2k + 1.
     pub link_names: Vec<String>,
     pub flows: Vec<Flow>,
+    pub mesh: Option<Box<Mesh>>,
     pub space: Option<Space>,
     /// Names of captured link directions.
     pub captured: Vec<String>,
@@ -98,7 +101,10 @@ pub(crate) fn build(scenario: &Scenario, files: &Files, seed: Seed) -> Result<Bu
     if let Some(missing) = scenario.record.pcap.iter().find(|p| *p != "*" && !link_names.contains(p)) {
         return Err(BuildError::new("record.pcap", format!("no link \"{missing}\" in this network")));
     }
-    Ok(Built { wires, link_names, flows, space, captured })
+    let spread = network.routes.iter().any(|route| matches!(route, Route::Spread { .. }));
+    let sharing = Sharing::new(scenario.routing.spread, seed);
+    let mesh = spread.then(|| Box::new(Mesh::new(&network, sharing)));
+    Ok(Built { wires, link_names, flows, mesh, space, captured })
 }
 
 fn build_flow(
@@ -127,6 +133,14 @@ fn build_flow(
                 Way::Wires([there, back])
             };
             (legs.map(leg).collect(), [*from as u32, *to as u32])
+        }
+        Route::Spread { from, to, .. } => {
+            let node = |index: usize| NodeId(index as u32);
+            let named = |name: &str| network.nodes.iter().position(|node| node == name).map(node);
+            let between = crossings.iter().filter_map(|c| named(&splices[c.splice].1.at));
+            let stops: Vec<NodeId> = std::iter::once(node(*from)).chain(between).chain([node(*to)]).collect();
+            let legs = stops.windows(2).map(|leg| Way::Mesh([leg[0], leg[1]])).collect();
+            (legs, [*from as u32, *to as u32])
         }
         Route::Space { from, to } => {
             let space = space.ok_or_else(|| BuildError::new(&key, "there is no constellation"))?;

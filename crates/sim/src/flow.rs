@@ -16,6 +16,8 @@ use skyhop_units::Time;
 pub(crate) enum Way {
     /// Wires in order, there and back.
     Wires([Box<[u32]>; 2]),
+    /// From node to node of links that stay, on several ways, hop by hop.
+    Mesh([NodeId; 2]),
     /// From terminal to terminal, hop by hop.
     Space([NodeId; 2]),
 }

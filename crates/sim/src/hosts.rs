@@ -231,7 +231,7 @@ impl Simulation {
         let way = &flow.legs[leg as usize];
         let node = match way {
             Way::Wires(_) => NodeId(0),
-            Way::Space(ends) => ends[backward as usize],
+            Way::Mesh(ends) | Way::Space(ends) => ends[backward as usize],
         };
         let id = self.frames.insert(Frame {
             flow: index as u32,

@@ -5,14 +5,15 @@
 //! that long ago, all alike. Leaves out announcements as packets: they take no capacity and are never lost.
 
 use crate::results::RoutingResult;
+use crate::tables::{Sharing, Tables, metric};
+use skyhop_chance::Seed;
 use skyhop_routing::flooding::{Flood, announce};
 use skyhop_routing::scheme::{Cause, Packet as Header};
-use skyhop_routing::{
-    Centralised, Geographic, Hop, Hybrid, Metric, Router, Scheme, Shortest, Snapshot, Stranded, send,
-};
+use skyhop_routing::{Centralised, Geographic, Hop, Hybrid, Scheme, Shortest, Snapshot, Stranded, send};
 use skyhop_scenario as scenario;
 use skyhop_topology::{Change, LinkId, LinkState, NodeId, Topology};
 use skyhop_units::{Span, Time};
+use skyhop_wire::Packet;
 use std::collections::VecDeque;
 
 /// Why a packet goes no further.
@@ -48,7 +49,9 @@ enum Protocol {
 impl Protocol {
     fn new(model: &scenario::Routing) -> Self {
         match model.scheme {
-            scenario::Scheme::Shortest => Self::Shortest(Shortest::new(metric(model))),
+            scenario::Scheme::Shortest | scenario::Scheme::Multipath => {
+                Self::Shortest(Shortest::new(metric(model)))
+            }
             scenario::Scheme::Hybrid => Self::Hybrid(Box::default()),
             scenario::Scheme::Geographic => Self::Geographic(Geographic::new(model.failure_radius)),
             scenario::Scheme::Central => Self::Central(Box::default()),
@@ -75,17 +78,10 @@ impl Protocol {
     }
 }
 
-fn metric(model: &scenario::Routing) -> Metric {
-    match model.metric {
-        scenario::Metric::Delay => Metric::Delay,
-        scenario::Metric::Hops => Metric::Hops,
-    }
-}
-
 /// What nodes route by.
 enum Known {
     /// Shortest paths over all nodes that relay, gateways included.
-    Tables(Box<Router>),
+    Tables(Box<Tables>),
     /// What satellites know, for the scheme to look at.
     Network(Box<Snapshot>),
 }
@@ -98,7 +94,8 @@ pub(crate) struct Routes {
     /// Whether nodes have global tables and hear of changes at once: the common case.
     direct: bool,
     /// The global tables that count now.
-    tables: Router,
+    tables: Tables,
+    sharing: Sharing,
     /// What satellites know that have no global tables; `None` before the first update.
     network: Option<Box<Snapshot>>,
     /// Whether a first update has been.
@@ -117,13 +114,15 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    pub fn new(model: &scenario::Routing) -> Self {
-        let global = model.scheme == scenario::Scheme::Shortest;
+    pub fn new(model: &scenario::Routing, seed: Seed) -> Self {
+        let global = is_global(model);
+        let sharing = Sharing::new(model.spread, seed);
         Self {
             protocol: (!global).then(|| Protocol::new(model)),
             model: *model,
             direct: global && model.convergence == Span::ZERO && model.flooding_hop_delay.is_none(),
-            tables: Router::new(metric(model)).through_gaps(),
+            tables: Tables::new(model, sharing),
+            sharing,
             network: None,
             begun: false,
             coming: VecDeque::new(),
@@ -138,7 +137,7 @@ impl Routes {
 
     /// Whether links that failed have to be told from those that orbits switch off.
     pub fn tells_failures(model: &scenario::Routing) -> bool {
-        model.scheme != scenario::Scheme::Shortest || model.flooding_hop_delay.is_some()
+        !is_global(model) || model.flooding_hop_delay.is_some()
     }
 
     /// The network has changed, or distances have. `promised` is without failures.
@@ -162,9 +161,9 @@ impl Routes {
         let known = match (&self.protocol, network) {
             (Some(_), Some(network)) => Known::Network(network),
             _ => {
-                let mut router = Router::new(metric(&self.model)).through_gaps();
-                router.refresh(actual, t_s);
-                Known::Tables(Box::new(router))
+                let mut tables = Tables::new(&self.model, self.sharing);
+                tables.refresh(actual, t_s);
+                Known::Tables(Box::new(tables))
             }
         };
         // A network begins with everybody informed. News never arrive before older news.
@@ -195,7 +194,10 @@ impl Routes {
         while self.coming.front().is_some_and(|(at, _)| *at <= now) {
             let Some((_, known)) = self.coming.pop_front() else { return };
             match known {
-                Known::Tables(tables) => self.tables = *tables,
+                Known::Tables(mut tables) => {
+                    tables.continues(&mut self.tables);
+                    self.tables = *tables;
+                }
                 Known::Network(network) => self.enter(network),
             }
         }
@@ -241,15 +243,15 @@ impl Routes {
         topology: &Topology,
         node: NodeId,
         destination: NodeId,
-        id: u32,
+        (id, packet): (u32, &Packet),
         now: Time,
         updated: Time,
     ) -> Result<LinkId, Stuck> {
         if !self.direct {
-            return self.known_hop(topology, node, destination, id, now);
+            return self.known_hop(topology, node, destination, (id, packet), now);
         }
         self.look(topology, updated);
-        self.tables.next_hop(node, destination).map(|hop| hop.link).ok_or(Stuck::NoPath)
+        self.tables.next_hop(node, destination, packet).map(|hop| hop.link).ok_or(Stuck::NoPath)
     }
 
     /// As [`Routes::next_hop`], by what nodes know, which may be out of date.
@@ -258,7 +260,7 @@ impl Routes {
         topology: &Topology,
         node: NodeId,
         destination: NodeId,
-        id: u32,
+        (id, packet): (u32, &Packet),
         now: Time,
     ) -> Result<LinkId, Stuck> {
         self.advance(now);
@@ -272,7 +274,9 @@ impl Routes {
         };
         let relays = topology.relays(node);
         let planned = match (&self.network, &mut self.protocol) {
-            (_, None) => self.tables.next_hop(node, destination).map(|hop| hop.link).ok_or(Stuck::NoPath),
+            (_, None) => {
+                self.tables.next_hop(node, destination, packet).map(|hop| hop.link).ok_or(Stuck::NoPath)
+            }
             (Some(network), Some(protocol)) if relays => {
                 let hop = protocol.next_hop(network, node, &mut self.headers[id as usize]);
                 hop.map(|hop| hop.link).map_err(Stuck::from)
@@ -342,6 +346,11 @@ impl Routes {
             stranded_hop_limit: hop_limit,
         }
     }
+}
+
+/// Whether all nodes know the whole network.
+fn is_global(model: &scenario::Routing) -> bool {
+    matches!(model.scheme, scenario::Scheme::Shortest | scenario::Scheme::Multipath)
 }
 
 /// The links on which a terminal holds satellites now, or is about to.

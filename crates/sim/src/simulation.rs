@@ -11,6 +11,7 @@ use crate::conversation::{ConversationId, Host};
 use crate::error::BuildError;
 use crate::flow::{Flow, Way};
 use crate::frames::Frames;
+use crate::mesh::Mesh;
 use crate::observe::Sampled;
 use crate::routes::Stuck;
 use crate::sample::Samples;
@@ -102,6 +103,8 @@ pub struct Simulation {
     pub(crate) touched: Vec<(ConversationId, Host)>,
     /// Splices by name, and what they have counted.
     pub(crate) places: Vec<Place>,
+    /// Links that stay, if flows are spread over them.
+    mesh: Option<Box<Mesh>>,
     pub(crate) space: Option<Space>,
     captured: Vec<String>,
     capture: Option<Box<dyn Capture>>,
@@ -121,7 +124,7 @@ pub(crate) fn topology(space: &Option<Space>) -> Option<&Topology> {
 impl Simulation {
     /// Builds the network of a checked scenario. `files` are the files that it names.
     pub fn new(scenario: &Scenario, files: &Files, seed: u64) -> Result<Self, BuildError> {
-        let Built { wires, link_names, flows, space, captured } = build(scenario, files, Seed(seed))?;
+        let Built { wires, link_names, flows, mesh, space, captured } = build(scenario, files, Seed(seed))?;
         let owners: Vec<Owner> = [Owner::Space, Owner::Samples]
             .into_iter()
             .chain((0..flows.len() as u32).map(Owner::App))
@@ -141,6 +144,7 @@ impl Simulation {
             wires,
             link_names,
             flows,
+            mesh,
             space,
             captured,
             capture: None,
@@ -327,6 +331,16 @@ impl Simulation {
                 Some(&wire) => wire,
                 None => return self.deliver(id),
             },
+            Way::Mesh(ends) => {
+                let destination = ends[!frame.backward as usize];
+                if node == destination {
+                    return self.deliver(id);
+                }
+                let next =
+                    self.mesh.as_mut().and_then(|mesh| mesh.next_wire(node, destination, &frame.packet));
+                let Some(next) = next else { unreachable!("a flow over a mesh has a way") };
+                next
+            }
             Way::Space(ends) => {
                 let destination = ends[!frame.backward as usize];
                 if node == destination {
@@ -334,7 +348,7 @@ impl Simulation {
                 }
                 let Some(space) = &mut self.space else { unreachable!("a flow through space has one") };
                 let next = match frame.hop < MOST_HOPS {
-                    true => space.next_wire(node, destination, id, self.now),
+                    true => space.next_wire(node, destination, (id, &frame.packet), self.now),
                     false => Err(Stuck::HopLimit),
                 };
                 match next {

@@ -14,6 +14,7 @@ use skyhop_chance::Seed;
 use skyhop_scenario::{self as scenario, Files};
 use skyhop_topology::{Change, LinkKind, NodeId, Topology};
 use skyhop_units::{Span, Time};
+use skyhop_wire::Packet;
 
 pub(crate) struct Space {
     pub topology: Topology,
@@ -53,7 +54,7 @@ impl Space {
         Ok(Self {
             topology,
             promised,
-            routes: Routes::new(&scenario.routing),
+            routes: Routes::new(&scenario.routing, seed),
             looked_at: Time::ZERO,
             update_interval: model.update_interval,
             next_update: Time::ZERO,
@@ -125,9 +126,15 @@ impl Space {
         }
     }
 
-    /// The wire that leads from `node` towards `destination`, for the packet in frame `id`.
-    pub fn next_wire(&mut self, node: NodeId, destination: NodeId, id: u32, now: Time) -> Result<u32, Stuck> {
-        let link = self.routes.next_hop(&self.topology, node, destination, id, now, self.looked_at)?;
+    /// The wire that leads from `node` towards `destination`, for a packet and the number of its frame.
+    pub fn next_wire(
+        &mut self,
+        node: NodeId,
+        destination: NodeId,
+        packet: (u32, &Packet),
+        now: Time,
+    ) -> Result<u32, Stuck> {
+        let link = self.routes.next_hop(&self.topology, node, destination, packet, now, self.looked_at)?;
         let reverse = self.topology.links()[link.index()].a != node;
         Ok((self.first_wire + 2 * link.index() + reverse as usize) as u32)
     }

@@ -48,6 +48,10 @@ fn meaning(file: &str, loaded: &Loaded) -> String {
 fn way(network: &Network, names: &[&String], route: &Route) -> String {
     match route {
         Route::Space { from, to } => format!("{from} ~ constellation ~ {to}"),
+        Route::Spread { from, to, hops } => {
+            let (from, to) = (&network.nodes[*from], &network.nodes[*to]);
+            format!("{from} ~ {} on several ways ~ {to}", plural(hops.len(), "link"))
+        }
         Route::Links { from, hops, .. } => {
             let mut out = network.nodes[*from].clone();
             for (link, direction) in hops {

@@ -229,7 +229,7 @@ pub(super) fn check_fit(scenario: &Scenario, network: &Network, out: &mut Findin
                 tcp.mss.get() + if tcp.timestamps { 52 } else { 40 }
             }
         };
-        let Route::Links { hops, .. } = route else { continue };
+        let (Route::Links { hops, .. } | Route::Spread { hops, .. }) = route else { continue };
         for (link, direction) in hops {
             let (name, link) = links[*link];
             let own =

@@ -1,12 +1,12 @@
 //! Checks of routing and failures: keys that belong to another scheme, failures of what does not exist.
 //!
-//! Follows the schemes of HT 6.3, 6.5 and 6.6, which route among satellites; only shortest paths know of gateways.
+//! Follows the schemes of HT 6.3, 6.5 and 6.6, which route among satellites; only those that know all know of gateways.
 //! Differs: satellites and links that fail are looked up where orbits are computed.
 //! Leaves out whether a convergence time is realistic.
 
 use super::Findings;
 use crate::error::{expected, quoted};
-use crate::model::{Metric, Scenario, Scheme};
+use crate::model::{Metric, Scenario, Scheme, Spread};
 use crate::path::KeyPath;
 use skyhop_units::Span;
 
@@ -15,8 +15,20 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     let at = KeyPath::default().key("routing");
     let name = routing.scheme.name();
     let shortest = routing.scheme == Scheme::Shortest;
+    // These know the whole network, whatever it is made of.
+    let global = matches!(routing.scheme, Scheme::Shortest | Scheme::Multipath);
     out.require(
-        shortest || routing.metric == Metric::default(),
+        global || scenario.constellation.is_some(),
+        || at.key("scheme"),
+        || format!("scheme \"{name}\" without a constellation; expected one of shortest, multipath"),
+    );
+    out.require(
+        routing.scheme == Scheme::Multipath || routing.spread == Spread::default(),
+        || at.key("spread"),
+        || format!("scheme \"{name}\" takes one path; \"multipath\" spreads"),
+    );
+    out.require(
+        shortest || routing.metric == Metric::default() || routing.scheme == Scheme::Multipath,
         || at.key("metric"),
         || format!("scheme \"{name}\" has no metric; \"shortest\" has one"),
     );
@@ -32,12 +44,12 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
         || format!("scheme \"{name}\" has no failure_radius; \"geographic\" has one"),
     );
     let gateway = scenario.terminals.iter().find(|(_, terminal)| terminal.gateway);
-    if let Some((gateway, _)) = gateway.filter(|_| !shortest) {
+    if let Some((gateway, _)) = gateway.filter(|_| !global) {
         out.push(
             || at.key("scheme"),
             || {
                 format!(
-                    "scheme \"{name}\" knows no way through gateway {}; expected shortest",
+                    "scheme \"{name}\" knows no way through gateway {}; expected one of shortest, multipath",
                     quoted(gateway)
                 )
             },

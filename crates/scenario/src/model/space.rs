@@ -459,8 +459,10 @@ pub struct RandomFailures {
 pub struct Routing {
     /// Who works out routes, and from what.
     pub scheme: Scheme,
-    /// What a path's length is; for the scheme "shortest".
+    /// What a path's length is; for the scheme "shortest". The paths of "multipath" are short by links.
     pub metric: Metric,
+    /// What takes turns, or is shared out, among several paths; for the scheme "multipath".
+    pub spread: Spread,
     /// How far from a failed link satellites know of it, in hops; for the scheme "geographic". At 1 it is its two ends.
     pub failure_radius: u32,
     /// How long after a change of the network nodes still route as before it.
@@ -475,6 +477,7 @@ impl Default for Routing {
         Self {
             scheme: Scheme::default(),
             metric: Metric::default(),
+            spread: Spread::default(),
             failure_radius: 1,
             convergence: Span::ZERO,
             flooding_hop_delay: None,
@@ -489,6 +492,8 @@ pub enum Scheme {
     /// Shortest paths over the whole network, which every node knows (HT 6.3).
     #[default]
     Shortest,
+    /// All paths with the fewest links at once, each node choosing among its next hops (WP); over `links` too.
+    Multipath,
     /// Greedy far away, link states near by, a zone at each pole (HT 6.5.2); it has dead ends.
     Hybrid,
     /// Paths on the map that published orbits promise; failed links travel in the packet.
@@ -502,6 +507,7 @@ impl Scheme {
     pub fn name(self) -> &'static str {
         match self {
             Self::Shortest => "shortest",
+            Self::Multipath => "multipath",
             Self::Hybrid => "hybrid",
             Self::Geographic => "geographic",
             Self::Central => "central",
@@ -518,4 +524,15 @@ pub enum Metric {
     Delay,
     /// The number of links.
     Hops,
+}
+
+/// What is spread over several paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spread {
+    /// Packets, in turn: each node sends one on each of its next hops, whatever flow it belongs to (WP).
+    #[default]
+    Packets,
+    /// Flows, by a hash of addresses and ports: the packets of a connection stay on one path (ECMP, RFC 2992).
+    Flows,
 }

@@ -56,7 +56,7 @@ impl Direction {
     }
 }
 
-/// How a flow's packets get from its sender to its receiver. Answers take the same way back.
+/// How a flow's packets get from its sender to its receiver. Answers take the same way back, or ways.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
     /// Over links, which stay.
@@ -66,6 +66,15 @@ pub enum Route {
         /// Index of the receiver's node.
         to: usize,
         /// Links by index, each with the direction in which it is crossed.
+        hops: Vec<(usize, Direction)>,
+    },
+    /// Over all ways with the fewest links; each node chooses for each packet, or for each flow.
+    Spread {
+        /// Index of the sender's node.
+        from: usize,
+        /// Index of the receiver's node.
+        to: usize,
+        /// Every link on such a way, each with the direction in which it is crossed.
         hops: Vec<(usize, Direction)>,
     },
     /// Through the constellation, from terminal to terminal.

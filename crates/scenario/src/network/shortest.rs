@@ -1,13 +1,14 @@
 //! Flows that name only their ends: the way with the fewest links, or terminals of the constellation.
 //!
-//! Follows breadth-first search; among ways of equal length, the first in the order of links' names wins.
+//! Follows breadth-first search; among ways of equal length, the first in the order of links' names wins, or all are taken.
 //! Differs from one search per flow: flows that end behind the same node share one, so 1,000 pairs are two searches.
 //! Leaves out rates and delays as lengths.
 
 use super::{Builder, Direction, Ends, Route};
 use crate::error::{expected, quoted};
+use crate::model::Scheme;
 use crate::path::KeyPath;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Each node's links with the node at the other end, in order of the links' names.
 type Neighbours = Vec<Vec<(usize, usize)>>;
@@ -41,11 +42,19 @@ impl Builder<'_> {
             for (i, from, to) in flows {
                 match walk(&neighbours, &distance, gate, from, to) {
                     Some(links) => {
-                        let hops = links
-                            .into_iter()
-                            .map(|(link, node)| (link, self.direction(link, node)))
-                            .collect();
-                        self.routes[i] = Some(Route::Links { from, to, hops });
+                        let several = self.scenario.routing.scheme == Scheme::Multipath;
+                        let all = several.then(|| every(&neighbours, &distance, gate, from, to));
+                        // With one way only there is nothing to take turns at.
+                        let all = all.filter(|all| all.len() > links.len());
+                        let spread = all.is_some();
+                        let hops = all.unwrap_or(links).into_iter();
+                        let hops = hops.map(|(link, node)| (link, self.direction(link, node))).collect();
+                        let route = if spread {
+                            Route::Spread { from, to, hops }
+                        } else {
+                            Route::Links { from, to, hops }
+                        };
+                        self.routes[i] = Some(route);
                     }
                     None if !whole => {}
                     None => {
@@ -165,4 +174,32 @@ fn walk(
         hops.push((link, node));
     }
     Some(hops)
+}
+
+/// The same of all ways with the fewest links, by the numbers of the nodes where links are entered.
+fn every(
+    neighbours: &Neighbours,
+    distance: &[Option<u32>],
+    gate: usize,
+    from: usize,
+    to: usize,
+) -> Vec<(usize, usize)> {
+    let mut hops = Vec::new();
+    // Nodes on the way, those that are equally far together.
+    let mut here = BTreeSet::from([from]);
+    while !here.is_empty() && here != BTreeSet::from([gate]) {
+        let mut next = BTreeSet::new();
+        for &node in &here {
+            let closer = |d: Option<u32>| d.is_some() && d < distance[node];
+            for &(link, other) in neighbours[node].iter().filter(|(_, other)| closer(distance[*other])) {
+                hops.push((link, node));
+                next.insert(other);
+            }
+        }
+        here = next;
+    }
+    if to != gate {
+        hops.extend(neighbours[gate].iter().filter(|(_, next)| *next == to).map(|(link, _)| (*link, gate)));
+    }
+    hops
 }

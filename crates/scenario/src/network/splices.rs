@@ -56,6 +56,17 @@ impl Network {
                             })
                             .collect()
                     }
+                    Route::Spread { from, to, hops } => {
+                        let common = self.common(*from, hops).into_iter().enumerate().skip(1);
+                        let inside = common.filter_map(|(hop, node)| Some((hop, node.filter(|n| n != to)?)));
+                        inside
+                            .filter_map(|(hop, node)| {
+                                let &splice = at.get(self.nodes[node].as_str())?;
+                                let wanted = chosen[splice].as_ref().is_none_or(named);
+                                wanted.then_some(Crossing { splice, hop })
+                            })
+                            .collect()
+                    }
                     Route::Space { from, to } => {
                         let through = |(i, splice): &(usize, &Splice)| {
                             let inside = splice.at != *from && splice.at != *to;
@@ -68,5 +79,27 @@ impl Network {
                 }
             })
             .collect()
+    }
+
+    /// The node that all of several ways have after each number of links, if there is one. Links lie in the order in which
+    /// they are crossed.
+    fn common(&self, from: usize, hops: &[(usize, Direction)]) -> Vec<Option<usize>> {
+        let mut common = vec![Some(from)];
+        let (mut here, mut next) = (vec![from], Vec::new());
+        for &(link, direction) in hops {
+            let ends = self.links[link];
+            let (enter, leave) = match direction {
+                Direction::Forward => (ends.a, ends.b),
+                Direction::Reverse => (ends.b, ends.a),
+            };
+            if !here.contains(&enter) {
+                here = std::mem::take(&mut next);
+                common.push(if let [one] = here[..] { Some(one) } else { None });
+            }
+            if !next.contains(&leave) {
+                next.push(leave);
+            }
+        }
+        common
     }
 }

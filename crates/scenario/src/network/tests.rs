@@ -160,3 +160,60 @@ fn ten_thousand_pairs_resolve_at_once() {
     let Route::Links { hops, .. } = &net.routes[2 * n - 1] else { panic!() };
     assert!(hops.iter().all(|(_, d)| *d == Direction::Reverse) && hops.len() == 3);
 }
+
+#[test]
+fn multipath_takes_every_link_on_a_way_with_the_fewest() {
+    let mesh = |scheme: &str| {
+        let mut text = format!("duration = \"1 s\"\n[routing]\nscheme = \"{scheme}\"\n");
+        // A square, a way round it that is longer, and a stub.
+        for (name, ends) in [
+            ("ab", "ab"),
+            ("ac", "ac"),
+            ("bd", "bd"),
+            ("cd", "cd"),
+            ("ax", "ax"),
+            ("xy", "xy"),
+            ("yd", "yd"),
+            ("de", "de"),
+        ] {
+            let [a, b] = [&ends[..1], &ends[1..]];
+            writeln!(
+                text,
+                "[links.{name}]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nbetween = [\"{a}\", \"{b}\"]"
+            )
+            .unwrap();
+        }
+        for flow in [r#"from = "a"#, r#"from = "e"#] {
+            let to = if flow.ends_with('a') { 'e' } else { 'a' };
+            writeln!(text, "[[flows]]\n{flow}\"\nto = \"{to}\"\ntraffic = {{ kind = \"bulk\" }}").unwrap();
+        }
+        let path = "path = [\"a\", \"ab\", \"bd\", \"d\"]";
+        writeln!(text, "[[flows]]\nfrom = \"x\"\nto = \"a\"\ntraffic = {{ kind = \"bulk\" }}").unwrap();
+        writeln!(text, "[[flows]]\n{path}\ntraffic = {{ kind = \"bulk\" }}").unwrap();
+        let loaded = crate::parse(text.as_bytes(), "test.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
+        resolve(&loaded.scenario).unwrap()
+    };
+    let names = ["ab", "ac", "ax", "bd", "cd", "de", "xy", "yd"];
+    let crossed = |route: &Route| {
+        let (Route::Spread { hops, .. } | Route::Links { hops, .. }) = route else { panic!() };
+        hops.iter()
+            .map(|(link, direction)| match direction {
+                Direction::Forward => names[*link].to_string(),
+                Direction::Reverse => format!("-{}", names[*link]),
+            })
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let all = mesh("multipath");
+    assert!(matches!(
+        all.routes[..],
+        [Route::Spread { .. }, Route::Spread { .. }, Route::Links { .. }, Route::Links { .. }]
+    ));
+    let links: Vec<String> = all.routes.iter().map(crossed).collect();
+    assert_eq!(links, ["ab ac bd cd de", "-de -bd -cd -ab -ac", "-ax", "ab bd"]);
+    let one = mesh("shortest");
+    assert_eq!(
+        one.routes.iter().map(crossed).collect::<Vec<_>>(),
+        ["ab bd de", "-de -bd -ab", "-ax", "ab bd"]
+    );
+}

@@ -256,6 +256,12 @@ impl Sender {
         let holding = self.pipe.phase == Phase::Open && self.pipe.duplicates > 0 && self.rto_at.is_some();
         let held = match self.how {
             LossRecovery::Fack => holding,
+            // Until it repairs something ns-2's counts from the oldest outstanding; a duplicate lets one more go.
+            LossRecovery::Sack1 if self.pipe.phase == Phase::Open && self.rto_at.is_some() => {
+                let most = if self.config.limited_transmit { self.threshold - 1 } else { 0 };
+                let more = u64::from(self.pipe.duplicates.min(most)) * mss;
+                self.in_flight() + mss > self.congestion.cwnd() + more
+            }
             _ => holding && !self.config.limited_transmit && self.in_flight() + mss > self.congestion.cwnd(),
         };
         if !held && let Some(segment) = self.poll_new(now) {

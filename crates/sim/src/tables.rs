@@ -1,0 +1,110 @@
+//! What nodes know that know the whole network: one path to each destination, or all of the fewest links.
+//!
+//! Follows HT 6.3 for shortest paths, WP for round robin over several, RFC 2992 for the hash of a flow.
+//! Differs: tables are worked out for a destination when a packet first needs them after a change.
+//! Leaves out what satellites know that do not know all; those are the schemes of `routes.rs`.
+
+use skyhop_chance::Seed;
+use skyhop_routing::multipath::{Multipath, scramble};
+use skyhop_routing::{Hop, Metric, Router};
+use skyhop_scenario::{self as scenario, Spread};
+use skyhop_topology::{NodeId, Topology};
+use skyhop_wire::{Packet, Transport};
+
+/// How nodes share out what they pass on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sharing {
+    spread: Spread,
+    /// Nobody outside knows which hash a network uses; each seed has its own.
+    salt: u64,
+}
+
+impl Sharing {
+    pub fn new(spread: Spread, seed: Seed) -> Self {
+        Self { spread, salt: seed.stream("routing/flow-hash").bits() }
+    }
+
+    /// The hop of `packet` at `node`.
+    #[inline]
+    pub fn next_hop(
+        self,
+        paths: &mut Multipath,
+        node: NodeId,
+        destination: NodeId,
+        packet: &Packet,
+    ) -> Option<Hop> {
+        match self.spread {
+            Spread::Packets => paths.next_in_turn(node, destination),
+            Spread::Flows => paths.next_of_flow(node, destination, self.hash(packet)),
+        }
+    }
+
+    /// Of addresses, protocol and ports, or of an echo's identifier.
+    fn hash(self, packet: &Packet) -> u64 {
+        let (protocol, [from, to]) = match &packet.transport {
+            Transport::Tcp(tcp) => (6, [tcp.source_port, tcp.destination_port]),
+            Transport::Icmp(echo) => (1, [echo.identifier, 0]),
+        };
+        let [source, destination] =
+            [packet.ip.source, packet.ip.destination].map(|ip| u64::from(ip.to_bits()));
+        let hosts = scramble(self.salt ^ (source << 32 | destination));
+        scramble(hosts ^ (u64::from(from) << 24 | u64::from(to) << 8 | protocol))
+    }
+}
+
+/// The tables of all nodes.
+#[derive(Debug, Clone)]
+pub(crate) enum Tables {
+    /// One path to each destination.
+    Single(Router),
+    /// All paths of the fewest links.
+    Several(Multipath, Sharing),
+}
+
+impl Tables {
+    pub fn new(model: &scenario::Routing, sharing: Sharing) -> Self {
+        match model.scheme {
+            scenario::Scheme::Multipath => Self::Several(Multipath::new().through_gaps(), sharing),
+            _ => Self::Single(Router::new(metric(model)).through_gaps()),
+        }
+    }
+
+    /// Takes the links that are up now, with distances at `t_s`.
+    pub fn refresh(&mut self, topology: &Topology, t_s: f64) {
+        match self {
+            Self::Single(router) => router.refresh(topology, t_s),
+            Self::Several(paths, _) => paths.refresh(topology),
+        }
+    }
+
+    /// Whose turn it is goes on from `before`, which this takes the place of.
+    pub fn continues(&mut self, before: &mut Self) {
+        if let (Self::Several(paths, _), Self::Several(before, _)) = (self, before) {
+            paths.continues(before);
+        }
+    }
+
+    #[inline]
+    pub fn next_hop(&mut self, node: NodeId, destination: NodeId, packet: &Packet) -> Option<Hop> {
+        match self {
+            Self::Single(router) => router.next_hop(node, destination),
+            Self::Several(paths, sharing) => sharing.next_hop(paths, node, destination, packet),
+        }
+    }
+
+    /// The nodes of the path, of the first if there are several.
+    pub fn path(&mut self, from: NodeId, to: NodeId) -> Option<Vec<NodeId>> {
+        match self {
+            Self::Single(router) => router.path(from, to),
+            Self::Several(paths, _) => paths.path(from, to),
+        }
+    }
+}
+
+/// What paths are short by.
+pub(crate) fn metric(model: &scenario::Routing) -> Metric {
+    match (model.scheme, model.metric) {
+        (scenario::Scheme::Multipath, _) | (_, scenario::Metric::Hops) => Metric::Hops,
+        (_, scenario::Metric::Delay) => Metric::Delay,
+    }
+}
