@@ -5,6 +5,7 @@
 
 use skyhop_sim::Simulation;
 use skyhop_sim::results::{FlowKind, RunResult, TransferResult};
+use skyhop_units::{Span, Time};
 use std::path::PathBuf;
 
 const TCP: &str = r#"{ kind = "tcp", variant = "sack1", mss = "1000 B", window = "240 segments", initial_window = "2 segments", initial_ssthresh = "240 segments", rto_initial = "3 s", grow_unused = true, overhead = "832 us" }"#;
@@ -164,6 +165,15 @@ fn a_transfer_is_complete_when_the_far_end_has_it() {
     // The split one saves the 20 ms of each of those round trips, the spoofed one as much less a handshake's.
     assert!((0.1..0.4).contains(&(plain_s - split_s)), "{plain_s} {split_s}");
     assert!((0.0..0.05).contains(&(spoof_s - split_s)), "{spoof_s} {split_s}");
+    // The gateway has had it all long before: 20 ms for the handshake and each of eight round trips, and the sending of 100 kB.
+    let text = two_links("100 kB", "[splices.gateway]\nat = \"access~satellite\"");
+    let loaded = skyhop_scenario::parse(text.as_bytes(), "test.toml", &[]).unwrap();
+    let has = |at_ms: u64| {
+        let mut early = Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
+        early.run_until(Time::ZERO + Span::from_millis(at_ms));
+        early.finish().splices[0].forward_bytes
+    };
+    assert!(has(100) < 50_000 && has(270) == 100_000, "{} {}", has(100), has(270));
     // The sender's own measure ends at the gateway.
     assert!(transfer(&split, 0).rtt_max_s.unwrap() < 0.2 && transfer(&plain, 0).rtt_min_s.unwrap() > 0.56);
     assert_eq!(split.splices[0].held_max_bytes, split.splices[0].connection_held_max_bytes);
