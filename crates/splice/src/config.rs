@@ -68,6 +68,8 @@ pub struct Config {
     pub buffer: u64,
     /// When the server's side is opened.
     pub opening: Opening,
+    /// Whether what the client sends waits until it is said what becomes of it, as for a cache that reads requests.
+    pub asks: bool,
     /// When a FIN is acknowledged.
     pub close: Close,
     /// A side that owes an answer and says nothing for so long is dead, and the other side is told with a reset.
@@ -84,6 +86,7 @@ impl Config {
             sides: [Protocol::Tcp(client), Protocol::Tcp(server)],
             buffer,
             opening: Opening::Syn,
+            asks: false,
             close: Close::EndToEnd,
             give_up: Self::GIVE_UP,
         }
@@ -92,5 +95,10 @@ impl Config {
     /// Acknowledges early what goes through with its own numbers.
     pub fn spoof(tcp: tcp::Config, buffer: u64) -> Self {
         Self { opening: Opening::EndToEnd, ..Self::split(tcp.clone(), tcp, buffer) }
+    }
+
+    /// Reads what clients ask for: answers it itself, or goes on to the server, to which it opens a connection then.
+    pub fn cache(client: tcp::Config, server: tcp::Config, buffer: u64) -> Self {
+        Self { opening: Opening::Data, asks: true, ..Self::split(client, server, buffer) }
     }
 }

@@ -49,6 +49,7 @@
 //! assert_eq!(moved, 5_000);
 //! ```
 
+mod answers;
 mod config;
 mod leg;
 mod splice;

@@ -5,6 +5,7 @@
 //! one bound holds for everything the splice answers for, and back-pressure is the window itself.
 //! Leaves out payload; [`Event::Moved`] and [`Event::Released`] tell its owner what to append and what to drop.
 
+use crate::answers::Answers;
 use crate::config::{Close, Config, Opening, Protocol, Side};
 use crate::leg::Leg;
 use skyhop_chance::Stream;
@@ -26,13 +27,16 @@ pub enum Event {
         /// How many.
         bytes: u64,
     },
-    /// The other side has acknowledged so many bytes more, the oldest of those kept: forget them.
+    /// The other side has acknowledged so many bytes more, the oldest of those kept for it: forget them. To the client's
+    /// side that counts answers of the splice's owner as well.
     Released {
-        /// Whose bytes.
+        /// Whose bytes, or in whose place.
         from: Side,
         /// How many.
         bytes: u64,
     },
+    /// This side has sent its FIN behind all that it had, and all that waited for a word is decided on.
+    Finished(Side),
     /// Both directions are closed, and each end knows that the other has all.
     Closed,
     /// This side refused, broke off or fell silent; the other side has been reset.
@@ -46,6 +50,10 @@ pub struct Stats {
     pub moved: [u64; 2],
     /// Of those, what the other side has acknowledged.
     pub released: [u64; 2],
+    /// Of the client's, what was taken out and not handed on.
+    pub consumed: u64,
+    /// Bytes that the splice's owner has answered with.
+    pub answered: u64,
     /// The most bytes held at once for each direction.
     pub held_max: [u64; 2],
 }
@@ -65,7 +73,12 @@ pub struct Splice {
     finished: [bool; 2],
     /// Since when a side has owed an answer without a word.
     silent_since: [Option<Time>; 2],
+    /// What the other side had acknowledged of this one's, when it was last looked at.
+    acknowledged: [u64; 2],
     over: bool,
+    answers: Answers,
+    /// Bytes handed on to the server, if the client's wait for a word.
+    forwarded: u64,
     stats: Stats,
     events: VecDeque<Event>,
 }
@@ -83,7 +96,10 @@ impl Splice {
             answer: None,
             finished: [false; 2],
             silent_since: [None; 2],
+            acknowledged: [0; 2],
             over: false,
+            answers: Answers::default(),
+            forwarded: 0,
             stats: Stats::default(),
             events: VecDeque::new(),
         }
@@ -175,6 +191,56 @@ impl Splice {
         self.events.pop_front()
     }
 
+    /// Bytes from the client for which nobody has said what becomes of them, if the splice asks.
+    pub fn waiting(&self) -> u64 {
+        if !self.config.asks {
+            return 0;
+        }
+        self.stats.moved[Side::Client as usize] - self.forwarded - self.stats.consumed
+    }
+
+    /// Hands so many of the bytes that wait on to the server, to which a connection is opened if there is none. Returns how
+    /// many that was.
+    pub fn forward(&mut self, now: Time, bytes: u64) -> u64 {
+        let bytes = bytes.min(self.waiting());
+        if bytes > 0 && !self.over {
+            self.open_onwards();
+            self.forwarded += bytes;
+            self.write(Side::Server, bytes);
+            self.pump(now);
+        }
+        bytes
+    }
+
+    /// Takes so many of the bytes that wait out: the server will not see them. Returns how many that was.
+    pub fn consume(&mut self, now: Time, bytes: u64) -> u64 {
+        let bytes = bytes.min(self.waiting());
+        if let Some(leg) = &mut self.legs[Side::Client as usize] {
+            leg.read_up_to(bytes);
+        }
+        self.stats.consumed += bytes;
+        self.pump(now);
+        bytes
+    }
+
+    /// Sends bytes of the owner's to the client, behind those that came from the server before.
+    pub fn answer(&mut self, now: Time, bytes: u64) {
+        if let Some(leg) = &mut self.legs[Side::Client as usize] {
+            leg.write(bytes);
+            self.answers.written(true, bytes);
+            self.stats.answered += bytes;
+        }
+        self.pump(now);
+    }
+
+    /// Sends a FIN behind the answers, if there is no server that will.
+    pub fn finish_answers(&mut self, now: Time) {
+        if let ([Some(client), None], true) = (&mut self.legs, self.config.asks) {
+            client.shutdown();
+        }
+        self.pump(now);
+    }
+
     /// The client's SYN.
     fn open(&mut self, now: Time, packet: &Packet) {
         self.syn = Some(*packet);
@@ -249,8 +315,10 @@ impl Splice {
         for side in Side::BOTH {
             self.watch(now, side);
         }
-        let done = |leg: &Option<Leg>| leg.as_ref().is_some_and(|leg| leg.over() && leg.fin_acknowledged());
-        if !self.over && self.legs.iter().all(done) {
+        let done = |leg: &Leg| leg.over() && leg.fin_acknowledged();
+        let legs = self.legs.iter().flatten();
+        let whole = legs.clone().count() == 2 || self.config.asks && self.legs[0].is_some();
+        if !self.over && whole && legs.clone().all(done) {
             self.over = true;
             self.events.push_back(Event::Closed);
         }
@@ -265,12 +333,12 @@ impl Splice {
                 }
             }
             tcp::Event::Received(bytes) => {
-                if side == Side::Client {
+                if side == Side::Client && !self.config.asks {
                     self.open_onwards();
                 }
                 self.stats.moved[side as usize] += bytes;
-                if let Some(other) = &mut self.legs[side.other() as usize] {
-                    other.write(bytes);
+                if !(self.config.asks && side == Side::Client) {
+                    self.write(side.other(), bytes);
                 }
                 match self.events.back_mut() {
                     Some(Event::Moved { from, bytes: n }) if *from == side => *n += bytes,
@@ -291,10 +359,13 @@ impl Splice {
 
     /// The FIN of `side` is in order: one goes behind its data on the other side.
     fn finish(&mut self, side: Side) {
-        if self.over || std::mem::replace(&mut self.finished[side as usize], true) {
+        // What nobody has decided on yet comes before the end.
+        let undecided = side == Side::Client && self.waiting() > 0;
+        if self.over || undecided || std::mem::replace(&mut self.finished[side as usize], true) {
             return;
         }
-        if side == Side::Client {
+        self.events.push_back(Event::Finished(side));
+        if side == Side::Client && !self.config.asks {
             self.open_onwards();
         }
         if let Some(other) = &mut self.legs[side.other() as usize] {
@@ -304,17 +375,20 @@ impl Splice {
 
     /// Makes room for what the other side has acknowledged, and lets the FIN through.
     fn release(&mut self, now: Time, side: Side) {
-        let acknowledged = self.legs[side.other() as usize].as_ref().map_or(0, Leg::acknowledged);
-        let done = self.legs[side.other() as usize].as_ref().is_some_and(Leg::fin_acknowledged);
+        let other = self.legs[side.other() as usize].as_ref();
+        let acknowledged = other.map_or(0, Leg::acknowledged);
+        // A client whose requests were all answered here has nobody else to tell.
+        let done = other.map_or(self.config.asks, Leg::fin_acknowledged);
+        let fresh = acknowledged - self.acknowledged[side as usize];
+        self.acknowledged[side as usize] = acknowledged;
+        if fresh > 0 {
+            self.events.push_back(Event::Released { from: side, bytes: fresh });
+        }
+        let own = if side == Side::Server { self.answers.acknowledged(fresh) } else { 0 };
         let Some(leg) = &mut self.legs[side as usize] else { return };
         let held_max = &mut self.stats.held_max[side as usize];
         *held_max = leg.held().max(*held_max);
-        let released = &mut self.stats.released[side as usize];
-        let bytes = leg.read_up_to(acknowledged - *released);
-        if bytes > 0 {
-            *released += bytes;
-            self.events.push_back(Event::Released { from: side, bytes });
-        }
+        self.stats.released[side as usize] += leg.read_up_to(fresh - own);
         if self.over || !leg.fin_waits() {
             return;
         }
@@ -344,6 +418,15 @@ impl Splice {
             leg.reset();
         }
         self.events.push_back(Event::Broken(side));
+    }
+
+    fn write(&mut self, side: Side, bytes: u64) {
+        if let Some(leg) = &mut self.legs[side as usize] {
+            leg.write(bytes);
+            if self.config.asks && side == Side::Client {
+                self.answers.written(false, bytes);
+            }
+        }
     }
 
     /// Notes since when a side has owed an answer.

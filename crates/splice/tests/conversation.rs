@@ -49,7 +49,15 @@ fn data_is_acknowledged_early_and_a_fin_is_not() {
     assert!(net.ends[CLIENT].fin_acknowledged());
     net.run();
     assert!(net.clean(CLIENT) && net.clean(SERVER));
-    assert_eq!(net.events, [Event::Opened(Side::Client), Event::Opened(Side::Server), Event::Closed]);
+    let [client, server] = Side::BOTH;
+    let all = [
+        Event::Opened(client),
+        Event::Finished(client),
+        Event::Opened(server),
+        Event::Finished(server),
+        Event::Closed,
+    ];
+    assert_eq!(net.events, all);
     assert_eq!(
         (net.moved, net.released, net.splice.stats().held_max),
         ([10_000, 0], [10_000, 0], [10_000, 0])
