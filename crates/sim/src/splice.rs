@@ -47,6 +47,7 @@ impl Splicing {
                     (scenario::SpliceKind::Split, scenario::SpliceOpens::Syn) => Opening::Syn,
                     (scenario::SpliceKind::Split, scenario::SpliceOpens::Data) => Opening::Data,
                 },
+                asks: false,
                 close: skyhop_splice::Close::EndToEnd,
                 give_up: splice.give_up,
             },
@@ -124,7 +125,7 @@ fn count(joint: &mut Joint, place: &mut Place) {
             Event::Moved { from: Side::Client, bytes } => result.forward_bytes += bytes,
             Event::Moved { from: Side::Server, bytes } => result.backward_bytes += bytes,
             Event::Broken(_) => result.connections_broken += 1,
-            Event::Opened(Side::Server) | Event::Released { .. } | Event::Closed => {}
+            Event::Opened(Side::Server) | Event::Released { .. } | Event::Finished(_) | Event::Closed => {}
         }
     }
     let held = joint.splice.held();

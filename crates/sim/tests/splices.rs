@@ -288,3 +288,21 @@ fn a_flow_through_a_constellation_goes_by_the_terminal_of_its_splice() {
     let by_chicago = |result: &RunResult| result.links.iter().any(|l| l.name == "gsl:chicago");
     assert!(by_chicago(&spliced) && !by_chicago(&direct));
 }
+
+#[test]
+fn openings_that_carry_data_pass_a_splice() {
+    for kind in ["split", "spoof"] {
+        for open in ["t-tcp", "fast-open"] {
+            let splice = format!("[splices.gateway]\nat = \"access~satellite\"\nkind = \"{kind}\"");
+            let text = two_links("3 kB", &splice).replace(
+                "window = \"500 kB\" }",
+                &format!("window = \"500 kB\", open = {{ kind = \"{open}\", known = true }} }}"),
+            );
+            let result = run(&text, 1);
+            let t = transfer(&result, 0);
+            assert_eq!((t.bytes_delivered, t.completed_s.is_some()), (3_000, true), "{kind} {open}");
+            assert_eq!((result.splices[0].forward_bytes, result.splices[0].connections_broken), (3_000, 0));
+            println!("{kind} {open}: {:.3} s", t.completed_s.unwrap());
+        }
+    }
+}

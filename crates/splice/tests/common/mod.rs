@@ -7,7 +7,7 @@
 
 use proptest::prelude::*;
 use skyhop_splice::{Close, Config, Event, Opening, Protocol, Side, Splice};
-use skyhop_transport::tcp::{self, Connection, DelayedAck, State, Variant};
+use skyhop_transport::tcp::{self, Connection, DelayedAck, Open, State, Variant};
 use skyhop_units::{Span, Time};
 use skyhop_wire::{Flags, Packet, TcpHeader, Transport};
 use std::collections::BTreeMap;
@@ -72,8 +72,15 @@ pub fn tcp() -> impl Strategy<Value = tcp::Config> {
         Variant::Bbr,
     ]);
     let delayed_ack = prop_oneof![Just(DelayedAck::None), Just(DelayedAck::OneShot(Span::from_millis(200)))];
-    (variant, delayed_ack, any::<bool>(), 300u32..1500, 2_000u64..60_000).prop_map(
-        |(variant, delayed_ack, timestamps, mss, window)| tcp::Config {
+    let known = any::<bool>();
+    let open = (0..3, known).prop_map(|(kind, known)| match kind {
+        0 => Open::Handshake,
+        1 => Open::Transactions { known },
+        _ => Open::FastOpen { known },
+    });
+    (variant, delayed_ack, any::<bool>(), 300u32..1500, 2_000u64..60_000, open).prop_map(
+        |(variant, delayed_ack, timestamps, mss, window, open)| tcp::Config {
+            open,
             variant,
             delayed_ack,
             timestamps,
