@@ -177,7 +177,10 @@ impl Sender {
     fn past_recover(&self) -> bool {
         use LossRecovery::*;
         match self.how {
-            SackNewReno | NewRenoSlowButSteady => self.snd_una >= self.counting.recover,
+            // After a timeout that came too early the receiver answers each needless repeat with a duplicate, the last of
+            // them at `recover` itself.
+            SackNewReno => self.snd_una >= self.counting.recover + self.counting.timed_out as u64,
+            NewRenoSlowButSteady => self.snd_una >= self.counting.recover,
             // HT's SACK-Reno lacks NewReno's cure: each three duplicates cut the window.
             SackReno => !self.counting.timed_out || self.snd_una >= self.counting.recover,
             _ => self.snd_una > self.counting.recover || self.counting.recover == 0,
