@@ -9,6 +9,7 @@ Leaves out the simulator itself, which is in the extension module, and plots, wh
     >>> run.summary["flows"]["download"]["goodput_bps"]
 """
 
+from . import theory
 from ._run import Run, check, run
 from ._skyhop import ScenarioError, __version__
 from ._space import Network, Snapshot, delay, passes, snapshot, survey, tables
@@ -28,4 +29,5 @@ __all__ = [
     "snapshot",
     "survey",
     "tables",
+    "theory",
 ]

@@ -1,0 +1,44 @@
+"""HT figure 4.14: the first minute of a large transfer by an unmodified BSD sender (Reno) over a geostationary path.
+
+Follows section 4.2.3: `satellite.py` has the path; a loss of much of a window at the end of slow start, and what Reno makes of it.
+Differs: the queue, which is not stated, is 50 packets; the remarks have 20.
+Leaves out false fast retransmissions, which our Reno avoids as ns-2's does by default.
+"""
+
+from __future__ import annotations
+
+from harness import Reproduction, Row
+from satellite import PIPE_B, draw, trace
+
+SOURCE = "Henderson 1999, figure 4.14 and section 4.2.3"
+CLAIM = "Slow start overshoots within 10 s, Reno cannot repair the losses without a timeout, and goes on with a low threshold"
+
+
+def reproduce() -> Reproduction:
+    ours, short = trace("reno"), trace("reno", queue="20 packets")
+    rows = [
+        Row("first reduction of the window", "s", 10, float(ours.t[ours.loss]), 5, 10),
+        Row("timeouts", "", 1, ours.flow["timeouts"], 1, 3),
+        Row("reductions of the threshold", "", None, ours.reductions, 2, 8),
+        Row("threshold after it, over rate times RTT, queue of 20 packets", "", None, share(short), 0.01, 0.3),
+        Row(
+            "the same, queue of 50 packets",
+            "",
+            None,
+            share(ours),
+            0.01,
+            0.3,
+            known="the thesis's BSD halves its threshold again at false fast retransmissions, which ours avoids",
+        ),
+        Row("goodput of the first minute", "Mbit/s", None, ours.flow["goodput_bps"] / 1e6, 0.3, 0.95),
+    ]
+    remark = (
+        f"With 20 packets: first reduction after {short.t[short.loss]:.1f} s, {short.flow['timeouts']} timeout, {short.reductions} "
+        f"reductions, {short.flow['goodput_bps'] / 1e6:.2f} Mbit/s. The curve as the figure has it, a burst of losses, a silence and "
+        "linear growth, is there with both."
+    )
+    return Reproduction(rows, draw(ours, "Reno, RTT 600 ms"), [remark])
+
+
+def share(ours) -> float:
+    return float(ours.threshold[-1]) / PIPE_B

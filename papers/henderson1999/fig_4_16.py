@@ -1,0 +1,38 @@
+"""HT figure 4.16: NewReno that may send a burst when recovery ends, over a geostationary path.
+
+Follows section 4.2.3: as figure 4.15 with the window reopened to the threshold at once, as the first specifications had it.
+Differs: the queue, which is not stated, is 50 packets; the remarks have 20.
+Leaves out nothing that the figure shows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from harness import Reproduction, Row
+from satellite import Trace, draw, trace
+
+SOURCE = "Henderson 1999, figure 4.16 and section 4.2.3"
+CLAIM = "The burst at the end of recovery overflows the queue again: the next recovery begins at once"
+
+VARIANT = "newreno-slow-but-steady"
+
+
+def reproduce() -> Reproduction:
+    ours, short = (trace(VARIANT, burst_after_recovery=True, queue=queue) for queue in ("50 packets", "20 packets"))
+    without = trace(VARIANT)
+    rows = [
+        # Three duplicate acknowledgments of the burst, a round trip and a full queue later.
+        Row("from the end of recovery to the next reduction", "s", None, again_s(ours), 0.6, 3),
+        Row("reductions of the threshold in a minute", "", None, ours.reductions, 2, 4),
+        Row("the same, without the burst (figure 4.15)", "", 1, without.reductions, 1, 1),
+        Row("goodput, over that without the burst", "", None, ours.flow["goodput_bps"] / without.flow["goodput_bps"], 0.2, 0.8),
+        Row("timeouts", "", 0, ours.flow["timeouts"], 0, 0),
+    ]
+    remark = f"With 20 packets of queue the next reduction comes {again_s(short):.1f} s after recovery, {short.reductions} in a minute."
+    return Reproduction(rows, draw(ours, "NewReno with a burst after recovery, RTT 600 ms"), [remark])
+
+
+def again_s(ours: Trace) -> float:
+    """From the end of the first recovery to the second fall of the threshold; NaN if there is none."""
+    falls = ours.t[1:][np.diff(np.nan_to_num(ours.threshold, nan=1e12)) < 0]
+    return float(falls[1] - falls[0]) - ours.recovery_s if len(falls) > 1 else float("nan")

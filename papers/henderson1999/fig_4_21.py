@@ -1,0 +1,67 @@
+"""HT figure 4.21: how long a reply of three segments takes with TCP, T/TCP, a larger initial window, and both.
+
+Follows section 4.2.4: no losses, a round trip of 600 ms, transmitters of any rate, a delayed acknowledgment of 100 ms on average.
+Differs: the server opens the connection in the simulation and its transfer ends with the last acknowledgment, which is as long.
+Leaves out simulating T/TCP, for which a server has to answer a request (`crates/transport/tests/opening.rs` does), and the end.
+"""
+
+from __future__ import annotations
+
+from harness import Reproduction, Row
+from satellite import run_text
+
+from skyhop import theory
+
+SOURCE = "Henderson 1999, figure 4.21 and section 4.2.4"
+CLAIM = "Three segments take 3 RTT and 100 ms; T/TCP or an initial window of 4380 bytes makes it 2 RTT, both 1"
+
+MSS = 1460
+CASES = {
+    "TCP": (False, MSS, 3 * 0.6 + 0.1),
+    "T/TCP": (True, MSS, 2 * 0.6),
+    "4KSS": (False, 4380, 2 * 0.6),
+    "T/TCP and 4KSS": (True, 4380, 0.6),
+}
+
+
+def reproduce() -> Reproduction:
+    rows, bars = [], {}
+    for name, (at_once, window, published) in CASES.items():
+        formula = theory.short_transfer(3 * MSS, rtt_s=0.6, mss=MSS, initial_window=window, handshake=not at_once)
+        bars[name] = formula
+        rows.append(Row(f"{name}: closed form", "s", published, formula, published - 1e-9, published + 1e-9))
+        if not at_once:
+            took = simulated(window)
+            rows.append(Row(f"{name}: simulated", "s", published, took, published - 0.01, published + 0.01))
+    return Reproduction(rows, draw(bars), ["`skyhop.theory.short_transfer` is the closed form."])
+
+
+def simulated(window: int) -> float:
+    run = run_text(f"""
+        duration = "20 s"
+        [links.satellite]
+        rate = "10 Gbit/s"
+        delay = "300 ms"
+        [[flows]]
+        name = "reply"
+        path = ["server", "satellite", "client"]
+        traffic = {{ kind = "bulk", size = "{3 * MSS} B" }}
+        [flows.transport]
+        kind = "tcp"
+        mss = "{MSS} B"
+        initial_window = "{window} B"
+        rto_initial = "3 s"
+        delayed_ack = {{ kind = "one-shot", timeout = "100 ms" }}
+        """)
+    return run.summary["flows"]["reply"]["completed_s"]
+
+
+def draw(bars: dict[str, float]):
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
+    ax.bar(list(bars), list(bars.values()), color="0.6")
+    ax.plot(list(bars), [published for *_, published in CASES.values()], "D", color="#cf222e", markersize=5, label="published")
+    ax.set(ylabel="time until the last segment (s)", title="three segments, RTT 600 ms")
+    ax.legend(frameon=False)
+    return figure

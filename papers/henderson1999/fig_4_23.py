@@ -1,0 +1,34 @@
+"""HT figure 4.23: goodput of a satellite transfer beside a connection of 20 ms, end to end and split at the gateway.
+
+Follows section 4.3.2: as figure 4.20, with a gateway between the Internet and the satellite network; figure 4.22 is its topology.
+Differs: see `compete.py`; the gateway holds 500 kB a connection, within the thesis's two to three times rate times RTT and some more.
+Leaves out the figure's numbers, which are in no text.
+"""
+
+from __future__ import annotations
+
+from compete import CEILING_KBPS, RTTS_MS, draw, measure
+from harness import Reproduction, Row
+
+SOURCE = "Henderson 1999, figure 4.23 and section 4.3.2"
+CLAIM = "Split at the gateway the connection gets its share of the router, and the satellite link is used again"
+
+
+def reproduce() -> Reproduction:
+    beside = [measure(rtt) for rtt in RTTS_MS]
+    split = [measure(rtt, split=True) for rtt in RTTS_MS]
+    rows = [
+        # 85 % is how the words were read.
+        Row("RTT 600 ms, split, of what the link carries", "", None, split[-1].satellite / CEILING_KBPS, 0.85, 1),
+        Row("RTT 600 ms, split over end to end", "times", 12.8, split[-1].satellite / beside[-1].satellite, 9, 17),
+        Row("split: least of the RTTs over the most", "", None, least_over_most(split), 0.85, 1),
+        Row("RTT 600 ms, split: the neighbour", "kbit/s", None, split[-1].neighbour, 8000, 8700),
+    ]
+    remark = "The neighbour loses what the satellite connection gains: {:.0f} kbit/s beside an end-to-end one.".format(beside[-1].neighbour)
+    figure = draw({"split": split, "end to end": beside}, "satellite", "goodput (kbit/s)")
+    return Reproduction(rows, figure, [remark])
+
+
+def least_over_most(outcomes) -> float:
+    goodput = [o.satellite for o in outcomes]
+    return min(goodput) / max(goodput)

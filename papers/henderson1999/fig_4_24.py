@@ -1,0 +1,26 @@
+"""HT figure 4.24: what the satellite's way back carries of acknowledgments, end to end and split.
+
+Follows section 4.3.2: an acknowledgment of 40 bytes for every second segment of 1000 bytes.
+Differs: see `compete.py`.
+Leaves out link layer headers.
+"""
+
+from __future__ import annotations
+
+from compete import RTTS_MS, draw, measure
+from harness import Reproduction, Row
+
+SOURCE = "Henderson 1999, figure 4.24 and section 4.3.2"
+CLAIM = "Acknowledgments of a split connection take about 20 kbit/s, 2 % of what goes forward, at any round trip"
+
+
+def reproduce() -> Reproduction:
+    beside = [measure(rtt) for rtt in RTTS_MS]
+    split = [measure(rtt, split=True) for rtt in RTTS_MS]
+    rows = [
+        Row(f"RTT {rtt} ms, split: back over forward", "%", 2, 100 * o.back / o.satellite, 1.8, 2.6) for rtt, o in zip(RTTS_MS, split)
+    ]
+    rows.append(Row("RTT 600 ms, split: way back", "kbit/s", 20, split[-1].back, 17, 33))
+    rows.append(Row("RTT 600 ms, end to end: back over forward", "%", None, 100 * beside[-1].back / beside[-1].satellite, 1.8, 3.5))
+    remark = "20 kbit/s and 2 % are of 1 Mbit/s forward; ours has 1.3 Mbit/s."
+    return Reproduction(rows, draw({"split": split, "end to end": beside}, "back", "acknowledgments (kbit/s)"), [remark])
