@@ -27,7 +27,7 @@ CASES = {
 def reproduce() -> Reproduction:
     rows, bars = [], {}
     for name, (at_once, window, published) in CASES.items():
-        formula = theory.short_transfer(3 * MSS, rtt_s=0.6, mss=MSS, initial_window=window, handshake=not at_once)
+        formula = theory.short_transfer(3 * MSS, rtt_s=0.6, mss=MSS, window=window // MSS, handshake=not at_once)
         bars[name] = formula
         rows.append(Row(f"{name}: closed form", "s", published, formula, published - 1e-9, published + 1e-9))
         if not at_once:

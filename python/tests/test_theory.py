@@ -20,22 +20,33 @@ PRINTED = [
 def test_minimum_and_median_of_table_4_2(mss, geo, leo):
     for rtt_s, row in ((0.6, geo), (0.08, leo)):
         for n, printed in enumerate(row):
-            window = theory.initial_window(mss) if n >= 2 else mss
+            window = 4 if n >= 2 else 1
             for size, expected in zip((400, 2112), printed):
-                took = theory.short_transfer(size, rtt_s=rtt_s, mss=mss, initial_window=window, handshake=n % 2 == 0)
+                took = theory.short_transfer(size, rtt_s=rtt_s, mss=mss, window=window, handshake=n % 2 == 0)
                 assert took == pytest.approx(expected, abs=0.0051), (mss, rtt_s, n, size)
 
 
 def test_three_segments_of_figure_4_21():
     assert theory.short_transfer(3 * 1460, rtt_s=0.6) == pytest.approx(3 * 0.6 + 0.1)
     assert theory.short_transfer(3 * 1460, rtt_s=0.6, handshake=False) == pytest.approx(2 * 0.6)
-    assert theory.short_transfer(3 * 1460, rtt_s=0.6, initial_window=4380) == pytest.approx(2 * 0.6)
-    assert theory.short_transfer(3 * 1460, rtt_s=0.6, initial_window=4380, handshake=False) == pytest.approx(0.6)
+    assert theory.short_transfer(3 * 1460, rtt_s=0.6, window=3) == pytest.approx(2 * 0.6)
+    assert theory.short_transfer(3 * 1460, rtt_s=0.6, window=3, handshake=False) == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize("mss, bytes_", [(536, 2144), (1000, 4000), (1095, 4380), (1460, 4380), (2190, 4380), (4312, 8624)])
 def test_initial_window_of_rfc_2414(mss, bytes_):
     assert theory.initial_window(mss) == bytes_
+
+
+@pytest.mark.parametrize("segments, window, expected", [(1, 1, 1), (2, 1, 2), (3, 1, 2), (4, 1, 3), (7, 1, 3), (8, 1, 4), (4, 4, 1), (5, 4, 2)])
+def test_rounds_of_a_doubling_window(segments, window, expected):
+    assert theory.rounds(segments, window) == expected
+    sent = 0
+    for _ in range(expected):
+        assert sent < segments
+        sent += window
+        window *= 2
+    assert sent >= segments
 
 
 def test_doubling_fills_a_pipe():
