@@ -8,7 +8,7 @@ use crate::agenda::Slot;
 use crate::splice::{Joint, Splicing};
 use skyhop_chance::{Seed, Stream};
 use skyhop_traffic::End;
-use skyhop_transport::tcp::{Config, Connection, Memory, Open, RttSamples, State};
+use skyhop_transport::tcp::{Config, Connection, Memory, Open, PathMemory, RttSamples, State, divide};
 use skyhop_units::Span;
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
@@ -177,7 +177,7 @@ impl Conversations {
         let id = ConversationId { place, generation };
         let slots = [End::Client, End::Server].map(|end| slot(id, Host::End(end)));
         let mut ends = self.sockets.connect(connection);
-        if self.sockets.config.open != Open::Handshake {
+        if self.sockets.config.open != Open::Handshake || self.sockets.config.share {
             ends = self.remember(ends);
         }
         let seed = self.sockets.seed;
@@ -204,6 +204,13 @@ impl Conversations {
                 for conversation in self.places.iter().flatten() {
                     client.merge(conversation.ends[0].memory());
                     server.merge(conversation.ends[1].memory());
+                }
+                for (end, memory) in [&mut *client, &mut *server].into_iter().enumerate() {
+                    let open = self.places.iter_mut().flatten().map(|c| &mut c.ends[end]);
+                    let mut open: Vec<_> = open.filter(|end| end.state() == State::Established).collect();
+                    if let Some(path) = memory.path {
+                        memory.path = Some(PathMemory { cwnd: divide(&mut open).unwrap_or(0), ..path });
+                    }
                 }
                 let [a, b] = ends;
                 [a.with_memory(*client), b.with_memory(*server)]

@@ -5,7 +5,7 @@
 //! Leaves out checks, which the scenario has had.
 
 use skyhop_scenario as scenario;
-use skyhop_transport::tcp::{Config, DelayedAck, Increase, LossRecovery, Open, Saved, Variant};
+use skyhop_transport::tcp::{AfterIdle, Config, DelayedAck, Increase, LossRecovery, Open, Saved, Variant};
 
 /// The configuration of both ends of a TCP connection.
 pub(crate) fn config(tcp: &scenario::Tcp) -> Config {
@@ -38,6 +38,13 @@ pub(crate) fn config(tcp: &scenario::Tcp) -> Config {
             scenario::Open::TTcp { known } => Open::Transactions { known },
             scenario::Open::FastOpen { known } => Open::FastOpen { known },
         },
+        after_idle: match tcp.after_idle {
+            scenario::AfterIdle::Keep => AfterIdle::Keep,
+            scenario::AfterIdle::Restart => AfterIdle::Restart,
+            scenario::AfterIdle::Spread => AfterIdle::Spread,
+        },
+        share: tcp.share,
+        ack_congestion: tcp.ack_congestion,
         resume: tcp.resume.map(|saved| Saved { rtt: saved.rtt, cwnd: saved.window.in_bytes(mss) }),
         timestamps: tcp.timestamps,
         sack_blocks: tcp.sack_blocks,

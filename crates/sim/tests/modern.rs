@@ -129,3 +129,42 @@ fn data_on_the_syn_saves_a_round_trip() {
         assert!((plain - 0.0001..=plain + 0.0001).contains(&first), "{kind}: {first} and {plain}");
     }
 }
+
+// RFC 3449 §5.1.1: 50 kbit/s of return link carry 120 acknowledgments of 52 bytes a second, for 240 segments or 2.8 Mbit/s. A queue
+// that marks them is heard: the receiver acknowledges more at once, and what it sends arrives. (Lost ones do little harm here, where the sender
+// counts bytes and paces.)
+#[test]
+fn marked_acknowledgments_become_as_many_as_a_thin_return_link_carries() {
+    let run = |options: &str| {
+        let text = format!(
+            r#"
+            duration = "300 s"
+            [links.satellite]
+            rate = "10 Mbit/s"
+            delay = "300 ms"
+            queue = {{ kind = "drop-tail", limit = "500 packets" }}
+            reverse = {{ rate = "50 kbit/s", queue = {{ kind = "red", limit = "50 packets", min = "5 packets", max = "15 packets", ecn = true }} }}
+            [[flows]]
+            path = ["server", "satellite", "user"]
+            traffic = {{ kind = "bulk" }}
+            transport = {{ kind = "tcp", variant = "sack", window = "6 MB", byte_counting = 2, pacing = true, initial_ssthresh = "500 segments", {options} }}
+            "#
+        );
+        let loaded =
+            skyhop_scenario::parse(text.as_bytes(), "thin.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
+        let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 3).unwrap();
+        simulation.run_until(simulation.end());
+        let result = simulation.finish();
+        let FlowKind::Transfer(transfer) = result.flows[0].kind.clone() else { panic!() };
+        let sent = result.flows[0].packets_sent - transfer.segments_sent;
+        let dropped = result.flows[0].packets_dropped;
+        println!("{options}: {:.3} Mbit/s, {dropped} of {sent} dropped", transfer.goodput_bps / 1e6);
+        (transfer.goodput_bps / 1e6, sent, dropped)
+    };
+    let (plain, many, dropped) = run("ecn = true");
+    assert!((0.90 * MOST..=MOST).contains(&plain), "{plain} Mbit/s");
+    let (goodput, sent, spared) = run("ecn = true, ack_congestion = true");
+    assert!((0.90 * MOST..=MOST).contains(&goodput), "{goodput} Mbit/s");
+    assert!(dropped * 2 > many && spared * 5 < sent, "{dropped} of {many} dropped, {spared} of {sent}");
+    assert!(sent * 2 < many && sent * 4 > many, "{sent} acknowledgments instead of {many}");
+}

@@ -5,7 +5,7 @@
 
 use proptest::prelude::*;
 use skyhop_transport::tcp::{
-    Config, Connection, DelayedAck, Event, Increase, LossRecovery, Open, Saved, State, Variant,
+    AfterIdle, Config, Connection, DelayedAck, Event, Increase, LossRecovery, Open, Saved, State, Variant,
 };
 use skyhop_units::{Span, Time};
 use skyhop_wire::{Flags, Packet, SackBlocks, TcpHeader, Timestamps, Transport, expand};
@@ -202,6 +202,8 @@ fn config() -> impl Strategy<Value = Config> {
             variant,
             recovery,
             open: more.6,
+            after_idle: [AfterIdle::Keep, AfterIdle::Restart, AfterIdle::Spread][more.5 as usize % 3],
+            ack_congestion: more.4 == 4,
             ecn: more.0[8],
             adaptive_reordering: more.0[0],
             hystart: more.0[1],

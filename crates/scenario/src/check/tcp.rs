@@ -6,7 +6,7 @@
 
 use super::Findings;
 use crate::error::quoted;
-use crate::model::{DelayedAck, Increase, Open, Recovery, Tcp, Variant};
+use crate::model::{AfterIdle, DelayedAck, Increase, Open, Recovery, Tcp, Variant};
 use crate::path::KeyPath;
 use skyhop_units::{Bytes, Span};
 
@@ -185,6 +185,21 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
                 "variant {name} has no T/TCP (RFC 1644); expected kind \"fast-open\", which every variant has, or a variant with Reno's growth"
             )
         },
+    );
+    out.require(
+        tcp.variant != Variant::Bbr || tcp.after_idle == AfterIdle::Keep,
+        || at.key("after_idle"),
+        || format!("variant {name} has its own way to begin again; leave it out"),
+    );
+    out.require(
+        tcp.ecn || !tcp.ack_congestion,
+        || at.key("ack_congestion"),
+        || "acknowledgments cannot be marked without ecn = true".into(),
+    );
+    out.require(
+        tcp.delayed_ack != DelayedAck::None || !tcp.ack_congestion,
+        || at.key("ack_congestion"),
+        || "acknowledgments that are not delayed cannot become fewer; expected delayed_ack of kind \"one-shot\" or \"heartbeat\"".into(),
     );
     if let Some(resume) = tcp.resume {
         out.require(

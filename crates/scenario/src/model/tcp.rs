@@ -54,6 +54,12 @@ pub struct Tcp {
     pub ecn: bool,
     /// How connections are opened: with a handshake, or with data on the SYN.
     pub open: Open,
+    /// What a silence of more than a timeout does to the congestion window.
+    pub after_idle: AfterIdle,
+    /// A flow's connections begin with what its earlier ones have learnt: RTT, ssthresh, and a share of the windows that are open (RFC 9040).
+    pub share: bool,
+    /// Acknowledgments may be marked by queues, and become fewer by it (ACK congestion control, RFC 3449 5.1.1). Needs `ecn` and delayed acknowledgments.
+    pub ack_congestion: bool,
     /// What an earlier connection over the same path has learnt, to begin from (Careful Resume, RFC 9959).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<Resume>,
@@ -104,6 +110,9 @@ impl Default for Tcp {
             pacing: false,
             ecn: false,
             open: Open::Handshake,
+            after_idle: AfterIdle::Keep,
+            share: false,
+            ack_congestion: false,
             resume: None,
             timestamps: false,
             sack_blocks: 3,
@@ -214,6 +223,18 @@ pub enum Open {
         #[serde(default)]
         known: bool,
     },
+}
+
+/// The congestion window after a silence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AfterIdle {
+    /// All of it may go at once.
+    Keep,
+    /// Slow start from the initial window (RFC 5681 4.1).
+    Restart,
+    /// All of it, spread over an RTT (Visweswaraiah and Heidemann 1997).
+    Spread,
 }
 
 /// What an earlier connection has learnt of the path.

@@ -165,6 +165,17 @@ pub enum Open {
     },
 }
 
+/// What happens to the window in a silence of more than a timeout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AfterIdle {
+    /// Nothing: all of it may go at once.
+    Keep,
+    /// It is the initial window again (RFC 5681 §4.1).
+    Restart,
+    /// It is spread over a round trip, until that is acknowledged.
+    Spread,
+}
+
 /// What an earlier connection over the same path has learnt (RFC 9959 §3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Saved {
@@ -214,6 +225,12 @@ pub struct Config {
     pub ecn: bool,
     /// How the connection is opened.
     pub open: Open,
+    /// The window after a silence.
+    pub after_idle: AfterIdle,
+    /// Connections between two hosts begin with what others have learnt (RFC 9040).
+    pub share: bool,
+    /// Acknowledgments may be marked, and become fewer by it (Balakrishnan 1997, RFC 3449 §5.1.1); needs `ecn`.
+    pub ack_congestion: bool,
     /// What to start from (RFC 9959).
     pub resume: Option<Saved>,
     /// Timestamps option.
@@ -264,6 +281,9 @@ impl Default for Config {
             pacing: false,
             ecn: false,
             open: Open::Handshake,
+            after_idle: AfterIdle::Keep,
+            share: false,
+            ack_congestion: false,
             resume: None,
             timestamps: false,
             sack_blocks: 3,
@@ -294,7 +314,10 @@ impl Config {
 
     /// Whether packets may have to wait for their turn by a rate.
     pub(crate) fn pacing_possible(&self) -> bool {
-        self.pacing || self.resume.is_some() || self.variant.law() == Law::Bbr
+        self.pacing
+            || self.after_idle == AfterIdle::Spread
+            || self.resume.is_some()
+            || self.variant.law() == Law::Bbr
     }
 
     /// Whether SACK is offered and accepted.

@@ -77,6 +77,8 @@ pub struct Connection {
     pub(super) events: VecDeque<Event>,
     reported_all: bool,
     pub(super) beginning: Beginning,
+    /// The next lone acknowledgment says that there will be fewer.
+    reduced_acks: bool,
 }
 
 impl Connection {
@@ -114,6 +116,7 @@ impl Connection {
             identification: 0,
             events: VecDeque::new(),
             reported_all: false,
+            reduced_acks: false,
         }
     }
 
@@ -126,12 +129,20 @@ impl Connection {
     /// Lets this end begin with what earlier connections between the two hosts have left.
     pub fn with_memory(mut self, memory: Memory) -> Self {
         self.beginning = Beginning::new(memory);
+        if let Some(path) = memory.path {
+            self.sender.begin_with(path);
+        }
         self
     }
 
     /// What this end would leave to a later connection between the two hosts.
     pub fn memory(&self) -> Memory {
-        self.beginning.memory
+        Memory { path: self.sender.learnt(), ..self.beginning.memory }
+    }
+
+    /// Makes the congestion window `share / of` of what it is, and a segment at least.
+    pub fn scale_window(&mut self, share: u64, of: u64) {
+        self.sender.scale_window(share, of);
     }
 
     /// The state of the connection.
@@ -403,7 +414,14 @@ impl Connection {
         }
         self.sender.begin_ack();
         if self.ecn && tcp.flags.has(Flags::ECE) && !tcp.flags.has(Flags::SYN) {
-            self.sender.handle_mark(now);
+            if self.sender.config.ack_congestion && self.sender.in_flight() == 0 {
+                // Only acknowledgments are under way from here, so that the mark was on one of them.
+                let rtt = self.sender.smoothed_rtt();
+                self.receiver.acknowledge_less(now, rtt);
+                self.reduced_acks = true;
+            } else {
+                self.sender.handle_mark(now);
+            }
         }
         let dsack = self.take_blocks(now, tcp, ack);
         if ack > self.sender.snd_una {
@@ -620,7 +638,15 @@ impl Connection {
         }
         self.last_ack_sent = self.receiver.rcv_nxt;
         self.receiver.acknowledged();
-        self.packet(header, len)
+        let lone = len == 0 && self.ecn && self.sender.config.ack_congestion;
+        if lone && std::mem::take(&mut self.reduced_acks) {
+            header.flags |= Flags::CWR;
+        }
+        let mut packet = self.packet(header, len);
+        if lone {
+            packet.ip.ecn = Ecn::Capable0;
+        }
+        packet
     }
 
     pub(super) fn packet(&mut self, header: TcpHeader, payload_len: u32) -> Packet {

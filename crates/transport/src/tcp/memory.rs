@@ -1,10 +1,12 @@
 //! What a host remembers of another from one connection to the next.
 //!
-//! Follows RFC 1644 §3 (the cache of connection counts) and RFC 7413 §4.1 (cookies, with the peer's MSS).
+//! Follows RFC 1644 §3 (the cache of connection counts) and RFC 7413 §4.1 (cookies, with the peer's MSS), RFC 9040 (the path).
 //! Differs: plain values that whoever opens connections keeps; a cookie is a number made from the client's address, no secret.
 //! Leaves out expiry, and the count of refusals after which RFC 7413 would stop trying.
 
 use super::config::{Config, Open};
+use super::connection::Connection;
+use skyhop_units::Span;
 use std::net::Ipv4Addr;
 
 /// What a host knows of another before it opens a connection, and what it knows afterwards.
@@ -20,6 +22,30 @@ pub struct Memory {
     pub cookie: Option<u64>,
     /// The segment size that the peer announced, bytes.
     pub mss: Option<u32>,
+    /// What the last connection has learnt of the path, for those with `share`.
+    pub path: Option<PathMemory>,
+}
+
+/// What connections over the same path can share (RFC 9040, tables 1 and 2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathMemory {
+    /// Smoothed round trip.
+    pub srtt: Span,
+    /// Slow-start threshold, bytes, once there was a loss.
+    pub ssthresh: Option<u64>,
+    /// Congestion window that a new connection may begin with, bytes.
+    pub cwnd: u64,
+}
+
+/// Divides the windows of connections that are open between two hosts among them and one more (RFC 9040 §8: an ensemble).
+/// Together they send no more than before. Returns what a new one begins with; `None` if there is none open.
+pub fn divide(open: &mut [&mut Connection]) -> Option<u64> {
+    let count = open.len() as u64;
+    let total: u64 = open.iter().map(|connection| connection.cwnd()).sum();
+    for connection in open.iter_mut() {
+        connection.scale_window(count, count + 1);
+    }
+    (count > 0).then(|| total / (count + 1))
 }
 
 impl Memory {
@@ -48,6 +74,7 @@ impl Memory {
         };
         self.cookie = other.cookie.or(self.cookie);
         self.mss = other.mss.or(self.mss);
+        self.path = other.path.or(self.path);
     }
 
     /// RFC 1644 §2.2: a number above the last one cannot be that of an old segment.

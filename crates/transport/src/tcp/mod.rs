@@ -10,6 +10,7 @@
 //! | `opening` | the handshake, T/TCP, Fast Open |
 //! | `memory` | what is remembered from one connection to the next |
 //! | `sender` | what is sent next, acknowledgments, timeouts |
+//! | `pacing` | when: paces, hosts' delays, silences |
 //! | `recovery` | finding losses and repairing them: counting duplicates, or knowing what is in flight |
 //! | `congestion` | the laws of cwnd and ssthresh |
 //! | `segments` | what is in flight, segment by segment |
@@ -22,6 +23,7 @@ mod congestion;
 mod connection;
 mod memory;
 mod opening;
+mod pacing;
 mod receiver;
 mod recovery;
 mod rtt;
@@ -29,8 +31,8 @@ mod scoreboard;
 mod segments;
 mod sender;
 
-pub use config::{Config, DelayedAck, Increase, Law, LossRecovery, Open, Saved, Variant};
+pub use config::{AfterIdle, Config, DelayedAck, Increase, Law, LossRecovery, Open, Saved, Variant};
 pub use connection::{Connection, Event, State};
-pub use memory::Memory;
+pub use memory::{Memory, PathMemory, divide};
 pub use rtt::RttSamples;
 pub use sender::SenderStats;

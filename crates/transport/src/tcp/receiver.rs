@@ -6,7 +6,7 @@
 
 use super::config::{Config, DelayedAck};
 use super::scoreboard::Ranges;
-use skyhop_units::Time;
+use skyhop_units::{Span, Time};
 use skyhop_wire::{MAX_SACK_BLOCKS, SackBlocks, wire_number};
 
 #[derive(Debug)]
@@ -27,8 +27,14 @@ pub(crate) struct Receiver {
     /// A FIN in order is not acknowledged yet.
     pub hold_fin: bool,
     policy: DelayedAck,
-    /// In-order segments that are acknowledged together.
+    /// In-order segments that are acknowledged together: now, and unless acknowledgments are marked.
     every: u32,
+    usual: u32,
+    /// When `every` last changed, and the round trip after which it falls by one again.
+    changed: Time,
+    /// When acknowledgments were last halved.
+    halved: Option<Time>,
+    relax: Span,
     /// What fills a gap is acknowledged at once.
     gap_fillers: bool,
     /// Whether duplicates are reported, and the one to report next.
@@ -58,6 +64,10 @@ impl Receiver {
             hold_fin: false,
             policy: config.delayed_ack,
             every: config.ack_every.max(1),
+            usual: config.ack_every.max(1),
+            changed: Time::ZERO,
+            halved: None,
+            relax: Span::ZERO,
             gap_fillers: config.ack_gap_fillers,
             dsack: config.dsack,
             duplicate: None,
@@ -230,7 +240,24 @@ impl Receiver {
         self.recent = kept;
     }
 
+    /// A lone acknowledgment was marked on its way: half as many from now on, once in two round trips, as RFC 3449 §5.1.1 has it
+    /// from Balakrishnan; at least four for a receive window.
+    pub fn acknowledge_less(&mut self, now: Time, rtt: Option<Span>) {
+        let rtt = rtt.unwrap_or(Span::from_millis(500));
+        // The echo goes on until the sender has heard of it, a round trip or more.
+        if self.halved.is_some_and(|at| now.since(at) < rtt * 2) {
+            return;
+        }
+        let most = (self.window / self.mss / 4).clamp(self.usual as u64, 1 << 16) as u32;
+        self.every = (self.every * 2).min(most);
+        (self.changed, self.relax, self.halved) = (now, rtt, Some(now));
+    }
+
     fn delay_ack(&mut self, now: Time, at_once: bool) {
+        if self.every > self.usual && now.since(self.changed) >= self.relax {
+            self.every -= 1;
+            self.changed = now;
+        }
         self.unacknowledged += 1;
         if at_once || self.unacknowledged >= self.every {
             self.ack_now = true;
@@ -238,7 +265,10 @@ impl Receiver {
         }
         match self.policy {
             DelayedAck::None => self.ack_now = true,
-            DelayedAck::OneShot(timeout) => self.ack_at = Some(now + timeout),
+            // The first that waits starts the timer.
+            DelayedAck::OneShot(timeout) => {
+                self.ack_at.get_or_insert(now + timeout);
+            }
             DelayedAck::Heartbeat(period) => {
                 let beat = period.as_nanos().max(1);
                 self.ack_at = Some(Time::from_nanos((now.as_nanos() / beat + 1) * beat));
@@ -250,7 +280,6 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use skyhop_units::Span;
 
     fn receiver(policy: DelayedAck) -> Receiver {
         let mut receiver =

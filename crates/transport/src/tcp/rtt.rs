@@ -77,6 +77,11 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
+    /// Begins with another connection's smoothed round trip, varied by half of it as after a first sample.
+    pub fn seed(&mut self, srtt: Span) {
+        self.smoothed.get_or_insert((srtt, srtt / 2));
+    }
+
     /// The smoothed round trip.
     pub fn smoothed(&self) -> Option<Span> {
         self.smoothed.map(|(srtt, _)| srtt)

@@ -4,8 +4,9 @@
 //! Differs: after a timeout sending starts again at `snd_una`, as in BSD and ns-2, but skips what is selectively acknowledged.
 //! Leaves out Nagle's algorithm: a simulated application offers what it has at once.
 
-use super::config::{Config, Law, LossRecovery, Variant};
+use super::config::{AfterIdle, Config, Law, LossRecovery, Variant};
 use super::congestion::{Acked, Congestion};
+use super::memory::PathMemory;
 use super::recovery::counting::Counting;
 use super::recovery::pipe::{Phase, Pipe};
 use super::rtt::{RttEstimator, RttSamples};
@@ -90,10 +91,13 @@ pub(crate) struct Sender {
     pub persist_at: Option<Time>,
     /// The next packet may leave, by the pace; or the host's own delay is over.
     pub hold_at: Option<Time>,
-    pace_from: Time,
+    pub(super) pace_from: Time,
     /// The host's delay has passed, and what the windows allow may go.
-    released: bool,
-    chance: Option<Stream>,
+    pub(super) released: bool,
+    /// When the last segment left; and while a window is spread over a round trip, one past the highest sent before it.
+    pub(super) last_sent: Time,
+    pub(super) spread_until: Option<u64>,
+    pub(super) chance: Option<Stream>,
     probe: bool,
     /// Probes since the window closed.
     probes: u32,
@@ -132,6 +136,8 @@ impl Sender {
             hold_at: None,
             pace_from: Time::ZERO,
             released: false,
+            last_sent: Time::ZERO,
+            spread_until: None,
             chance: None,
             probe: false,
             probes: 0,
@@ -197,7 +203,7 @@ impl Sender {
     }
 
     /// One past everything that will ever be sent, FIN included.
-    fn end(&self) -> u64 {
+    pub(super) fn end(&self) -> u64 {
         self.data_end + self.fin as u64
     }
 
@@ -260,6 +266,29 @@ impl Sender {
         }
     }
 
+    /// Begins with what another connection has learnt of the path.
+    pub fn begin_with(&mut self, path: PathMemory) {
+        self.rtt.seed(path.srtt);
+        self.config.initial_window = self.config.initial_window.max(path.cwnd);
+        self.config.initial_ssthresh = path.ssthresh.or(self.config.initial_ssthresh);
+    }
+
+    /// What another connection may begin with, if connections share.
+    pub fn learnt(&self) -> Option<PathMemory> {
+        let srtt = self.rtt.smoothed().filter(|_| self.config.share)?;
+        let ssthresh = Some(self.congestion.ssthresh()).filter(|s| *s < u64::MAX);
+        Some(PathMemory { srtt, ssthresh, cwnd: 0 })
+    }
+
+    pub fn scale_window(&mut self, share: u64, of: u64) {
+        let cwnd = self.congestion.cwnd() * share / of.max(1);
+        self.congestion.set(cwnd.max(self.mss as u64));
+    }
+
+    pub fn smoothed_rtt(&self) -> Option<Span> {
+        self.rtt.smoothed()
+    }
+
     /// The SYN has been sent or sent again.
     pub fn sent_syn(&mut self, now: Time) {
         self.stats.segments_sent += 1;
@@ -317,6 +346,9 @@ impl Sender {
     pub fn poll(&mut self, now: Time) -> Option<Outgoing> {
         if std::mem::take(&mut self.probe) && self.snd_nxt < self.end() {
             return Some(self.probe_window(now));
+        }
+        if self.config.after_idle != AfterIdle::Keep {
+            self.note_idle(now);
         }
         let allowed = !self.config.pacing_possible() || self.pace_allows(now);
         if !allowed {
@@ -405,59 +437,6 @@ impl Sender {
         segment
     }
 
-    /// Whether the pace lets a packet go now; if not, when.
-    fn pace_allows(&mut self, now: Time) -> bool {
-        // Only a host with something to send needs the timer.
-        if self.pace_from <= now || !self.would_send() {
-            return true;
-        }
-        self.hold_at = Some(self.pace_from);
-        false
-    }
-
-    fn pace(&mut self, now: Time, bytes: u64) {
-        let Some(rate) = self.congestion.pacing_rate(self.rtt.smoothed()) else { return };
-        let gap = Span::from_secs_f64((bytes + 40) as f64 / rate.max(1.0));
-        self.pace_from = self.pace_from.max(now) + gap;
-    }
-
-    /// Whether the host's own random delay is still to pass before anything may go.
-    fn held_up(&mut self, now: Time) -> bool {
-        if self.config.overhead == Span::ZERO || self.released || !self.would_send() {
-            return false;
-        }
-        if self.hold_at.is_none() {
-            let share = self.chance.as_mut().map_or(0.0, Stream::uniform);
-            self.hold_at = Some(now + Span::from_secs_f64(self.config.overhead.as_secs_f64() * share));
-        }
-        true
-    }
-
-    /// Whether the windows would let something go.
-    fn would_send(&self) -> bool {
-        if self.how.pipe() {
-            return self.pipe_would_send();
-        }
-        if self.counting.due.is_some() {
-            return true;
-        }
-        let mut next = self.snd_nxt.max(self.snd_una);
-        if next < self.snd_max {
-            next = self.scoreboard.next_gap(next).min(self.snd_max);
-        }
-        let segment = self.cut_to_window(self.segment_at(next));
-        let end = segment.seq + segment.len as u64;
-        let allowed =
-            self.congestion.cwnd() + self.counting.limited_transmit(&self.config, self.threshold, self.mss);
-        next < self.end() && end <= self.snd_una.max(1) + allowed && end <= self.window_edge
-    }
-
-    /// The hold timer has run out.
-    pub fn handle_hold(&mut self) {
-        self.hold_at = None;
-        self.released = true;
-    }
-
     /// Nothing more is to be sent.
     pub fn stop_timers(&mut self) {
         (self.rto_at, self.persist_at, self.hold_at) = (None, None, None);
@@ -465,7 +444,7 @@ impl Sender {
     }
 
     /// The segment that begins at `seq`: up to a full one, not past what is selectively acknowledged.
-    fn segment_at(&self, seq: u64) -> Outgoing {
+    pub(super) fn segment_at(&self, seq: u64) -> Outgoing {
         let mut end = (seq + self.mss as u64).min(self.data_end);
         if !self.scoreboard.is_empty()
             && let Some(start) = self.scoreboard.next_start(seq)
@@ -476,7 +455,7 @@ impl Sender {
     }
 
     /// §3.8.6.2.1: less than a full segment is sent into a window too small for one if it is half of the largest seen.
-    fn cut_to_window(&self, segment: Outgoing) -> Outgoing {
+    pub(super) fn cut_to_window(&self, segment: Outgoing) -> Outgoing {
         let usable = self.window_edge.saturating_sub(segment.seq);
         if usable > 0 && usable < segment.len as u64 && usable >= self.largest_window / 2 {
             return Outgoing { len: usable as u32, fin: false, ..segment };
@@ -502,6 +481,7 @@ impl Sender {
     /// Counters, sequence numbers and timers of a segment that has been sent.
     pub(super) fn note_sent(&mut self, now: Time, segment: Outgoing) {
         let end = segment.end();
+        self.last_sent = now;
         self.stats.segments_sent += 1;
         self.stats.bytes_sent += segment.len as u64;
         if segment.seq < self.snd_max {

@@ -138,6 +138,13 @@ impl Congestion {
         matches!(&self.control, Control::Bbr(bbr) if bbr.probing_rtt())
     }
 
+    /// A window whose path has not been heard of for a while: `initial` again, if it was larger (RFC 5681 §4.1).
+    pub fn restart(&mut self, initial: u64) {
+        if !self.owns_recovery() {
+            self.window.cwnd = self.window.cwnd.min((initial as f64).max(self.window.mss));
+        }
+    }
+
     /// The sender begins again after a silence.
     pub fn on_idle_restart(&mut self, now: Time) {
         if let Control::Bbr(bbr) = &mut self.control {
