@@ -124,6 +124,8 @@ pub struct Link<T> {
     queue: Queue<T>,
     discarded: Discarded<T>,
     ack_filter: bool,
+    /// Whether somebody has to look when a transmission begins: a capture, or packets that may pass each other.
+    wakes_to_send: bool,
     loss: Loss,
     chance: Option<Stream>,
     up: bool,
@@ -148,6 +150,7 @@ impl<T: Copy> Link<T> {
             queue: Queue::new(queue.into(), rate),
             discarded: Discarded::new(),
             ack_filter: false,
+            wakes_to_send: false,
             loss,
             chance,
             up: true,
@@ -184,6 +187,7 @@ impl<T: Copy> Link<T> {
     /// Holds some packets back while others pass.
     pub fn with_reordering(mut self, reordering: Reordering, chance: Stream) -> Self {
         self.extras.get_or_insert_default().reordering = Some((reordering, chance));
+        self.wakes_to_send = true;
         self
     }
 
@@ -265,6 +269,7 @@ impl<T: Copy> Link<T> {
     /// Keeps a list of transmissions for [`Link::poll_sent`], and asks to be woken at each of them.
     pub fn capture(&mut self) {
         self.capture = Some(VecDeque::new());
+        self.wakes_to_send = true;
     }
 
     /// Whether the queue reads labels; if not, any will do.
@@ -288,8 +293,17 @@ impl<T: Copy> Link<T> {
             self.stats.dropped_packets += 1;
             return Err(Dropped(packet));
         }
-        if !busy && matches!(self.queue, Queue::DropTail(_)) {
-            self.send(now, Next { packet, size, marked: false }, medium);
+        // Most links have this queue, and most of the time nothing waits in it.
+        if let Queue::DropTail(queue) = &mut self.queue {
+            if !busy {
+                self.send(now, Next { packet, size, marked: false }, medium);
+            } else if queue.admits(size, Some(sending)) {
+                queue.push(packet, size);
+                self.stats.queue_max_packets = self.stats.queue_max_packets.max(queue.len() as u64);
+            } else {
+                self.stats.dropped_packets += 1;
+                return Err(Dropped(packet));
+            }
             return Ok(());
         }
         let mut waiting = Waiting { packet, size, label, marked: false, since: now };
@@ -311,6 +325,7 @@ impl<T: Copy> Link<T> {
     }
 
     /// The next packet that the queue has thrown out by `now` of those it had taken.
+    #[inline]
     pub fn poll_discarded(&mut self) -> Option<T> {
         let packet = self.discarded.pop_front()?;
         self.stats.dropped_packets += 1;
@@ -334,13 +349,13 @@ impl<T: Copy> Link<T> {
     }
 
     /// When the link next has something to say: the first arrival, or the next transmission if it is captured.
+    #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
         // A busy transmitter's packet is already flying and arrives no earlier than the transmitter is free,
         // so nothing can be sent or arrive before the head of `flying`.
         // Unless packets may pass each other.
         let arrival = self.flying.front().map(|f| f.arrival);
-        let overtaking = self.extras.as_ref().is_some_and(|e| e.reordering.is_some());
-        if (self.capture.is_some() || overtaking) && self.queue.len() > 0 && !self.held {
+        if self.wakes_to_send && self.queue.len() > 0 && !self.held {
             return Some(arrival.map_or(self.free_at, |a| a.min(self.free_at)));
         }
         arrival
@@ -371,7 +386,13 @@ impl<T: Copy> Link<T> {
     /// outcome is the same as if each packet had had a timer.
     pub fn advance(&mut self, now: Time, medium: &impl Medium) {
         while self.free_at <= now && !self.held {
-            let Some(next) = self.queue.pop(self.free_at, &mut self.discarded) else { return };
+            let next = match &mut self.queue {
+                Queue::DropTail(queue) => {
+                    queue.pop().map(|(packet, size)| Next { packet, size, marked: false })
+                }
+                queue => queue.pop(self.free_at, &mut self.discarded),
+            };
+            let Some(next) = next else { return };
             self.send(self.free_at, next, medium);
         }
     }
@@ -422,6 +443,7 @@ impl<T: Copy> Link<T> {
         self.count(at, leaves, packet, size, lost, marked);
     }
 
+    #[inline(always)]
     fn count(&mut self, at: Time, leaves: Time, packet: T, size: u32, lost: bool, marked: bool) {
         if let Some(capture) = &mut self.capture {
             capture.push_back(Sent { packet, at, marked });

@@ -162,6 +162,7 @@ impl<T: Copy> Queue<T> {
 
     /// Takes a packet, or not: false is the caller's to keep. `sending` is what is on the transmitter, if anything is.
     /// What is thrown out to make room goes to `out`.
+    #[inline(never)]
     pub fn offer(&mut self, packet: Waiting<T>, sending: Option<u32>, out: &mut Discarded<T>) -> bool {
         match self {
             Queue::DropTail(queue) => {
@@ -181,6 +182,7 @@ impl<T: Copy> Queue<T> {
     }
 
     /// The next packet to be sent at `now`. What is thrown out instead goes to `out`.
+    #[inline(never)]
     pub fn pop(&mut self, now: Time, out: &mut Discarded<T>) -> Option<Next<T>> {
         match self {
             Queue::DropTail(queue) => {
