@@ -4,7 +4,7 @@
 //! Differs: both ends of a flow are one machine, so an answer needs no parsing; bytes are numbers.
 //! Leaves out who carries actions out: a simulator, or a program with sockets.
 
-use crate::Bulk;
+use crate::{Bulk, Completions, Transfers, Web};
 use skyhop_units::Time;
 
 /// One of the two hosts of a flow.
@@ -98,6 +98,10 @@ pub enum Notice {
 pub enum Application {
     /// One transfer.
     Bulk(Bulk),
+    /// Pages of files.
+    Web(Box<Web>),
+    /// Transfers that arrive at random.
+    Transfers(Box<Transfers>),
 }
 
 impl Application {
@@ -105,6 +109,8 @@ impl Application {
     pub fn start(&mut self, now: Time) {
         match self {
             Application::Bulk(bulk) => bulk.start(now),
+            Application::Web(web) => web.start(now),
+            Application::Transfers(transfers) => transfers.start(now),
         }
     }
 
@@ -112,6 +118,8 @@ impl Application {
     pub fn stop(&mut self, now: Time) {
         match self {
             Application::Bulk(bulk) => bulk.stop(now),
+            Application::Web(web) => web.stop(now),
+            Application::Transfers(transfers) => transfers.stop(now),
         }
     }
 
@@ -119,13 +127,17 @@ impl Application {
     pub fn handle(&mut self, now: Time, notice: Notice) {
         match self {
             Application::Bulk(bulk) => bulk.handle(now, notice),
+            Application::Web(web) => web.handle(now, notice),
+            Application::Transfers(transfers) => transfers.handle(now, notice),
         }
     }
 
     /// The time that [`Application::poll_timeout`] named has come.
-    pub fn handle_timeout(&mut self, _now: Time) {
+    pub fn handle_timeout(&mut self, now: Time) {
         match self {
             Application::Bulk(_) => {}
+            Application::Web(web) => web.handle_timeout(now),
+            Application::Transfers(transfers) => transfers.handle_timeout(now),
         }
     }
 
@@ -133,6 +145,8 @@ impl Application {
     pub fn poll_action(&mut self) -> Option<Action> {
         match self {
             Application::Bulk(bulk) => bulk.poll_action(),
+            Application::Web(web) => web.poll_action(),
+            Application::Transfers(transfers) => transfers.poll_action(),
         }
     }
 
@@ -140,6 +154,8 @@ impl Application {
     pub fn wants(&self) -> bool {
         match self {
             Application::Bulk(bulk) => bulk.wants(),
+            Application::Web(web) => web.wants(),
+            Application::Transfers(transfers) => transfers.wants(),
         }
     }
 
@@ -147,6 +163,8 @@ impl Application {
     pub fn poll_timeout(&self) -> Option<Time> {
         match self {
             Application::Bulk(_) => None,
+            Application::Web(web) => web.poll_timeout(),
+            Application::Transfers(transfers) => transfers.poll_timeout(),
         }
     }
 
@@ -154,6 +172,26 @@ impl Application {
     pub fn finished(&self) -> bool {
         match self {
             Application::Bulk(bulk) => bulk.finished(),
+            Application::Web(web) => web.finished(),
+            Application::Transfers(transfers) => transfers.finished(),
+        }
+    }
+
+    /// What came to an end; `None` if the application is one thing as a whole.
+    pub fn completions(&self) -> Option<&Completions> {
+        match self {
+            Application::Bulk(_) => None,
+            Application::Web(web) => Some(web.completions()),
+            Application::Transfers(transfers) => Some(transfers.completions()),
+        }
+    }
+
+    /// Connections that it has opened.
+    pub fn opened(&self) -> u32 {
+        match self {
+            Application::Bulk(_) => 1,
+            Application::Web(web) => web.opened(),
+            Application::Transfers(transfers) => transfers.opened(),
         }
     }
 }

@@ -1,13 +1,13 @@
 //! A packet as bytes, with correct lengths and checksums.
 //!
-//! Follows RFC 791, 793 and 792; the headers are written by etherparse.
+//! Follows RFC 791, 793, 792 and 768; the headers are written by etherparse.
 //! Differs: the payload is zeros, because a simulated payload is a length.
 //! Leaves out fragments: a packet above 65,535 bytes is refused by the scenario.
 
 use crate::options;
 use crate::packet::{Ecn, Packet, Transport};
 use crate::tcp::TcpHeader;
-use etherparse::{IcmpEchoHeader, Icmpv4Header, Icmpv4Type, IpEcn, IpNumber, Ipv4Header};
+use etherparse::{IcmpEchoHeader, Icmpv4Header, Icmpv4Type, IpEcn, IpNumber, Ipv4Header, UdpHeader};
 
 /// Appends the packet's bytes to `out`: all headers, and as much of the payload as keeps the packet within `snap_len` bytes.
 /// Checksums cover the whole payload. Returns the packet's full length.
@@ -18,6 +18,7 @@ pub fn emit(packet: &Packet, snap_len: usize, out: &mut Vec<u8>) -> u32 {
     let protocol = match packet.transport {
         Transport::Tcp(_) => IpNumber::TCP,
         Transport::Icmp(_) => IpNumber::ICMP,
+        Transport::Udp(_) => IpNumber::UDP,
     };
     let length = u16::try_from(transport_len + payload).unwrap_or(u16::MAX - 20);
     let (source, destination) = (packet.ip.source.octets(), packet.ip.destination.octets());
@@ -38,6 +39,13 @@ pub fn emit(packet: &Packet, snap_len: usize, out: &mut Vec<u8>) -> u32 {
             let id = IcmpEchoHeader { id: echo.identifier, seq: echo.sequence };
             let kind = if echo.reply { Icmpv4Type::EchoReply(id) } else { Icmpv4Type::EchoRequest(id) };
             out.extend_from_slice(&Icmpv4Header::with_checksum(kind, &zeros).to_bytes());
+        }
+        Transport::Udp(udp) => {
+            let ports = (udp.source_port, udp.destination_port);
+            // It fits, or it does not fit an IP packet either, which the scenario refuses.
+            if let Ok(header) = UdpHeader::with_ipv4_checksum(ports.0, ports.1, &ip, &zeros) {
+                out.extend_from_slice(&header.to_bytes());
+            }
         }
     }
     out.extend_from_slice(&zeros);

@@ -47,6 +47,15 @@ pub struct Echo {
     pub sequence: u16,
 }
 
+/// The header of a datagram (RFC 768), less its length and checksum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Udp {
+    /// Source port.
+    pub source_port: u16,
+    /// Destination port.
+    pub destination_port: u16,
+}
+
 /// What the packet carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
@@ -54,6 +63,8 @@ pub enum Transport {
     Tcp(TcpHeader),
     /// An echo.
     Icmp(Echo),
+    /// A datagram.
+    Udp(Udp),
 }
 
 /// A packet.
@@ -72,7 +83,7 @@ impl Packet {
     pub const fn wire_len(&self) -> u32 {
         let transport = match &self.transport {
             Transport::Tcp(tcp) => tcp.header_len(),
-            Transport::Icmp(_) => 8,
+            Transport::Icmp(_) | Transport::Udp(_) => 8,
         };
         20 + transport + self.payload_len
     }

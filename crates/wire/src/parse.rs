@@ -1,13 +1,13 @@
 //! Bytes as a packet.
 //!
-//! Follows RFC 791, 793 and 792; the headers are read by etherparse, checksums are verified.
+//! Follows RFC 791, 793, 792 and 768; the headers are read by etherparse, checksums are verified.
 //! Differs: unknown TCP options are skipped, and the payload is kept as its length.
 //! Leaves out fragments and IPv6, which are refused.
 
 use crate::options;
-use crate::packet::{Echo, Ecn, Ipv4, Packet, Transport};
+use crate::packet::{Echo, Ecn, Ipv4, Packet, Transport, Udp};
 use crate::tcp::{Flags, TcpHeader};
-use etherparse::{Icmpv4Type, IpNumber, Ipv4Slice, TcpSlice};
+use etherparse::{Icmpv4Type, IpNumber, Ipv4Slice, TcpSlice, UdpSlice};
 use std::fmt;
 
 /// Why bytes are not a packet that skyhop carries.
@@ -63,6 +63,17 @@ pub fn parse(bytes: &[u8]) -> Result<Packet, ParseError> {
                 other => return Err(ParseError::Unsupported(format!("ICMP {other:?}"))),
             };
             (Transport::Icmp(Echo { reply, identifier: echo.id, sequence: echo.seq }), slice.payload().len())
+        }
+        IpNumber::UDP => {
+            let slice = UdpSlice::from_slice(body).map_err(|e| malformed(&e))?;
+            let udp = slice.to_header();
+            let sum = udp.calc_checksum_ipv4(&header, slice.payload()).map_err(|e| malformed(&e))?;
+            // Zero says that there is none (RFC 768).
+            if udp.checksum != 0 && sum != udp.checksum {
+                return Err(ParseError::Checksum("UDP"));
+            }
+            let (source_port, destination_port) = (udp.source_port, udp.destination_port);
+            (Transport::Udp(Udp { source_port, destination_port }), slice.payload().len())
         }
         other => return Err(ParseError::Unsupported(format!("IP protocol {}", other.0))),
     };
@@ -212,6 +223,41 @@ mod tests {
         let mut bytes = Vec::new();
         assert_eq!(emit(&echo, usize::MAX, &mut bytes), 84);
         assert_eq!(parse(&bytes), Ok(echo));
+        for size in [0, 1, 1000, 65_507] {
+            let datagram = datagram(size);
+            let mut bytes = Vec::new();
+            assert_eq!(emit(&datagram, usize::MAX, &mut bytes), 28 + size);
+            assert_eq!((bytes.len() as u32, parse(&bytes)), (28 + size, Ok(datagram)));
+        }
+    }
+
+    fn datagram(payload_len: u32) -> Packet {
+        let ports = Udp { source_port: 49_152, destination_port: 9 };
+        Packet { transport: Transport::Udp(ports), payload_len, ..segment(0) }
+    }
+
+    // RFC 768: the sum of pseudo header, header and data in words of 16 bits, complemented. Worked out by hand for ten
+    // zeros from 10.0.0.1:49152 to 10.0.0.2:9.
+    #[test]
+    fn the_checksum_of_a_datagram_is_that_of_the_rfc() {
+        let mut bytes = Vec::new();
+        emit(&datagram(10), usize::MAX, &mut bytes);
+        let words = [0x0a00, 0x0001, 0x0a00, 0x0002, 17, 18, 49_152, 9, 18u32];
+        let sum: u32 = words.iter().sum();
+        let expected = !((sum & 0xffff) + (sum >> 16)) as u16;
+        assert_eq!(u16::from_be_bytes([bytes[26], bytes[27]]), expected);
+        assert_eq!(u16::from_be_bytes([bytes[24], bytes[25]]), 18, "length");
+    }
+
+    #[test]
+    fn a_flipped_bit_of_a_datagram_is_noticed() {
+        let mut bytes = Vec::new();
+        emit(&datagram(64), usize::MAX, &mut bytes);
+        for i in 0..bytes.len() {
+            let mut wrong = bytes.clone();
+            wrong[i] ^= 0x10;
+            assert_ne!(parse(&wrong), Ok(datagram(64)), "byte {i}");
+        }
     }
 
     #[test]

@@ -1,0 +1,200 @@
+//! A measured distribution, from a file in the form that ns-2 reads.
+//!
+//! Follows ns-2's `RandomVariable/Empirical`: a line is a value, a count or some other number, and the share at or below the value.
+//! Differs: shares and values must not fall, the last share must be 1, and a mistake is told with its line.
+//! Leaves out writing such files.
+
+use std::fmt;
+
+/// Values and the shares of draws at or below them, both rising.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    points: Vec<(f64, f64)>,
+    between: Between,
+}
+
+/// What is drawn between two values of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Between {
+    /// The upper of the two: only the file's own values are drawn.
+    Step,
+    /// On the line from one to the other.
+    #[default]
+    Line,
+}
+
+/// What is wrong with a file of a distribution, and in which line (from 1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeasuredError {
+    /// The line; `None` if it is the whole file.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for MeasuredError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.message),
+            None => self.message.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for MeasuredError {}
+
+impl Measured {
+    /// Reads a file: two or three columns a line, the first a value, the last the share of draws at or below it. What is
+    /// behind a `#` is a comment.
+    pub fn parse(bytes: &[u8], between: Between) -> Result<Self, MeasuredError> {
+        let whole = |message: String| MeasuredError { line: None, message };
+        let text = std::str::from_utf8(bytes).map_err(|e| {
+            let line = bytes[..e.valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
+            MeasuredError { line: Some(line), message: "not text".into() }
+        })?;
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        let mut last_line = 0;
+        for (index, line) in text.lines().enumerate() {
+            let line = line.split('#').next().unwrap_or("").trim();
+            if line.is_empty() {
+                continue;
+            }
+            last_line = index + 1;
+            let point = point(line)
+                .and_then(|point| follows(points.last(), point))
+                .map_err(|message| MeasuredError { line: Some(last_line), message })?;
+            points.push(point);
+        }
+        let Some((_, share)) = points.last() else {
+            return Err(whole("is empty; expected lines of value, count and share".into()));
+        };
+        // Shares are printed with so many digits; what is missing at the end must be no more than rounding.
+        if *share < 0.999_999 {
+            let message = format!("the last share is {share}; expected 1");
+            return Err(MeasuredError { line: Some(last_line), message });
+        }
+        if let Some(last) = points.last_mut() {
+            last.1 = 1.0;
+        }
+        Ok(Self { points, between })
+    }
+
+    /// The value below which the share `u` (0 to 1) of the draws is.
+    pub fn at(&self, u: f64) -> f64 {
+        let above = self.points.partition_point(|(_, share)| *share < u).min(self.points.len() - 1);
+        let (value, share) = self.points[above];
+        match (self.between, above.checked_sub(1).map(|below| self.points[below])) {
+            (Between::Line, Some((low, before))) if share > before => {
+                low + (value - low) * ((u - before) / (share - before)).clamp(0.0, 1.0)
+            }
+            _ => value,
+        }
+    }
+
+    /// Share of the draws at or below `x`.
+    pub fn share_up_to(&self, x: f64) -> f64 {
+        let above = self.points.partition_point(|(value, _)| *value <= x);
+        let Some((low, before)) = above.checked_sub(1).map(|below| self.points[below]) else { return 0.0 };
+        match (self.between, self.points.get(above)) {
+            (Between::Line, Some((value, share))) => before + (share - before) * (x - low) / (value - low),
+            _ => before,
+        }
+    }
+
+    /// The mean of the draws.
+    pub fn mean(&self) -> f64 {
+        let mut mean = self.points[0].0 * self.points[0].1;
+        for pair in self.points.windows(2) {
+            let [(low, before), (value, share)] = [pair[0], pair[1]];
+            let middle = if self.between == Between::Line { (low + value) / 2.0 } else { value };
+            mean += middle * (share - before);
+        }
+        mean
+    }
+
+    /// Values and shares, as they are in the file.
+    pub fn points(&self) -> &[(f64, f64)] {
+        &self.points
+    }
+}
+
+fn point(line: &str) -> Result<(f64, f64), String> {
+    let mut numbers = [0.0; 3];
+    let mut count = 0;
+    for cell in line.split_whitespace() {
+        let Some(slot) = numbers.get_mut(count) else {
+            return Err("more than three columns; expected value, count and share".into());
+        };
+        *slot = cell.parse().map_err(|_| format!("\"{}\" is not a number", cell.escape_debug()))?;
+        count += 1;
+    }
+    if count < 2 {
+        return Err("one column; expected value, count and share".into());
+    }
+    Ok((numbers[0], numbers[count - 1]))
+}
+
+fn follows(before: Option<&(f64, f64)>, point: (f64, f64)) -> Result<(f64, f64), String> {
+    let (value, share) = point;
+    if !(0.0..=1e15).contains(&value) {
+        return Err(format!("value {value} is outside 0 to 1e15"));
+    }
+    if !(0.0..=1.000_001).contains(&share) {
+        return Err(format!("share {share} is outside 0 to 1"));
+    }
+    if let Some((low, _)) = before.filter(|(low, _)| *low >= value) {
+        return Err(format!("value {value} is not above {low}, the one before; values rise"));
+    }
+    if let Some((_, lower)) = before.filter(|(_, lower)| *lower > share) {
+        return Err(format!("share {share} is below {lower}, the one before; shares do not fall"));
+    }
+    Ok(point)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &[u8] = b"# value count share\n1 5 0.5\n\n2 3 0.8 # most\n10 2 1\n";
+
+    #[test]
+    fn values_are_found_by_their_shares() {
+        let steps = Measured::parse(TEXT, Between::Step).unwrap();
+        let lines = Measured::parse(TEXT, Between::Line).unwrap();
+        let at = |measured: &Measured| [0.0, 0.4, 0.5, 0.65, 0.8, 0.9, 1.0].map(|u| measured.at(u));
+        assert_eq!(at(&steps), [1.0, 1.0, 1.0, 2.0, 2.0, 10.0, 10.0]);
+        let expected = [1.0, 1.0, 1.0, 1.5, 2.0, 6.0, 10.0];
+        assert!(at(&lines).iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{:?}", at(&lines));
+        assert_eq!(
+            [0.5, 1.0, 1.9, 2.0, 6.0, 11.0].map(|x| steps.share_up_to(x)),
+            [0.0, 0.5, 0.5, 0.8, 0.8, 1.0]
+        );
+        assert!((lines.share_up_to(6.0) - 0.9).abs() < 1e-12);
+        assert!((steps.mean() - (0.5 + 0.6 + 2.0)).abs() < 1e-12);
+        assert!((lines.mean() - (0.5 + 0.45 + 1.2)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_line() {
+        for (text, expected) in [
+            (&b""[..], "is empty; expected lines of value, count and share"),
+            (b"# nothing\n", "is empty; expected lines of value, count and share"),
+            (b"1 1 0.5\n\n2\n", "line 3: one column; expected value, count and share"),
+            (b"1 2 3 4\n", "line 1: more than three columns; expected value, count and share"),
+            (b"1 1 x\n", "line 1: \"x\" is not a number"),
+            (b"1 1 0.5\n1 1 1\n", "line 2: value 1 is not above 1, the one before; values rise"),
+            (
+                b"1 1 0.5\n2 1 0.4\n3 1 1\n",
+                "line 2: share 0.4 is below 0.5, the one before; shares do not fall",
+            ),
+            (b"-1 1 1\n", "line 1: value -1 is outside 0 to 1e15"),
+            (b"nan 1 1\n", "line 1: value NaN is outside 0 to 1e15"),
+            (b"1 1 1.5\n", "line 1: share 1.5 is outside 0 to 1"),
+            (b"1 1 0.5\n2 1 0.9\n", "line 2: the last share is 0.9; expected 1"),
+            (b"1 1 0.5\n\xff 1 1\n", "line 2: not text"),
+        ] {
+            let error = Measured::parse(text, Between::Line).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+}
