@@ -11,7 +11,9 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-use skyhop_sim::results::{FlowKind, FlowResult, PingResult, RunResult, TransferResult};
+use skyhop_sim::results::{
+    CompletionsResult, DatagramResult, FlowKind, FlowResult, PingResult, RunResult, TransferResult,
+};
 use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
@@ -110,21 +112,45 @@ const fn real(name: &'static str, get: fn(&FlowResult) -> Option<f64>) -> FlowMe
 
 /// Every number of every kind of flow, in the order of the columns.
 pub const FLOW_METRICS: &[FlowMetric] = &[
-    real("goodput_bps", |f| transfer(f).map(|t| t.goodput_bps)),
+    real("goodput_bps", |f| match &f.kind {
+        FlowKind::Transfer(t) => Some(t.goodput_bps),
+        FlowKind::Completions(c) => Some(c.goodput_bps),
+        FlowKind::Datagrams(d) => Some(d.goodput_bps),
+        FlowKind::Ping(_) => None,
+    }),
     real("completed_s", |f| transfer(f).and_then(|t| t.completed_s)),
-    count("bytes_delivered", |f| transfer(f).map(|t| t.bytes_delivered)),
-    count("segments_sent", |f| transfer(f).map(|t| t.segments_sent)),
-    count("segments_retransmitted", |f| transfer(f).map(|t| t.segments_retransmitted)),
-    count("timeouts", |f| transfer(f).map(|t| t.timeouts)),
-    count("sent", |f| ping(f).map(|p| p.sent)),
-    count("received", |f| ping(f).map(|p| p.received)),
-    real("delay_min_s", |f| ping(f).and_then(|p| p.delay_min_s)),
-    real("delay_mean_s", |f| ping(f).and_then(|p| p.delay_mean_s)),
-    real("delay_max_s", |f| ping(f).and_then(|p| p.delay_max_s)),
+    count("started", |f| completions(f).map(|c| c.started)),
+    count("completed", |f| completions(f).map(|c| c.completed)),
+    count("failed", |f| completions(f).map(|c| c.failed)),
+    count("files", |f| completions(f).map(|c| c.files)),
+    count("connections", |f| completions(f).map(|c| c.connections)),
+    real("completion_min_s", |f| completions(f).and_then(|c| c.completion_min_s)),
+    real("completion_mean_s", |f| completions(f).and_then(|c| c.completion_mean_s)),
+    real("completion_median_s", |f| completions(f).and_then(|c| c.completion_median_s)),
+    real("completion_p95_s", |f| completions(f).and_then(|c| c.completion_p95_s)),
+    real("completion_max_s", |f| completions(f).and_then(|c| c.completion_max_s)),
+    count("bytes_delivered", |f| match &f.kind {
+        FlowKind::Transfer(t) => Some(t.bytes_delivered),
+        FlowKind::Completions(c) => Some(c.bytes_delivered),
+        FlowKind::Datagrams(d) => Some(d.bytes_delivered),
+        FlowKind::Ping(_) => None,
+    }),
+    count("segments_sent", |f| segments(f).map(|[sent, ..]| sent)),
+    count("segments_retransmitted", |f| segments(f).map(|[_, again, _]| again)),
+    count("timeouts", |f| segments(f).map(|[.., timeouts]| timeouts)),
+    count("sent", |f| ping(f).map(|p| p.sent).or(datagrams(f).map(|d| d.sent))),
+    count("received", |f| ping(f).map(|p| p.received).or(datagrams(f).map(|d| d.received))),
+    count("reordered", |f| datagrams(f).map(|d| d.reordered)),
+    real("loss", |f| datagrams(f).and_then(|d| d.loss)),
+    real("delay_min_s", |f| delays(f)[0]),
+    real("delay_mean_s", |f| delays(f)[1]),
+    real("delay_max_s", |f| delays(f)[2]),
+    real("jitter_s", |f| datagrams(f).and_then(|d| d.jitter_s)),
+    real("jitter_mean_s", |f| datagrams(f).and_then(|d| d.jitter_mean_s)),
     count("answers_received", |f| ping(f).map(|p| p.answers_received)),
-    real("rtt_min_s", |f| transfer(f).map_or(ping(f).and_then(|p| p.rtt_min_s), |t| t.rtt_min_s)),
-    real("rtt_mean_s", |f| transfer(f).map_or(ping(f).and_then(|p| p.rtt_mean_s), |t| t.rtt_mean_s)),
-    real("rtt_max_s", |f| transfer(f).map_or(ping(f).and_then(|p| p.rtt_max_s), |t| t.rtt_max_s)),
+    real("rtt_min_s", |f| rtts(f)[0]),
+    real("rtt_mean_s", |f| rtts(f)[1]),
+    real("rtt_max_s", |f| rtts(f)[2]),
     count("packets_sent", |f| Some(f.packets_sent)),
     count("packets_delivered", |f| Some(f.packets_delivered)),
     count("packets_dropped", |f| Some(f.packets_dropped)),
@@ -210,19 +236,49 @@ fn kind(flow: &FlowResult) -> &'static str {
     match flow.kind {
         FlowKind::Transfer(_) => "transfer",
         FlowKind::Ping(_) => "ping",
+        FlowKind::Completions(_) => "completions",
+        FlowKind::Datagrams(_) => "datagrams",
     }
 }
 
 fn transfer(flow: &FlowResult) -> Option<&TransferResult> {
-    match &flow.kind {
-        FlowKind::Transfer(t) => Some(t),
-        FlowKind::Ping(_) => None,
-    }
+    if let FlowKind::Transfer(transfer) = &flow.kind { Some(transfer) } else { None }
 }
 
 fn ping(flow: &FlowResult) -> Option<&PingResult> {
+    if let FlowKind::Ping(ping) = &flow.kind { Some(ping) } else { None }
+}
+
+fn completions(flow: &FlowResult) -> Option<&CompletionsResult> {
+    if let FlowKind::Completions(completions) = &flow.kind { Some(completions) } else { None }
+}
+
+fn datagrams(flow: &FlowResult) -> Option<&DatagramResult> {
+    if let FlowKind::Datagrams(datagrams) = &flow.kind { Some(datagrams) } else { None }
+}
+
+/// Segments sent, those sent again, timeouts.
+fn segments(flow: &FlowResult) -> Option<[u64; 3]> {
     match &flow.kind {
-        FlowKind::Ping(p) => Some(p),
-        FlowKind::Transfer(_) => None,
+        FlowKind::Transfer(t) => Some([t.segments_sent, t.segments_retransmitted, t.timeouts]),
+        FlowKind::Completions(c) => Some([c.segments_sent, c.segments_retransmitted, c.timeouts]),
+        FlowKind::Ping(_) | FlowKind::Datagrams(_) => None,
+    }
+}
+
+fn rtts(flow: &FlowResult) -> [Option<f64>; 3] {
+    match &flow.kind {
+        FlowKind::Transfer(t) => [t.rtt_min_s, t.rtt_mean_s, t.rtt_max_s],
+        FlowKind::Completions(c) => [c.rtt_min_s, c.rtt_mean_s, c.rtt_max_s],
+        FlowKind::Ping(p) => [p.rtt_min_s, p.rtt_mean_s, p.rtt_max_s],
+        FlowKind::Datagrams(_) => [None; 3],
+    }
+}
+
+fn delays(flow: &FlowResult) -> [Option<f64>; 3] {
+    match &flow.kind {
+        FlowKind::Ping(p) => [p.delay_min_s, p.delay_mean_s, p.delay_max_s],
+        FlowKind::Datagrams(d) => [d.delay_min_s, d.delay_mean_s, d.delay_max_s],
+        FlowKind::Transfer(_) | FlowKind::Completions(_) => [None; 3],
     }
 }

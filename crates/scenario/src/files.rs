@@ -42,5 +42,11 @@ pub(crate) fn named(scenario: &Scenario) -> Vec<Named<'_>> {
         let reverse = link.reverse.as_ref().and_then(|reverse| reverse.trace.as_deref());
         all.extend(reverse.map(|name| Named { key: at.key("reverse").key("trace"), name }));
     }
+    let flows = KeyPath::default().key("flows");
+    for (i, flow) in scenario.flows.iter().enumerate() {
+        let at = flows.index(i).key("traffic");
+        let files = flow.traffic.files().into_iter();
+        all.extend(files.map(|(key, name)| Named { key: at.key(key).key("file"), name }));
+    }
     all
 }

@@ -4,6 +4,7 @@
 //! Differs from a settings file: every dimensioned value is a string with a unit, and unknown keys are errors.
 //! Leaves out meaning across keys (does this link exist, is that start before the end), which [`crate::check`] holds.
 
+mod distributions;
 mod flows;
 mod links;
 mod space;
@@ -11,6 +12,7 @@ mod splices;
 mod sweep;
 mod tcp;
 
+pub use distributions::*;
 pub use flows::*;
 pub use links::*;
 pub use space::*;

@@ -175,7 +175,7 @@ fn values_set_beside_the_file_take_effect() {
         .replace("name = \"download\"\n", "");
     let changed = parse(text.as_bytes(), "geo.toml", &sets).unwrap().scenario;
     assert_eq!(changed.links["satellite"].loss, Loss::Packets { probability: 0.5 });
-    let Transport::Tcp(tcp) = &changed.flows[0].transport;
+    let Transport::Tcp(tcp) = &changed.flows[0].transport else { panic!("not TCP") };
     assert_eq!(tcp.variant, Variant::Reno);
 }
 

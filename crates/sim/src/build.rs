@@ -4,7 +4,9 @@
 //! Differs from a running network: everything that will ever exist is made here.
 //! Leaves out reading files.
 
+use crate::app::{application, datagrams};
 use crate::conversation::{Conversations, Sockets};
+use crate::datagrams::Sending;
 use crate::echo::{Delays, Pinging};
 use crate::endpoint::config;
 use crate::error::BuildError;
@@ -19,7 +21,7 @@ use skyhop_chance::Seed;
 use skyhop_scenario::network::{Crossing, Direction, Network, Route, resolve};
 use skyhop_scenario::{self as scenario, Files, Scenario};
 use skyhop_topology::{LinkKind, NodeId};
-use skyhop_traffic::{Application, Bulk, End, Ping};
+use skyhop_traffic::Ping;
 use skyhop_units::Span;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -86,7 +88,14 @@ pub(crate) fn build(scenario: &Scenario, files: &Files, seed: Seed) -> Result<Bu
         .iter()
         .enumerate()
         .map(|(index, flow)| {
-            build_flow(scenario, &network, space.as_ref(), index, flow, &crossings[index], seed)
+            build_flow(
+                Given { scenario, files, seed },
+                &network,
+                space.as_ref(),
+                index,
+                flow,
+                &crossings[index],
+            )
         })
         .collect::<Result<_, _>>()?;
     let mut captured = Vec::new();
@@ -107,15 +116,23 @@ pub(crate) fn build(scenario: &Scenario, files: &Files, seed: Seed) -> Result<Bu
     Ok(Built { wires, link_names, flows, mesh, space, captured })
 }
 
+/// What everything is built from.
+#[derive(Clone, Copy)]
+pub(crate) struct Given<'a> {
+    pub scenario: &'a Scenario,
+    pub files: &'a Files,
+    pub seed: Seed,
+}
+
 fn build_flow(
-    scenario: &Scenario,
+    given: Given<'_>,
     network: &Network,
     space: Option<&Space>,
     index: usize,
     flow: &scenario::Flow,
     crossings: &[Crossing],
-    seed: Seed,
 ) -> Result<Flow, BuildError> {
+    let Given { scenario, seed, .. } = given;
     let name = scenario.flow_name(index);
     let key = format!("flows.{index}");
     let splices: Vec<_> = scenario.splices.iter().collect();
@@ -162,12 +179,29 @@ fn build_flow(
     // Ports tell flows between the same hosts apart; 9 is discard, which no dissector takes for something else.
     let sender = SocketAddrV4::new(address(nodes[0]), 49_152 + (index % 16_384) as u16);
     let receiver = SocketAddrV4::new(address(nodes[1]), 9 + (index / 16_384) as u16);
-    let app = match flow.traffic {
-        scenario::Traffic::Bulk { size } => {
-            let scenario::Transport::Tcp(tcp) = &flow.transport;
+    let ends = [sender, receiver];
+    let app = match &flow.traffic {
+        scenario::Traffic::Ping { interval, size } => App::Ping(Box::new(Pinging {
+            ping: Ping { interval: *interval, size: size.get() as u32 },
+            addresses: ends,
+            identifier: index as u16,
+            next: 0,
+            forward: Delays::default(),
+            round_trip: Delays::default(),
+            series: 0,
+        })),
+        traffic if traffic.in_datagrams() => {
+            App::Datagrams(Box::new(Sending::new(datagrams(given, traffic, &name, &key)?, ends)))
+        }
+        traffic => {
+            let default = scenario::Tcp::default();
+            let tcp = match &flow.transport {
+                scenario::Transport::Tcp(tcp) => tcp,
+                scenario::Transport::Udp => &default,
+            };
             let sockets = Sockets {
                 config: config(tcp),
-                addresses: [sender, receiver],
+                addresses: ends,
                 seed,
                 initial_sequence: seed.stream(&format!("flow/{name}/initial-sequence")),
                 flow: index as u32,
@@ -180,20 +214,10 @@ fn build_flow(
                     .collect(),
                 name: name.clone(),
             };
-            App::Stream(Box::new(Stream {
-                application: Application::Bulk(Bulk::new(size.map(|s| s.get()))),
-                conversations: Conversations::new(sockets, &[End::Client]),
-            }))
+            let (application, senders) = application(given, traffic, tcp, &name, &key)?;
+            let conversations = Conversations::new(sockets, senders);
+            App::Stream(Box::new(Stream { application, conversations }))
         }
-        scenario::Traffic::Ping { interval, size } => App::Ping(Box::new(Pinging {
-            ping: Ping { interval, size: size.get() as u32 },
-            addresses: [sender, receiver],
-            identifier: index as u16,
-            next: 0,
-            forward: Delays::default(),
-            round_trip: Delays::default(),
-            series: 0,
-        })),
     };
     let (start, stop) = (flow.start, flow.stop);
     let legs = legs.into_boxed_slice();

@@ -5,10 +5,11 @@
 //! Leaves out the applications themselves, which the `traffic` crate holds.
 
 use crate::conversation::Conversations;
+use crate::datagrams::Sending;
 use crate::echo::Pinging;
-use crate::results::{FlowKind, FlowResult, PingResult, TransferResult};
+use crate::results::{CompletionsResult, FlowKind, FlowResult, PingResult, TransferResult};
 use skyhop_topology::NodeId;
-use skyhop_traffic::{Application, Bulk};
+use skyhop_traffic::{Application, Bulk, Completions};
 use skyhop_units::Time;
 
 /// The way of a flow's packets over one leg: from host to host, or to the next splice.
@@ -43,6 +44,8 @@ pub(crate) enum App {
     Stream(Box<Stream>),
     /// Echoes.
     Ping(Box<Pinging>),
+    /// Datagrams one way.
+    Datagrams(Box<Sending>),
 }
 
 /// An application and its connections.
@@ -56,6 +59,7 @@ impl Stream {
     pub fn keeps(&self) -> bool {
         match &self.application {
             Application::Bulk(_) => true,
+            Application::Web(_) | Application::Transfers(_) => false,
         }
     }
 
@@ -63,6 +67,8 @@ impl Stream {
     pub fn broken(&self) -> bool {
         match &self.application {
             Application::Bulk(bulk) => bulk.reset(),
+            // A connection is one of many there.
+            Application::Web(_) | Application::Transfers(_) => false,
         }
     }
 }
@@ -75,7 +81,9 @@ impl Flow {
                 let over = |s: &Stream| s.broken() || s.application.finished() && s.conversations.all_over();
                 self.started && over(stream)
             }
-            App::Ping(_) => self.stop.is_some_and(|stop| stop <= now) && self.in_flight() == 0,
+            App::Ping(_) | App::Datagrams(_) => {
+                self.stop.is_some_and(|stop| stop <= now) && self.in_flight() == 0
+            }
         }
     }
 
@@ -86,9 +94,16 @@ impl Flow {
 
     pub fn result(&self, end: Time) -> FlowResult {
         let kind = match &self.app {
-            App::Stream(stream) => match &stream.application {
-                Application::Bulk(bulk) => FlowKind::Transfer(self.transfer_result(stream, bulk, end)),
+            App::Stream(stream) => match (&stream.application, stream.application.completions()) {
+                (Application::Bulk(bulk), _) => FlowKind::Transfer(self.transfer_result(stream, bulk, end)),
+                (_, None) => FlowKind::Completions(CompletionsResult::default()),
+                (_, Some(all)) => FlowKind::Completions(self.completions_result(stream, all, end)),
             },
+            App::Datagrams(sending) => {
+                let until = self.stop.map_or(end, |stop| stop.min(end));
+                let active_s = until.since(self.start).as_secs_f64();
+                FlowKind::Datagrams(sending.result(self.in_flight(), active_s))
+            }
             App::Ping(ping) => {
                 let [delay_min_s, delay_mean_s, delay_max_s] = ping.forward.min_mean_max_s();
                 let [rtt_min_s, rtt_mean_s, rtt_max_s] = ping.round_trip.min_mean_max_s();
@@ -116,6 +131,39 @@ impl Flow {
         }
     }
 
+    fn completions_result(&self, stream: &Stream, all: &Completions, end: Time) -> CompletionsResult {
+        let totals = stream.conversations.totals();
+        // Of the web what counts is what comes to the browser, of transfers what comes to the receiver.
+        let towards = match &stream.application {
+            Application::Web(_) => 0,
+            Application::Bulk(_) | Application::Transfers(_) => 1,
+        };
+        let delivered = totals.delivered[towards];
+        let active_s = self.stop.map_or(end, |stop| stop.min(end)).since(self.start).as_secs_f64();
+        let [rtt_min_s, rtt_max_s] = totals.rtt_min_max_s();
+        let times = all.sorted_s();
+        CompletionsResult {
+            started: all.started,
+            completed: all.all.len() as u64,
+            failed: all.failed,
+            files: all.all.iter().map(|one| u64::from(one.files)).sum(),
+            connections: u64::from(stream.application.opened()),
+            completion_min_s: times.first().copied(),
+            completion_mean_s: (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64),
+            completion_median_s: quantile(&times, 0.5),
+            completion_p95_s: quantile(&times, 0.95),
+            completion_max_s: times.last().copied(),
+            goodput_bps: if active_s > 0.0 { delivered as f64 * 8.0 / active_s } else { 0.0 },
+            bytes_delivered: delivered,
+            segments_sent: totals.segments_sent,
+            segments_retransmitted: totals.segments_retransmitted,
+            timeouts: totals.timeouts,
+            rtt_min_s,
+            rtt_mean_s: totals.rtt_mean_s(),
+            rtt_max_s,
+        }
+    }
+
     fn transfer_result(&self, stream: &Stream, bulk: &Bulk, end: Time) -> TransferResult {
         let totals = stream.conversations.totals();
         let delivered = totals.delivered[1];
@@ -133,5 +181,25 @@ impl Flow {
             rtt_mean_s: totals.rtt_mean_s(),
             rtt_max_s,
         }
+    }
+}
+
+/// The value below which the share `q` of `sorted` lies, on the line between the two nearest, as numpy has it.
+fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
+    let at = q * sorted.len().checked_sub(1)? as f64;
+    let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
+    Some(below + (above - below) * at.fract())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quantile;
+
+    #[test]
+    fn quantiles_lie_on_the_line_between_their_neighbours() {
+        let values: Vec<f64> = (0..=20).map(f64::from).collect();
+        assert_eq!([0.0, 0.5, 0.95, 1.0].map(|q| quantile(&values, q)), [0.0, 10.0, 19.0, 20.0].map(Some));
+        assert_eq!(quantile(&[1.0, 2.0], 0.5), Some(1.5));
+        assert_eq!((quantile(&[3.0], 0.95), quantile(&[], 0.5)), (Some(3.0), None));
     }
 }

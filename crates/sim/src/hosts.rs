@@ -64,6 +64,13 @@ impl Simulation {
                     self.inject(index, ConversationId::NONE, 0, true, sent_at, answer);
                 }
             }
+            App::Datagrams(sending) => {
+                let Frame { sent_at, .. } = self.frames.remove(id);
+                if sending.arrived(sent_at, self.now, self.sample_interval) {
+                    let took = self.now.since(sent_at);
+                    self.samples.add(sending.series, sent_at, took.as_secs_f64());
+                }
+            }
         }
         self.settle(index);
     }
@@ -102,8 +109,32 @@ impl Simulation {
                 self.agenda.wake(slot, flow.stop.map_or(next, |stop| next.min(stop)));
                 self.inject(index, ConversationId::NONE, 0, false, now, request);
             }
+            App::Datagrams(_) if flow.stopped => {}
+            App::Datagrams(sending) => {
+                if begins {
+                    sending.source.start(now);
+                }
+                self.send_datagrams(index);
+            }
         }
         self.settle(index);
+    }
+
+    /// Sends the datagrams that are due, and waits for the next.
+    fn send_datagrams(&mut self, index: usize) {
+        let slot = self.app_slot(index);
+        loop {
+            let flow = &mut self.flows[index];
+            let App::Datagrams(sending) = &mut flow.app else { return };
+            if let Some(packet) = sending.poll_transmit(self.now) {
+                self.inject(index, ConversationId::NONE, 0, false, self.now, packet);
+                continue;
+            }
+            if let Some(at) = [sending.source.poll_timeout(), flow.stop].into_iter().flatten().min() {
+                self.agenda.wake(slot, at);
+            }
+            return;
+        }
     }
 
     /// A timer of a connection's end or splice has run out.

@@ -5,10 +5,12 @@
 //! Leaves out writing results, which the `record` crate does.
 
 mod agenda;
+mod app;
 mod build;
 mod capture;
 mod constellation;
 mod conversation;
+mod datagrams;
 mod echo;
 mod endpoint;
 mod error;

@@ -22,6 +22,8 @@ pub(crate) struct Sampled {
     pub paths: Vec<(u32, usize)>,
     /// The first splice's series: bytes held; the others follow.
     pub splices: Option<usize>,
+    /// Whether pages and short transfers are listed one by one.
+    pub completions: bool,
 }
 
 impl Simulation {
@@ -42,6 +44,9 @@ impl Simulation {
                 "{} satellites had no position at the end: their elements are too old or they have decayed",
                 space.topology.unavailable()
             ));
+        }
+        if self.sampled.completions {
+            self.list_completions();
         }
         let fixed = self.space.as_ref().map_or(self.wires.len(), |s| s.first_wire);
         let mut links = Vec::new();
@@ -66,6 +71,23 @@ impl Simulation {
             splices: self.places.into_iter().map(|place| place.result).collect(),
             series: self.samples.take(),
             warnings: self.warnings,
+        }
+    }
+
+    /// A row for each page and each short transfer, at the instant of its beginning.
+    fn list_completions(&mut self) {
+        for flow in &self.flows {
+            let App::Stream(stream) = &flow.app else { continue };
+            let Some(completions) = stream.application.completions() else { continue };
+            let entity = format!("flow/{}", flow.name);
+            let times = self.samples.open(entity.clone(), "completion_s");
+            let bytes = self.samples.open(entity.clone(), "completion_bytes");
+            let files = self.samples.open(entity, "completion_files");
+            for one in &completions.all {
+                self.samples.add(times, one.started, one.took.as_secs_f64());
+                self.samples.add(bytes, one.started, one.bytes as f64);
+                self.samples.add(files, one.started, f64::from(one.files));
+            }
         }
     }
 
@@ -98,6 +120,7 @@ impl Simulation {
             }
             match &mut flow.app {
                 App::Ping(ping) => ping.series = self.samples.open(entity, "delay_s"),
+                App::Datagrams(sending) => sending.series = self.samples.open(entity, "delay_s"),
                 App::Stream(stream) if stream.keeps() => {
                     let metrics =
                         ["cwnd_bytes", "ssthresh_bytes", "in_flight_bytes", "acked_bytes", "delivered_bytes"];
@@ -113,6 +136,7 @@ impl Simulation {
             let series = self.samples.open(entity, "queue_packets");
             self.sampled.queues.push((wire as u32, series));
         }
+        self.sampled.completions = true;
         for place in &self.places {
             let series = self.samples.open(format!("splice/{}", place.result.name), "held_bytes");
             self.sampled.splices.get_or_insert(series);

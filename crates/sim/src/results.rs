@@ -113,13 +113,85 @@ pub struct FlowResult {
     pub packets_in_flight: u64,
 }
 
-/// What the two kinds of flow measure.
+/// What the kinds of flow measure.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FlowKind {
     /// A transfer over a transport.
     Transfer(TransferResult),
     /// Echo requests.
     Ping(PingResult),
+    /// Pages, exchanges or short transfers.
+    Completions(CompletionsResult),
+    /// Datagrams one way.
+    Datagrams(DatagramResult),
+}
+
+/// Pages, exchanges or short transfers: how many, and how long they took.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CompletionsResult {
+    /// Pages, exchanges or transfers that were begun.
+    pub started: u64,
+    /// Those that came to an end.
+    pub completed: u64,
+    /// Those that were given up because a connection was broken, or could not be opened.
+    pub failed: u64,
+    /// Files of the pages that came to an end; of anything else there is one each.
+    pub files: u64,
+    /// Connections opened.
+    pub connections: u64,
+    /// Shortest time from the beginning to the last byte at the receiver, s: of a page, its page-load time.
+    pub completion_min_s: Option<f64>,
+    /// Mean of the times, s.
+    pub completion_mean_s: Option<f64>,
+    /// Median of the times, s.
+    pub completion_median_s: Option<f64>,
+    /// 95th percentile of the times, s.
+    pub completion_p95_s: Option<f64>,
+    /// Longest time, s.
+    pub completion_max_s: Option<f64>,
+    /// In-order payload bits per second that came to the browser or receiver, from the flow's start to its stop or the end.
+    pub goodput_bps: f64,
+    /// That payload.
+    pub bytes_delivered: u64,
+    /// Segments with payload, SYN or FIN that the sender of that payload sent, repeats included.
+    pub segments_sent: u64,
+    /// Of those, the repeats.
+    pub segments_retransmitted: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Smallest RTT sample, s.
+    pub rtt_min_s: Option<f64>,
+    /// Mean of the RTT samples, s.
+    pub rtt_mean_s: Option<f64>,
+    /// Largest RTT sample, s.
+    pub rtt_max_s: Option<f64>,
+}
+
+/// Datagrams one way.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DatagramResult {
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Datagrams that arrived.
+    pub received: u64,
+    /// Of those, the ones that one sent later had overtaken.
+    pub reordered: u64,
+    /// Share of the datagrams that did not arrive, those still on their way not counted.
+    pub loss: Option<f64>,
+    /// Payload bits that arrived per second, from the flow's start to its stop or the end.
+    pub goodput_bps: f64,
+    /// Payload that arrived.
+    pub bytes_delivered: u64,
+    /// Smallest one-way delay, s.
+    pub delay_min_s: Option<f64>,
+    /// Mean one-way delay, s.
+    pub delay_mean_s: Option<f64>,
+    /// Largest one-way delay, s.
+    pub delay_max_s: Option<f64>,
+    /// RFC 3550's interarrival jitter at the end, s.
+    pub jitter_s: Option<f64>,
+    /// Mean difference of the delays of one arrival and the next, s, which RFC 3550 smooths.
+    pub jitter_mean_s: Option<f64>,
 }
 
 /// A transfer over a transport.

@@ -34,8 +34,11 @@ impl Splicing {
     ) -> Self {
         let name = format!("splice/{splice_name}/flow/{flow_name}");
         let sides = splice.transports(&flow.transport).map(|transport| {
-            let scenario::Transport::Tcp(tcp) = transport;
-            Protocol::Tcp(config(tcp))
+            match transport {
+                scenario::Transport::Tcp(tcp) => Protocol::Tcp(config(tcp)),
+                // Refused by the scenario's checks.
+                scenario::Transport::Udp => Protocol::Tcp(config(&scenario::Tcp::default())),
+            }
         });
         Self {
             place: place as u32,

@@ -179,7 +179,7 @@ fn failures_reach_geographic_routing_through_packets_only() {
     let answered = |result: &RunResult| -> u64 {
         let answers = |kind: &FlowKind| match kind {
             FlowKind::Ping(ping) => ping.answers_received,
-            FlowKind::Transfer(_) => 0,
+            _ => 0,
         };
         result.flows.iter().map(|flow| answers(&flow.kind)).sum()
     };

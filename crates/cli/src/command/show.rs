@@ -7,7 +7,10 @@
 use crate::engine::Done;
 use crate::statistics::{self, Estimate};
 use crate::table::{Table, count, or_dash, rate, share, size, time};
-use skyhop_sim::results::{DirectionResult, FlowKind, FlowResult, PingResult, RunResult, TransferResult};
+use skyhop_sim::results::{
+    CompletionsResult, DatagramResult, DirectionResult, FlowKind, FlowResult, PingResult, RunResult,
+    TransferResult,
+};
 use std::time::Duration;
 
 /// The most links that are listed; a constellation has thousands.
@@ -41,7 +44,7 @@ fn head(name: &str, seeds: &str, wall: Duration) -> String {
     format!("{name}: {seeds}, {} on the clock\n", time(wall.as_secs_f64()))
 }
 
-/// Transfers and pings.
+/// Transfers, pages, datagrams and pings.
 pub fn flows(flows: &[FlowResult]) -> Vec<Table> {
     let mut transfers = transfer_table("flow");
     let mut pings = Table::new([
@@ -56,13 +59,30 @@ pub fn flows(flows: &[FlowResult]) -> Vec<Table> {
         "mean",
         "max",
     ]);
+    let mut completions = Table::new([
+        "pages, transfers",
+        "begun",
+        "done",
+        "failed",
+        "goodput",
+        "connections",
+        "done in, min",
+        "median",
+        "mean",
+        "95 %",
+        "max",
+    ]);
+    let mut datagrams =
+        Table::new(["datagrams", "sent", "arrived", "lost", "goodput", "delay min", "mean", "max", "jitter"]);
     for flow in flows {
         match &flow.kind {
+            FlowKind::Completions(c) => completions_row(&mut completions, &flow.name, c),
+            FlowKind::Datagrams(d) => datagrams_row(&mut datagrams, &flow.name, d),
             FlowKind::Transfer(t) => transfer_row(&mut transfers, &flow.name, t),
             FlowKind::Ping(p) => ping_row(&mut pings, &flow.name, p),
         }
     }
-    [transfers, pings].into_iter().filter(|t| !t.cells().1.is_empty()).collect()
+    [transfers, completions, datagrams, pings].into_iter().filter(|t| !t.cells().1.is_empty()).collect()
 }
 
 /// A table of transfers, whose rows are called by `what`.
@@ -133,6 +153,27 @@ fn splices(result: &RunResult) -> Option<Table> {
     (!result.splices.is_empty()).then_some(table)
 }
 
+fn completions_row(table: &mut Table, name: &str, c: &CompletionsResult) {
+    let shown = [
+        c.completion_min_s,
+        c.completion_median_s,
+        c.completion_mean_s,
+        c.completion_p95_s,
+        c.completion_max_s,
+    ];
+    let [least, median, mean, p95, most] = shown.map(|v| or_dash(v.map(time)));
+    let (begun, done, failed) = (count(c.started), count(c.completed), count(c.failed));
+    let (goodput, connections) = (rate(c.goodput_bps), count(c.connections));
+    table.row([name.to_owned(), begun, done, failed, goodput, connections, least, median, mean, p95, most]);
+}
+
+fn datagrams_row(table: &mut Table, name: &str, d: &DatagramResult) {
+    let [least, mean, most, jitter] =
+        [d.delay_min_s, d.delay_mean_s, d.delay_max_s, d.jitter_mean_s].map(|v| or_dash(v.map(time)));
+    let (sent, received, lost) = (count(d.sent), count(d.received), or_dash(d.loss.map(share)));
+    table.row([name.to_owned(), sent, received, lost, rate(d.goodput_bps), least, mean, most, jitter]);
+}
+
 fn links(result: &RunResult) -> Option<Table> {
     let mut table =
         Table::new(["link", "direction", "packets", "size", "busy", "dropped", "lost", "longest queue"]);
@@ -163,9 +204,13 @@ fn links(result: &RunResult) -> Option<Table> {
 type Metric = (&'static str, &'static str, fn(f64) -> String);
 
 /// Metrics worth a mean over seeds, what they are called, and how they are written.
-const MEANS: [Metric; 10] = [
+const MEANS: [Metric; 14] = [
     ("goodput_bps", "goodput", rate),
     ("completed_s", "completed", time),
+    ("completed", "pages or transfers done", number),
+    ("completion_median_s", "done in, median", time),
+    ("completion_mean_s", "done in, mean", time),
+    ("completion_p95_s", "done in, 95 %", time),
     ("segments_retransmitted", "segments repeated", number),
     ("timeouts", "timeouts", number),
     ("delay_mean_s", "one-way delay, mean", time),

@@ -5,16 +5,19 @@
 //! Leaves out where flows run, which [`crate::network`] finds out.
 
 use super::{Findings, name_is_plain};
-use crate::error::quoted;
-use crate::model::{Flow, Scenario, Traffic, Transport};
+use crate::error::{expected, quoted};
+use crate::model::{Flow, Numbers, Scenario, Sizes, Times, Traffic, Transport};
 use crate::path::KeyPath;
-use skyhop_units::{Bytes, Span, Time};
+use skyhop_units::{Bytes, Rate, Span, Time};
 use std::collections::BTreeMap;
 
 /// The most flows: each is two hosts' state.
 const MOST_FLOWS: usize = 100_000;
-/// The largest ping: an IPv4 packet less its header and the echo's.
-const LARGEST_PING: Bytes = Bytes::new(65_535 - 28);
+/// The largest ping or datagram: an IPv4 packet less its header and the echo's or UDP's.
+const LARGEST_DATAGRAM: Bytes = Bytes::new(65_535 - 28);
+/// The most connections of a browser, and the most sources of a flow.
+const MOST_CONNECTIONS: u32 = 1000;
+const MOST_SOURCES: u32 = 100_000;
 
 pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     let flows = KeyPath::default().key("flows");
@@ -40,16 +43,21 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
         } else {
             seen.insert(name, i);
         }
-        times(scenario, flow, &at, out);
-        traffic(flow.traffic, &at.key("traffic"), out);
-        match (&flow.transport, flow.traffic) {
+        when(scenario, flow, &at, out);
+        traffic(scenario, &flow.traffic, &at.key("traffic"), out);
+        match (&flow.transport, &flow.traffic) {
             (_, Traffic::Ping { .. }) => {}
-            (Transport::Tcp(t), Traffic::Bulk { .. }) => super::tcp::check(t, &at.key("transport"), out),
+            (_, traffic) if traffic.in_datagrams() => {}
+            (Transport::Tcp(t), _) => super::tcp::check(t, &at.key("transport"), out),
+            (Transport::Udp, _) => out.push(
+                || at.key("transport").key("kind"),
+                || "udp carries traffic of kind cbr or on-off; expected tcp for this kind of traffic".into(),
+            ),
         }
     }
 }
 
-fn times(scenario: &Scenario, flow: &Flow, at: &KeyPath, out: &mut Findings) {
+fn when(scenario: &Scenario, flow: &Flow, at: &KeyPath, out: &mut Findings) {
     let end = Time::ZERO + scenario.duration;
     let start = flow.start;
     // A duration of zero was reported, and is not the flow's fault.
@@ -67,24 +75,268 @@ fn times(scenario: &Scenario, flow: &Flow, at: &KeyPath, out: &mut Findings) {
     }
 }
 
-fn traffic(traffic: Traffic, at: &KeyPath, out: &mut Findings) {
+fn traffic(scenario: &Scenario, traffic: &Traffic, at: &KeyPath, out: &mut Findings) {
     match traffic {
         Traffic::Bulk { size } => out.require(
-            size != Some(Bytes::new(0)),
+            *size != Some(Bytes::new(0)),
             || at.key("size"),
             || "size of 0 B transfers nothing; leave it out for a transfer without end".into(),
         ),
         Traffic::Ping { interval, size } => {
             out.require(
-                interval > Span::ZERO,
+                *interval > Span::ZERO,
                 || at.key("interval"),
                 || "interval of 0 s never ends; expected more than 0 s".into(),
             );
+            fits_a_packet(*size, 0, at, out);
+        }
+        Traffic::Web {
+            request,
+            reply,
+            files,
+            stay,
+            think,
+            server_time,
+            connections,
+            persistent,
+            pipelining,
+            pages,
+        } => {
+            sizes(request, &at.key("request"), out);
+            sizes(reply, &at.key("reply"), out);
+            numbers(files, &at.key("files"), out);
+            numbers(stay, &at.key("stay"), out);
+            times(think, &at.key("think"), true, out);
+            times(server_time, &at.key("server_time"), false, out);
             out.require(
-                size <= LARGEST_PING,
-                || at.key("size"),
-                || format!("size of {size} does not fit an IP packet; expected at most {LARGEST_PING}"),
+                (1..=MOST_CONNECTIONS).contains(connections),
+                || at.key("connections"),
+                || format!("{connections} connections; expected 1 to {MOST_CONNECTIONS}"),
+            );
+            out.require(
+                *persistent || !*pipelining,
+                || at.key("pipelining"),
+                || "requests go one behind the other on persistent connections only; expected persistent = true".into(),
+            );
+            some("pages", *pages, at, out);
+        }
+        Traffic::RequestResponse { request, reply, think, server_time, persistent: _, count } => {
+            sizes(request, &at.key("request"), out);
+            sizes(reply, &at.key("reply"), out);
+            times(think, &at.key("think"), true, out);
+            times(server_time, &at.key("server_time"), false, out);
+            some("count", *count, at, out);
+        }
+        Traffic::Poisson { arrivals_per_s, load, link, size, count } => {
+            sizes(size, &at.key("size"), out);
+            some("count", *count, at, out);
+            arrivals(scenario, *arrivals_per_s, *load, link.as_deref(), size, at, out);
+        }
+        Traffic::Cbr { rate, size } => datagrams(*rate, *size, at, out),
+        Traffic::OnOff { rate, size, on, off, sources } => {
+            datagrams(*rate, *size, at, out);
+            times(on, &at.key("on"), false, out);
+            times(off, &at.key("off"), false, out);
+            out.require(
+                (1..=MOST_SOURCES).contains(sources),
+                || at.key("sources"),
+                || format!("{sources} sources; expected 1 to {MOST_SOURCES}"),
             );
         }
     }
+}
+
+fn fits_a_packet(size: Bytes, least: u64, at: &KeyPath, out: &mut Findings) {
+    out.require(
+        size <= LARGEST_DATAGRAM,
+        || at.key("size"),
+        || format!("size of {size} does not fit an IP packet; expected at most {LARGEST_DATAGRAM}"),
+    );
+    out.require(
+        size.get() >= least,
+        || at.key("size"),
+        || format!("size of {size}; expected at least {least} B"),
+    );
+}
+
+fn datagrams(rate: Rate, size: Bytes, at: &KeyPath, out: &mut Findings) {
+    // More packets than one a nanosecond would all be sent at once.
+    const FASTEST_BPS: u64 = 1_000_000_000_000;
+    fits_a_packet(size, 1, at, out);
+    out.require(
+        rate.as_bps() <= FASTEST_BPS,
+        || at.key("rate"),
+        || format!("rate of {rate}; expected at most 1 Tbit/s"),
+    );
+}
+
+/// A number of things that is not none.
+fn some(key: &str, count: Option<u64>, at: &KeyPath, out: &mut Findings) {
+    out.require(
+        count != Some(0),
+        || at.key(key),
+        || format!("{key} of 0 does nothing; leave it out to go on without end"),
+    );
+}
+
+fn arrivals(
+    scenario: &Scenario,
+    arrivals_per_s: Option<f64>,
+    load: Option<f64>,
+    link: Option<&str>,
+    size: &Sizes,
+    at: &KeyPath,
+    out: &mut Findings,
+) {
+    match (arrivals_per_s, load) {
+        (Some(rate), None) => {
+            // Ten million a second are more than a machine simulates in a day.
+            out.require(
+                rate > 0.0 && rate <= 1e7,
+                || at.key("arrivals_per_s"),
+                || format!("{rate} arrivals a second; expected above 0, at most 10000000"),
+            );
+            out.require(
+                link.is_none(),
+                || at.key("link"),
+                || "a link is what a load is a share of; expected with load only".into(),
+            );
+        }
+        (None, Some(load)) => {
+            out.require(
+                load > 0.0 && load <= 10.0,
+                || at.key("load"),
+                || format!("load of {load}; expected a share above 0, such as 0.2, at most 10"),
+            );
+            let known = || scenario.links.keys().map(String::as_str);
+            match link {
+                None => out.push(
+                    || at.clone(),
+                    || "a load is a share of a link's rate; expected link, the link's name".into(),
+                ),
+                Some(link) if !scenario.links.contains_key(link) => out.push(
+                    || at.key("link"),
+                    || format!("unknown link {}{}", quoted(link), expected(link, known())),
+                ),
+                Some(_) => {}
+            }
+            out.require(
+                !matches!(size, Sizes::Pareto { shape, most: None, .. } if *shape <= 1.0),
+                || at.key("size").key("shape"),
+                || "a Pareto distribution with shape of 1 or less has no mean, and a load needs one; expected above 1, or most".into(),
+            );
+        }
+        (Some(_), Some(_)) => {
+            out.push(|| at.clone(), || "both \"arrivals_per_s\" and \"load\"; expected one of both".into());
+        }
+        (None, None) => {
+            out.push(
+                || at.clone(),
+                || "transfers without a rate; expected \"arrivals_per_s\", or \"load\" and \"link\"".into(),
+            );
+        }
+    }
+}
+
+/// A distribution of any unit: its numbers, and how its values are written.
+struct Drawn<'a, T> {
+    shape: Option<(&'static str, f64)>,
+    scale: Option<(&'static str, T)>,
+    range: Option<(T, T)>,
+    file: Option<&'a str>,
+}
+
+macro_rules! drawn {
+    ($of:ident, $distribution:expr, $nothing:expr) => {
+        match $distribution {
+            $of::Fixed { .. } | $of::Mah => Drawn { shape: None, scale: None, range: None, file: None },
+            $of::Uniform { least, most } => {
+                Drawn { shape: None, scale: None, range: Some((*least, *most)), file: None }
+            }
+            $of::Exponential { mean } => {
+                Drawn { shape: None, scale: Some(("mean", *mean)), range: None, file: None }
+            }
+            $of::Lognormal { median, sigma, most } => Drawn {
+                shape: Some(("sigma", *sigma)),
+                scale: Some(("median", *median)),
+                range: most.map(|most| ($nothing, most)),
+                file: None,
+            },
+            $of::Weibull { scale, shape, most } => Drawn {
+                shape: Some(("shape", *shape)),
+                scale: Some(("scale", *scale)),
+                range: most.map(|most| ($nothing, most)),
+                file: None,
+            },
+            $of::Pareto { least, shape, most } => Drawn {
+                shape: Some(("shape", *shape)),
+                scale: Some(("least", *least)),
+                range: most.map(|most| (*least, most)),
+                file: None,
+            },
+            $of::Measured { file, .. } => {
+                Drawn { shape: None, scale: None, range: None, file: Some(file.as_str()) }
+            }
+        }
+    };
+}
+
+impl<T: PartialOrd + std::fmt::Display + Copy> Drawn<'_, T> {
+    fn check(&self, nothing: T, at: &KeyPath, out: &mut Findings) {
+        // Below, draws of a thousandth of a byte and of a century alternate; above, none is like another.
+        if let Some((key, shape)) = self.shape {
+            out.require(
+                (0.05..=20.0).contains(&shape),
+                || at.key(key),
+                || format!("{key} of {shape}; expected 0.05 to 20"),
+            );
+        }
+        if let Some((key, scale)) = self.scale {
+            out.require(
+                scale > nothing,
+                || at.key(key),
+                || format!("{key} of {scale}; expected more than {nothing}"),
+            );
+        }
+        if let Some((least, most)) = self.range {
+            out.require(
+                most > least,
+                || at.key("most"),
+                || format!("most of {most}; expected more than {least}"),
+            );
+        }
+        if let Some(file) = self.file {
+            out.require(!file.is_empty(), || at.key("file"), || "file without a name".into());
+        }
+    }
+}
+
+fn sizes(sizes: &Sizes, at: &KeyPath, out: &mut Findings) {
+    drawn!(Sizes, sizes, Bytes::new(0)).check(Bytes::new(0), at, out);
+    out.require(
+        !matches!(sizes, Sizes::Fixed { value } if value.get() == 0),
+        || at.key("value"),
+        || "value of 0 B; expected at least 1 B".into(),
+    );
+}
+
+fn numbers(numbers: &Numbers, at: &KeyPath, out: &mut Findings) {
+    drawn!(Numbers, numbers, 0.0).check(0.0, at, out);
+    if let Numbers::Fixed { value } = numbers {
+        out.require(
+            (1.0..=1e4).contains(value),
+            || at.key("value"),
+            || format!("value of {value}; expected 1 to 10000"),
+        );
+    }
+}
+
+/// `measured` is whether Mah measured it.
+fn times(times: &Times, at: &KeyPath, measured: bool, out: &mut Findings) {
+    drawn!(Times, times, Span::ZERO).check(Span::ZERO, at, out);
+    out.require(
+        measured || *times != Times::Mah,
+        || at.key("kind"),
+        || "mah has thinking and no other times; expected another kind".into(),
+    );
 }

@@ -225,9 +225,10 @@ pub(super) fn check_fit(scenario: &Scenario, network: &Network, out: &mut Findin
     for (i, (flow, route)) in scenario.flows.iter().zip(&network.routes).enumerate() {
         let size = match (&flow.traffic, &flow.transport) {
             (Traffic::Ping { size, .. }, _) => size.get() + 28,
-            (Traffic::Bulk { .. }, Transport::Tcp(tcp)) => {
-                tcp.mss.get() + if tcp.timestamps { 52 } else { 40 }
-            }
+            (Traffic::Cbr { size, .. } | Traffic::OnOff { size, .. }, _) => size.get() + 28,
+            (_, Transport::Tcp(tcp)) => tcp.mss.get() + if tcp.timestamps { 52 } else { 40 },
+            // Streams over UDP are refused elsewhere.
+            (_, Transport::Udp) => 28,
         };
         let (Route::Links { hops, .. } | Route::Spread { hops, .. }) = route else { continue };
         for (link, direction) in hops {

@@ -92,6 +92,11 @@ pub fn warnings(scenario: &Scenario, given: impl Fn(&KeyPath) -> bool) -> Vec<Fi
         let transport = flows.index(i).key("transport");
         if matches!(flow.traffic, Traffic::Ping { .. }) && given(&transport) {
             out.push(|| transport, || "a ping has no transport; this table is not used".into());
+        } else if flow.traffic.in_datagrams()
+            && matches!(flow.transport, crate::model::Transport::Tcp(_))
+            && given(&transport)
+        {
+            out.push(|| transport, || "datagrams go over udp; this table is not used".into());
         }
     }
     splices::warnings(scenario, given, &mut out);

@@ -6,7 +6,7 @@
 
 use super::{Findings, name_is_plain, tcp};
 use crate::error::{expected, quoted};
-use crate::model::{Scenario, Splice, SpliceKind, Traffic, Transport};
+use crate::model::{Scenario, Splice, SpliceKind, Transport};
 use crate::network::{Crossing, Network, Route};
 use crate::path::KeyPath;
 use skyhop_units::{Bytes, Span};
@@ -46,8 +46,15 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
         );
         for (key, transport) in [("transport", &splice.transport), ("transport_back", &splice.transport_back)]
         {
-            if let Some(Transport::Tcp(parameters)) = transport {
-                tcp::check(parameters, &at.key(key), out);
+            match transport {
+                Some(Transport::Tcp(parameters)) => tcp::check(parameters, &at.key(key), out),
+                Some(Transport::Udp) => {
+                    out.push(
+                        || at.key(key).key("kind"),
+                        || "udp has no connections to split; expected tcp".into(),
+                    );
+                }
+                None => {}
             }
         }
         buffer(splice, &at, out);
@@ -87,7 +94,7 @@ fn flows(scenario: &Scenario, splice: &Splice, at: &KeyPath, out: &mut Findings)
             None => out.push(here, || {
                 format!("unknown flow {}{}", quoted(name), expected(name, names.iter().map(String::as_str)))
             }),
-            Some(flow) if matches!(scenario.flows[flow].traffic, Traffic::Ping { .. }) => out
+            Some(flow) if !scenario.flows[flow].traffic.has_connections() => out
                 .push(here, || format!("flow {} is a ping, which has no connection to split", quoted(name))),
             Some(_) => {}
         }
@@ -140,7 +147,11 @@ pub(super) fn check_places(scenario: &Scenario, network: &Network, out: &mut Fin
         }
         let mss = |flow: usize| {
             let transports = splice.transports(&scenario.flows[flow].transport);
-            transports.map(|Transport::Tcp(tcp)| tcp.mss).into_iter().max()
+            let mss = |transport: &Transport| match transport {
+                Transport::Tcp(tcp) => Some(tcp.mss),
+                Transport::Udp => None,
+            };
+            transports.into_iter().filter_map(mss).max()
         };
         let crossing = (0..crossings.len()).filter(|flow| crosses(&crossings[*flow]));
         if let Some(mss) = crossing.filter_map(mss).max() {

@@ -4,10 +4,10 @@
 //! Differs from a kernel's settings: nothing is tuned on the way, a run has what its scenario says.
 //! Leaves out what an application computes; it offers bytes at times.
 
-use super::Tcp;
+use super::{Numbers, Sizes, Tcp, Times};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use skyhop_units::{Bytes, Span, Time};
+use skyhop_units::{Bytes, Rate, Span, Time};
 
 /// What one pair of hosts sends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,7 +25,7 @@ pub struct Flow {
     /// The links crossed in order, between the sender and the receiver: ["server", "satellite", "user"].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<Vec<String>>,
-    /// The transport; a ping has none.
+    /// The transport; a ping has none, and cbr and on-off go over UDP.
     #[serde(default)]
     pub transport: Transport,
     /// What the application offers.
@@ -47,6 +47,8 @@ pub struct Flow {
 pub enum Transport {
     /// TCP (RFC 9293).
     Tcp(Tcp),
+    /// UDP (RFC 768), for cbr and on-off.
+    Udp,
 }
 
 impl Default for Transport {
@@ -56,7 +58,7 @@ impl Default for Transport {
 }
 
 /// What an application offers.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Traffic {
     /// A transfer of `size`, or without end.
@@ -74,6 +76,135 @@ pub enum Traffic {
         #[serde(default = "default_ping_size")]
         size: Bytes,
     },
+    /// Pages of several files, with thinking between them. The sender is the browser; what the receiver sends back is what counts.
+    Web {
+        /// Length of a request.
+        #[serde(default = "mah_sizes")]
+        request: Sizes,
+        /// Length of a reply.
+        #[serde(default = "mah_sizes")]
+        reply: Sizes,
+        /// Files of a page; the first names the others.
+        #[serde(default = "mah_numbers")]
+        files: Numbers,
+        /// Pages in a row from one server; then persistent connections are closed.
+        #[serde(default = "mah_numbers")]
+        stay: Numbers,
+        /// From the end of a page to the next request.
+        #[serde(default = "mah_times")]
+        think: Times,
+        /// From a request's arrival to its reply.
+        #[serde(default = "no_time")]
+        server_time: Times,
+        /// The most connections at once.
+        #[serde(default = "default_connections")]
+        connections: u32,
+        /// Whether a connection serves one file after another.
+        #[serde(default)]
+        persistent: bool,
+        /// Whether requests are sent while replies are due.
+        #[serde(default)]
+        pipelining: bool,
+        /// After how many pages the browser rests; never if left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pages: Option<u64>,
+    },
+    /// A request and its reply, again and again. The sender asks.
+    RequestResponse {
+        /// Length of a request.
+        #[serde(default = "default_request")]
+        request: Sizes,
+        /// Length of a reply.
+        reply: Sizes,
+        /// From the end of a reply to the next request.
+        #[serde(default = "default_think")]
+        think: Times,
+        /// From a request's arrival to its reply.
+        #[serde(default = "no_time")]
+        server_time: Times,
+        /// Whether all go over one connection.
+        #[serde(default)]
+        persistent: bool,
+        /// How many; without end if left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        count: Option<u64>,
+    },
+    /// Short transfers that arrive as a Poisson process, each on a connection of its own.
+    Poisson {
+        /// Arrivals a second, on average.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arrivals_per_s: Option<f64>,
+        /// Or the share of a link's rate that they come to, headers of full segments included.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        load: Option<f64>,
+        /// Of which link.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        link: Option<String>,
+        /// Payload of a transfer.
+        size: Sizes,
+        /// How many; without end if left out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        count: Option<u64>,
+    },
+    /// Datagrams at a constant rate.
+    Cbr {
+        /// Payload a second.
+        rate: Rate,
+        /// Payload of a datagram.
+        #[serde(default = "default_datagram")]
+        size: Bytes,
+    },
+    /// Datagrams at a constant rate by turns, from one source or many.
+    OnOff {
+        /// Payload a second of a source while it sends.
+        rate: Rate,
+        /// Payload of a datagram.
+        #[serde(default = "default_datagram")]
+        size: Bytes,
+        /// How long a source sends.
+        on: Times,
+        /// How long it does not.
+        off: Times,
+        /// How many sources there are.
+        #[serde(default = "one_source")]
+        sources: u32,
+    },
+}
+
+impl Traffic {
+    /// Whether it goes in datagrams, and not over a connection.
+    pub fn in_datagrams(&self) -> bool {
+        matches!(self, Traffic::Cbr { .. } | Traffic::OnOff { .. })
+    }
+
+    /// Whether it goes over connections, which can be split.
+    pub fn has_connections(&self) -> bool {
+        !self.in_datagrams() && !matches!(self, Traffic::Ping { .. })
+    }
+
+    /// The files of distributions that it names, by key.
+    pub fn files(&self) -> Vec<(&'static str, &str)> {
+        let all: Vec<(&'static str, Option<&str>)> = match self {
+            Traffic::Bulk { .. } | Traffic::Ping { .. } | Traffic::Cbr { .. } => Vec::new(),
+            Traffic::Web { request, reply, files, stay, think, server_time, .. } => vec![
+                ("request", request.file()),
+                ("reply", reply.file()),
+                ("files", files.file()),
+                ("stay", stay.file()),
+                ("think", think.file()),
+                ("server_time", server_time.file()),
+            ],
+            Traffic::RequestResponse { request, reply, think, server_time, .. } => vec![
+                ("request", request.file()),
+                ("reply", reply.file()),
+                ("think", think.file()),
+                ("server_time", server_time.file()),
+            ],
+            Traffic::Poisson { size, .. } => vec![("size", size.file())],
+            Traffic::OnOff { on, off, .. } => vec![("on", on.file()), ("off", off.file())],
+        };
+        all.into_iter().filter_map(|(key, file)| Some((key, file?))).collect()
+    }
 }
 
 fn default_ping_interval() -> Span {
@@ -81,4 +212,31 @@ fn default_ping_interval() -> Span {
 }
 fn default_ping_size() -> Bytes {
     Bytes::new(56)
+}
+fn mah_sizes() -> Sizes {
+    Sizes::Mah
+}
+fn mah_numbers() -> Numbers {
+    Numbers::Mah
+}
+fn mah_times() -> Times {
+    Times::Mah
+}
+fn no_time() -> Times {
+    Times::Fixed { value: Span::ZERO }
+}
+fn default_connections() -> u32 {
+    4
+}
+fn default_request() -> Sizes {
+    Sizes::Fixed { value: Bytes::new(100) }
+}
+fn default_think() -> Times {
+    Times::Fixed { value: Span::from_secs(1) }
+}
+fn default_datagram() -> Bytes {
+    Bytes::new(1000)
+}
+fn one_source() -> u32 {
+    1
 }

@@ -5,7 +5,7 @@
 //! Leaves out pings, which no gateway splits.
 
 use super::{Direction, Network, Route};
-use crate::model::{Scenario, Splice, Traffic};
+use crate::model::{Scenario, Splice};
 use std::collections::BTreeMap;
 
 /// A splice on a flow's way.
@@ -37,7 +37,7 @@ impl Network {
         let flows = scenario.flows.iter().zip(&self.routes).enumerate();
         flows
             .map(|(i, (flow, route))| {
-                if matches!(flow.traffic, Traffic::Ping { .. }) {
+                if !flow.traffic.has_connections() {
                     return Vec::new();
                 }
                 let name = scenario.flow_name(i);

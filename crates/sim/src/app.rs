@@ -1,0 +1,188 @@
+//! From a scenario's words for traffic to applications and what they draw from.
+//!
+//! Follows the scenario's model field by field; HT 3.2.1 for what the web draws when nothing else is said.
+//! Differs: files of measured distributions are read here, where their bytes are.
+//! Leaves out hosts, which carry out what applications ask for.
+
+use crate::build::Given;
+use crate::constellation::bytes_of;
+use crate::error::BuildError;
+use skyhop_chance::{Seed, Stream};
+use skyhop_scenario::{self as scenario, Files, Traffic};
+use skyhop_traffic::{
+    Application, Between, Browsing, Bulk, Datagrams, Distribution, End, Mah, Measured, Transfers, Web,
+};
+use skyhop_units::{Bytes, Span};
+use std::sync::Arc;
+
+/// The application of traffic over connections, and the ends whose segments the results count.
+pub(crate) fn application(
+    given: Given<'_>,
+    traffic: &Traffic,
+    tcp: &scenario::Tcp,
+    name: &str,
+    key: &str,
+) -> Result<(Application, &'static [End]), BuildError> {
+    let from = Reader { key, files: given.files };
+    let stream = streams(name, given.seed);
+    Ok(match traffic {
+        Traffic::Web {
+            request,
+            reply,
+            files,
+            stay,
+            think,
+            server_time,
+            connections,
+            persistent,
+            pipelining,
+            pages,
+        } => {
+            let does = Browsing {
+                request: from.sizes("request", request, Mah::Request)?,
+                reply: from.sizes("reply", reply, Mah::Reply)?,
+                files: from.numbers("files", files, Mah::Files)?,
+                stay: from.numbers("stay", stay, Mah::Stay)?,
+                think: from.times("think", think)?,
+                server_time: from.times("server_time", server_time)?,
+                connections: *connections,
+                persistent: *persistent,
+                pipelining: *pipelining,
+                pages: *pages,
+            };
+            (Application::Web(Box::new(Web::new(does, stream))), &[End::Server])
+        }
+        Traffic::RequestResponse { request, reply, think, server_time, persistent, count } => {
+            let does = Browsing {
+                request: from.sizes("request", request, Mah::Request)?,
+                reply: from.sizes("reply", reply, Mah::Reply)?,
+                files: Distribution::Fixed(1.0),
+                stay: Distribution::Fixed(f64::MAX),
+                think: from.times("think", think)?,
+                server_time: from.times("server_time", server_time)?,
+                connections: 1,
+                persistent: *persistent,
+                pipelining: false,
+                pages: *count,
+            };
+            (Application::Web(Box::new(Web::new(does, stream))), &[End::Server])
+        }
+        Traffic::Poisson { arrivals_per_s, load, link, size, count } => {
+            let size = from.sizes("size", size, Mah::Reply)?;
+            let link = link.as_ref().and_then(|link| given.scenario.links.get(link));
+            let per_s = match (arrivals_per_s, load, link) {
+                (Some(per_s), _, _) => *per_s,
+                (None, Some(load), Some(link)) => {
+                    let header = if tcp.timestamps { 52.0 } else { 40.0 };
+                    let wire_bits = 8.0 * size.mean() * (1.0 + header / tcp.mss.get() as f64);
+                    load * link.rate.as_bps() as f64 / wire_bits
+                }
+                _ => return Err(BuildError::new(&from.at("load"), "no link to be a share of")),
+            };
+            if !per_s.is_finite() || per_s <= 0.0 {
+                let message = format!("comes to {per_s} transfers a second; expected more than 0");
+                return Err(BuildError::new(&from.at("load"), message));
+            }
+            let transfers = Transfers::new(size, per_s, *count, stream);
+            (Application::Transfers(Box::new(transfers)), &[End::Client])
+        }
+        Traffic::Bulk { size } => (Application::Bulk(Bulk::new(size.map(|size| size.get()))), &[End::Client]),
+        Traffic::Ping { .. } | Traffic::Cbr { .. } | Traffic::OnOff { .. } => {
+            return Err(BuildError::new(&from.at("kind"), "has no connections"));
+        }
+    })
+}
+
+/// The source of traffic in datagrams.
+pub(crate) fn datagrams(
+    given: Given<'_>,
+    traffic: &Traffic,
+    name: &str,
+    key: &str,
+) -> Result<Datagrams, BuildError> {
+    let from = Reader { key, files: given.files };
+    match traffic {
+        Traffic::Cbr { rate, size } => Ok(Datagrams::constant(*rate, size.get() as u32)),
+        Traffic::OnOff { rate, size, on, off, sources } => {
+            let (on, off) = (from.times("on", on)?, from.times("off", off)?);
+            let mut stream = streams(name, given.seed);
+            let streams = (0..*sources).map(|source| stream(&format!("source/{source}")));
+            Ok(Datagrams::by_turns(*rate, size.get() as u32, &on, &off, streams))
+        }
+        _ => Err(BuildError::new(&from.at("kind"), "does not go in datagrams")),
+    }
+}
+
+/// The streams of a flow's traffic.
+fn streams(name: &str, seed: Seed) -> impl FnMut(&str) -> Stream {
+    move |what| seed.stream(&format!("flow/{name}/traffic/{what}"))
+}
+
+/// Makes distributions, with the key of the flow for errors.
+struct Reader<'a> {
+    key: &'a str,
+    files: &'a Files,
+}
+
+/// The forms that distributions have whatever their unit.
+macro_rules! made {
+    ($self:ident, $of:ident, $key:ident, $given:ident, $mah:expr, $plain:expr) => {{
+        let plain = $plain;
+        let cut = |inner, most: &Option<_>| match most {
+            Some(most) => Distribution::Cut(Box::new(inner), plain(most)),
+            None => inner,
+        };
+        match $given {
+            scenario::$of::Fixed { value } => Distribution::Fixed(plain(value)),
+            scenario::$of::Uniform { least, most } => {
+                Distribution::Uniform { least: plain(least), most: plain(most) }
+            }
+            scenario::$of::Exponential { mean } => Distribution::Exponential { mean: plain(mean) },
+            scenario::$of::Lognormal { median, sigma, most } => {
+                cut(Distribution::Lognormal { median: plain(median), sigma: *sigma }, most)
+            }
+            scenario::$of::Weibull { scale, shape, most } => {
+                cut(Distribution::Weibull { scale: plain(scale), shape: *shape }, most)
+            }
+            scenario::$of::Pareto { least, shape, most } => {
+                cut(Distribution::Pareto { least: plain(least), shape: *shape }, most)
+            }
+            scenario::$of::Mah => $mah.distribution(),
+            scenario::$of::Measured { file, between } => $self.measured($key, file, *between)?,
+        }
+    }};
+}
+
+impl Reader<'_> {
+    fn at(&self, key: &str) -> String {
+        format!("{}.traffic.{key}", self.key)
+    }
+
+    fn sizes(&self, key: &str, given: &scenario::Sizes, mah: Mah) -> Result<Distribution, BuildError> {
+        Ok(made!(self, Sizes, key, given, mah, |bytes: &Bytes| bytes.get() as f64))
+    }
+
+    fn numbers(&self, key: &str, given: &scenario::Numbers, mah: Mah) -> Result<Distribution, BuildError> {
+        Ok(made!(self, Numbers, key, given, mah, |number: &f64| *number))
+    }
+
+    fn times(&self, key: &str, given: &scenario::Times) -> Result<Distribution, BuildError> {
+        Ok(made!(self, Times, key, given, Mah::Think, |span: &Span| span.as_secs_f64()))
+    }
+
+    fn measured(
+        &self,
+        key: &str,
+        file: &str,
+        between: scenario::Between,
+    ) -> Result<Distribution, BuildError> {
+        let key = format!("{}.file", self.at(key));
+        let between = match between {
+            scenario::Between::Step => Between::Step,
+            scenario::Between::Line => Between::Line,
+        };
+        let bytes = bytes_of(self.files, file, &key)?;
+        let measured = Measured::parse(bytes, between).map_err(|e| BuildError::in_file(&key, file, e))?;
+        Ok(Distribution::Measured(Arc::new(measured)))
+    }
+}

@@ -1,0 +1,113 @@
+//! Datagrams from one end to the other, and what the receiver sees of them.
+//!
+//! Follows RFC 768; RFC 3550 §6.4.1 for jitter.
+//! Differs: the receiver knows when each was sent, since both ends have one clock here.
+//! Leaves out answers; nothing goes back.
+
+use crate::echo::Delays;
+use crate::results::DatagramResult;
+use skyhop_traffic::Datagrams;
+use skyhop_units::{Span, Time};
+use skyhop_wire::{Ecn, Ipv4, Packet, Transport, Udp};
+use std::net::SocketAddrV4;
+
+/// Datagrams from end 0 to end 1.
+pub(crate) struct Sending {
+    pub source: Datagrams,
+    addresses: [SocketAddrV4; 2],
+    sent: u64,
+    delays: Delays,
+    /// Sent latest of those that arrived, and the delay of the one that arrived last.
+    newest: Option<Time>,
+    last_delay: Option<Span>,
+    reordered: u64,
+    /// RFC 3550's J, and the sum of what it smooths.
+    jitter_s: f64,
+    jitter_sum_s: f64,
+    /// Series of one-way delays, and when the next sample of it is due.
+    pub series: usize,
+    sample_from: Time,
+}
+
+impl Sending {
+    pub fn new(source: Datagrams, addresses: [SocketAddrV4; 2]) -> Self {
+        Self {
+            source,
+            addresses,
+            sent: 0,
+            delays: Delays::default(),
+            newest: None,
+            last_delay: None,
+            reordered: 0,
+            jitter_s: 0.0,
+            jitter_sum_s: 0.0,
+            series: 0,
+            sample_from: Time::ZERO,
+        }
+    }
+
+    /// The next datagram that is due by `now`.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
+        if !self.source.poll_transmit(now) {
+            return None;
+        }
+        let [source, destination] = self.addresses;
+        let packet = Packet {
+            ip: Ipv4 {
+                source: *source.ip(),
+                destination: *destination.ip(),
+                identification: self.sent as u16,
+                ttl: 64,
+                ecn: Ecn::NotCapable,
+            },
+            transport: Transport::Udp(Udp {
+                source_port: source.port(),
+                destination_port: destination.port(),
+            }),
+            payload_len: self.source.size(),
+        };
+        self.sent += 1;
+        Some(packet)
+    }
+
+    /// A datagram has arrived. True if its delay is to be sampled.
+    pub fn arrived(&mut self, sent_at: Time, now: Time, interval: Span) -> bool {
+        let delay = now.since(sent_at);
+        self.delays.add(delay);
+        if self.newest.is_some_and(|newest| newest > sent_at) {
+            self.reordered += 1;
+        }
+        self.newest = Some(self.newest.map_or(sent_at, |newest| newest.max(sent_at)));
+        if let Some(before) = self.last_delay.replace(delay) {
+            let apart = (delay.as_secs_f64() - before.as_secs_f64()).abs();
+            self.jitter_s += (apart - self.jitter_s) / 16.0;
+            self.jitter_sum_s += apart;
+        }
+        let sample = sent_at >= self.sample_from;
+        if sample {
+            self.sample_from = sent_at + interval;
+        }
+        sample
+    }
+
+    /// `in_flight` packets are still in the network; the flow was active for `active_s`.
+    pub fn result(&self, in_flight: u64, active_s: f64) -> DatagramResult {
+        let [delay_min_s, delay_mean_s, delay_max_s] = self.delays.min_mean_max_s();
+        let received = self.delays.count;
+        let bytes = received * u64::from(self.source.size());
+        let due = self.sent - in_flight;
+        DatagramResult {
+            sent: self.sent,
+            received,
+            reordered: self.reordered,
+            loss: (due > 0).then(|| (due - received) as f64 / due as f64),
+            goodput_bps: if active_s > 0.0 { bytes as f64 * 8.0 / active_s } else { 0.0 },
+            bytes_delivered: bytes,
+            delay_min_s,
+            delay_mean_s,
+            delay_max_s,
+            jitter_s: (received > 1).then_some(self.jitter_s),
+            jitter_mean_s: (received > 1).then(|| self.jitter_sum_s / (received - 1) as f64),
+        }
+    }
+}
