@@ -13,6 +13,7 @@ from . import theory
 from ._run import Run, check, run
 from ._skyhop import ScenarioError, __version__
 from ._space import Network, Snapshot, delay, passes, snapshot, survey, tables
+from ._sweep import Sweep, sweep
 from ._table import Table
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Run",
     "ScenarioError",
     "Snapshot",
+    "Sweep",
     "Table",
     "__version__",
     "check",
@@ -28,6 +30,7 @@ __all__ = [
     "run",
     "snapshot",
     "survey",
+    "sweep",
     "tables",
     "theory",
 ]

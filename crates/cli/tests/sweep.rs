@@ -128,6 +128,17 @@ fn shards_make_the_same_table() {
 }
 
 #[test]
+fn points_may_have_seeds_of_their_own() {
+    let dir = folder("seeds");
+    let file = scenario(&dir, &SWEEP.replace("seeds = 3", "seeds = 3\ncommon_seeds = false"));
+    assert!(skyhop(&["sweep", path(&file), "--out", path(&dir.join("out"))]).status.success());
+    let table = table(&dir.join("out"));
+    let seeds = column(&table, "seed");
+    let seeds: Vec<u64> = seeds.as_primitive::<UInt64Type>().values().to_vec();
+    assert_eq!(seeds, (1..=24).collect::<Vec<u64>>());
+}
+
+#[test]
 fn a_run_that_fails_is_a_row_and_not_the_end() {
     let dir = folder("failing");
     // A queue of less than a packet is a mistake, but only together with the segments of the file.

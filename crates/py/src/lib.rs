@@ -5,6 +5,7 @@
 //! Leaves out all logic; what is pleasant to use is in `python/skyhop`.
 
 mod space;
+mod sweep;
 mod table;
 
 use pyo3::create_exception;
@@ -91,5 +92,8 @@ fn _skyhop(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(space::passes, module)?)?;
     module.add_function(wrap_pyfunction!(space::tables, module)?)?;
     module.add_function(wrap_pyfunction!(space::survey, module)?)?;
-    module.add_function(wrap_pyfunction!(space::snapshot, module)?)
+    module.add_function(wrap_pyfunction!(space::snapshot, module)?)?;
+    module.add_class::<sweep::SweepFolder>()?;
+    module.add_function(wrap_pyfunction!(sweep::run_part, module)?)?;
+    module.add_function(wrap_pyfunction!(sweep::read_table, module)?)
 }

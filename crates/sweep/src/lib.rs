@@ -12,4 +12,4 @@ mod store;
 
 pub use plan::{Plan, Point};
 pub use pool::{Halt, sweep};
-pub use store::{Shard, Status, Store, StoreError, merge_folder, status};
+pub use store::{Shard, Status, Store, StoreError, merge_folder, part_bytes, read_table, status};

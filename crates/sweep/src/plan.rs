@@ -34,6 +34,8 @@ pub struct Plan {
     base: Loaded,
     axes: Vec<Axis>,
     seeds: u32,
+    /// From the first seed of a point to that of the next.
+    stride: u64,
     until: Option<Until>,
     columns: Columns,
 }
@@ -81,7 +83,9 @@ impl Plan {
         }
         let least = if sweep.until.is_some() { 2 } else { 1 };
         let seeds = sweep.seeds.unwrap_or(least).max(least);
-        Ok(Plan { base: loaded.clone(), axes, seeds, until: sweep.until.clone(), columns })
+        let most = sweep.until.as_ref().map_or(seeds, |until| until.most_seeds.max(seeds));
+        let stride = if sweep.common_seeds { 0 } else { u64::from(most) };
+        Ok(Plan { base: loaded.clone(), axes, seeds, stride, until: sweep.until.clone(), columns })
     }
 
     /// How many combinations there are; `None` if they are more than a machine can count.
@@ -149,7 +153,9 @@ impl Plan {
             let mut known = Known::default();
             for offset in 0.. {
                 let first = loaded.as_ref().map_or(self.base.scenario.seed, |l| l.scenario.seed);
-                let seed = first.saturating_add(u64::from(offset));
+                let seed = first
+                    .saturating_add(self.stride.saturating_mul(number))
+                    .saturating_add(u64::from(offset));
                 let outcome = match &loaded {
                     Ok(loaded) => one(loaded, seed, || go_on(0)),
                     Err(errors) => Outcome::Failed(errors.to_string()),

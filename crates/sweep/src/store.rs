@@ -6,6 +6,7 @@
 
 use crate::plan::Plan;
 use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::Compression;
@@ -266,6 +267,13 @@ impl Store {
         })
     }
 
+    /// Finishes a part with bytes that [`part_bytes`] made elsewhere.
+    pub fn write_bytes(&self, part: u64, bytes: &[u8]) -> Result<(), StoreError> {
+        let path = self.part(part);
+        let temporary = path.with_extension(format!("writing-{}-of-{}", self.shard.index, self.shard.count));
+        write_whole(&temporary, &path, |file| file.write_all(bytes).map_err(|e| cause(&e)))
+    }
+
     /// Finishes a part.
     pub fn write(&self, part: u64, rows: &RecordBatch) -> Result<(), StoreError> {
         let path = self.part(part);
@@ -290,6 +298,20 @@ impl Store {
     fn part(&self, part: u64) -> PathBuf {
         part_of(&self.dir, part)
     }
+}
+
+/// What a part's file holds.
+pub fn part_bytes(rows: &RecordBatch) -> Result<Vec<u8>, String> {
+    let mut writer = ArrowWriter::try_new(Vec::new(), rows.schema(), Some(properties())).map_err(text)?;
+    writer.write(rows).map_err(text)?;
+    writer.into_inner().map_err(text)
+}
+
+/// The table in a file: its columns and its rows.
+pub fn read_table(path: &Path) -> Result<(SchemaRef, Vec<RecordBatch>), StoreError> {
+    let file = File::open(path).map_err(failed("read", path))?;
+    let schema = ParquetRecordBatchReaderBuilder::try_new(file).map_err(broken(path))?.schema().clone();
+    Ok((schema, read(path)?.collect::<Result<_, _>>()?))
 }
 
 /// How far the sweep in a folder has come.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What is varied. Paths are dotted, as for `--set`: "links.satellite.rate", "flows.download.transport.variant".
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sweep {
     /// Values by path; every combination is run, in alphabetical order of the paths, the last path's values changing fastest.
@@ -22,12 +22,27 @@ pub struct Sweep {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub seeds: Option<u32>,
+    /// Whether all combinations have the same seeds, so that they differ by what is varied and less by chance; if not, each has seeds of its own, so that chance averages out over combinations.
+    pub common_seeds: bool,
     /// Go on with seeds until a mean is known well enough; `seeds` is then the least.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
     /// Columns of the table besides the parameters, with * for any text: "*.goodput_bps". All if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Vec<String>>,
+}
+
+impl Default for Sweep {
+    fn default() -> Self {
+        Sweep {
+            grid: BTreeMap::new(),
+            zip: BTreeMap::new(),
+            seeds: None,
+            common_seeds: true,
+            until: None,
+            metrics: None,
+        }
+    }
 }
 
 /// When enough seeds have been run: the standard deviation of the mean is within a share of the mean (HT 4.1.2).

@@ -1,0 +1,159 @@
+//! Sweeps for Python: the folder, its parts, and parts that are run elsewhere.
+//!
+//! Follows `skyhop_sweep`, as the command does, so that both give the same bytes in the same folder.
+//! Differs from it: a part may be run in another process and handed back as the bytes of its file.
+//! Leaves out who runs parts; `python/skyhop/_sweep.py` knows threads and Dask.
+
+use crate::table::Table;
+use crate::{ScenarioError, Sets};
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use skyhop_scenario::{Files, Loaded};
+use skyhop_sweep::{Halt, Plan, Shard, Store, StoreError};
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+fn wrong(error: impl Display) -> PyErr {
+    ScenarioError::new_err(error.to_string())
+}
+
+fn failed(error: StoreError) -> PyErr {
+    match error {
+        StoreError::Io { .. } => PyOSError::new_err(error.to_string()),
+        _ => PyValueError::new_err(error.to_string()),
+    }
+}
+
+/// A sweep and its folder, which nobody else may use meanwhile.
+#[pyclass(frozen, module = "skyhop._skyhop")]
+pub struct SweepFolder {
+    loaded: Loaded,
+    plan: Plan,
+    store: Store,
+}
+
+#[pymethods]
+impl SweepFolder {
+    #[new]
+    fn new(file: PathBuf, sets: Sets, out: Option<PathBuf>, shard: &str, most_runs: u64) -> PyResult<Self> {
+        let loaded = skyhop_scenario::load(&file, &sets).map_err(wrong)?;
+        let plan = Plan::new(&loaded).map_err(wrong)?;
+        let runs = plan.runs().unwrap_or(u64::MAX);
+        if runs > most_runs {
+            return Err(PyValueError::new_err(format!(
+                "{runs} runs are more than {most_runs}; see `most_runs`"
+            )));
+        }
+        let shard: Shard = shard.parse().map_err(PyValueError::new_err)?;
+        let out = out.unwrap_or_else(|| PathBuf::from(format!("{}-sweep", loaded.name)));
+        let store = Store::open(&out, &plan, shard).map_err(failed)?;
+        Ok(SweepFolder { loaded, plan, store })
+    }
+
+    /// Parts of this shard that are not finished.
+    fn missing(&self) -> Vec<u64> {
+        self.store.missing()
+    }
+
+    /// First point of a part, and the one behind its last.
+    fn points_of(&self, part: u64) -> (u64, u64) {
+        let points = self.store.points_of(part);
+        (points.start, points.end)
+    }
+
+    /// Points of this shard, and those in finished parts.
+    fn progress(&self) -> (u64, u64) {
+        self.store.progress()
+    }
+
+    /// What a process elsewhere needs to run a part: the scenario's files by name.
+    fn files<'py>(&self, py: Python<'py>) -> BTreeMap<String, Bound<'py, PyBytes>> {
+        self.loaded.files.iter().map(|(name, bytes)| (name.clone(), PyBytes::new(py, bytes))).collect()
+    }
+
+    /// Finishes a part with the bytes that `run_part` returned.
+    fn write(&self, py: Python<'_>, part: u64, bytes: &[u8]) -> PyResult<()> {
+        py.detach(|| self.store.write_bytes(part, bytes)).map_err(failed)
+    }
+
+    /// Runs what is missing with threads. `told` is called with the number of runs done now and then.
+    fn run(&self, py: Python<'_>, threads: usize, told: Bound<'_, PyAny>) -> PyResult<()> {
+        let told = told.unbind();
+        let interrupt: Mutex<Option<PyErr>> = Mutex::new(None);
+        let done_since = AtomicU64::new(0);
+        let last = Mutex::new(Instant::now());
+        let halted = py.detach(|| {
+            skyhop_sweep::sweep(&self.plan, &self.store, threads, &|done| {
+                done_since.fetch_add(done, Ordering::Relaxed);
+                // Python is asked ten times a second and not for every run; while one thread asks, the others work.
+                let Ok(mut last) = last.try_lock() else { return true };
+                if last.elapsed().as_millis() < 100 {
+                    return true;
+                }
+                let runs = done_since.swap(0, Ordering::Relaxed);
+                let answer = Python::attach(|py| told.call1(py, (runs,)).and_then(|_| py.check_signals()));
+                *last = Instant::now();
+                match answer {
+                    Ok(()) => true,
+                    Err(e) => {
+                        if let Ok(mut interrupt) = interrupt.lock() {
+                            interrupt.get_or_insert(e);
+                        }
+                        false
+                    }
+                }
+            })
+        });
+        match halted {
+            Ok(()) => Ok(()),
+            Err(Halt::Store(e)) => Err(failed(e)),
+            Err(Halt::Stopped) => match interrupt.into_inner() {
+                Ok(Some(e)) => Err(e),
+                _ => Err(PyValueError::new_err("the sweep was stopped")),
+            },
+        }
+    }
+
+    /// Joins what is finished. Returns the table's path and how many rows it has.
+    fn merge(&self, py: Python<'_>) -> PyResult<(PathBuf, u64)> {
+        py.detach(|| self.store.merge()).map_err(failed)
+    }
+
+    /// Whether every part of every shard is finished.
+    fn complete(&self) -> bool {
+        self.store.complete()
+    }
+}
+
+/// Runs points of a scenario that is given as text. Returns the bytes of the part's file.
+#[pyfunction]
+pub fn run_part<'py>(
+    py: Python<'py>,
+    text: &[u8],
+    name: &str,
+    sets: Sets,
+    files: BTreeMap<String, Vec<u8>>,
+    points: (u64, u64),
+) -> PyResult<Bound<'py, PyBytes>> {
+    let bytes = py.detach(|| -> PyResult<Vec<u8>> {
+        let mut loaded = skyhop_scenario::parse(text, name, &sets).map_err(wrong)?;
+        loaded.files = files.into_iter().map(|(name, bytes)| (name, bytes.into())).collect::<Files>();
+        let plan = Plan::new(&loaded).map_err(wrong)?;
+        let rows = plan.run(points.0..points.1, |_| true);
+        let rows = rows.ok_or_else(|| PyValueError::new_err("the sweep was stopped"))?;
+        skyhop_sweep::part_bytes(&rows).map_err(PyValueError::new_err)
+    })?;
+    Ok(PyBytes::new(py, &bytes))
+}
+
+/// The table in a Parquet file that a sweep has written.
+#[pyfunction]
+pub fn read_table(py: Python<'_>, path: PathBuf) -> PyResult<Table> {
+    let (schema, batches) = py.detach(|| skyhop_sweep::read_table(&path)).map_err(failed)?;
+    Ok(Table::new(schema, batches))
+}

@@ -1,0 +1,90 @@
+"""Sweeps: every combination of what a scenario's `[sweep]` varies, on all cores or on a Dask cluster.
+
+Follows `skyhop sweep`: the same folder, the same parts, the same table; either may go on where the other stopped.
+Differs from it: with a Dask client parts are run by its workers, wherever they are, and come back as bytes.
+Leaves out starting clusters; `dask.distributed` and its kin do that.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from . import _skyhop
+from ._run import _sets
+from ._table import Table
+
+
+class Sweep(Table):
+    """The table of a sweep: a row per run. `path` is its Parquet file."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(_skyhop.read_table(os.fspath(path)), "runs")
+        self.path = path
+
+
+def sweep(
+    file: str | os.PathLike[str],
+    *,
+    set: Mapping[str, Any] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    shard: str = "1/1",
+    threads: int | None = None,
+    client: Any = None,
+    progress: Callable[[int], object] | None = None,
+    most_runs: int = 1_000_000,
+) -> Sweep:
+    """Does all runs of the sweep in `file` and returns their table.
+
+    `out` is the sweep's folder, named after the scenario if left out; the same call again goes on where it stopped.
+    `client` is a `dask.distributed.Client`; parts are then run by its workers, and what a lost worker had is run again.
+    `progress` is called now and then with the number of runs done since the last time; with a client, of points.
+    `shard="3/8"` does the third of eight shares only, and returns what is finished so far.
+
+    Raises `ScenarioError` for a scenario that cannot be swept, `ValueError` for a folder that holds another sweep or
+    is in use and for more than `most_runs` runs, and `OSError` if the folder cannot be written.
+    """
+    sets = _sets(set)
+    folder = _skyhop.SweepFolder(os.fspath(file), sets, None if out is None else os.fspath(out), shard, most_runs)
+    told = progress or (lambda runs: None)
+    if client is None:
+        folder.run(threads or os.cpu_count() or 1, told)
+    else:
+        _with_dask(folder, Path(file), sets, client, told)
+    path, _ = folder.merge()
+    return Sweep(Path(path))
+
+
+def _part(spec: tuple[bytes, str, list[tuple[str, str]], dict[str, bytes]], part: int, points: tuple[int, int]) -> tuple[int, bytes]:
+    """Runs in a worker."""
+    text, name, sets, files = spec
+    return part, bytes(_skyhop.run_part(text, name, sets, files, points))
+
+
+def _with_dask(folder: Any, file: Path, sets: list[tuple[str, str]], client: Any, told: Callable[[int], object]) -> None:
+    try:
+        from dask.distributed import as_completed
+    except ImportError as e:
+        raise ImportError("dask.distributed is not installed; pip install skyhop[dask]") from e
+    spec = client.scatter((file.read_bytes(), file.name, sets, dict(folder.files())), broadcast=True)
+    missing = iter(folder.missing())
+
+    def submit(part: int) -> Any:
+        # A worker that is lost takes its parts with it; they are run again, as often as it takes.
+        return client.submit(_part, spec, part, folder.points_of(part), pure=False, retries=3)
+
+    # So few at once that a scheduler with a hundred thousand runs has little to remember.
+    window = max(8, 4 * sum(client.ncores().values()))
+    first = [submit(part) for _, part in zip(range(window), missing)]
+    waiting = as_completed(first)
+    for future in waiting:
+        part, data = future.result()
+        folder.write(part, data)
+        begin, end = folder.points_of(part)
+        told(end - begin)
+        future.release()
+        following = next(missing, None)
+        if following is not None:
+            waiting.add(submit(following))

@@ -1,0 +1,204 @@
+"""The equivalence metric: one number for what a transport makes of all rates and delays.
+
+Follows TH chapter 5: E = log10(1 / (B D)) + 6 with B in kbit/s and D the round-trip time in ms, so that B D is the
+bandwidth-delay product in bits; a stack's level for a utilisation is the E above which links are used that well.
+Differs from TH in saying how the level is found: the one with which fewest points disagree, as the reference settled.
+Leaves out simulation; `grid` makes the sweep, `level` reads its table, `find_level` asks for few points only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+#: TH's grid: 27 rates by 25 round-trip times, 675 points.
+RATES_KBPS = tuple(m * d for d in (10, 100, 1000) for m in range(1, 10))
+RTTS_MS = tuple(range(20, 501, 20))
+
+
+def equivalence(rate_kbps: np.ndarray | float, rtt_ms: np.ndarray | float) -> np.ndarray:
+    """E of a link."""
+    return 6 - np.log10(np.asarray(rate_kbps, dtype=float) * np.asarray(rtt_ms, dtype=float))
+
+
+@dataclass(frozen=True)
+class Level:
+    """A level, and how well it stands for the points it was found from."""
+
+    #: Links with E at or above it are used at least as well as asked for.
+    level: float
+    #: Points on the wrong side of it.
+    differing: int
+    #: By how much their utilisation is off, largest and mean, in hundredths.
+    max_difference_pct: float
+    mean_difference_pct: float
+    #: Points that there were.
+    points: int
+    #: The level at which as many points are above it as are used well enough: equal areas.
+    equal_area: float
+
+
+def level(
+    rate_kbps: Sequence[float] | np.ndarray,
+    rtt_ms: Sequence[float] | np.ndarray,
+    utilisation: Sequence[float] | np.ndarray,
+    wanted: float,
+) -> Level:
+    """The equivalence level of `wanted` (0 to 1) from points of utilisation (0 to 1).
+
+    Of levels with which equally many points disagree, the one whose two kinds of error are most alike is taken.
+    Raises `ValueError` if no point, or every point, is used that well: there is no level then.
+    """
+    e = np.round(equivalence(rate_kbps, rtt_ms), 9).ravel()
+    used = np.asarray(utilisation, dtype=float).ravel()
+    if e.shape != used.shape:
+        raise ValueError(f"{len(e)} links and {len(used)} utilisations")
+    if not 0 < wanted < 1:
+        raise ValueError(f"utilisation of {wanted} is not between 0 and 1")
+    well = used >= wanted
+    if well.all() or not well.any():
+        raise ValueError(f"{'every' if well.all() else 'no'} point has a utilisation of {wanted:g}: no level")
+    candidates = np.unique(e)
+    # Points below a candidate that are used well, and points from it on that are not.
+    below_well = np.array([(well & (e < c)).sum() for c in candidates])
+    above_ill = np.array([(~well & (e >= c)).sum() for c in candidates])
+    order = np.lexsort((np.abs(below_well - above_ill), below_well + above_ill))
+    best = candidates[order[0]]
+    wrong = well != (e >= best)
+    off = 100 * np.abs(used[wrong] - wanted)
+    area = np.sort(e)[::-1][int(well.sum()) - 1]
+    return Level(
+        level=float(best),
+        differing=int(wrong.sum()),
+        max_difference_pct=float(off.max()) if len(off) else 0.0,
+        mean_difference_pct=float(off.mean()) if len(off) else 0.0,
+        points=len(e),
+        equal_area=float(area),
+    )
+
+
+@dataclass(frozen=True)
+class Found:
+    """A level found with few points, and the points that it took: rate in kbit/s, RTT in ms, utilisation."""
+
+    level: float
+    points: list[tuple[float, float, float]]
+
+
+def find_level(
+    measure: Callable[[list[tuple[float, float]]], Sequence[float]],
+    wanted: float,
+    *,
+    rates_kbps: Sequence[float] = RATES_KBPS,
+    rtts_ms: Sequence[float] = RTTS_MS,
+    budget: int | None = None,
+) -> Found:
+    """The level of `wanted` from at most a tenth of the grid's points (or `budget`), as TH 5.7 asks for.
+
+    `measure` is handed a list of (rate in kbit/s, RTT in ms) and returns their utilisations. First the level is
+    enclosed by halving, on links across the grid; then the strip around it is filled, the points nearest to the level
+    first, and the level is read from a logistic curve of utilisation over E, fitted to what was measured.
+    """
+    grid = [(float(b), float(d)) for b in rates_kbps for d in rtts_ms]
+    e = np.array([float(equivalence(b, d)) for b, d in grid])
+    budget = budget if budget is not None else max(len(grid) // 10, 1)
+    known: dict[int, float] = {}
+
+    def ask(indices: list[int]) -> None:
+        new = [i for i in dict.fromkeys(indices) if i not in known][: budget - len(known)]
+        if new:
+            for i, u in zip(new, measure([grid[i] for i in new])):
+                known[i] = float(u)
+
+    # Halving: three links near each E, of different rates, whose majority decides.
+    low, high = float(e.min()), float(e.max())
+    for _ in range(7):
+        middle = (low + high) / 2
+        near = np.argsort(np.abs(e - middle), kind="stable")[:12]
+        ask([int(near[0]), int(near[5]), int(near[11])])
+        votes = [known[i] >= wanted for i in map(int, near) if i in known]
+        if sum(votes) * 2 >= len(votes):
+            high = middle
+        else:
+            low = middle
+        if len(known) >= budget:
+            break
+    # The strip: what is left of the budget, spread over the neighbourhood of the level.
+    centre = (low + high) / 2
+    near = np.argsort(np.abs(e - centre), kind="stable")
+    left = budget - len(known)
+    strip = [int(i) for i in near if int(i) not in known][: 2 * left]
+    ask(strip[::2])
+    return Found(_crossing(e, known, wanted), [(*grid[i], u) for i, u in sorted(known.items())])
+
+
+def _crossing(e: np.ndarray, known: dict[int, float], wanted: float) -> float:
+    """Where utilisation crosses `wanted`: fewest points on the wrong side, and of equals the middle."""
+    at = np.array([e[i] for i in known])
+    well = np.array([u >= wanted for u in known.values()])
+    if well.all() or not well.any():
+        raise ValueError(f"{'every' if well.all() else 'no'} point has a utilisation of {wanted:g}: no level")
+    edges = np.unique(at)
+    middles = (edges[1:] + edges[:-1]) / 2
+    errors = np.array([(well & (at < c)).sum() + (~well & (at >= c)).sum() for c in middles])
+    return float(middles[errors == errors.min()].mean())
+
+
+def grid(
+    *,
+    variant: str = "fack",
+    packet_bytes: int = 500,
+    bit_error_rate: float = 1e-6,
+    packets: int = 20_000,
+    queue_packets: int = 50,
+    seeds: int = 1,
+    rates_kbps: Sequence[float] = RATES_KBPS,
+    rtts_ms: Sequence[float] = RTTS_MS,
+) -> str:
+    """A scenario whose sweep is TH's experiment: two nodes, one link, errors on data, a transfer without end.
+
+    Each point has seeds of its own: with common ones all points of the grid would be off by the same few hundredths.
+    Each run lasts `packets` packets at the link's rate, 300 s at least and 2000 s at most, as the reference did.
+    """
+    seconds = [min(2000.0, max(300.0, packets * packet_bytes * 8 / (1000 * rate))) for rate in rates_kbps]
+
+    def texts(values: list[str]) -> str:
+        return "[" + ", ".join(f'"{v}"' for v in values) + "]"
+
+    more = ", burst_after_recovery = true, recovery_burst = 2" if variant.startswith("newreno") else ""
+    return f"""duration = "300 s"
+[links.link]
+rate = "1 Mbit/s"
+delay = "100 ms"
+queue = {{ kind = "drop-tail", limit = "{queue_packets} packets" }}
+loss = {{ kind = "bit-errors", bit_error_rate = {bit_error_rate} }}
+reverse = {{ loss = {{ kind = "none" }} }}
+[[flows]]
+name = "bulk"
+path = ["n0", "link", "n1"]
+transport = {{ kind = "tcp", variant = "{variant}", mss = "{packet_bytes - 40} B", window = "20000 segments", rto_initial = "3 s", delayed_ack = {{ kind = "none" }}, grow_unused = true{more} }}
+traffic = {{ kind = "bulk" }}
+[sweep]
+seeds = {seeds}
+common_seeds = false
+metrics = ["bulk.bytes_delivered"]
+[sweep.zip]
+"links.link.rate" = {texts([f"{rate:g} kbit/s" for rate in rates_kbps])}
+duration = {texts([f"{s:g} s" for s in seconds])}
+[sweep.grid]
+"links.link.delay" = {texts([f"{rtt / 2:g} ms" for rtt in rtts_ms])}
+"""
+
+
+def utilisations(table, packet_bytes: int = 500) -> dict[tuple[float, float], float]:
+    """Utilisation, mean of the seeds, by rate in kbit/s and RTT in ms, of the table of a sweep that `grid` made."""
+    payload = packet_bytes - 40
+    wire = table["bulk.bytes_delivered"] / payload * packet_bytes * 8
+    used = wire / (table["links.link.rate_bps"] * table["duration_s"])
+    sums: dict[tuple[float, float], list[float]] = {}
+    keys = zip(np.round(table["links.link.rate_bps"] / 1e3, 6), np.round(table["links.link.delay_s"] * 2e3, 6))
+    for key, u in zip(keys, used):
+        sums.setdefault((float(key[0]), float(key[1])), []).append(float(u))
+    return {key: float(np.mean(values)) for key, values in sums.items()}

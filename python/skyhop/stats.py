@@ -1,0 +1,112 @@
+"""What numbers of several runs mean: intervals, medians, fairness, paired comparisons.
+
+Follows HT 4.1.2 for means over seeds, Jain's index (HT 4.1.2) and max-min fairness (Bertsekas and Gallager 6.5.2).
+Differs from scipy, which does the work: arguments are what a sweep's table holds, answers are named.
+Leaves out plots, which are in `skyhop.plot`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate and the interval that holds the true value with the stated confidence."""
+
+    value: float
+    low: float
+    high: float
+    count: int
+    confidence: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g}, {self.confidence:.0%} of {self.count})"
+
+
+def _numbers(x: Sequence[float] | np.ndarray, least: int) -> np.ndarray:
+    values = np.asarray(x, dtype=float).ravel()
+    if not np.isfinite(values).all():
+        raise ValueError("not all values are finite numbers; leave out runs that failed")
+    if len(values) < least:
+        raise ValueError(f"{len(values)} values; expected at least {least}")
+    return values
+
+
+def _share(confidence: float) -> float:
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence of {confidence} is not between 0 and 1, such as 0.95")
+    return confidence
+
+
+def _scipy():
+    try:
+        import scipy.stats
+    except ImportError as e:
+        raise ImportError("scipy is not installed; pip install skyhop[stats]") from e
+    return scipy.stats
+
+
+def mean_interval(x: Sequence[float] | np.ndarray, confidence: float = 0.95) -> Interval:
+    """Mean of independent runs with Student's t interval."""
+    values, confidence = _numbers(x, 2), _share(confidence)
+    mean = float(values.mean())
+    of_mean = float(values.std(ddof=1)) / np.sqrt(len(values))
+    half = float(_scipy().t.ppf(0.5 + confidence / 2, len(values) - 1)) * of_mean
+    return Interval(mean, mean - half, mean + half, len(values), confidence)
+
+
+def median_interval(
+    x: Sequence[float] | np.ndarray, confidence: float = 0.95, *, resamples: int = 9999, seed: int = 1
+) -> Interval:
+    """Median with a bootstrap interval (percentiles of `resamples` medians; the seed makes it repeatable)."""
+    values, confidence = _numbers(x, 2), _share(confidence)
+    found = _scipy().bootstrap(
+        (values,), np.median, confidence_level=confidence, n_resamples=resamples, method="percentile", rng=np.random.default_rng(seed)
+    )
+    low, high = found.confidence_interval
+    return Interval(float(np.median(values)), float(low), float(high), len(values), confidence)
+
+
+def compare(
+    a: Sequence[float] | np.ndarray, b: Sequence[float] | np.ndarray, confidence: float = 0.95
+) -> Interval:
+    """How much larger `b` is than `a` on average, the two of a pair run with the same seed: the interval of differences.
+
+    Common random numbers make it narrower than that of two separate means.
+    """
+    first, second = _numbers(a, 2), _numbers(b, 2)
+    if len(first) != len(second):
+        raise ValueError(f"{len(first)} and {len(second)} values do not make pairs")
+    return mean_interval(second - first, confidence)
+
+
+def jain(x: Sequence[float] | np.ndarray) -> float:
+    """Jain's fairness index of shares: 1 if all are equal, 1/n if one has all."""
+    values = _numbers(x, 1)
+    if (values < 0).any():
+        raise ValueError("shares are not negative")
+    squares = float((values**2).sum())
+    return float(values.sum()) ** 2 / (len(values) * squares) if squares > 0 else 1.0
+
+
+def max_min_share(capacity: Mapping[str, float], paths: Mapping[str, Sequence[str]]) -> dict[str, float]:
+    """Max-min fair rates of flows, by name, over links of given capacities. A flow's path lists its links."""
+    left = {link: float(c) for link, c in capacity.items()}
+    for flow, path in paths.items():
+        unknown = [link for link in path if link not in left]
+        if unknown or not path:
+            raise ValueError(f"flow {flow}: " + (f"unknown link {unknown[0]}" if unknown else "an empty path"))
+    rates: dict[str, float] = {}
+    while len(rates) < len(paths):
+        waiting = {flow: path for flow, path in paths.items() if flow not in rates}
+        users = {link: [f for f, path in waiting.items() if link in path] for link in left}
+        share, narrowest = min((left[link] / len(flows), link) for link, flows in users.items() if flows)
+        for flow in users[narrowest]:
+            rates[flow] = share
+            for link in dict.fromkeys(waiting[flow]):
+                left[link] = max(left[link] - share, 0.0)
+    return rates
