@@ -1,0 +1,80 @@
+"""WP figure 4: goodput over several paths against the number of duplicates that TCP takes for a loss.
+
+Follows the section on TCP in the satellite environment: see `mesh.py`; delayed acknowledgments of 200 ms.
+Differs: the paper prints curves without numbers and no window; ours is 40 segments, and others are tried.
+Leaves out a reading of the curves' points.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from harness import Reproduction, Row
+from mesh import DELAY, HEARTBEAT, SYSTEMS, VARIANTS, goodputs, mean
+
+SOURCE = "Wood et al. 2001, figure 4"
+CLAIM = "Several paths cost goodput without any loss; a higher threshold wins it back, a lower one costs more"
+
+THRESHOLDS = (1, 2, 3, 4, 5, 6, 8, 10, 12)
+
+
+def reproduce() -> Reproduction:
+    rows, knees = [], []
+    for system, name in SYSTEMS.items():
+        for variant, label in VARIANTS.items():
+            what = f"{label}, {name}"
+            single = goodputs(system, variant, "shortest")
+            curve = np.array([goodputs(system, variant, threshold=n) for n in THRESHOLDS])
+            share = curve.mean(axis=1) / single.mean()
+            rows += [
+                Row(f"{what}: several paths over one, threshold 3", "", None, share[THRESHOLDS.index(3)], 0.3, 0.985),
+                Row(f"{what}: several paths over one, threshold 12", "", 1, share[-1], 0.85, 1.005),
+                Row(f"{what}: threshold 1 over threshold 3", "", None, share[0] / share[THRESHOLDS.index(3)], 0.03, 0.8),
+                Row(f"{what}: largest fall as the threshold rises", "%", 0, 100 * largest_fall(share), 0, 2),
+            ]
+            reached = curve >= 0.95 * curve[-1]
+            knees.append((what, [THRESHOLDS[np.argmax(column)] for column in reached.T]))
+    remarks = [
+        "By the instant the plateau begins at thresholds of " + "; ".join(f"{what} {min(k)} to {max(k)}" for what, k in knees) + ".",
+        sensitivity("window of {} segments", "window", (20, 40, 80)),
+        sensitivity("acknowledgments {}", "acks", (DELAY, HEARTBEAT), ("after 200 ms at most", "at beats of 200 ms")),
+        "With flows spread by a hash in place of packets: " + "; ".join(by_flow(system) for system in SYSTEMS) + ".",
+    ]
+    return Reproduction(rows, draw(), remarks)
+
+
+def largest_fall(share: np.ndarray) -> float:
+    return float(max(0, *(share[:-1] - share[1:])))
+
+
+def sensitivity(text: str, key: str, values: tuple, names: tuple | None = None) -> str:
+    def one(value: object, shown: object) -> str:
+        shares = [
+            mean(system, variant, **{key: value}) / mean(system, variant, "shortest", **{key: value})
+            for system in SYSTEMS
+            for variant in VARIANTS
+        ]
+        return text.format(shown) + " " + ", ".join(f"{share:.2f}" for share in shares)
+
+    order = ", ".join(f"{label} {name}" for name in SYSTEMS.values() for label in VARIANTS.values())
+    return f"Threshold 3 over one path ({order}): " + "; ".join(map(one, values, names or values)) + "."
+
+
+def by_flow(system: str) -> str:
+    share = mean(system, "newreno", spread="flows") / mean(system, "newreno", "shortest")
+    return f"{SYSTEMS[system]} {share:.2f} of one path's goodput at threshold 3 (NewReno)"
+
+
+def draw():
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained", sharey=True)
+    for ax, (variant, label), letter in zip(axes, VARIANTS.items(), "ab"):
+        for (system, name), color in zip(SYSTEMS.items(), ("0.1", "0.55")):
+            curve = np.array([goodputs(system, variant, threshold=n) for n in THRESHOLDS])
+            ax.fill_between(THRESHOLDS, curve.min(axis=1), curve.max(axis=1), color=color, alpha=0.15, linewidth=0)
+            ax.plot(THRESHOLDS, curve.mean(axis=1), "o-", ms=3, color=color, label=f"{name}, several paths")
+            ax.axhline(mean(system, variant, "shortest"), color=color, ls="--", lw=1, label=f"{name}, one path")
+        ax.set(title=f"4{letter} {label}", xlabel="duplicates taken for a loss", ylim=(0, None))
+    axes[0].set_ylabel("goodput (Mbit/s), mean and range over 8 instants")
+    axes[1].legend(frameon=False, fontsize=8)
+    return figure
