@@ -129,6 +129,8 @@ fn splice(s: &SpliceResult) -> Value {
     json!({
         "connections": s.connections,
         "connections_broken": s.connections_broken,
+        "hits": s.hits,
+        "misses": s.misses,
         "forward_bytes": s.forward_bytes,
         "backward_bytes": s.backward_bytes,
         "held_max_bytes": s.held_max_bytes,

@@ -16,6 +16,8 @@ fn splices_stand_behind_the_links_by_name() {
         name: "gateway".into(),
         connections: 3,
         connections_broken: 1,
+        hits: 30,
+        misses: 12,
         forward_bytes: 1_000_000,
         backward_bytes: 2_000,
         held_max_bytes: 70_000,
@@ -27,6 +29,8 @@ fn splices_stand_behind_the_links_by_name() {
     "gateway": {
       "connections": 3,
       "connections_broken": 1,
+      "hits": 30,
+      "misses": 12,
       "forward_bytes": 1000000,
       "backward_bytes": 2000,
       "held_max_bytes": 70000,

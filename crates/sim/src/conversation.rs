@@ -186,6 +186,7 @@ impl Conversations {
             .map(|(leg, splicing)| Joint {
                 splice: splicing.open(connection, seed),
                 slot: slot(id, Host::Splice(leg as u8)),
+                cache: splicing.cache(connection, seed),
                 place: splicing.place,
                 held: 0,
             })

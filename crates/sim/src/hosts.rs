@@ -152,7 +152,7 @@ impl Simulation {
     }
 
     /// Does what an application asks for; the ends that have to do with it are touched.
-    fn carry_out(&mut self, index: usize) {
+    pub(crate) fn carry_out(&mut self, index: usize) {
         loop {
             let App::Stream(stream) = &mut self.flows[index].app else { return };
             let Some(action) = stream.application.poll_action() else { break };
@@ -179,6 +179,16 @@ impl Simulation {
             // A connection that is forgotten has nobody to write to.
             let Some(id) = conversations.find(connection) else { continue };
             let Some(conversation) = conversations.get_mut(id) else { continue };
+            let (cache, done) = match conversation.joints.is_empty() {
+                true => (None, false),
+                false => conversation.divert(self.now, &action),
+            };
+            if let Some(host) = cache {
+                self.touched.push((id, host));
+            }
+            if done {
+                continue;
+            }
             let side = &mut conversation.ends[end as usize];
             match action {
                 Action::Open { .. } => {}

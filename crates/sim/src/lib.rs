@@ -7,6 +7,7 @@
 mod agenda;
 mod app;
 mod build;
+mod cache;
 mod capture;
 mod constellation;
 mod conversation;

@@ -57,6 +57,10 @@ pub struct SpliceResult {
     pub connections: u64,
     /// Of those, the ones that it had to break because a side broke them or fell silent.
     pub connections_broken: u64,
+    /// Requests that a cache answered.
+    pub hits: u64,
+    /// Requests that a cache handed on.
+    pub misses: u64,
     /// Payload that came into order from the flows' `from`.
     pub forward_bytes: u64,
     /// Payload that came into order from the flows' `to`.

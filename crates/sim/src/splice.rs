@@ -5,6 +5,7 @@
 //! Leaves out payload, and what a gateway does beside splicing.
 
 use crate::agenda::Slot;
+use crate::cache::{Cache, Decision};
 use crate::conversation::ConversationId;
 use crate::endpoint::config;
 use crate::flow::App;
@@ -13,6 +14,7 @@ use crate::simulation::Simulation;
 use skyhop_chance::{Seed, Stream};
 use skyhop_scenario as scenario;
 use skyhop_splice::{Config, Event, Opening, Protocol, Side, Splice};
+use skyhop_traffic::{End, Notice};
 
 /// How the splices of a flow at one place are made.
 pub(crate) struct Splicing {
@@ -21,6 +23,8 @@ pub(crate) struct Splicing {
     config: Config,
     name: String,
     initial_sequence: Stream,
+    /// Of a cache.
+    hit_ratio: Option<f64>,
 }
 
 impl Splicing {
@@ -40,23 +44,32 @@ impl Splicing {
                 scenario::Transport::Udp => Protocol::Tcp(config(&scenario::Tcp::default())),
             }
         });
+        let cached = splice.kind == scenario::SpliceKind::Cache;
         Self {
             place: place as u32,
+            hit_ratio: splice.hit_ratio.filter(|_| cached),
             config: Config {
                 sides,
                 buffer: splice.buffer.get(),
                 opening: match (splice.kind, splice.opens.unwrap_or_default()) {
                     (scenario::SpliceKind::Spoof, _) => Opening::EndToEnd,
+                    (scenario::SpliceKind::Cache, _) => Opening::Data,
                     (scenario::SpliceKind::Split, scenario::SpliceOpens::Syn) => Opening::Syn,
                     (scenario::SpliceKind::Split, scenario::SpliceOpens::Data) => Opening::Data,
                 },
-                asks: false,
+                asks: cached,
                 close: skyhop_splice::Close::EndToEnd,
                 give_up: splice.give_up,
             },
             initial_sequence: seed.stream(&format!("{name}/initial-sequence")),
             name,
         }
+    }
+
+    /// What a cache knows of a connection.
+    pub fn cache(&self, connection: u32, seed: Seed) -> Option<Box<Cache>> {
+        let hits = seed.stream(&format!("{}/connection/{connection}/hits", self.name));
+        Some(Box::new(Cache::new(self.hit_ratio?, hits)))
     }
 
     /// The splice of a connection.
@@ -81,6 +94,8 @@ pub(crate) struct Joint {
     pub place: u32,
     /// What it held when it was last looked at.
     pub held: u64,
+    /// What it answers itself, if it is a cache.
+    pub cache: Option<Box<Cache>>,
 }
 
 /// What the splices of one name have counted.
@@ -103,7 +118,31 @@ impl Simulation {
             let Some(conversation) = stream.conversations.get_mut(id) else { return };
             let joint = &mut conversation.joints[leg as usize];
             let place = &mut self.places[joint.place as usize];
-            count(joint, place);
+            let finished = count(joint, place);
+            if let Some(cache) = &mut joint.cache {
+                let connection = conversation.connection;
+                let decision = cache.decide(self.now, &mut joint.splice);
+                let notice = match decision {
+                    Some(Decision::Hit(bytes)) => {
+                        place.result.hits += 1;
+                        Some(Notice::Delivered { connection, end: End::Server, bytes })
+                    }
+                    Some(Decision::Miss) => {
+                        place.result.misses += 1;
+                        continue;
+                    }
+                    // A client that has finished, and no server that would hear of it.
+                    None if finished && joint.splice.connection(Side::Server).is_none() => {
+                        Some(Notice::PeerFinished { connection, end: End::Server })
+                    }
+                    None => None,
+                };
+                if let Some(notice) = notice {
+                    stream.application.handle(self.now, notice);
+                    self.carry_out(index);
+                    continue;
+                }
+            }
             if let Some((side, packet)) = joint.splice.poll_transmit(self.now) {
                 let (leg, backward) = match side {
                     Side::Client => (leg, true),
@@ -120,7 +159,9 @@ impl Simulation {
     }
 }
 
-fn count(joint: &mut Joint, place: &mut Place) {
+/// Counts what has happened. True if the client has finished.
+fn count(joint: &mut Joint, place: &mut Place) -> bool {
+    let mut finished = false;
     while let Some(event) = joint.splice.poll_event() {
         let result = &mut place.result;
         match event {
@@ -128,7 +169,11 @@ fn count(joint: &mut Joint, place: &mut Place) {
             Event::Moved { from: Side::Client, bytes } => result.forward_bytes += bytes,
             Event::Moved { from: Side::Server, bytes } => result.backward_bytes += bytes,
             Event::Broken(_) => result.connections_broken += 1,
-            Event::Opened(Side::Server) | Event::Released { .. } | Event::Finished(_) | Event::Closed => {}
+            Event::Finished(Side::Client) => finished = true,
+            Event::Opened(Side::Server)
+            | Event::Released { .. }
+            | Event::Finished(Side::Server)
+            | Event::Closed => {}
         }
     }
     let held = joint.splice.held();
@@ -138,4 +183,5 @@ fn count(joint: &mut Joint, place: &mut Place) {
     result.held_max_bytes = result.held_max_bytes.max(place.held);
     let [forward, backward] = joint.splice.stats().held_max;
     result.connection_held_max_bytes = result.connection_held_max_bytes.max(forward).max(backward);
+    finished
 }

@@ -39,11 +39,15 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
             || at.key("give_up"),
             || "gives up after 0 s; expected more than 0 s, such as the 100 s of RFC 1122".into(),
         );
-        out.require(
-            splice.opens.is_none() || splice.kind == SpliceKind::Split,
-            || at.key("opens"),
-            || "a spoofed SYN goes end to end when it comes; leave opens out, or take kind \"split\"".into(),
-        );
+        let opens = match splice.kind {
+            SpliceKind::Split => None,
+            SpliceKind::Spoof => Some("a spoofed SYN goes end to end when it comes"),
+            SpliceKind::Cache => Some("a cache opens a connection onwards for what it does not hold"),
+        };
+        if let (Some(why), Some(_)) = (opens, splice.opens) {
+            out.push(|| at.key("opens"), || format!("{why}; leave opens out, or take kind \"split\""));
+        }
+        hit_ratio(splice, &at, out);
         for (key, transport) in [("transport", &splice.transport), ("transport_back", &splice.transport_back)]
         {
             match transport {
@@ -59,6 +63,25 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
         }
         buffer(splice, &at, out);
         flows(scenario, splice, &at, out);
+    }
+}
+
+fn hit_ratio(splice: &Splice, at: &KeyPath, out: &mut Findings) {
+    let cache = splice.kind == SpliceKind::Cache;
+    match splice.hit_ratio {
+        None if cache => {
+            out.push(|| at.clone(), || "a cache without hit_ratio; expected a share from 0 to 1".into())
+        }
+        Some(_) if !cache => out.push(
+            || at.key("hit_ratio"),
+            || "only a cache has a hit_ratio; leave it out, or take kind \"cache\"".into(),
+        ),
+        Some(ratio) => out.require(
+            (0.0..=1.0).contains(&ratio),
+            || at.key("hit_ratio"),
+            || format!("hit_ratio of {ratio} is outside 0 to 1"),
+        ),
+        None => {}
     }
 }
 

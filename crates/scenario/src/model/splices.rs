@@ -27,6 +27,9 @@ pub struct Splice {
     /// The transport of the connection back to the flow's `from`; the flow's own if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport_back: Option<Transport>,
+    /// The share of requests that a cache holds the answer to, from 0 to 1; for kind cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hit_ratio: Option<f64>,
     /// When the connection onwards is opened; for kind split.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opens: Option<SpliceOpens>,
@@ -47,6 +50,8 @@ pub enum SpliceKind {
     Split,
     /// Early acknowledgments: the SYN goes end to end, addresses, sequence numbers and segments stay as they are, and the gateway repairs losses beyond it.
     Spoof,
+    /// A web cache: of the requests of web and request-response flows it answers a share itself, the others go on over a connection of their own.
+    Cache,
 }
 
 /// When a splice opens the connection onwards.

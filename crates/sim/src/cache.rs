@@ -1,0 +1,96 @@
+//! A splice that is a cache: which requests it answers, and who then plays the server.
+//!
+//! Follows HT 4.3.1: what a cache does not hold is fetched over a connection of its own, which splits the path.
+//! Differs: whether a request is held is drawn with one probability; the application's server answers in the cache's place.
+//! Leaves out what is stored, for how long, and whether it is still good.
+
+use crate::conversation::{Conversation, Host};
+use skyhop_chance::Stream;
+use skyhop_splice::{Side, Splice};
+use skyhop_traffic::{Action, End};
+use skyhop_units::Time;
+use std::collections::VecDeque;
+
+/// What a cache knows of a connection.
+pub(crate) struct Cache {
+    hit_ratio: f64,
+    chance: Stream,
+    /// Lengths of the requests that the client has written and nobody has decided on.
+    requests: VecDeque<u64>,
+    /// What has been drawn for the first of them.
+    drawn: Option<bool>,
+    /// For each request that is decided and not answered: whether the answer comes from here.
+    here: VecDeque<bool>,
+    /// Bytes of replies that the server has been given to send.
+    expected: u64,
+}
+
+/// What became of a request.
+pub(crate) enum Decision {
+    /// It is answered here; so many bytes were taken out.
+    Hit(u64),
+    /// It goes on.
+    Miss,
+}
+
+impl Cache {
+    pub fn new(hit_ratio: f64, chance: Stream) -> Self {
+        Self { hit_ratio, chance, requests: VecDeque::new(), drawn: None, here: VecDeque::new(), expected: 0 }
+    }
+
+    /// Decides on the next request, if it is all there.
+    pub fn decide(&mut self, now: Time, splice: &mut Splice) -> Option<Decision> {
+        let length = *self.requests.front()?;
+        if splice.waiting() < length {
+            return None;
+        }
+        let hit = *self.drawn.get_or_insert_with(|| self.chance.happens(self.hit_ratio));
+        // Replies keep the order of their requests: what others owe comes first.
+        let owed = self.here.contains(&false);
+        if hit && (owed || splice.stats().moved[Side::Server as usize] < self.expected) {
+            return None;
+        }
+        self.requests.pop_front();
+        self.drawn = None;
+        self.here.push_back(hit);
+        Some(match hit {
+            true => Decision::Hit(splice.consume(now, length)),
+            false => {
+                splice.forward(now, length);
+                Decision::Miss
+            }
+        })
+    }
+}
+
+impl Conversation {
+    /// Does that part of an action that concerns a cache. Returns the cache's splice if it has something to do now, and
+    /// whether nothing is left for the end that was meant.
+    pub fn divert(&mut self, now: Time, action: &Action) -> (Option<Host>, bool) {
+        let all = self.joints.iter_mut().enumerate();
+        let cached = all.filter_map(|(leg, joint)| {
+            joint.cache.as_mut().map(|cache| (Host::Splice(leg as u8), &mut joint.splice, cache))
+        });
+        let Some((host, splice, cache)) = cached.into_iter().next() else { return (None, false) };
+        match *action {
+            Action::Write { end: End::Client, bytes, .. } => {
+                cache.requests.push_back(bytes);
+                (None, false)
+            }
+            Action::Write { end: End::Server, bytes, .. } => {
+                if cache.here.pop_front() == Some(true) {
+                    splice.answer(now, bytes);
+                    (Some(host), true)
+                } else {
+                    cache.expected += bytes;
+                    (None, false)
+                }
+            }
+            Action::Shutdown { end: End::Server, .. } | Action::StopWriting { end: End::Server, .. } => {
+                splice.finish_answers(now);
+                (Some(host), false)
+            }
+            _ => (None, false),
+        }
+    }
+}
