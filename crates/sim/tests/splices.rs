@@ -4,7 +4,7 @@
 //! the other; 50 packets at both queues, hosts' delays of up to a packet time, 300 s. The splice is at the second router.
 
 use skyhop_sim::Simulation;
-use skyhop_sim::results::{FlowKind, RunResult, TransferResult};
+use skyhop_sim::results::{CompletionsResult, FlowKind, RunResult, TransferResult};
 use skyhop_units::{Span, Time};
 use std::path::PathBuf;
 
@@ -305,4 +305,109 @@ fn openings_that_carry_data_pass_a_splice() {
             println!("{kind} {open}: {:.3} s", t.completed_s.unwrap());
         }
     }
+}
+
+/// Exchanges of 300 bytes for 10 kB between a user behind a satellite and a server 100 ms behind the gateway.
+fn exchanges(persistent: bool, splice: &str) -> String {
+    format!(
+        r#"
+        duration = "2 h"
+        [links.satellite]
+        between = ["user", "gateway"]
+        rate = "2 Mbit/s"
+        delay = "270 ms"
+        [links.wide]
+        between = ["gateway", "server"]
+        rate = "10 Mbit/s"
+        delay = "100 ms"
+        [[flows]]
+        name = "get"
+        from = "user"
+        to = "server"
+        transport = {{ kind = "tcp", mss = "1000 B", delayed_ack = {{ kind = "none" }} }}
+        [flows.traffic]
+        kind = "request-response"
+        request = {{ kind = "fixed", value = "300 B" }}
+        reply = {{ kind = "fixed", value = "10 kB" }}
+        think = {{ kind = "fixed", value = "100 ms" }}
+        persistent = {persistent}
+        count = 200
+        {splice}
+        "#
+    )
+}
+
+fn completions(result: &RunResult) -> &CompletionsResult {
+    let FlowKind::Completions(c) = &result.flows[0].kind else { panic!("no exchanges") };
+    assert_eq!((c.completed, c.failed, c.bytes_delivered), (200, 0, 2_000_000));
+    c
+}
+
+#[test]
+fn a_cache_that_has_everything_is_a_server_at_the_gateway() {
+    for persistent in [false, true] {
+        let cache = "[splices.cache]\nat = \"gateway\"\nkind = \"cache\"\nhit_ratio = 1.0";
+        let cached = run(&exchanges(persistent, cache), 1);
+        // The same without the way behind the gateway.
+        let near = exchanges(persistent, "").replace(
+            "[links.wide]\n        between = [\"gateway\", \"server\"]",
+            "[links.wide]\n        between = [\"gateway\", \"far\"]",
+        );
+        let near = run(&near.replace("to = \"server\"", "to = \"gateway\""), 1);
+        let times = [&cached, &near].map(|r| completions(r).completion_mean_s.unwrap());
+        println!("persistent {persistent}: {:.4} s, at the gateway {:.4} s", times[0], times[1]);
+        assert!((times[0] / times[1] - 1.0).abs() < 1e-3, "{times:?}");
+        let [splice] = &cached.splices[..] else { panic!("one splice") };
+        assert_eq!((splice.hits, splice.misses, splice.backward_bytes), (200, 0, 0));
+        assert_eq!(splice.forward_bytes, 60_000);
+        let wide = cached.links.iter().find(|l| l.name == "wide").unwrap();
+        assert_eq!(wide.forward.packets + wide.reverse.packets, 0);
+    }
+}
+
+#[test]
+fn what_a_cache_does_not_have_it_fetches_over_a_connection_of_its_own() {
+    for persistent in [false, true] {
+        let with = |ratio: f64| {
+            let cache = format!("[splices.cache]\nat = \"gateway\"\nkind = \"cache\"\nhit_ratio = {ratio:?}");
+            run(&exchanges(persistent, &cache), 1)
+        };
+        let none = with(0.0);
+        let split = run(&exchanges(persistent, "[splices.gateway]\nat = \"gateway\"\nopens = \"data\""), 1);
+        let half = with(0.5);
+        let all = with(1.0);
+        let mean = |r: &RunResult| completions(r).completion_mean_s.unwrap();
+        let [none_s, split_s, half_s, all_s] = [&none, &split, &half, &all].map(mean);
+        println!(
+            "persistent {persistent}: no hits {none_s:.3} s, split {split_s:.3} s, half {half_s:.3} s, all {all_s:.3} s"
+        );
+        assert!((none_s / split_s - 1.0).abs() < 1e-3);
+        assert_eq!((none.splices[0].hits, none.splices[0].misses), (0, 200));
+        assert_eq!((none.splices[0].forward_bytes, none.splices[0].backward_bytes), (60_000, 2_000_000));
+        let hits = half.splices[0].hits;
+        assert!((70..130).contains(&hits) && hits + half.splices[0].misses == 200, "{hits} hits");
+        assert_eq!(half.splices[0].backward_bytes, 10_000 * half.splices[0].misses);
+        // Each exchange takes what it takes alone; a persistent connection onwards is there after the first miss.
+        let expected = none_s + (all_s - none_s) * hits as f64 / 200.0;
+        assert!((half_s / expected - 1.0).abs() < 0.05, "{half_s}, expected {expected}");
+    }
+}
+
+#[test]
+fn a_cache_on_lossy_links_loses_and_leaks_nothing() {
+    let lossy = "rate = \"2 Mbit/s\"\nloss = { kind = \"packets\", probability = 0.03 }";
+    let cache = "[splices.cache]\nat = \"gateway\"\nkind = \"cache\"\nhit_ratio = 0.5";
+    let text = exchanges(false, cache).replace("rate = \"2 Mbit/s\"", lossy);
+    let loaded = skyhop_scenario::parse(text.as_bytes(), "test.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
+    let mut most = 0;
+    while simulation.step() {
+        simulation.check_conservation().unwrap();
+        most = most.max(simulation.footprint().1);
+    }
+    let result = simulation.finish();
+    completions(&result);
+    assert_eq!(result.splices[0].connections, 200);
+    // Connections that are over give their places in the agenda back.
+    assert!(most < 100, "{most} entries");
 }

@@ -119,6 +119,12 @@ fn flows(scenario: &Scenario, splice: &Splice, at: &KeyPath, out: &mut Findings)
             }),
             Some(flow) if !scenario.flows[flow].traffic.has_connections() => out
                 .push(here, || format!("flow {} is a ping, which has no connection to split", quoted(name))),
+            Some(flow) if splice.kind == SpliceKind::Cache && !scenario.flows[flow].traffic.asks() => {
+                let name = quoted(name);
+                out.push(here, || {
+                    format!("flow {name} asks for nothing that a cache could hold; expected web or request-response")
+                });
+            }
             Some(_) => {}
         }
     }
@@ -183,6 +189,22 @@ pub(super) fn check_places(scenario: &Scenario, network: &Network, out: &mut Fin
                 buffer >= mss || buffer == Bytes::new(0),
                 || at.key("buffer"),
                 || format!("buffer of {buffer} is less than the mss of {mss}; no full segment could be held"),
+            );
+        }
+    }
+    let splices: Vec<_> = scenario.splices.iter().collect();
+    for (i, crossed) in crossings.iter().enumerate() {
+        let mut caches =
+            crossed.iter().map(|c| splices[c.splice]).filter(|(_, s)| s.kind == SpliceKind::Cache);
+        if let (Some((first, _)), Some((second, _))) = (caches.next(), caches.next()) {
+            out.push(
+                || top.key(second).key("kind"),
+                || {
+                    format!(
+                        "flow \"{}\" crosses the cache splices.{first} too; expected one cache on a way",
+                        scenario.flow_name(i)
+                    )
+                },
             );
         }
     }

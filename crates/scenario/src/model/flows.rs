@@ -182,6 +182,11 @@ impl Traffic {
         !self.in_datagrams() && !matches!(self, Traffic::Ping { .. })
     }
 
+    /// Whether it asks and is answered, so that a cache can.
+    pub fn asks(&self) -> bool {
+        matches!(self, Traffic::Web { .. } | Traffic::RequestResponse { .. })
+    }
+
     /// The files of distributions that it names, by key.
     pub fn files(&self) -> Vec<(&'static str, &str)> {
         let all: Vec<(&'static str, Option<&str>)> = match self {

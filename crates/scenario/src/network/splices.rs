@@ -5,7 +5,7 @@
 //! Leaves out pings, which no gateway splits.
 
 use super::{Direction, Network, Route};
-use crate::model::{Scenario, Splice};
+use crate::model::{Scenario, Splice, SpliceKind};
 use std::collections::BTreeMap;
 
 /// A splice on a flow's way.
@@ -42,6 +42,8 @@ impl Network {
                 }
                 let name = scenario.flow_name(i);
                 let named = |names: &Vec<&str>| names.binary_search(&name.as_str()).is_ok();
+                let kinds: Vec<SpliceKind> = scenario.splices.values().map(|splice| splice.kind).collect();
+                let fits = |splice: usize| kinds[splice] != SpliceKind::Cache || flow.traffic.asks();
                 match route {
                     Route::Links { from, hops, .. } => {
                         let mut node = *from;
@@ -51,7 +53,7 @@ impl Network {
                                 let ends = self.links[link];
                                 node = if direction == Direction::Forward { ends.b } else { ends.a };
                                 let &splice = at.get(self.nodes[node].as_str())?;
-                                let wanted = chosen[splice].as_ref().is_none_or(named);
+                                let wanted = chosen[splice].as_ref().is_none_or(named) && fits(splice);
                                 wanted.then_some(Crossing { splice, hop: hop + 1 })
                             })
                             .collect()
@@ -71,7 +73,7 @@ impl Network {
                         let through = |(i, splice): &(usize, &Splice)| {
                             let inside = splice.at != *from && splice.at != *to;
                             let there = scenario.terminals.contains_key(&splice.at);
-                            chosen[*i].as_ref().is_some_and(named) && inside && there
+                            chosen[*i].as_ref().is_some_and(named) && fits(*i) && inside && there
                         };
                         let all = scenario.splices.values().enumerate();
                         all.filter(through).map(|(splice, _)| Crossing { splice, hop: 0 }).collect()
