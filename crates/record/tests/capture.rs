@@ -67,6 +67,101 @@ fn tshark_counts_the_repeats_and_finds_nothing_wrong() {
     }
 }
 
+/// Every variant, and every option that shows on the wire.
+const STACKS: [&str; 20] = [
+    r#"variant = "tahoe""#,
+    r#"variant = "reno", recovery = "rack""#,
+    r#"variant = "newreno-slow-but-steady""#,
+    r#"variant = "sack-reno", sack_blocks = 4"#,
+    r#"variant = "sack-newreno", dsack = true, timestamps = true"#,
+    r#"variant = "sack", rate_reduction = true"#,
+    r#"variant = "sack1""#,
+    r#"variant = "fack""#,
+    r#"variant = "vegas""#,
+    r#"variant = "cubic", timestamps = true, dsack = true"#,
+    r#"variant = "hybla", initial_ssthresh = "100 segments", pacing = true"#,
+    r#"variant = "bbr""#,
+    r#"variant = "cubic", resume = { rtt = "600 ms", window = "200 kB" }"#,
+    r#"variant = "sack", ecn = true, ack_congestion = true"#,
+    r#"variant = "sack-newreno", open = { kind = "t-tcp" }"#,
+    r#"variant = "reno", open = { kind = "t-tcp", known = true }"#,
+    r#"variant = "sack", sack_blocks = 3, timestamps = true, open = { kind = "t-tcp", known = true }"#,
+    r#"variant = "cubic", open = { kind = "fast-open" }"#,
+    r#"variant = "bbr", timestamps = true, open = { kind = "fast-open", known = true }"#,
+    r#"variant = "newreno", after_idle = "spread", open = { kind = "fast-open", known = true }"#,
+];
+
+/// What tshark would remark on: segments or acknowledgments of which it has not seen the like, and windows that are overrun.
+const REMARKS: [&str; 5] = [
+    "tcp.analysis.ack_lost_segment",
+    "tcp.analysis.lost_segment",
+    "tcp.analysis.window_full",
+    "tcp.analysis.zero_window",
+    "tcp.analysis.keep_alive",
+];
+
+#[test]
+fn no_variant_and_no_option_gives_tshark_cause_for_complaint() {
+    let scratch = Scratch::new("capture-stacks");
+    for stack in STACKS {
+        let flow = format!(
+            r#"
+traffic = {{ kind = "bulk", size = "1 MB" }}
+transport = {{ kind = "tcp", mss = "1000 B", window = "1 MB", {stack} }}"#
+        );
+        let (kind, capture) = record(&scratch, &flow, 0.01);
+        let FlowKind::Transfer(transfer) = kind else { panic!("a transfer gives a transfer's results") };
+        assert_eq!(transfer.bytes_delivered, 1_000_000, "{stack}");
+        let fields: Vec<&'static str> = TCP_FIELDS
+            .into_iter()
+            .chain(REMARKS)
+            .chain(["tcp.option_kind", "tcp.options.cc_value"])
+            .collect();
+        let Some(packets) = tshark(&capture, &fields) else { return };
+        assert!((1_300..4_000).contains(&packets.len()), "{stack}: {} packets", packets.len());
+        let (mut sent_to, mut shift, mut edge) = (0, 0, 1);
+        let mut options = BTreeSet::new();
+        for packet in &packets {
+            assert_eq!(
+                ["_ws.malformed", "ip.checksum.status", "tcp.checksum.status"].map(|f| &packet[f][..]),
+                ["", GOOD, GOOD],
+                "{stack}: {packet:?}"
+            );
+            assert!(REMARKS.iter().all(|remark| packet[remark].is_empty()), "{stack}: {packet:?}");
+            let syn = packet["tcp.flags.syn"] == YES;
+            options.extend(packet["tcp.option_kind"].split(',').filter(|k| !k.is_empty()).map(str::to_owned));
+            if forward(packet) {
+                let end = number(packet, "tcp.seq") + number(packet, "tcp.len");
+                assert!(syn || end <= edge, "{stack}: {end} is beyond {edge}: {packet:?}");
+                sent_to = sent_to.max(end + syn as u64);
+                continue;
+            }
+            if syn {
+                shift = number(packet, "tcp.options.wscale.shift");
+            }
+            let scale = if syn { 0 } else { shift };
+            let ack = number(packet, "tcp.ack");
+            edge = edge.max(ack + (number(packet, "tcp.window_size_value") << scale));
+            let [left, right] =
+                ["tcp.options.sack_le", "tcp.options.sack_re"].map(|field| numbers(packet, field));
+            assert_eq!(left.len(), right.len(), "{stack}");
+            for (place, (&left, &right)) in left.iter().zip(&right).enumerate() {
+                // RFC 2883: the first may report what came twice.
+                let twice = place == 0 && stack.contains("dsack") && right <= ack;
+                assert!((ack < left || twice) && left < right && right <= sent_to, "{stack}: {packet:?}");
+            }
+        }
+        let sent = packets.iter().filter(|p| forward(p) && counts_as_segment(p)).count();
+        assert_eq!(sent as u64, transfer.segments_sent, "{stack}");
+        let has = |kind: &str| options.contains(kind);
+        assert_eq!([has("11") || has("12"), has("13")], [stack.contains("t-tcp"); 2], "{stack}: {options:?}");
+        assert_eq!(has("34"), stack.contains("fast-open"), "{stack}: {options:?}");
+        assert_eq!(has("8"), stack.contains("timestamps"), "{stack}: {options:?}");
+        // What goes with a SYN goes with the first packet of all, if the hosts have spoken before.
+        assert_eq!(number(&packets[0], "tcp.len") > 0, stack.contains("known = true"), "{stack}");
+    }
+}
+
 #[test]
 fn data_stays_within_the_window_that_was_advertised() {
     for Case { case, packets, .. } in seen() {

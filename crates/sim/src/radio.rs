@@ -25,12 +25,13 @@ pub(crate) struct Radio {
     timeline: Option<Timeline>,
     jitter: Option<scenario::Jitter>,
     reordering: Option<scenario::Reordering>,
+    header_compression: bool,
 }
 
 impl Radio {
     /// A direction on which nothing changes.
     pub fn plain(rate: Rate, queue: scenario::Queue, loss: scenario::Loss) -> Self {
-        Radio { rate, queue, loss, timeline: None, jitter: None, reordering: None }
+        Radio { rate, queue, loss, timeline: None, jitter: None, reordering: None, header_compression: false }
     }
 
     /// Forward and reverse of the link called `name`.
@@ -43,6 +44,7 @@ impl Radio {
             timeline: timeline(&key, &link.schedule, link.trace.as_deref(), link.repeat, files)?,
             jitter: link.jitter,
             reordering: link.reordering,
+            header_compression: link.header_compression,
         };
         let back = link.reverse.clone().unwrap_or_default();
         let own = back.schedule.is_some() || back.trace.is_some();
@@ -58,6 +60,7 @@ impl Radio {
             },
             jitter: back.jitter.or(link.jitter),
             reordering: back.reordering.or(link.reordering),
+            header_compression: link.header_compression,
         };
         Ok([forward, reverse])
     }
@@ -94,7 +97,8 @@ impl Radio {
             link = link.with_reordering(Reordering { probability, delay }, stream("reordering"));
         }
         link.set_peer(Time::ZERO, to.0, &skyhop_link::Fixed(Span::ZERO));
-        Wire { link, delay, from, to, capture: None }
+        let compression = self.header_compression.then(Default::default);
+        Wire { link, delay, from, to, capture: None, compression }
     }
 }
 

@@ -287,7 +287,14 @@ impl Simulation {
             if arrival.marked {
                 self.frames[arrival.packet].packet.ip.ecn = Ecn::Marked;
             }
-            if arrival.lost {
+            let lost = match &mut wire.compression {
+                None => arrival.lost,
+                Some(compression) => {
+                    let frame = &self.frames[arrival.packet];
+                    compression.loses(arrival.packet, (frame.flow, frame.conversation), arrival.lost)
+                }
+            };
+            if lost {
                 self.flows[self.frames[arrival.packet].flow as usize].lost += 1;
                 self.frames.remove(arrival.packet);
             } else {
@@ -362,14 +369,18 @@ impl Simulation {
                 }
             }
         };
-        let size = frame.packet.wire_len();
         let wire = &mut self.wires[next as usize];
+        let compressed = wire.compression.as_ref().and_then(|c| c.compressed_len(&frame.packet));
+        let size = compressed.unwrap_or(frame.packet.wire_len());
         let label = if wire.link.reads_labels() { frame.label(flow.priority) } else { Label::default() };
         let medium = wire.medium(topology(&self.space));
         if wire.link.handle_packet(self.now, id, size, label, &medium).is_err() {
             flow.dropped += 1;
             self.frames.remove(id);
             return;
+        }
+        if let Some(compression) = &mut wire.compression {
+            compression.taken(id, &frame.packet, compressed.is_some());
         }
         self.after_wire(next);
     }

@@ -4,9 +4,12 @@
 //! Differs between worlds only in what drives it.
 //! Leaves out what the packets mean.
 
+use crate::conversation::ConversationId;
 use skyhop_link::{Link, Medium};
 use skyhop_topology::{NodeId, Topology};
 use skyhop_units::{Span, Time};
+use skyhop_wire::{Compressor, Packet};
+use std::collections::BTreeSet;
 
 pub(crate) struct Wire {
     pub link: Link<u32>,
@@ -16,6 +19,48 @@ pub(crate) struct Wire {
     pub to: NodeId,
     /// Index among the captured interfaces.
     pub capture: Option<u32>,
+    /// Headers go as differences.
+    pub compression: Option<Box<Compression>>,
+}
+
+/// Header compression on a wire, both of its ends (RFC 1144).
+#[derive(Default)]
+pub(crate) struct Compression {
+    compressor: Compressor,
+    /// Compressed packets in the queue or under way.
+    under_way: BTreeSet<u32>,
+    /// Connections of which a packet was lost: differences mean nothing until a whole header comes.
+    broken: Vec<(u32, ConversationId)>,
+}
+
+impl Compression {
+    /// Bytes of the packet if its header can be compressed.
+    pub fn compressed_len(&self, packet: &Packet) -> Option<u32> {
+        self.compressor.compressed_len(packet)
+    }
+
+    /// The link has taken the packet.
+    pub fn taken(&mut self, id: u32, packet: &Packet, compressed: bool) {
+        self.compressor.sent(packet);
+        if compressed {
+            self.under_way.insert(id);
+        } else {
+            self.under_way.remove(&id);
+        }
+    }
+
+    /// A packet has come to the end of the wire, or would have. Whether it is lost, there or already on its way.
+    pub fn loses(&mut self, id: u32, connection: (u32, ConversationId), lost: bool) -> bool {
+        let compressed = self.under_way.remove(&id);
+        let broken = self.broken.contains(&connection);
+        match (lost, compressed) {
+            (true, _) if !broken => self.broken.push(connection),
+            (false, true) => return broken,
+            (false, false) if broken => self.broken.retain(|c| *c != connection),
+            _ => {}
+        }
+        lost
+    }
 }
 
 impl Wire {

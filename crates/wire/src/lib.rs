@@ -4,6 +4,7 @@
 //! Differs from a packet library: a packet is its header as a struct and its payload as a length; bytes are made on demand.
 //! Leaves out fragments, IPv6 and payload contents.
 
+mod compress;
 mod emit;
 mod options;
 mod packet;
@@ -11,6 +12,7 @@ mod parse;
 mod sequence;
 mod tcp;
 
+pub use compress::Compressor;
 pub use emit::emit;
 pub use packet::{Echo, Ecn, Ipv4, Packet, Transport, Udp};
 pub use parse::{ParseError, parse};

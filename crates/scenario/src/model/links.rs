@@ -40,6 +40,9 @@ pub struct Link {
     /// Packets that are held back while others pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reordering: Option<Reordering>,
+    /// Headers of TCP go as differences from the packet before, 3 to 10 bytes instead of 40 (RFC 1144); a packet lost on the link breaks its connection's headers until one goes whole.
+    #[serde(default)]
+    pub header_compression: bool,
     /// What is different in the reverse direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse: Option<Reverse>,
