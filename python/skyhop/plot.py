@@ -79,6 +79,45 @@ def map(snapshot: Snapshot, path: list[str] | None = None, ax: Axes | None = Non
     return draw(snapshot, ax, path, legend)
 
 
+def contours(
+    x: Any, y: Any, z: Any, levels: Any = (0.5, 0.6, 0.7, 0.8, 0.9), ax: Axes | None = None, *, labels: tuple[str, str, str] = ("", "", "")
+) -> Axes:
+    """Lines of equal `z` over scattered points (`x`, `y`), both on logarithmic axes: utilisation over rates and delays (TH chapter 4).
+
+    `labels` are for x, y and the title.
+    """
+    x, y, z = (np.asarray(v, dtype=float).ravel() for v in (x, y, z))
+    if not len(x) == len(y) == len(z):
+        raise ValueError(f"{len(x)}, {len(y)} and {len(z)} values do not make points")
+    ax = _axes(ax, labels[2], labels[0], labels[1])
+    # Triangles in the logarithms, so that the grid's decades are alike.
+    filled = ax.tricontourf(np.log10(x), np.log10(y), z, levels=[min(z.min(), levels[0]) - 1e-9, *levels, max(z.max(), levels[-1]) + 1e-9], cmap="Greys_r", alpha=0.75)
+    lines = ax.tricontour(np.log10(x), np.log10(y), z, levels=list(levels), colors="#0b5fa5", linewidths=1.0)
+    ax.clabel(lines, fontsize=8, fmt="%g")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(lambda v, _: f"{10**v:.3g}")
+    ax.figure.colorbar(filled, ax=ax)
+    return ax
+
+
+def difference(x: Any, y: Any, a: Any, b: Any, ax: Axes | None = None, *, labels: tuple[str, str, str] = ("", "", "")) -> Axes:
+    """Where `b` is above `a` and where below, over scattered points: two variants over rates and delays (TH figures 4.2 and 4.3).
+
+    Filled circles are above, open ones below; their area is the difference, the largest is in the title.
+    """
+    x, y, a, b = (np.asarray(v, dtype=float).ravel() for v in (x, y, a, b))
+    if not len(x) == len(y) == len(a) == len(b):
+        raise ValueError(f"{len(x)}, {len(y)}, {len(a)} and {len(b)} values do not make points")
+    gap = b - a
+    most = float(abs(gap).max()) if len(gap) else 0.0
+    ax = _axes(ax, f"{labels[2]} (largest difference {most:.3g})".strip(), labels[0], labels[1])
+    size = 90 * abs(gap) / (most or 1.0)
+    for above, style in ((gap > 0, {"facecolors": "#0b5fa5"}), (gap < 0, {"facecolors": "none"})):
+        ax.scatter(x[above], y[above], s=size[above], edgecolors="#0b5fa5", linewidths=0.8, **style)
+    ax.set(xscale="log", yscale="log")
+    return ax
+
+
 def _axes(ax: Axes | None, title: str, x: str, y: str) -> Axes:
     if ax is None:
         try:
