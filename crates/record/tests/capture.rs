@@ -278,6 +278,26 @@ fn echo_requests_and_answers_belong_together() {
     }
 }
 
+#[test]
+fn datagrams_have_right_lengths_and_checksums() {
+    let scratch = Scratch::new("capture-udp");
+    let flow = r#"
+stop = "20 s"
+transport = { kind = "udp" }
+traffic = { kind = "cbr", rate = "64 kbit/s", size = "161 B" }"#;
+    let (kind, capture) = record(&scratch, flow, 0.1);
+    let FlowKind::Datagrams(found) = kind else { panic!("a constant rate gives datagrams' results") };
+    // 20.125 ms apart.
+    assert_eq!(found.sent, 994);
+    assert!((850..940).contains(&found.received), "{found:?}");
+    let Some(packets) = tshark(&capture, &UDP_FIELDS) else { return };
+    assert_eq!(packets.len() as u64, found.sent);
+    for packet in &packets {
+        let seen = UDP_FIELDS.map(|field| &packet[field][..]);
+        assert_eq!(seen, ["", GOOD, GOOD, "189", "169", "49152", "9", ""], "{packet:?}");
+    }
+}
+
 /// tshark's "the checksum has been verified and is right".
 const GOOD: &str = "1";
 const YES: &str = "1";
@@ -301,6 +321,17 @@ const TCP_FIELDS: [&str; 18] = [
     "tcp.analysis.fast_retransmission",
     "tcp.analysis.spurious_retransmission",
     "frame.number",
+];
+
+const UDP_FIELDS: [&str; 8] = [
+    "_ws.malformed",
+    "ip.checksum.status",
+    "udp.checksum.status",
+    "ip.len",
+    "udp.length",
+    "udp.srcport",
+    "udp.dstport",
+    "_ws.expert.severity",
 ];
 
 const ICMP_FIELDS: [&str; 10] = [
@@ -411,6 +442,7 @@ fn tshark(capture: &Path, fields: &[&'static str]) -> Option<Vec<Fields>> {
     for preference in [
         "ip.check_checksum:TRUE",
         "tcp.check_checksum:TRUE",
+        "udp.check_checksum:TRUE",
         "tcp.relative_sequence_numbers:TRUE",
         "tcp.analyze_sequence_numbers:TRUE",
     ] {
