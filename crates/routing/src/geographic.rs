@@ -31,9 +31,9 @@ pub struct Geographic {
     known: Vec<Vec<LinkId>>,
     /// Paths on the published map without the links in the packet: a function of what is published and carried, kept
     /// here so that it is not computed anew for every packet.
-    paths: BTreeMap<(NodeId, Vec<u32>), Tree>,
-    /// Likewise, the satellites that may serve a destination.
-    candidates: BTreeMap<NodeId, Vec<NodeId>>,
+    paths: BTreeMap<NodeId, BTreeMap<Vec<u32>, Tree>>,
+    /// Likewise, the satellites that may serve a destination whose address names this plane.
+    candidates: BTreeMap<(NodeId, Option<u32>), Vec<NodeId>>,
     planes_in_addresses: bool,
 }
 
@@ -61,29 +61,45 @@ impl Geographic {
         self.radius
     }
 
-    fn path(&mut self, view: &View<'_>, target: NodeId, avoid: &[u32]) -> &Tree {
-        self.paths.entry((target, avoid.to_vec())).or_insert_with(|| {
-            view.published().tree(target, |edge| {
+    /// Works out the paths to `target` without the links of `avoid`, unless it has.
+    fn path(&mut self, view: &View<'_>, target: NodeId, avoid: &[u32]) {
+        let paths = self.paths.entry(target).or_default();
+        // Looked up by what the packet has, which is copied only when it is new.
+        if !paths.contains_key(avoid) {
+            let tree = view.published().tree(target, |edge| {
                 let usable =
                     view.topology().is_satellite(edge.to) && avoid.binary_search(&edge.link.0).is_err();
                 usable.then_some(edge.length_m)
-            })
-        })
+            });
+            paths.insert(avoid.to_vec(), tree);
+        }
     }
 
     /// Satellites that may serve the destination: those of the plane in its address, then others, each with the highest
     /// in its sky first.
-    fn targets(&mut self, view: &View<'_>, packet: &Packet) -> Vec<NodeId> {
-        let sorted =
-            self.candidates.entry(packet.to).or_insert_with(|| candidates(view, packet.to, packet.place));
+    fn targets(&mut self, view: &View<'_>, packet: &Packet) -> &[NodeId] {
         let plane = packet.plane.filter(|_| self.planes_in_addresses);
-        let elsewhere = |satellite: &NodeId| {
-            let place = view.topology().constellation().plane_slot(satellite.0);
-            plane.is_some() && place.map(|(plane, _)| plane) != plane
-        };
-        let mut targets = sorted.clone();
-        targets.sort_by_key(elsewhere);
-        targets
+        self.candidates.entry((packet.to, plane)).or_insert_with(|| {
+            let mut targets = candidates(view, packet.to, packet.place);
+            targets.sort_by_key(|satellite| {
+                let place = view.topology().constellation().plane_slot(satellite.0);
+                plane.is_some() && place.map(|(plane, _)| plane) != plane
+            });
+            targets
+        })
+    }
+
+    /// The next hop towards a satellite; failed links that are known here go into the packet. `None` if there is no path.
+    fn towards(&mut self, view: &View<'_>, at: NodeId, target: NodeId, packet: &mut Packet) -> Option<Hop> {
+        loop {
+            self.path(view, target, &packet.carried[1..]);
+            let path = self.paths.get(&target)?.get(&packet.carried[1..])?;
+            let hop = path.next_hop(at)?;
+            let Some(failed) = self.obstacle(at, path) else { return Some(hop) };
+            if let Err(place) = packet.carried[1..].binary_search(&failed.0) {
+                packet.carried.insert(1 + place, failed.0);
+            }
+        }
     }
 
     /// The first link on the path from `at` that `at` knows to have failed.
@@ -132,19 +148,14 @@ impl Scheme for Geographic {
         } else if packet.carried[0] == at.0 + 1 {
             packet.carried[0] = 0;
         }
-        let targets = match packet.carried[0].checked_sub(1) {
-            Some(serving) => vec![NodeId(serving)],
-            None => self.targets(view, packet),
-        };
-        for target in targets {
-            loop {
-                self.path(view, target, &packet.carried[1..]);
-                let path = &self.paths[&(target, packet.carried[1..].to_vec())];
-                let Some(hop) = path.next_hop(at) else { break };
-                let Some(failed) = self.obstacle(at, path) else { return Ok(hop) };
-                if let Err(place) = packet.carried[1..].binary_search(&failed.0) {
-                    packet.carried.insert(1 + place, failed.0);
-                }
+        if let Some(serving) = packet.carried[0].checked_sub(1) {
+            return self.towards(view, at, NodeId(serving), packet).ok_or(Stranded::NoPath);
+        }
+        let mut next = 0;
+        while let Some(&target) = self.targets(view, packet).get(next) {
+            next += 1;
+            if let Some(hop) = self.towards(view, at, target, packet) {
+                return Ok(hop);
             }
         }
         Err(Stranded::NoPath)

@@ -194,3 +194,31 @@ fn failures_reach_geographic_routing_through_packets_only() {
     let same = run("scheme = \"geographic\"", &extra, "10 min");
     assert_eq!((same.events, same.series, same.flows), (result.events, result.series, result.flows));
 }
+
+#[test]
+fn terminals_with_several_antennas_are_reached_by_every_scheme() {
+    let received = |scheme: &str, antennas: u32| -> (u64, f64) {
+        let text = scenario(&format!("scheme = \"{scheme}\""), "", "20 min")
+            .replace(" deg\" }\n", &format!(" deg\", antennas = {antennas} }}\n"));
+        assert!(text.contains("antennas"));
+        let loaded = skyhop_scenario::parse(text.as_bytes(), "t.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
+        let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
+        simulation.run_until(simulation.end());
+        let result = simulation.finish();
+        let pings = result.flows.iter().map(|flow| match &flow.kind {
+            FlowKind::Ping(ping) => (ping.received, ping.delay_mean_s.unwrap_or(0.0) / PAIRS.len() as f64),
+            _ => panic!("not a ping"),
+        });
+        pings.fold((0, 0.0), |sum, ping| (sum.0 + ping.0, sum.1 + ping.1))
+    };
+    let (_, shortest_s) = received("shortest", 2);
+    for scheme in ["shortest", "multipath", "hybrid", "geographic", "central"] {
+        let ((one, one_s), (two, two_s)) = (received(scheme, 1), received(scheme, 2));
+        println!("{scheme}: {one} and {two} of 720, {:.2} and {:.2} ms", one_s * 1e3, two_s * 1e3);
+        // The protocol of 1999 has dead ends at the seam.
+        let least = if scheme == "hybrid" { 500 } else { 720 };
+        assert!((least..=720).contains(&one) && (least..=720).contains(&two), "{scheme}");
+        // Whoever may choose between two satellites has no longer way, and none has a shorter one than the shortest.
+        assert!(two_s < one_s && two_s > shortest_s - MOTION_S, "{scheme}");
+    }
+}
