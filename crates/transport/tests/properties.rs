@@ -50,6 +50,9 @@ proptest! {
         // `carry` compares each segment with the windows that have reached its sender.
         net.run();
         prop_assert_eq!(net.beyond_window, 0);
+        // Less than nothing would be a number without end. SYN, FIN, and what goes with a SYN before any window is known.
+        let most = net.config.window + net.config.mss as u64 + 3;
+        prop_assert!(net.in_flight <= most, "{} of {}", net.in_flight, most);
     }
 
     #[test]
@@ -289,6 +292,8 @@ struct Net {
     /// The peer's shift, from its SYN.
     shift: [u8; 2],
     beyond_window: u64,
+    /// The most that was in flight.
+    in_flight: u64,
 }
 
 impl Net {
@@ -315,6 +320,7 @@ impl Net {
             edge: [1; 2],
             shift: [0; 2],
             beyond_window: 0,
+            in_flight: 0,
         }
     }
 
@@ -415,6 +421,7 @@ impl Net {
             self.beyond_window =
                 self.beyond_window.max((start + packet.payload_len as u64).saturating_sub(self.edge[from]));
         }
+        self.in_flight = self.in_flight.max(self.ends[from].in_flight());
         let n = self.count[from];
         self.count[from] += 1;
         self.sent.push((self.now, from, packet));
@@ -437,7 +444,8 @@ impl Net {
         let tcp = tcp(packet);
         if tcp.flags.has(Flags::SYN) {
             self.shift[to] = tcp.window_scale.unwrap_or(0);
-            self.edge[to] = self.edge[to].max(1 + tcp.window as u64);
+            let ack = expand(self.initial[to], tcp.ack, 1).filter(|_| tcp.flags.has(Flags::ACK)).unwrap_or(1);
+            self.edge[to] = self.edge[to].max(ack + tcp.window as u64);
         } else if tcp.flags.has(Flags::ACK)
             && let Some(ack) = expand(self.initial[to], tcp.ack, self.ends[to].acknowledged() + 1)
         {

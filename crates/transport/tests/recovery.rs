@@ -3,7 +3,7 @@
 //! Expectations are from RFC 5681, 6582, 3042 and the seven rules of HK's appendix, which the tests cite by number.
 //! Segments are of 1000 bytes and are called by their numbers; the peer is a script.
 
-use skyhop_transport::tcp::{Config, Connection, DelayedAck, Event, State, Variant};
+use skyhop_transport::tcp::{Config, Connection, DelayedAck, Event, LossRecovery, State, Variant};
 use skyhop_units::{Span, Time};
 use skyhop_wire::{Ecn, Flags, Ipv4, Packet, SackBlocks, TcpHeader, Transport};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -271,6 +271,61 @@ fn a_burst_of_losses_is_repaired_in_one_round_trip_with_one_cut() {
     assert_eq!(s.dups(0, 14), [0]);
     let trips = lost[1..].iter().filter(|hole| s.ack(**hole) == [**hole]).count();
     assert_eq!(trips, 5);
+}
+
+const NONE: [u64; 0] = [];
+
+fn rack(initial_segments: u64) -> Script {
+    let recovery = Some(LossRecovery::Rack);
+    Script::with(Config { recovery, ..config(Variant::Sack, initial_segments) })
+}
+
+// RFC 8985 3.4: the last three of four segments are lost, and nothing tells of it but the probe, two round trips later. It is
+// selectively acknowledged, by which the two before it are lost.
+#[test]
+fn a_probe_finds_a_lost_tail_as_in_the_example_of_rfc_8985() {
+    let rtt = Span::from_millis(100);
+    let mut s = rack(4);
+    assert_eq!(s.send(4), [0, 1, 2, 3]);
+    s.now += rtt;
+    assert_eq!(s.ack(1), NONE);
+    let acknowledged = s.now;
+    assert_eq!(s.time_out(), [3]);
+    assert_eq!(s.now.since(acknowledged), rtt * 2);
+    s.now += rtt;
+    assert_eq!(s.sack(1, &[(3, 4)]), [1, 2]);
+    s.now += rtt;
+    assert_eq!(s.ack(4), NONE);
+    let stats = s.end.stats();
+    assert_eq!((stats.timeouts, stats.fast_retransmits, stats.segments_retransmitted), (0, 1, 3));
+}
+
+// RFC 8985 6.2 step 4: while nothing was seen to be late, three segments behind a hole make it lost at once; fewer do when a quarter of
+// the smallest round trip has passed, and a segment that comes before that was only late.
+#[test]
+fn rack_waits_a_quarter_of_a_round_trip_for_what_may_be_late() {
+    let rtt = Span::from_millis(100);
+    let mut s = rack(5);
+    s.send(5);
+    s.now += rtt;
+    assert_eq!([s.sack(0, &[(1, 2)]), s.sack(0, &[(1, 3)])], [NONE; 2]);
+    assert_eq!(s.sack(0, &[(1, 4)]), [0]);
+
+    let mut s = rack(5);
+    s.send(5);
+    s.now += rtt;
+    let arrived = s.now;
+    assert_eq!(s.sack(0, &[(1, 2)]), NONE);
+    assert_eq!(s.time_out(), [0]);
+    assert_eq!(s.now.since(arrived), rtt / 4);
+
+    let mut s = rack(5);
+    s.send(5);
+    s.now += rtt;
+    assert_eq!(s.sack(0, &[(1, 2)]), NONE);
+    s.now += rtt / 5;
+    assert_eq!(s.ack(5), NONE);
+    assert_eq!((s.end.stats().segments_retransmitted, s.end.stats().fast_retransmits), (0, 0));
 }
 
 #[test]

@@ -120,7 +120,7 @@ impl Connection {
         self.receiver.ack_now = true;
         let sample = self.sample(now, tcp);
         self.sender.established(now, sample);
-        self.sender.set_window(1, tcp.window as u64);
+        self.sender.set_window(ack, tcp.window as u64);
         self.connected();
         if snd_max > 1 {
             // The SYN had data. What was not accepted goes again at once, in segments that fit what the peer has said.
@@ -211,6 +211,7 @@ impl Connection {
                 ts.echo = self.ts_recent;
             }
             self.last_ack_sent = self.receiver.rcv_nxt.max(1);
+            header.window = self.receiver.announce(0);
             self.receiver.acknowledged();
         }
         let (opening, with_data) = self.opening(answering, first);

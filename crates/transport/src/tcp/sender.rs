@@ -314,6 +314,9 @@ impl Sender {
     /// What goes with the SYN, of at most `room` bytes.
     pub fn sent_with_syn(&mut self, now: Time, room: u32, fin: bool) -> Outgoing {
         let whole = self.segment_at(1);
+        // Who answers a SYN knows the peer's window.
+        let room =
+            if self.peer_window > 0 { room.min(self.window_edge.saturating_sub(1) as u32) } else { room };
         let len = whole.len.min(room);
         let segment = Outgoing { len, fin: fin && whole.fin && len == whole.len, ..whole };
         if len == 0 && !segment.fin {
