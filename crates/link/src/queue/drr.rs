@@ -85,8 +85,10 @@ impl<T: Copy> Drr<T> {
         self.flows.remove(&id);
         if self.round.front() == Some(&id) {
             self.granted = false;
+            self.round.pop_front();
+        } else {
+            self.round.retain(|other| *other != id);
         }
-        self.round.retain(|other| *other != id);
     }
 
     pub fn pop(&mut self) -> Option<Next<T>> {
