@@ -111,6 +111,9 @@ def save_figure(figure: Any, stem: Path) -> None:
     figure.savefig(stem.with_suffix(".png"), dpi=150)
     # Without a date, the same run gives the same file.
     figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None})
+    import matplotlib.pyplot as plt
+
+    plt.close(figure)
 
 
 COLUMNS = ["entry", "metric", "unit", "published", "ours", "deviation", "accepted", "verdict"]
