@@ -86,7 +86,9 @@ pub(crate) fn application(
             let transfers = Transfers::new(size, per_s, *count, stream);
             (Application::Transfers(Box::new(transfers)), &[End::Client])
         }
-        Traffic::Bulk { size } => (Application::Bulk(Bulk::new(size.map(|size| size.get()))), &[End::Client]),
+        Traffic::Bulk { size, connections } => {
+            (Application::Bulk(Bulk::new(size.map(|size| size.get()), *connections)), &[End::Client])
+        }
         Traffic::Ping { .. } | Traffic::Cbr { .. } | Traffic::OnOff { .. } => {
             return Err(BuildError::new(&from.at("kind"), "has no connections"));
         }

@@ -236,9 +236,9 @@ impl Conversations {
         self.by_connection.get(&connection).copied()
     }
 
-    /// The first that was opened, if it is remembered.
-    pub fn first(&self) -> Option<&Conversation> {
-        self.find(0).and_then(|id| self.get(id))
+    /// Those that are remembered.
+    pub fn all(&self) -> impl Iterator<Item = &Conversation> {
+        self.places.iter().flatten()
     }
 
     /// Drops a conversation; its counters stay.

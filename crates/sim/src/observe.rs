@@ -152,15 +152,25 @@ impl Simulation {
         let now = self.now;
         for &(flow, series) in &self.sampled.transfers {
             let App::Stream(stream) = &self.flows[flow as usize].app else { continue };
-            let Some(conversation) = stream.conversations.first() else { continue };
-            let [sender, receiver] = &conversation.ends;
-            self.samples.add(series, now, sender.cwnd() as f64);
-            if let Some(ssthresh) = sender.ssthresh() {
+            // Connections side by side are one transfer; their windows together are its window.
+            let (mut open, mut sums, mut ssthresh) = (0, [0; 4], Some(0));
+            for conversation in stream.conversations.all() {
+                let [sender, receiver] = &conversation.ends;
+                let now = [sender.cwnd(), sender.in_flight(), sender.acknowledged(), receiver.delivered()];
+                sums.iter_mut().zip(now).for_each(|(sum, value)| *sum += value);
+                ssthresh = ssthresh.zip(sender.ssthresh()).map(|(sum, one)| sum + one);
+                open += 1;
+            }
+            if open == 0 {
+                continue;
+            }
+            self.samples.add(series, now, sums[0] as f64);
+            if let Some(ssthresh) = ssthresh {
                 self.samples.add(series + 1, now, ssthresh as f64);
             }
-            self.samples.add(series + 2, now, sender.in_flight() as f64);
-            self.samples.add(series + 3, now, sender.acknowledged() as f64);
-            self.samples.add(series + 4, now, receiver.delivered() as f64);
+            for (offset, sum) in sums[1..].iter().enumerate() {
+                self.samples.add(series + 2 + offset, now, *sum as f64);
+            }
         }
         for &(wire, series) in &self.sampled.queues {
             let wire = &mut self.wires[wire as usize];

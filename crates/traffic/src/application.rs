@@ -189,7 +189,7 @@ impl Application {
     /// Connections that it has opened.
     pub fn opened(&self) -> u32 {
         match self {
-            Application::Bulk(_) => 1,
+            Application::Bulk(bulk) => bulk.connections(),
             Application::Web(web) => web.opened(),
             Application::Transfers(transfers) => transfers.opened(),
         }

@@ -77,7 +77,7 @@ fn when(scenario: &Scenario, flow: &Flow, at: &KeyPath, out: &mut Findings) {
 
 fn traffic(scenario: &Scenario, traffic: &Traffic, at: &KeyPath, out: &mut Findings) {
     match traffic {
-        Traffic::Bulk { size } => out.require(
+        Traffic::Bulk { size, .. } => out.require(
             *size != Some(Bytes::new(0)),
             || at.key("size"),
             || "size of 0 B transfers nothing; leave it out for a transfer without end".into(),

@@ -66,6 +66,10 @@ pub enum Traffic {
         /// How much; without end if left out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         size: Option<Bytes>,
+        /// Connections side by side, each with an equal part (HT 4.1.6).
+        #[serde(default = "one_connection")]
+        #[schemars(range(min = 1, max = 1000))]
+        connections: u32,
     },
     /// Echo requests, answered by the receiver. The delays reported are one way, from sender to receiver; RTTs are reported beside them.
     Ping {
@@ -229,6 +233,9 @@ fn mah_times() -> Times {
 }
 fn no_time() -> Times {
     Times::Fixed { value: Span::ZERO }
+}
+fn one_connection() -> u32 {
+    1
 }
 fn default_connections() -> u32 {
     4
