@@ -71,7 +71,7 @@ fn a_run_that_is_stopped_leaves_nothing() {
     let scratch = Scratch::new("stopped");
     let mut long = loaded();
     long.scenario.duration = "1000 h".parse().unwrap();
-    long.scenario.flows[0].traffic = skyhop_scenario::Traffic::Bulk { size: None };
+    long.scenario.flows[0].traffic = skyhop_scenario::Traffic::Bulk { size: None, connections: 1 };
     let options = RunOptions { out: Some(scratch.0.join("out")), ..RunOptions::default() };
     let mut asked = 0;
     let stopped = run_scenario(&long, &options, |_| {
