@@ -1,0 +1,147 @@
+//! An association that is open: packets are sealed for the peer, and its packets opened once each.
+//!
+//! Follows RFC 4303 §3.4.3 for the order of things: look at the window, open, then mark.
+//! Differs: the peer's address is fixed when the handshake ends; a packet from elsewhere is not the peer's.
+//! Leaves out roaming, and an end: an association that nobody uses is forgotten.
+
+use crate::handshake::{Secrets, index_of, kind};
+use crate::keys::{PublicKey, hex};
+use crate::replay::{ReplayWindow, Verdict};
+use crate::seal::{Cipher, HEADER_LEN, OVERHEAD, Opener, Sealer};
+use skyhop_units::Time;
+use std::net::SocketAddr;
+use std::ops::Range;
+
+/// What has come of packets, counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Sealed packets that were opened.
+    pub opened: u64,
+    /// Seen before, and dropped.
+    pub replayed: u64,
+    /// Below the replay window, and dropped.
+    pub too_old: u64,
+    /// Not sealed under the keys, or altered, and dropped.
+    pub forged: u64,
+    /// Of no association known, or from another address than the peer's, and dropped.
+    pub unknown: u64,
+    /// No packets of these protocols, and dropped.
+    pub garbage: u64,
+    /// First packets.
+    pub hellos: u64,
+    /// First packets that were seen before.
+    pub repeated_hellos: u64,
+    /// First packets that were refused.
+    pub refused: u64,
+    /// First packets that were answered with a cookie.
+    pub cookies: u64,
+}
+
+/// How an association seals and opens.
+#[derive(Debug, Clone, Copy)]
+pub struct Sealing {
+    /// The cipher.
+    pub cipher: Cipher,
+    /// Counters that the replay window holds at least: a bandwidth-delay product of packets or more.
+    pub replay_window: u32,
+    /// Packets per key are two to this power.
+    pub epoch_bits: u32,
+}
+
+/// An open association.
+pub struct Association {
+    /// Where the peer is.
+    pub peer: SocketAddr,
+    /// The peer's public key, with a pair of keys.
+    pub key: Option<PublicKey>,
+    /// When a packet of the peer was last opened.
+    pub heard_at: Time,
+    peer_index: u32,
+    sealer: Sealer,
+    opener: Opener,
+    window: ReplayWindow,
+    pub(crate) ephemeral: Option<[u8; 32]>,
+}
+
+impl Association {
+    pub(crate) fn new(
+        now: Time,
+        peer: SocketAddr,
+        peer_index: u32,
+        sealing: Sealing,
+        secrets: &Secrets,
+        initiator: bool,
+    ) -> Self {
+        let (ours, theirs) =
+            if initiator { (&secrets.forward, &secrets.back) } else { (&secrets.back, &secrets.forward) };
+        Association {
+            peer,
+            key: None,
+            heard_at: now,
+            peer_index,
+            sealer: Sealer::new(sealing.cipher, ours, sealing.epoch_bits),
+            opener: Opener::new(sealing.cipher, theirs, sealing.epoch_bits),
+            window: ReplayWindow::new(sealing.replay_window),
+            ephemeral: None,
+        }
+    }
+
+    /// Seals what stands in `buffer` from `start` + [`HEADER_LEN`] on, and completes it to a datagram for the peer.
+    pub fn seal(&mut self, buffer: &mut Vec<u8>, start: usize) {
+        self.sealer.seal(kind::SEALED, self.peer_index, buffer, start);
+    }
+
+    /// Packets sealed so far.
+    pub fn sealed(&self) -> u64 {
+        self.sealer.counter()
+    }
+
+    /// Opens a sealed packet in place. Returns where in it the contents are, if it is good and new.
+    pub fn open(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        packet: &mut [u8],
+        counters: &mut Counters,
+    ) -> Option<Range<usize>> {
+        if from != self.peer {
+            counters.unknown += 1;
+            return None;
+        }
+        if packet.len() < OVERHEAD {
+            counters.garbage += 1;
+            return None;
+        }
+        let counter = u64::from_be_bytes(packet[4..HEADER_LEN].try_into().ok()?);
+        match self.window.check(counter) {
+            Verdict::Fresh => {}
+            Verdict::Replayed => {
+                counters.replayed += 1;
+                return None;
+            }
+            Verdict::TooOld => {
+                counters.too_old += 1;
+                return None;
+            }
+        }
+        let Some(len) = self.opener.open(packet) else {
+            counters.forged += 1;
+            return None;
+        };
+        self.window.mark(counter);
+        self.heard_at = now;
+        counters.opened += 1;
+        Some(HEADER_LEN..HEADER_LEN + len)
+    }
+}
+
+/// The receiver's index in a sealed packet.
+pub(crate) fn sealed_index(packet: &[u8]) -> Option<u32> {
+    (packet.len() >= OVERHEAD && packet[0] == kind::SEALED).then(|| index_of(&packet[1..4]))
+}
+
+/// A line for the key log: the indices of initiator and responder, the cipher, the secrets forward and back.
+pub(crate) fn key_log_line(indices: (u32, u32), cipher: Cipher, secrets: &Secrets) -> String {
+    let (forward, back) = (hex(&secrets.forward[..]), hex(&secrets.back[..]));
+    format!("SKYHOP_STP {:06x} {:06x} {cipher} {} {}", indices.0, indices.1, *forward, *back)
+}

@@ -1,0 +1,508 @@
+//! All associations of a host: opening them, finding the one a packet belongs to, bounded memory whoever knocks.
+//!
+//! Follows RFC 9000 §8.1 (three times at most of what came in goes out before an address is proven; here it is never more than once) and
+//! RFC 9147 §5.1 (under load, a cookie before any work). Differs: an association is open for the responder when the first sealed
+//! packet arrives, so a first packet, replayed or not, does nothing but take one of a bounded number of slots for a while.
+//! Leaves out sockets and clocks: datagrams and the time are handed in.
+
+use crate::association::{Association, Counters, Sealing, key_log_line, sealed_index};
+use crate::cookie::Cookies;
+use crate::handshake::{
+    ECHO_LEN, Hello, INDEX_MASK, Initiator, Reason, Secrets, VERSION, answer, cookie_packet, kind,
+    parse_answer, parse_cookie, parse_refusal, pattern_of, refusal_packet,
+};
+use crate::keys::{Keys, PublicKey};
+use crate::seal::{Cipher, EPOCH_BITS};
+use ring::rand::{SecureRandom, SystemRandom};
+use skyhop_units::{Span, Time};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::net::SocketAddr;
+use std::ops::Range;
+
+/// How associations are opened and kept.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// What this host proves itself with.
+    pub keys: Keys,
+    /// How packets are sealed; as a responder the cipher is the initiator's.
+    pub sealing: Sealing,
+    /// Whether others may open associations.
+    pub accepts: bool,
+    /// First packets that are answered and not yet followed by a sealed one: at most so many are remembered.
+    pub half_open_max: usize,
+    /// From so many on, or as many failures in a second, a cookie is asked for.
+    pub cookie_above: usize,
+    /// How long an answered first packet is remembered.
+    pub half_open_timeout: Span,
+    /// Open associations at most; who comes later is refused.
+    pub associations_max: usize,
+    /// The first packet is sent again after this, and after twice, four times this.
+    pub hello_interval: Span,
+    /// How often the first packet is sent.
+    pub hello_tries: u32,
+    /// Whether secrets are reported, for captures to be decrypted with.
+    pub key_log: bool,
+}
+
+impl Config {
+    /// The defaults with these keys.
+    pub fn new(keys: Keys) -> Self {
+        Config {
+            keys,
+            sealing: Sealing { cipher: Cipher::default(), replay_window: 65_536, epoch_bits: EPOCH_BITS },
+            accepts: false,
+            half_open_max: 1024,
+            cookie_above: 64,
+            half_open_timeout: Span::from_secs(30),
+            associations_max: 4096,
+            hello_interval: Span::from_secs(1),
+            hello_tries: 4,
+            key_log: false,
+        }
+    }
+}
+
+/// Why an association did not come about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// The peer says why.
+    Refused(Reason),
+    /// Nothing is listening at the address: the peer's host says so.
+    Unreachable,
+    /// Something answers, and it is not this protocol.
+    NotStp,
+    /// No answer at all.
+    NoAnswer,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Refused(reason) => write!(f, "refused: {reason}"),
+            Failure::Unreachable => f.write_str("nothing listens at that address and port"),
+            Failure::NotStp => f.write_str("what answers there does not speak this protocol"),
+            Failure::NoAnswer => f.write_str(
+                "no answer: no such host, a firewall in between, or no \"skyhop stp serve\" at that port",
+            ),
+        }
+    }
+}
+
+/// What happened to associations.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// An association is open.
+    Opened {
+        /// Its number.
+        id: u32,
+        /// Where the peer is.
+        peer: SocketAddr,
+        /// The peer's public key, with a pair of keys; `None` with a shared key.
+        key: Option<PublicKey>,
+    },
+    /// An association that this host asked for did not come about.
+    Failed {
+        /// The number that it would have had.
+        id: u32,
+        /// Why.
+        why: Failure,
+    },
+    /// Somebody's first packet was refused.
+    Refused {
+        /// From where, as the packet says.
+        from: SocketAddr,
+        /// Why.
+        reason: Reason,
+    },
+    /// A line for the key log.
+    Keys(String),
+}
+
+struct Attempt {
+    initiator: Initiator,
+    to: SocketAddr,
+    send_at: Time,
+    tries: u32,
+    /// What unauthenticated packets say. One of them proves nothing, so the attempt goes on for a while.
+    hints: u32,
+    hint: Option<Failure>,
+}
+
+struct HalfOpen {
+    association: Association,
+    answer: Vec<u8>,
+    ephemeral: [u8; 32],
+    /// The line for the key log, if there is one.
+    line: Option<String>,
+}
+
+/// The associations of a host.
+pub struct Associations {
+    config: Config,
+    random: SystemRandom,
+    cookies: Cookies,
+    open: BTreeMap<u32, Association>,
+    half_open: BTreeMap<u32, HalfOpen>,
+    half_open_since: VecDeque<(Time, u32)>,
+    by_ephemeral: BTreeMap<[u8; 32], u32>,
+    attempts: BTreeMap<u32, Attempt>,
+    outgoing: VecDeque<(SocketAddr, Vec<u8>)>,
+    events: VecDeque<Event>,
+    counters: Counters,
+    /// First packets that failed, and packets that refuse, in the second since when.
+    failures: (Time, usize),
+}
+
+/// Answers wait here until they are sent; more than this many are not worth it.
+const OUTGOING_MAX: usize = 1024;
+/// Events about strangers that nobody has looked at; more are counted only.
+const EVENTS_MAX: usize = 256;
+/// So many hints make an attempt fail.
+const HINTS: u32 = 3;
+/// After a hint the first packet is sent again this soon.
+const HINT_INTERVAL: Span = Span::from_millis(200);
+
+impl Associations {
+    /// None yet.
+    pub fn new(now: Time, config: Config) -> Self {
+        let random = SystemRandom::new();
+        Associations {
+            cookies: Cookies::new(now, &random),
+            random,
+            config,
+            open: BTreeMap::new(),
+            half_open: BTreeMap::new(),
+            half_open_since: VecDeque::new(),
+            by_ephemeral: BTreeMap::new(),
+            attempts: BTreeMap::new(),
+            outgoing: VecDeque::new(),
+            events: VecDeque::new(),
+            counters: Counters::default(),
+            failures: (now, 0),
+        }
+    }
+
+    /// What has come of packets so far.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// First packets that are remembered.
+    pub fn half_open(&self) -> usize {
+        self.half_open.len()
+    }
+
+    /// An open association.
+    pub fn get_mut(&mut self, id: u32) -> Option<&mut Association> {
+        self.open.get_mut(&id)
+    }
+
+    /// The numbers of all open associations.
+    pub fn ids(&self) -> impl Iterator<Item = u32> {
+        self.open.keys().copied()
+    }
+
+    /// Forgets an association, or gives up an attempt.
+    pub fn forget(&mut self, id: u32) {
+        self.attempts.remove(&id);
+        if let Some(ephemeral) = self.open.remove(&id).and_then(|association| association.ephemeral) {
+            self.by_ephemeral.remove(&ephemeral);
+        }
+    }
+
+    /// Asks for an association with a peer; an event tells what comes of it. `None` if the keys are no keys.
+    pub fn connect(&mut self, now: Time, to: SocketAddr) -> Option<u32> {
+        let id = self.new_index();
+        let initiator = Initiator::new(&self.config.keys, self.config.sealing.cipher, id)?;
+        self.attempts.insert(id, Attempt { initiator, to, send_at: now, tries: 0, hints: 0, hint: None });
+        self.handle_timeout(now);
+        Some(id)
+    }
+
+    /// A datagram from the network. If it is a good sealed packet, returns the association and where its contents are.
+    pub fn handle_datagram(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        datagram: &mut [u8],
+    ) -> Option<(u32, Range<usize>)> {
+        match datagram.first() {
+            Some(&kind::SEALED) => return self.handle_sealed(now, from, datagram),
+            Some(&kind::HELLO) if self.config.accepts => self.handle_hello(now, from, datagram),
+            Some(&kind::ANSWER) => self.handle_answer(now, from, datagram),
+            Some(&kind::COOKIE) => self.handle_cookie(now, from, datagram),
+            Some(&kind::REFUSED) => self.handle_refusal(now, from, datagram),
+            _ => {
+                self.counters.garbage += 1;
+                // Perhaps a peer that does not encrypt. The answer is never longer than what came.
+                if let Some(echo) = datagram.get(..ECHO_LEN).filter(|_| datagram.len() >= 16)
+                    && self.config.accepts
+                    && !self.overwhelmed(now)
+                {
+                    let echo = echo.try_into().expect("of this length");
+                    self.failures.1 += 1;
+                    self.send(from, refusal_packet(Reason::SealedOnly, 0, &echo));
+                }
+                self.hint(now, from, None, Failure::NotStp);
+            }
+        }
+        None
+    }
+
+    /// The host of an address says that nothing listens there.
+    pub fn handle_unreachable(&mut self, now: Time, to: SocketAddr) {
+        self.hint(now, to, None, Failure::Unreachable);
+    }
+
+    /// The clock has reached [`Associations::poll_timeout`].
+    pub fn handle_timeout(&mut self, now: Time) {
+        while let Some((since, id)) = self.half_open_since.front().copied() {
+            if now.since(since) < self.config.half_open_timeout && self.half_open.contains_key(&id) {
+                break;
+            }
+            self.half_open_since.pop_front();
+            self.drop_half_open(id);
+        }
+        let mut failed = Vec::new();
+        for (&id, attempt) in self.attempts.iter_mut().filter(|(_, a)| a.send_at <= now) {
+            if attempt.tries == self.config.hello_tries {
+                failed.push((id, attempt.hint.unwrap_or(Failure::NoAnswer)));
+                continue;
+            }
+            self.outgoing.push_back((attempt.to, attempt.initiator.packet()));
+            attempt.send_at = now + self.config.hello_interval * (1 << attempt.tries.min(16));
+            attempt.tries += 1;
+        }
+        for (id, why) in failed {
+            self.attempts.remove(&id);
+            self.events.push_back(Event::Failed { id, why });
+        }
+    }
+
+    /// When to call [`Associations::handle_timeout`] next.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let expiry = self.half_open_since.front().map(|(since, _)| *since + self.config.half_open_timeout);
+        self.attempts.values().map(|attempt| attempt.send_at).chain(expiry).min()
+    }
+
+    /// The next datagram to send that is not a sealed packet.
+    pub fn poll_transmit(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
+        self.outgoing.pop_front()
+    }
+
+    /// What happened next.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn handle_sealed(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        packet: &mut [u8],
+    ) -> Option<(u32, Range<usize>)> {
+        let Some(id) = sealed_index(packet) else {
+            self.counters.garbage += 1;
+            return None;
+        };
+        if let Some(association) = self.open.get_mut(&id) {
+            return Some((id, association.open(now, from, packet, &mut self.counters)?));
+        }
+        let Some(half_open) = self.half_open.get_mut(&id) else {
+            self.counters.unknown += 1;
+            return None;
+        };
+        // Whoever can seal has read the answer: the address is proven, and the peer has the key.
+        let contents = half_open.association.open(now, from, packet, &mut self.counters)?;
+        let HalfOpen { mut association, ephemeral, line, .. } = self.half_open.remove(&id)?;
+        association.ephemeral = Some(ephemeral);
+        self.events.push_back(Event::Opened { id, peer: from, key: association.key });
+        self.events.extend(line.map(Event::Keys));
+        self.open.insert(id, association);
+        Some((id, contents))
+    }
+
+    fn handle_hello(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
+        let Some(hello) = Hello::parse(datagram) else {
+            self.counters.garbage += 1;
+            return;
+        };
+        self.counters.hellos += 1;
+        if let Some(id) = self.by_ephemeral.get(&hello.ephemeral()) {
+            self.counters.repeated_hellos += 1;
+            // The answer was lost, or somebody plays the packet again: the same answer, to the same address only.
+            if let Some(half_open) = self.half_open.get(id).filter(|h| h.association.peer == from) {
+                let answer = half_open.answer.clone();
+                self.send(from, answer);
+            }
+            return;
+        }
+        let loaded = self.half_open.len() >= self.config.cookie_above || self.overwhelmed(now);
+        if loaded && !self.cookies.good(now, from, &hello.ephemeral(), hello.cookie, &self.random) {
+            self.counters.cookies += 1;
+            let cookie = self.cookies.make(now, from, &hello.ephemeral(), &self.random);
+            self.send(from, cookie_packet(&hello, &cookie));
+            return;
+        }
+        let cipher = Cipher::from_number(hello.cipher);
+        let refused = if hello.version != VERSION {
+            Reason::Version
+        } else if hello.pattern != pattern_of(&self.config.keys) {
+            Reason::Pattern
+        } else if self.open.len() >= self.config.associations_max {
+            Reason::Full
+        } else {
+            let id = self.new_index();
+            match cipher.and_then(|cipher| Some((cipher, answer(&self.config.keys, &hello, id)?))) {
+                Some((cipher, answered)) => {
+                    let peer = (from, hello.index, answered.peer);
+                    return self.remember(
+                        now,
+                        id,
+                        peer,
+                        cipher,
+                        hello.ephemeral(),
+                        answered.packet,
+                        &answered.secrets,
+                    );
+                }
+                None => Reason::Key,
+            }
+        };
+        self.counters.refused += 1;
+        self.failures.1 += 1;
+        if self.events.len() < EVENTS_MAX {
+            self.events.push_back(Event::Refused { from, reason: refused });
+        }
+        let echo = hello.noise[..ECHO_LEN].try_into().expect("of this length");
+        self.send(from, refusal_packet(refused, hello.index, &echo));
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn remember(
+        &mut self,
+        now: Time,
+        id: u32,
+        (from, peer_index, key): (SocketAddr, u32, Option<PublicKey>),
+        cipher: Cipher,
+        ephemeral: [u8; 32],
+        answer: Vec<u8>,
+        secrets: &Secrets,
+    ) {
+        while self.half_open.len() >= self.config.half_open_max {
+            let Some((_, oldest)) = self.half_open_since.pop_front() else { break };
+            self.drop_half_open(oldest);
+        }
+        let sealing = Sealing { cipher, ..self.config.sealing };
+        let mut association = Association::new(now, from, peer_index, sealing, secrets, false);
+        association.key = key;
+        let line = self.config.key_log.then(|| key_log_line((peer_index, id), cipher, secrets));
+        self.by_ephemeral.insert(ephemeral, id);
+        self.half_open_since.push_back((now, id));
+        self.half_open.insert(id, HalfOpen { association, answer: answer.clone(), ephemeral, line });
+        self.send(from, answer);
+    }
+
+    fn handle_answer(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
+        let Some((id, noise)) = parse_answer(datagram) else {
+            self.counters.garbage += 1;
+            return;
+        };
+        let Some(attempt) = self.attempts.get_mut(&id).filter(|attempt| attempt.to == from) else {
+            self.counters.unknown += 1;
+            return;
+        };
+        let Some((peer_index, secrets)) = attempt.initiator.finish(noise) else {
+            self.counters.forged += 1;
+            return self.hint(now, from, Some(id), Failure::Refused(Reason::Key));
+        };
+        self.attempts.remove(&id);
+        let sealing = self.config.sealing;
+        let mut association = Association::new(now, from, peer_index, sealing, &secrets, true);
+        if let Keys::Pair { peers, .. } = &self.config.keys {
+            association.key = peers.first().copied();
+        }
+        self.events.push_back(Event::Opened { id, peer: from, key: association.key });
+        if self.config.key_log {
+            self.events.push_back(Event::Keys(key_log_line((id, peer_index), sealing.cipher, &secrets)));
+        }
+        self.open.insert(id, association);
+    }
+
+    fn handle_cookie(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
+        let parsed = parse_cookie(datagram).and_then(|(id, echo, cookie)| {
+            let attempt = self.attempts.get_mut(&id)?;
+            (attempt.to == from && attempt.initiator.echoes(echo)).then_some((attempt, cookie))
+        });
+        let Some((attempt, cookie)) = parsed else {
+            self.counters.unknown += 1;
+            return;
+        };
+        attempt.initiator.take_cookie(cookie);
+        attempt.send_at = now;
+        self.handle_timeout(now);
+    }
+
+    fn handle_refusal(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
+        let parsed = parse_refusal(datagram).filter(|(id, echo, _)| {
+            self.attempts.get(id).is_some_and(|a| a.to == from && a.initiator.echoes(echo))
+        });
+        match parsed {
+            Some((id, _, reason)) => self.hint(now, from, Some(id), Failure::Refused(reason)),
+            None => self.counters.unknown += 1,
+        }
+    }
+
+    /// Something without proof that speaks against the attempts at an address, or one of them. A packet that was altered on
+    /// the way is refused too, so the first packet is sent again before that is believed.
+    fn hint(&mut self, now: Time, from: SocketAddr, id: Option<u32>, why: Failure) {
+        let mut failed = Vec::new();
+        let concerned = |number: u32, a: &Attempt| a.to == from && id.is_none_or(|id| id == number);
+        for (&id, attempt) in self.attempts.iter_mut().filter(|(id, a)| concerned(**id, a)) {
+            attempt.hints += 1;
+            attempt.hint = Some(why);
+            attempt.send_at = attempt.send_at.min(now + HINT_INTERVAL);
+            if attempt.hints >= HINTS {
+                failed.push(id);
+            }
+        }
+        for id in failed {
+            self.attempts.remove(&id);
+            self.events.push_back(Event::Failed { id, why });
+        }
+    }
+
+    fn overwhelmed(&mut self, now: Time) -> bool {
+        if now.since(self.failures.0) >= Span::from_secs(1) {
+            self.failures = (now, 0);
+        }
+        self.failures.1 >= self.config.cookie_above
+    }
+
+    fn drop_half_open(&mut self, id: u32) {
+        if let Some(half_open) = self.half_open.remove(&id) {
+            self.by_ephemeral.remove(&half_open.ephemeral);
+        }
+    }
+
+    fn send(&mut self, to: SocketAddr, packet: Vec<u8>) {
+        if self.outgoing.len() < OUTGOING_MAX {
+            self.outgoing.push_back((to, packet));
+        }
+    }
+
+    fn new_index(&self) -> u32 {
+        loop {
+            let mut bytes = [0; 4];
+            self.random.fill(&mut bytes).expect("the operating system has random numbers");
+            let index = u32::from_be_bytes(bytes) & INDEX_MASK;
+            let taken = self.open.contains_key(&index)
+                || self.half_open.contains_key(&index)
+                || self.attempts.contains_key(&index);
+            if !taken {
+                return index;
+            }
+        }
+    }
+}

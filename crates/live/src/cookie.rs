@@ -1,0 +1,108 @@
+//! The stateless cookie: proof that a peer receives what is sent to its address.
+//!
+//! Follows RFC 9147 §5.1: the responder keeps nothing, and recognises its own code over address and first packet.
+//! Differs: the secret changes by the clock, and the one before is still good.
+//! Leaves out anything about keys: a cookie says where, not who.
+
+use ring::hmac;
+use ring::rand::SecureRandom;
+use skyhop_units::{Span, Time};
+use std::net::{IpAddr, SocketAddr};
+
+/// Bytes of a cookie.
+pub const COOKIE_LEN: usize = 16;
+
+/// How long a secret is used; a cookie is good for once to twice as long.
+const LIFETIME: Span = Span::from_secs(60);
+
+/// A cookie.
+pub type Cookie = [u8; COOKIE_LEN];
+
+/// Makes cookies and recognises them.
+pub struct Cookies {
+    secrets: [hmac::Key; 2],
+    since: Time,
+}
+
+impl Cookies {
+    /// A maker with secrets of the operating system.
+    pub fn new(now: Time, random: &dyn SecureRandom) -> Self {
+        Cookies { secrets: [secret(random), secret(random)], since: now }
+    }
+
+    /// The cookie for a first packet's ephemeral key from an address.
+    pub fn make(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        ephemeral: &[u8],
+        random: &dyn SecureRandom,
+    ) -> Cookie {
+        self.turn(now, random);
+        code(&self.secrets[0], from, ephemeral)
+    }
+
+    /// Whether this is such a cookie, and not too old.
+    pub fn good(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        ephemeral: &[u8],
+        cookie: &[u8],
+        random: &dyn SecureRandom,
+    ) -> bool {
+        self.turn(now, random);
+        // Byte by byte without an early end, so that time does not tell how much of a guess was right.
+        self.secrets.iter().any(|secret| {
+            let right = code(secret, from, ephemeral);
+            cookie.len() == COOKIE_LEN && right.iter().zip(cookie).fold(0, |acc, (a, b)| acc | (a ^ b)) == 0
+        })
+    }
+
+    fn turn(&mut self, now: Time, random: &dyn SecureRandom) {
+        let turns = now.since(self.since).as_nanos() / LIFETIME.as_nanos();
+        for _ in 0..turns.min(2) {
+            self.secrets.swap(0, 1);
+            self.secrets[0] = secret(random);
+        }
+        self.since += LIFETIME * turns;
+    }
+}
+
+fn secret(random: &dyn SecureRandom) -> hmac::Key {
+    hmac::Key::generate(hmac::HMAC_SHA256, random).expect("the operating system has random numbers")
+}
+
+fn code(secret: &hmac::Key, from: SocketAddr, ephemeral: &[u8]) -> Cookie {
+    let mut context = hmac::Context::with_key(secret);
+    match from.ip() {
+        IpAddr::V4(ip) => context.update(&ip.octets()),
+        IpAddr::V6(ip) => context.update(&ip.octets()),
+    }
+    context.update(&from.port().to_be_bytes());
+    context.update(ephemeral);
+    let mut cookie = [0; COOKIE_LEN];
+    cookie.copy_from_slice(&context.sign().as_ref()[..COOKIE_LEN]);
+    cookie
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ring::rand::SystemRandom;
+
+    #[test]
+    fn a_cookie_is_good_where_it_was_made_and_for_two_minutes() {
+        let random = SystemRandom::new();
+        let at = |s: u64| Time::ZERO + Span::from_secs(s);
+        let mut cookies = Cookies::new(at(0), &random);
+        let (here, there) = ("192.0.2.1:9".parse().unwrap(), "192.0.2.1:10".parse().unwrap());
+        let cookie = cookies.make(at(1), here, b"ephemeral", &random);
+        assert!(cookies.good(at(2), here, b"ephemeral", &cookie, &random));
+        assert!(!cookies.good(at(2), there, b"ephemeral", &cookie, &random));
+        assert!(!cookies.good(at(2), here, b"another", &cookie, &random));
+        assert!(!cookies.good(at(2), here, b"ephemeral", &cookie[..15], &random));
+        assert!(cookies.good(at(61), here, b"ephemeral", &cookie, &random));
+        assert!(!cookies.good(at(121), here, b"ephemeral", &cookie, &random));
+    }
+}

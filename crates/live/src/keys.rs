@@ -1,0 +1,211 @@
+//! Key files: a key that two hosts share, or a private key and the public keys of those it talks to.
+//!
+//! Follows the habit of ssh: a secret that others may read is no secret, and is refused.
+//! Differs: a file is one line of text that says what it is, so that a public key cannot be taken for a private one.
+//! Leaves out passphrases; who may read the disk as the owner has the key.
+
+use ring::rand::{SecureRandom, SystemRandom};
+use snow::Builder;
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
+
+/// A public key of Curve25519.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PublicKey(pub [u8; 32]);
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", PUBLIC, *hex(&self.0))
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PublicKey({})", &hex(&self.0)[..8])
+    }
+}
+
+/// What a host proves itself with.
+#[derive(Clone)]
+pub enum Keys {
+    /// A key that both hosts have.
+    Shared(Zeroizing<[u8; 32]>),
+    /// A key of this host's own, and the public keys of the others. Who connects takes the first.
+    Pair {
+        /// This host's private key.
+        private: Zeroizing<[u8; 32]>,
+        /// Those it talks to.
+        peers: Vec<PublicKey>,
+    },
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Nothing secret ever reaches a log by way of a struct that holds keys.
+        match self {
+            Keys::Shared(_) => f.write_str("Shared"),
+            Keys::Pair { peers, .. } => f.debug_struct("Pair").field("peers", peers).finish_non_exhaustive(),
+        }
+    }
+}
+
+/// Why a key file cannot be used. Never says what stands in it.
+#[derive(Debug)]
+pub enum KeyError {
+    /// The file cannot be read or written.
+    Io(PathBuf, io::Error),
+    /// Others than the owner may read the file; the mode.
+    Exposed(PathBuf, u32),
+    /// The file is not what it should be.
+    Kind(PathBuf, &'static str),
+    /// Pairs of keys need the peer's.
+    NoPeer(PathBuf),
+    /// A shared key goes without peers' keys.
+    NeedsNoPeer(PathBuf),
+}
+
+impl fmt::Display for KeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            KeyError::Io(path, e) if e.kind() == io::ErrorKind::NotFound => {
+                write!(
+                    f,
+                    "key file {} does not exist; \"skyhop stp key --out {0}\" makes one",
+                    path.display()
+                )
+            }
+            KeyError::Io(path, e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                write!(f, "key file {} exists and is not overwritten", path.display())
+            }
+            KeyError::Io(path, e) => write!(f, "key file {}: {e}", path.display()),
+            KeyError::Exposed(path, mode) => write!(
+                f,
+                "key file {} may be read by others than its owner (mode {mode:04o}); \"chmod 600 {0}\", and make a new key if \
+                 anybody may have read it",
+                path.display()
+            ),
+            KeyError::Kind(path, wanted) => write!(f, "{} is not {wanted}", path.display()),
+            KeyError::NoPeer(path) => {
+                write!(f, "{} is a private key: give the other host's public key with --peer", path.display())
+            }
+            KeyError::NeedsNoPeer(path) => {
+                write!(f, "{} is a shared key: --peer goes with a private key", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for KeyError {}
+
+const SHARED: &str = "skyhop-stp-shared-1";
+const PRIVATE: &str = "skyhop-stp-private-1";
+const PUBLIC: &str = "skyhop-stp-public-1";
+
+impl Keys {
+    /// A new shared key.
+    pub fn generate_shared() -> Self {
+        let mut key = Zeroizing::new([0; 32]);
+        SystemRandom::new().fill(&mut key[..]).expect("the operating system has random numbers");
+        Keys::Shared(key)
+    }
+
+    /// A new private key with its public key, without peers.
+    pub fn generate_pair() -> (Self, PublicKey) {
+        let pair = Builder::new(super::handshake::pattern(super::handshake::PAIR))
+            .generate_keypair()
+            .expect("the operating system has random numbers");
+        let pair = (Zeroizing::new(pair.private), pair.public);
+        let private =
+            Zeroizing::new(<[u8; 32]>::try_from(&pair.0[..]).expect("Curve25519's keys have 32 bytes"));
+        let public = PublicKey(pair.1.try_into().expect("Curve25519's keys have 32 bytes"));
+        (Keys::Pair { private, peers: Vec::new() }, public)
+    }
+
+    /// Reads a file of a shared or private key, and with the latter the files of the peers' public keys.
+    pub fn read(path: &Path, peers: &[PathBuf]) -> Result<Self, KeyError> {
+        let text = read_secret(path)?;
+        if let Some(key) = field(&text, SHARED) {
+            return if peers.is_empty() {
+                Ok(Keys::Shared(key))
+            } else {
+                Err(KeyError::NeedsNoPeer(path.into()))
+            };
+        }
+        let Some(private) = field(&text, PRIVATE) else {
+            return Err(KeyError::Kind(path.into(), "the file of a shared or a private key"));
+        };
+        let mut known = Vec::new();
+        for peer in peers {
+            let text = fs::read_to_string(peer).map_err(|e| KeyError::Io(peer.clone(), e))?;
+            for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
+            {
+                let key = field(line, PUBLIC).ok_or(KeyError::Kind(peer.clone(), "a file of public keys"))?;
+                known.push(PublicKey(*key));
+            }
+        }
+        if known.is_empty() {
+            return Err(KeyError::NoPeer(path.into()));
+        }
+        Ok(Keys::Pair { private, peers: known })
+    }
+
+    /// Writes the secret into a new file that only its owner may read.
+    pub fn write(&self, path: &Path) -> Result<(), KeyError> {
+        let (kind, key) = match self {
+            Keys::Shared(key) => (SHARED, key),
+            Keys::Pair { private, .. } => (PRIVATE, private),
+        };
+        let line = Zeroizing::new(format!("{kind} {}\n", *hex(&key[..])));
+        let written = create_secret(path).and_then(|mut file| file.write_all(line.as_bytes()));
+        written.map_err(|e| KeyError::Io(path.into(), e))
+    }
+}
+
+/// A new file that only its owner may read, and nobody had before.
+pub fn create_secret(path: &Path) -> io::Result<fs::File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+fn read_secret(path: &Path) -> Result<Zeroizing<String>, KeyError> {
+    use std::io::Read;
+    let failed = |e| KeyError::Io(path.into(), e);
+    let file = fs::File::open(path).map_err(failed)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // Of the open file, so that it cannot be another by the time it is read.
+        let mode = file.metadata().map_err(failed)?.permissions().mode() & 0o7777;
+        if mode & 0o077 != 0 {
+            return Err(KeyError::Exposed(path.into(), mode));
+        }
+    }
+    let mut text = Zeroizing::new(String::new());
+    file.take(4096).read_to_string(&mut text).map_err(failed)?;
+    Ok(text)
+}
+
+/// The 32 bytes of a line `kind hex`, or nothing.
+fn field(text: &str, kind: &str) -> Option<Zeroizing<[u8; 32]>> {
+    let (found, digits) = text.trim().split_once(' ')?;
+    let digits = digits.trim().as_bytes();
+    if found != kind || digits.len() != 64 {
+        return None;
+    }
+    let mut key = Zeroizing::new([0; 32]);
+    for (byte, digits) in key.iter_mut().zip(digits.chunks_exact(2)) {
+        let digit = |d: u8| char::from(d).to_digit(16);
+        *byte = (digit(digits[0])? << 4 | digit(digits[1])?) as u8;
+    }
+    Some(key)
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> Zeroizing<String> {
+    Zeroizing::new(bytes.iter().map(|b| format!("{b:02x}")).collect())
+}

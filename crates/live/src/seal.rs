@@ -1,0 +1,271 @@
+//! Sealing and opening packets: AEAD with an explicit counter, the header authenticated, keys that move on by themselves.
+//!
+//! Follows RFC 8446 §5.3 for the nonce (a secret vector xor the counter) and §7.2 for the ratchet of secrets (HKDF).
+//! Differs: a key's number is the upper part of the counter, so that a change of keys needs no message and cannot be lost.
+//! Leaves out choice after the handshake: one cipher for the life of an association.
+
+use ring::aead::{self, LessSafeKey, Nonce, UnboundKey};
+use ring::hkdf;
+use std::fmt;
+use std::str::FromStr;
+use zeroize::Zeroizing;
+
+/// Bytes of the header in front of a sealed packet: type, receiver's index, counter.
+pub const HEADER_LEN: usize = 12;
+/// Bytes of the tag behind a sealed packet.
+pub const TAG_LEN: usize = 16;
+/// Bytes that sealing adds to a packet.
+pub const OVERHEAD: usize = HEADER_LEN + TAG_LEN;
+
+/// The secret from which keys of one direction come.
+pub type Secret = Zeroizing<[u8; 32]>;
+
+/// The cipher of an association.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Cipher {
+    /// AES with a key of 128 bits in GCM: the faster where the processor knows AES.
+    #[default]
+    Aes128Gcm = 1,
+    /// ChaCha20 with Poly1305: the faster elsewhere.
+    ChaCha20Poly1305 = 2,
+}
+
+impl Cipher {
+    /// The cipher of this number in a first packet.
+    pub fn from_number(number: u8) -> Option<Self> {
+        [Cipher::Aes128Gcm, Cipher::ChaCha20Poly1305].into_iter().find(|c| *c as u8 == number)
+    }
+
+    fn algorithm(self) -> &'static aead::Algorithm {
+        match self {
+            Cipher::Aes128Gcm => &aead::AES_128_GCM,
+            Cipher::ChaCha20Poly1305 => &aead::CHACHA20_POLY1305,
+        }
+    }
+}
+
+impl fmt::Display for Cipher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Cipher::Aes128Gcm => "aes-128-gcm",
+            Cipher::ChaCha20Poly1305 => "chacha20-poly1305",
+        })
+    }
+}
+
+impl FromStr for Cipher {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, String> {
+        [Cipher::Aes128Gcm, Cipher::ChaCha20Poly1305]
+            .into_iter()
+            .find(|c| c.to_string() == s)
+            .ok_or_else(|| format!("\"{s}\" is no cipher: aes-128-gcm or chacha20-poly1305"))
+    }
+}
+
+/// Counters per key are two to this power. A key of AES-128-GCM is good for 2^28 packets of up to 2 kB (RFC 9001 §B.1).
+pub const EPOCH_BITS: u32 = 26;
+
+struct Epoch {
+    key: LessSafeKey,
+    iv: [u8; 12],
+    next: Secret,
+}
+
+struct Length(usize);
+
+impl hkdf::KeyType for Length {
+    fn len(&self) -> usize {
+        self.0
+    }
+}
+
+/// `out` bytes out of a secret, for one purpose.
+pub(crate) fn expand(secret: &[u8; 32], label: &[u8], out: &mut [u8]) {
+    let prk = hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, secret);
+    // Both can only fail for more than 255 hashes of output, and the longest here is one.
+    prk.expand(&[label], Length(out.len())).and_then(|okm| okm.fill(out)).expect("a hash of output at most");
+}
+
+impl Epoch {
+    fn new(cipher: Cipher, secret: &Secret) -> Self {
+        let algorithm = cipher.algorithm();
+        let mut key = Zeroizing::new([0; 32]);
+        let key = &mut key[..algorithm.key_len()];
+        expand(secret, b"skyhop stp key", key);
+        let mut iv = [0; 12];
+        expand(secret, b"skyhop stp iv", &mut iv);
+        let mut next = Zeroizing::new([0; 32]);
+        expand(secret, b"skyhop stp next", &mut next[..]);
+        let key = LessSafeKey::new(UnboundKey::new(algorithm, key).expect("a key of the cipher's length"));
+        Epoch { key, iv, next }
+    }
+
+    fn nonce(&self, counter: u64) -> Nonce {
+        let mut nonce = self.iv;
+        for (byte, counter) in nonce[4..].iter_mut().zip(counter.to_be_bytes()) {
+            *byte ^= counter;
+        }
+        Nonce::assume_unique_for_key(nonce)
+    }
+}
+
+/// Seals the packets of one direction, each under a counter of its own.
+pub struct Sealer {
+    cipher: Cipher,
+    epoch: Epoch,
+    epoch_bits: u32,
+    counter: u64,
+}
+
+impl Sealer {
+    /// A sealer whose keys come from `secret` and change every 2^`epoch_bits` packets.
+    pub fn new(cipher: Cipher, secret: &Secret, epoch_bits: u32) -> Self {
+        Sealer { cipher, epoch: Epoch::new(cipher, secret), epoch_bits, counter: 0 }
+    }
+
+    /// The counter of the next packet.
+    pub fn counter(&self) -> u64 {
+        self.counter
+    }
+
+    /// Seals what stands in `buffer` from `start` + [`HEADER_LEN`] on: writes the header with `kind` and the receiver's
+    /// `index` in front of it, and the tag behind.
+    pub fn seal(&mut self, kind: u8, index: u32, buffer: &mut Vec<u8>, start: usize) {
+        let counter = self.counter;
+        self.counter += 1;
+        if counter != 0 && counter.trailing_zeros() >= self.epoch_bits {
+            self.epoch = Epoch::new(self.cipher, &self.epoch.next);
+        }
+        let (header, body) = buffer[start..].split_at_mut(HEADER_LEN);
+        header[..4].copy_from_slice(&(u32::from(kind) << 24 | index).to_be_bytes());
+        header[4..].copy_from_slice(&counter.to_be_bytes());
+        let tag = self
+            .epoch
+            .key
+            .seal_in_place_separate_tag(self.epoch.nonce(counter), aead::Aad::from(&*header), body)
+            .expect("packets are shorter than 64 GB");
+        buffer.extend_from_slice(tag.as_ref());
+    }
+}
+
+/// Opens the packets of one direction.
+pub struct Opener {
+    cipher: Cipher,
+    epoch_bits: u32,
+    /// Number of `current`.
+    number: u64,
+    previous: Option<Epoch>,
+    current: Epoch,
+    next: Option<Epoch>,
+}
+
+impl Opener {
+    /// The counterpart of [`Sealer::new`].
+    pub fn new(cipher: Cipher, secret: &Secret, epoch_bits: u32) -> Self {
+        let current = Epoch::new(cipher, secret);
+        Opener { cipher, epoch_bits, number: 0, previous: None, current, next: None }
+    }
+
+    /// Opens a whole packet in place; what it carries then begins at [`HEADER_LEN`] and is as long as what is returned.
+    /// `None` if it was not sealed under this direction's keys; the packet's bytes are then worthless.
+    pub fn open(&mut self, packet: &mut [u8]) -> Option<usize> {
+        let (header, body) = packet.split_at_mut_checked(HEADER_LEN)?;
+        let counter = u64::from_be_bytes(header[4..].try_into().ok()?);
+        let number = counter >> self.epoch_bits;
+        let epoch = if number == self.number {
+            &self.current
+        } else if number == self.number + 1 {
+            // Derived at the first claim, and kept: a forger must not have it derived again for each packet.
+            self.next.get_or_insert_with(|| Epoch::new(self.cipher, &self.current.next))
+        } else if number + 1 == self.number {
+            self.previous.as_ref()?
+        } else {
+            return None;
+        };
+        let opened =
+            epoch.key.open_in_place(epoch.nonce(counter), aead::Aad::from(&*header), body).ok()?.len();
+        if number > self.number {
+            self.number = number;
+            let next = self.next.take().expect("it has just opened a packet");
+            self.previous = Some(std::mem::replace(&mut self.current, next));
+        }
+        Some(opened)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(cipher: Cipher, epoch_bits: u32) -> (Sealer, Opener) {
+        let secret = Zeroizing::new([7; 32]);
+        (Sealer::new(cipher, &secret, epoch_bits), Opener::new(cipher, &secret, epoch_bits))
+    }
+
+    fn sealed(sealer: &mut Sealer, text: &[u8]) -> Vec<u8> {
+        let mut packet = vec![0; HEADER_LEN];
+        packet.extend_from_slice(text);
+        sealer.seal(5, 0x123456, &mut packet, 0);
+        packet
+    }
+
+    #[test]
+    fn every_bit_is_authenticated() {
+        for cipher in [Cipher::Aes128Gcm, Cipher::ChaCha20Poly1305] {
+            let (mut sealer, mut opener) = pair(cipher, EPOCH_BITS);
+            let packet = sealed(&mut sealer, b"forty-two");
+            assert_eq!(packet.len(), 9 + OVERHEAD);
+            for bit in 0..packet.len() * 8 {
+                let mut forged = packet.clone();
+                forged[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(opener.open(&mut forged), None, "bit {bit}");
+            }
+            for len in 0..packet.len() {
+                assert_eq!(opener.open(&mut packet[..len].to_vec()), None, "{len} bytes of it");
+            }
+            let mut right = packet;
+            assert_eq!(opener.open(&mut right), Some(9));
+            assert_eq!(&right[HEADER_LEN..HEADER_LEN + 9], b"forty-two");
+        }
+    }
+
+    /// RFC 5116 through another library's eyes: the first packet's bytes follow from the key schedule alone.
+    #[test]
+    fn keys_are_those_of_the_schedule() {
+        let secret = [7; 32];
+        let (mut key, mut iv) = ([0; 16], [0; 12]);
+        expand(&secret, b"skyhop stp key", &mut key);
+        expand(&secret, b"skyhop stp iv", &mut iv);
+        let (mut sealer, _) = pair(Cipher::Aes128Gcm, EPOCH_BITS);
+        sealed(&mut sealer, b"first");
+        let mut packet = sealed(&mut sealer, b"second");
+        iv[11] ^= 1;
+        let key = LessSafeKey::new(UnboundKey::new(&aead::AES_128_GCM, &key).unwrap());
+        let (header, body) = packet.split_at_mut(HEADER_LEN);
+        assert_eq!(header, [5, 0x12, 0x34, 0x56, 0, 0, 0, 0, 0, 0, 0, 1]);
+        let text =
+            key.open_in_place(Nonce::assume_unique_for_key(iv), aead::Aad::from(&*header), body).unwrap();
+        assert_eq!(text, b"second");
+    }
+
+    #[test]
+    fn keys_move_on_and_stragglers_still_open() {
+        let (mut sealer, mut opener) = pair(Cipher::Aes128Gcm, 4);
+        let packets: Vec<_> = (0..100_u8).map(|n| sealed(&mut sealer, &[n])).collect();
+        // In pairs the wrong way round, so that across each change of keys an old packet follows a new one.
+        for pair in packets.chunks(2) {
+            for packet in pair.iter().rev() {
+                assert_eq!(opener.open(&mut packet.clone()), Some(1));
+            }
+        }
+        assert_eq!(opener.open(&mut packets[85].clone()), Some(1), "the key before this one is kept");
+        assert_eq!(opener.open(&mut packets[10].clone()), None, "older ones are gone");
+        // A forged claim of the next key does not move the keys on.
+        let mut forged = packets[99].clone();
+        forged[11] = 7 * 16;
+        assert_eq!(opener.open(&mut forged), None);
+        assert_eq!(opener.open(&mut packets[98].clone()), Some(1));
+    }
+}

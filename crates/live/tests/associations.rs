@@ -1,0 +1,402 @@
+//! Two hosts that open an association, and those who would like to spoil it.
+//!
+//! Follows RFC 9000 §8.1 and RFC 9147 §5.1 for what a stranger may cost; Noise's patterns for who may come in.
+//! Differs from a test of the library: everything passes through the datagrams that an attacker sees.
+//! Leaves out sockets: datagrams are handed over by the test, which may lose, repeat and alter them.
+
+use skyhop_live::associations::{Associations, Config, Event, Failure};
+use skyhop_live::handshake::Reason;
+use skyhop_live::keys::Keys;
+use skyhop_live::seal::{Cipher, HEADER_LEN};
+use skyhop_units::{Span, Time};
+use std::net::SocketAddr;
+
+const RTT: Span = Span::from_millis(600);
+
+fn address(n: u32) -> SocketAddr {
+    SocketAddr::from(([198, 18, (n >> 8) as u8, n as u8], 40_000))
+}
+
+fn client() -> SocketAddr {
+    address(1)
+}
+
+fn server() -> SocketAddr {
+    address(2)
+}
+
+struct Two {
+    now: Time,
+    client: Associations,
+    server: Associations,
+    /// Every datagram that has passed: from the client or not, and its bytes.
+    seen: Vec<(bool, Vec<u8>)>,
+    client_events: Vec<Event>,
+    server_events: Vec<Event>,
+}
+
+impl Two {
+    fn new(client: Config, server: Config) -> Self {
+        let now = Time::ZERO + Span::from_secs(1000);
+        Two {
+            now,
+            client: Associations::new(now, client),
+            server: Associations::new(now, Config { accepts: true, ..server }),
+            seen: Vec::new(),
+            client_events: Vec::new(),
+            server_events: Vec::new(),
+        }
+    }
+
+    /// Lets packets pass until nobody has anything to do. `path` sees each, and may alter it, or drop it by saying no.
+    fn settle(&mut self, mut path: impl FnMut(bool, &mut Vec<u8>) -> bool) {
+        for _ in 0..1000 {
+            let mut quiet = true;
+            while let Some((to, mut packet)) = self.client.poll_transmit() {
+                assert_eq!(to, server());
+                quiet = false;
+                if path(true, &mut packet) {
+                    self.seen.push((true, packet.clone()));
+                    self.server.handle_datagram(self.now, client(), &mut packet);
+                }
+            }
+            while let Some((to, mut packet)) = self.server.poll_transmit() {
+                assert_eq!(to, client());
+                quiet = false;
+                if path(false, &mut packet) {
+                    self.seen.push((false, packet.clone()));
+                    self.client.handle_datagram(self.now, server(), &mut packet);
+                }
+            }
+            self.client_events.extend(std::iter::from_fn(|| self.client.poll_event()));
+            self.server_events.extend(std::iter::from_fn(|| self.server.poll_event()));
+            if quiet {
+                let Some(next) = self.client.poll_timeout() else { return };
+                self.now = next.max(self.now + RTT);
+                self.client.handle_timeout(self.now);
+                self.server.handle_timeout(self.now);
+            }
+        }
+        panic!("never at rest");
+    }
+
+    /// A sealed packet from the client.
+    fn seal(&mut self, id: u32, text: &[u8]) -> Vec<u8> {
+        sealed(&mut self.client, id, text)
+    }
+
+    /// The association's number at the client, with the server's after a first sealed packet.
+    fn opened(&mut self) -> (u32, u32) {
+        let Some(Event::Opened { id, .. }) = self.client_events.first() else {
+            panic!("{:?}", self.client_events)
+        };
+        let client_id = *id;
+        let mut packet = self.seal(client_id, b"first");
+        let (server_id, contents) =
+            self.server.handle_datagram(self.now, client(), &mut packet).expect("opens");
+        assert_eq!(&packet[contents], b"first");
+        self.server_events.extend(std::iter::from_fn(|| self.server.poll_event()));
+        (client_id, server_id)
+    }
+}
+
+fn sealed(associations: &mut Associations, id: u32, text: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0; HEADER_LEN];
+    packet.extend_from_slice(text);
+    associations.get_mut(id).expect("open").seal(&mut packet, 0);
+    packet
+}
+
+fn shared() -> Keys {
+    Keys::generate_shared()
+}
+
+/// Keys of two hosts that know each other.
+fn pair() -> (Keys, Keys) {
+    let ((Keys::Pair { private: a, .. }, a_public), (Keys::Pair { private: b, .. }, b_public)) =
+        (Keys::generate_pair(), Keys::generate_pair())
+    else {
+        unreachable!("pairs")
+    };
+    (Keys::Pair { private: a, peers: vec![b_public] }, Keys::Pair { private: b, peers: vec![a_public] })
+}
+
+#[test]
+fn opens_in_one_round_trip_with_either_kind_of_key_and_cipher() {
+    let one = shared();
+    for (ours, theirs) in [(one.clone(), one), pair()] {
+        for cipher in [Cipher::Aes128Gcm, Cipher::ChaCha20Poly1305] {
+            let mut config = Config { key_log: true, ..Config::new(ours.clone()) };
+            config.sealing.cipher = cipher;
+            let mut two = Two::new(config, Config { key_log: true, ..Config::new(theirs.clone()) });
+            let begin = two.now;
+            two.client.connect(two.now, server()).unwrap();
+            two.settle(|_, _| true);
+            assert_eq!(two.now, begin);
+            assert_eq!(two.seen.len(), 2, "one packet each way");
+            assert_eq!(two.server.half_open(), 1);
+            assert_eq!(two.server_events, [], "nothing is open before a sealed packet");
+            let (client_id, server_id) = two.opened();
+            assert_eq!(two.server.half_open(), 0);
+            let mut back = sealed(&mut two.server, server_id, b"and back");
+            let (id, contents) = two.client.handle_datagram(two.now, server(), &mut back).unwrap();
+            assert_eq!((id, &back[contents]), (client_id, &b"and back"[..]));
+            let line = |events: &[Event]| {
+                events.iter().find_map(|e| if let Event::Keys(line) = e { Some(line.clone()) } else { None })
+            };
+            let (a, b) = (line(&two.client_events).unwrap(), line(&two.server_events).unwrap());
+            assert_eq!(a, b, "both write the same line for a capture");
+            assert_eq!(a.split(' ').count(), 6, "{a}");
+            assert!(a.contains(&cipher.to_string()));
+        }
+    }
+}
+
+#[test]
+fn losses_cost_a_second_and_then_two() {
+    let keys = shared();
+    let mut two = Two::new(Config::new(keys.clone()), Config::new(keys));
+    let begin = two.now;
+    two.client.connect(two.now, server()).unwrap();
+    let mut lost = 0;
+    // The first packet, then the first answer.
+    two.settle(|from_client, _| {
+        let lose = lost == u32::from(!from_client) && lost < 2;
+        lost += u32::from(lose);
+        !lose
+    });
+    assert_eq!(two.now.since(begin), Span::from_secs(3));
+    assert_eq!(two.server.counters().repeated_hellos, 1, "answered with the same answer");
+    two.opened();
+}
+
+#[test]
+fn what_is_altered_on_the_way_delays_and_spoils_nothing() {
+    let keys = shared();
+    for (spoil_client, byte) in (0..80).map(|n| (true, n)).chain((0..56).map(|n| (false, n))) {
+        let mut two = Two::new(Config::new(keys.clone()), Config::new(keys.clone()));
+        two.client.connect(two.now, server()).unwrap();
+        let mut spoilt = false;
+        two.settle(|from_client, packet| {
+            if from_client == spoil_client && !spoilt && byte < packet.len() {
+                packet[byte] ^= 0x41;
+                spoilt = true;
+            }
+            true
+        });
+        two.opened();
+    }
+}
+
+#[test]
+fn a_wrong_key_opens_nothing_and_both_say_why() {
+    let (ours, theirs) = pair();
+    let (strange, _) = pair();
+    let (Keys::Pair { private, .. }, Keys::Pair { peers, .. }) = (&strange, &ours) else {
+        unreachable!("pairs")
+    };
+    // A stranger who knows the server's public key, and one who does not.
+    let stranger = Keys::Pair { private: private.clone(), peers: peers.clone() };
+    let cases = [
+        (shared(), shared(), Reason::Key),
+        (stranger, theirs.clone(), Reason::Key),
+        (strange, theirs.clone(), Reason::Key),
+        (shared(), theirs, Reason::Pattern),
+        (ours, shared(), Reason::Pattern),
+    ];
+    for (client_keys, server_keys, reason) in cases {
+        let mut two = Two::new(Config::new(client_keys), Config::new(server_keys));
+        let begin = two.now;
+        let id = two.client.connect(two.now, server()).unwrap();
+        two.settle(|_, _| true);
+        assert_eq!(two.client_events, [Event::Failed { id, why: Failure::Refused(reason) }]);
+        // Three refusals, because one may be of a packet that was spoilt on the way.
+        assert_eq!(two.server_events, vec![Event::Refused { from: client(), reason }; 3]);
+        assert!(two.now.since(begin) < Span::from_secs(3));
+        assert_eq!(two.server.half_open(), 0);
+        assert_eq!(two.server.ids().count() + two.client.ids().count(), 0);
+        // What the server tells a stranger is 13 bytes, 11 of them the stranger's own and two constants.
+        let hello = two.seen[0].1.clone();
+        for (_, packet) in two.seen.iter().filter(|(from_client, _)| !from_client) {
+            assert_eq!(packet.len(), 13);
+            assert_eq!(packet[1..4], hello[4..7]);
+            assert_eq!(packet[4..12], hello[8..16]);
+        }
+    }
+}
+
+#[test]
+fn a_replayed_first_packet_does_nothing() {
+    let keys = shared();
+    let mut two = Two::new(Config::new(keys.clone()), Config::new(keys));
+    two.client.connect(two.now, server()).unwrap();
+    two.settle(|_, _| true);
+    let hello = two.seen[0].1.clone();
+    // While half open, from another address: no answer there, no second slot.
+    assert!(two.server.handle_datagram(two.now, address(99), &mut hello.clone()).is_none());
+    assert_eq!(two.server.poll_transmit(), None);
+    assert_eq!(two.server.half_open(), 1);
+    let (client_id, server_id) = two.opened();
+    for _ in 0..1000 {
+        for from in [client(), address(99)] {
+            assert!(two.server.handle_datagram(two.now, from, &mut hello.clone()).is_none());
+        }
+    }
+    assert_eq!(two.server.poll_transmit(), None);
+    assert_eq!(two.server.poll_event(), None);
+    assert_eq!((two.server.half_open(), two.server.ids().collect::<Vec<_>>()), (0, vec![server_id]));
+    // The association is as it was.
+    let mut packet = two.seal(client_id, b"still here");
+    assert!(two.server.handle_datagram(two.now, client(), &mut packet).is_some());
+    // When the association is forgotten, the packet gets an answer that nobody can use, and is forgotten too.
+    two.server.forget(server_id);
+    assert!(two.server.handle_datagram(two.now, client(), &mut hello.clone()).is_none());
+    let (_, mut answer) = two.server.poll_transmit().unwrap();
+    assert!(answer.len() <= hello.len());
+    assert!(two.client.handle_datagram(two.now, server(), &mut answer).is_none());
+    assert_eq!(two.client.poll_event(), None);
+    let later = two.now + Span::from_secs(31);
+    two.server.handle_timeout(later);
+    assert_eq!(two.server.half_open(), 0);
+}
+
+#[test]
+fn a_sealed_packet_counts_once_and_from_the_peer_only() {
+    let keys = shared();
+    let mut two = Two::new(Config::new(keys.clone()), Config::new(keys));
+    two.client.connect(two.now, server()).unwrap();
+    two.settle(|_, _| true);
+    let (client_id, _) = two.opened();
+    let packets: Vec<_> = (0..20_000_u32).map(|n| two.seal(client_id, &n.to_be_bytes())).collect();
+    assert!(two.server.handle_datagram(two.now, address(99), &mut packets[0].clone()).is_none());
+    assert_eq!(two.server.counters().unknown, 1);
+    // Backwards: 20,000 packets of disorder, more than 250 Mbit/s and 600 ms can make.
+    for packet in packets.iter().rev() {
+        assert!(two.server.handle_datagram(two.now, client(), &mut packet.clone()).is_some());
+    }
+    for packet in &packets {
+        assert!(two.server.handle_datagram(two.now, client(), &mut packet.clone()).is_none());
+    }
+    let counters = two.server.counters();
+    assert_eq!((counters.opened, counters.replayed), (20_001, 20_000));
+    assert_eq!((counters.forged, counters.too_old), (0, 0));
+}
+
+#[test]
+fn ten_thousand_half_open_attempts_cost_bounded_memory_and_no_more_than_they_send() {
+    let keys = shared();
+    let config = Config::new(keys.clone());
+    let (most, above) = (config.half_open_max, config.cookie_above);
+    let now = Time::ZERO + Span::from_secs(1000);
+    let mut server_side = Associations::new(now, Config { accepts: true, ..config });
+    let (mut bytes_in, mut bytes_out, mut highest) = (0, 0, 0);
+    // Each from an address of its own, and with the right key: the worst that a stranger cannot even do.
+    for n in 0..10_000 {
+        let mut attacker = Associations::new(now, Config::new(keys.clone()));
+        attacker.connect(now, server()).unwrap();
+        let (_, mut hello) = attacker.poll_transmit().unwrap();
+        bytes_in += hello.len();
+        server_side.handle_datagram(now, address(100 + n), &mut hello);
+        bytes_out +=
+            std::iter::from_fn(|| server_side.poll_transmit()).map(|(_, packet)| packet.len()).sum::<usize>();
+        highest = highest.max(server_side.half_open());
+    }
+    assert_eq!(highest, above, "from then on cookies are asked for, and nothing is kept");
+    assert_eq!(server_side.counters().cookies, 10_000 - above as u64);
+    assert!(bytes_out > 0 && bytes_out <= bytes_in, "{bytes_out} for {bytes_in}");
+    // Meanwhile a host that receives what is sent to it gets in, for a round trip more.
+    let mut two = Two::new(Config::new(keys.clone()), Config::new(keys.clone()));
+    two.now = now;
+    two.server = server_side;
+    two.client.connect(two.now, server()).unwrap();
+    two.settle(|_, _| true);
+    assert_eq!(two.seen.len(), 4, "first packet, cookie, first packet, answer");
+    two.opened();
+
+    // Even of those who answer with their cookies, no more than so many are remembered.
+    let mut server_side = two.server;
+    for n in 0..2_000 {
+        let mut attacker = Associations::new(now, Config::new(keys.clone()));
+        attacker.connect(now, server()).unwrap();
+        for _ in 0..2 {
+            let (_, mut hello) = attacker.poll_transmit().unwrap();
+            server_side.handle_datagram(now, address(20_000 + n), &mut hello);
+            let (_, mut answer) = server_side.poll_transmit().unwrap();
+            attacker.handle_datagram(now, server(), &mut answer);
+        }
+    }
+    assert_eq!(server_side.half_open(), most);
+    server_side.handle_timeout(now + Span::from_secs(31));
+    assert_eq!(server_side.half_open(), 0);
+}
+
+#[test]
+fn silence_strangers_and_closed_ports_are_told_apart() {
+    let mut two = Two::new(Config::new(shared()), Config::new(shared()));
+    let begin = two.now;
+    let id = two.client.connect(two.now, server()).unwrap();
+    two.settle(|_, _| false);
+    assert_eq!(two.client_events, [Event::Failed { id, why: Failure::NoAnswer }]);
+    assert_eq!(two.now.since(begin), Span::from_secs(15));
+
+    let mut two = Two::new(Config::new(shared()), Config::new(shared()));
+    let id = two.client.connect(two.now, server()).unwrap();
+    for _ in 0..3 {
+        two.client.handle_datagram(two.now, server(), &mut b"HTTP/1.1 400 Bad Request".to_vec());
+    }
+    assert_eq!(two.client.poll_event(), Some(Event::Failed { id, why: Failure::NotStp }));
+    let id = two.client.connect(two.now, server()).unwrap();
+    for _ in 0..3 {
+        assert_eq!(two.client.poll_event(), None, "one such message proves nothing");
+        two.client.handle_unreachable(two.now, server());
+    }
+    assert_eq!(two.client.poll_event(), Some(Event::Failed { id, why: Failure::Unreachable }));
+}
+
+#[test]
+fn arbitrary_bytes_do_nothing() {
+    let keys = shared();
+    let mut two = Two::new(Config::new(keys.clone()), Config::new(keys));
+    two.client.connect(two.now, server()).unwrap();
+    two.settle(|_, _| true);
+    let (client_id, _) = two.opened();
+    let samples: Vec<_> = two.seen.iter().map(|(_, packet)| packet.clone()).collect();
+    let mut state = 7_u64;
+    let mut draw = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let (mut bytes_in, mut bytes_out) = (0, 0);
+    for n in 0..200_000 {
+        let mut packet = match n % 4 {
+            0 => (0..draw(100)).map(|_| draw(256) as u8).collect(),
+            1 => {
+                let mut packet = sealed(&mut two.client, client_id, b"some text");
+                let at = draw(packet.len());
+                packet[at] ^= 1 << draw(8);
+                packet
+            }
+            _ => {
+                let mut packet = samples[draw(samples.len())].clone();
+                packet.truncate(draw(packet.len() + 1));
+                if !packet.is_empty() {
+                    let at = draw(packet.len());
+                    packet[at] = draw(256) as u8;
+                }
+                packet
+            }
+        };
+        bytes_in += packet.len();
+        assert!(two.server.handle_datagram(two.now, client(), &mut packet.clone()).is_none());
+        assert!(two.client.handle_datagram(two.now, server(), &mut packet).is_none());
+        bytes_out +=
+            std::iter::from_fn(|| two.server.poll_transmit()).map(|(_, packet)| packet.len()).sum::<usize>();
+        two.now += Span::from_millis(1);
+        two.server.handle_timeout(two.now);
+        while two.server.poll_event().is_some() {}
+    }
+    assert!(two.server.counters().forged > 10_000, "{:?}", two.server.counters());
+    assert!(bytes_out < bytes_in / 10, "{bytes_out} for {bytes_in}");
+    let mut packet = two.seal(client_id, b"still here");
+    assert!(two.server.handle_datagram(two.now, client(), &mut packet).is_some());
+}
