@@ -5,10 +5,11 @@
 //! Leaves out reading files.
 
 use crate::app::{application, datagrams};
+use crate::config;
 use crate::conversation::{Conversations, Sockets};
 use crate::datagrams::Sending;
 use crate::echo::{Delays, Pinging};
-use crate::endpoint::config;
+use crate::endpoint::Protocol;
 use crate::error::BuildError;
 use crate::flow::{App, Flow, Stream, Way};
 use crate::mesh::Mesh;
@@ -200,7 +201,7 @@ fn build_flow(
                 scenario::Transport::Udp => &default,
             };
             let sockets = Sockets {
-                config: config(tcp),
+                protocol: Protocol::Tcp(config::tcp(tcp)),
                 addresses: ends,
                 seed,
                 initial_sequence: seed.stream(&format!("flow/{name}/initial-sequence")),

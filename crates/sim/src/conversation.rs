@@ -5,10 +5,11 @@
 //! Leaves out packets; the simulation moves those.
 
 use crate::agenda::Slot;
+use crate::endpoint::{Endpoint, Protocol, Sent};
 use crate::splice::{Joint, Splicing};
 use skyhop_chance::{Seed, Stream};
 use skyhop_traffic::End;
-use skyhop_transport::tcp::{Config, Connection, Memory, Open, PathMemory, RttSamples, State, divide};
+use skyhop_transport::tcp::{Memory, PathMemory, RttSamples, State, divide};
 use skyhop_units::Span;
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
@@ -44,7 +45,7 @@ pub(crate) struct Conversation {
     /// The application's number for it.
     pub connection: u32,
     /// The client's end and the server's.
-    pub ends: [Connection; 2],
+    pub ends: [Endpoint; 2],
     /// Their slots in the agenda.
     pub slots: [Slot; 2],
     /// Splices, the first next to the client.
@@ -57,7 +58,7 @@ pub(crate) struct Conversation {
 impl Conversation {
     /// Whether nothing more will come of it.
     pub fn over(&self) -> bool {
-        self.ends.iter().all(|end| matches!(end.state(), State::Closed | State::TimeWait))
+        self.ends.iter().all(Endpoint::over)
     }
 }
 
@@ -80,12 +81,12 @@ impl Totals {
     }
 
     /// Counters of those ends that send what the flow is for.
-    fn add_sender(&mut self, end: &Connection) {
-        let stats = end.stats();
-        self.segments_sent += stats.segments_sent;
-        self.segments_retransmitted += stats.segments_retransmitted;
-        self.timeouts += stats.timeouts;
-        self.rtt.merge(stats.rtt);
+    fn add_sender(&mut self, end: &Endpoint) {
+        let Sent { segments, segments_retransmitted, timeouts, rtt } = end.sent();
+        self.segments_sent += segments;
+        self.segments_retransmitted += segments_retransmitted;
+        self.timeouts += timeouts;
+        self.rtt.merge(rtt);
     }
 
     /// Mean of the RTT samples.
@@ -101,7 +102,7 @@ impl Totals {
 
 /// How a flow's connections are made.
 pub(crate) struct Sockets {
-    pub config: Config,
+    pub protocol: Protocol,
     pub addresses: [SocketAddrV4; 2],
     pub seed: Seed,
     /// Name of the flow, for its random streams.
@@ -114,7 +115,7 @@ pub(crate) struct Sockets {
 }
 
 impl Sockets {
-    fn connect(&mut self, connection: u32) -> [Connection; 2] {
+    fn connect(&mut self, connection: u32) -> [Endpoint; 2] {
         let mut addresses = self.addresses;
         let mut stream = format!("flow/{}", self.name);
         if connection > 0 {
@@ -123,14 +124,8 @@ impl Sockets {
             addresses[1].set_port((10_000 + self.flow % 50_000) as u16);
             stream = format!("{stream}/connection/{connection}");
         }
-        let [client, server] = addresses;
-        let mut initial = || self.initial_sequence.bits() as u32;
-        [
-            Connection::connect(self.config.clone(), client, server, initial())
-                .with_chance(self.seed.stream(&format!("{stream}/sender"))),
-            Connection::listen(self.config.clone(), server, client, initial())
-                .with_chance(self.seed.stream(&format!("{stream}/receiver"))),
-        ]
+        let chance = ["sender", "receiver"].map(|end| self.seed.stream(&format!("{stream}/{end}")));
+        self.protocol.pair(addresses, || self.initial_sequence.bits() as u32, chance)
     }
 }
 
@@ -177,7 +172,7 @@ impl Conversations {
         let id = ConversationId { place, generation };
         let slots = [End::Client, End::Server].map(|end| slot(id, Host::End(end)));
         let mut ends = self.sockets.connect(connection);
-        if self.sockets.config.open != Open::Handshake || self.sockets.config.share {
+        if self.sockets.protocol.remembers() {
             ends = self.remember(ends);
         }
         let seed = self.sockets.seed;
@@ -198,26 +193,29 @@ impl Conversations {
     }
 
     /// Tells the ends of a new connection what earlier ones have left.
-    fn remember(&mut self, ends: [Connection; 2]) -> [Connection; 2] {
+    fn remember(&mut self, ends: [Endpoint; 2]) -> [Endpoint; 2] {
         let ends = match &mut self.memory {
             None => ends,
-            Some([client, server]) => {
-                for conversation in self.places.iter().flatten() {
-                    client.merge(conversation.ends[0].memory());
-                    server.merge(conversation.ends[1].memory());
-                }
-                for (end, memory) in [&mut *client, &mut *server].into_iter().enumerate() {
-                    let open = self.places.iter_mut().flatten().map(|c| &mut c.ends[end]);
-                    let mut open: Vec<_> = open.filter(|end| end.state() == State::Established).collect();
+            Some(hosts) => {
+                for (end, memory) in hosts.iter_mut().enumerate() {
+                    let mut open = Vec::new();
+                    for conversation in self.places.iter_mut().flatten() {
+                        let Endpoint::Tcp(tcp) = &mut conversation.ends[end];
+                        memory.merge(tcp.memory());
+                        if tcp.state() == State::Established {
+                            open.push(tcp);
+                        }
+                    }
                     if let Some(path) = memory.path {
                         memory.path = Some(PathMemory { cwnd: divide(&mut open).unwrap_or(0), ..path });
                     }
                 }
+                let [client, server] = *hosts;
                 let [a, b] = ends;
-                [a.with_memory(*client), b.with_memory(*server)]
+                [a.with_memory(client), b.with_memory(server)]
             }
         };
-        self.memory = Some(ends.each_ref().map(Connection::memory));
+        self.memory = Some(ends.each_ref().map(Endpoint::memory));
         ends
     }
 

@@ -1,108 +1,196 @@
-//! From a scenario's words for a transport to the endpoints' own.
+//! An end of a connection, whatever it speaks.
 //!
-//! Follows the scenario's model field by field.
-//! Differs: what depends on the variant when it is left out is settled here.
-//! Leaves out checks, which the scenario has had.
+//! Follows the verbs that applications, samples and results need of a transport.
+//! Differs from a trait: the choice is an enum, so that a packet costs no dynamic dispatch.
+//! Leaves out how packets look, which is each machine's business.
 
-use skyhop_scenario as scenario;
-use skyhop_transport::tcp::{AfterIdle, Config, DelayedAck, Increase, LossRecovery, Open, Saved, Variant};
+use skyhop_chance::Stream;
+use skyhop_transport::tcp::{self, Connection, Memory, Open, RttSamples, State};
+use skyhop_units::Time;
+use std::net::SocketAddrV4;
 
-/// The configuration of both ends of a TCP connection.
-pub(crate) fn config(tcp: &scenario::Tcp) -> Config {
-    let mss = tcp.mss.get();
-    let cubic = tcp.variant == scenario::Variant::Cubic;
-    Config {
-        variant: variant(tcp.variant),
-        recovery: tcp.recovery.map(recovery),
-        mss: mss as u32,
-        window: tcp.window.in_bytes(mss),
-        initial_window: tcp.initial_window.in_bytes(mss),
-        initial_ssthresh: tcp.initial_ssthresh.map(|s| s.in_bytes(mss)),
-        dupack_threshold: tcp.dupack_threshold,
-        adaptive_reordering: tcp.adaptive_reordering,
-        limited_transmit: tcp.limited_transmit,
-        burst_after_recovery: tcp.burst_after_recovery,
-        recovery_burst: tcp.recovery_burst,
-        increase: match tcp.increase {
-            scenario::Increase::One => Increase::One,
-            scenario::Increase::By { segments } => Increase::By(segments),
-            scenario::Increase::ConstantRate { c } => Increase::ConstantRate(c),
-        },
-        byte_counting: tcp.byte_counting,
-        hystart: tcp.hystart.unwrap_or(cubic),
-        rate_reduction: tcp.rate_reduction.unwrap_or(cubic),
-        pacing: tcp.pacing,
-        ecn: tcp.ecn,
-        open: match tcp.open {
-            scenario::Open::Handshake => Open::Handshake,
-            scenario::Open::TTcp { known } => Open::Transactions { known },
-            scenario::Open::FastOpen { known } => Open::FastOpen { known },
-        },
-        after_idle: match tcp.after_idle {
-            scenario::AfterIdle::Keep => AfterIdle::Keep,
-            scenario::AfterIdle::Restart => AfterIdle::Restart,
-            scenario::AfterIdle::Spread => AfterIdle::Spread,
-        },
-        share: tcp.share,
-        ack_congestion: tcp.ack_congestion,
-        resume: tcp.resume.map(|saved| Saved { rtt: saved.rtt, cwnd: saved.window.in_bytes(mss) }),
-        timestamps: tcp.timestamps,
-        sack_blocks: tcp.sack_blocks,
-        dsack: tcp.dsack,
-        delayed_ack: match tcp.delayed_ack {
-            scenario::DelayedAck::None => DelayedAck::None,
-            scenario::DelayedAck::OneShot { timeout } => DelayedAck::OneShot(timeout),
-            scenario::DelayedAck::Heartbeat { period } => DelayedAck::Heartbeat(period),
-        },
-        ack_every: tcp.ack_every,
-        ack_gap_fillers: tcp.ack_gap_fillers,
-        grow_unused: tcp.grow_unused,
-        overhead: tcp.overhead,
-        rto_initial: tcp.rto_initial,
-        rto_min: tcp.rto_min,
-        rto_max: tcp.rto_max,
-        rto_granularity: tcp.rto_granularity,
+pub(crate) use skyhop_transport::tcp::Event;
+
+/// What both ends of a connection speak, and how.
+pub(crate) enum Protocol {
+    Tcp(tcp::Config),
+}
+
+/// One end of a connection.
+pub(crate) enum Endpoint {
+    Tcp(Connection),
+}
+
+/// What a sending end has counted.
+pub(crate) struct Sent {
+    pub segments: u64,
+    pub segments_retransmitted: u64,
+    pub timeouts: u64,
+    pub rtt: RttSamples,
+}
+
+impl Protocol {
+    /// Whether a connection begins with what earlier ones have left.
+    pub fn remembers(&self) -> bool {
+        match self {
+            Protocol::Tcp(config) => config.open != Open::Handshake || config.share,
+        }
+    }
+
+    /// The end that opens, and the one that waits for it.
+    pub fn pair(
+        &self,
+        [client, server]: [SocketAddrV4; 2],
+        mut initial: impl FnMut() -> u32,
+        [first, second]: [Stream; 2],
+    ) -> [Endpoint; 2] {
+        match self {
+            Protocol::Tcp(config) => [
+                Connection::connect(config.clone(), client, server, initial()).with_chance(first),
+                Connection::listen(config.clone(), server, client, initial()).with_chance(second),
+            ]
+            .map(Endpoint::Tcp),
+        }
     }
 }
 
-fn variant(variant: scenario::Variant) -> Variant {
-    match variant {
-        scenario::Variant::Tahoe => Variant::Tahoe,
-        scenario::Variant::Reno => Variant::Reno,
-        scenario::Variant::Newreno => Variant::NewReno,
-        scenario::Variant::NewrenoSlowButSteady => Variant::NewRenoSlowButSteady,
-        scenario::Variant::SackReno => Variant::SackReno,
-        scenario::Variant::SackNewreno => Variant::SackNewReno,
-        scenario::Variant::Sack => Variant::Sack,
-        scenario::Variant::Sack1 => Variant::Sack1,
-        scenario::Variant::Fack => Variant::Fack,
-        scenario::Variant::Vegas => Variant::Vegas,
-        scenario::Variant::Cubic => Variant::Cubic,
-        scenario::Variant::Hybla => Variant::Hybla,
-        scenario::Variant::Bbr => Variant::Bbr,
+impl Endpoint {
+    /// Whether nothing more will come of it.
+    pub fn over(&self) -> bool {
+        match self {
+            Endpoint::Tcp(tcp) => matches!(tcp.state(), State::Closed | State::TimeWait),
+        }
     }
-}
 
-fn recovery(recovery: scenario::Recovery) -> LossRecovery {
-    match recovery {
-        scenario::Recovery::Reno => LossRecovery::Reno,
-        scenario::Recovery::Newreno => LossRecovery::NewReno,
-        scenario::Recovery::NewrenoSlowButSteady => LossRecovery::NewRenoSlowButSteady,
-        scenario::Recovery::SackReno => LossRecovery::SackReno,
-        scenario::Recovery::SackNewreno => LossRecovery::SackNewReno,
-        scenario::Recovery::Rfc6675 => LossRecovery::Rfc6675,
-        scenario::Recovery::Sack1 => LossRecovery::Sack1,
-        scenario::Recovery::Fack => LossRecovery::Fack,
-        scenario::Recovery::Rack => LossRecovery::Rack,
+    /// Whether it was closed or broken, and nobody waits for what is still under way.
+    pub fn closed(&self) -> bool {
+        match self {
+            Endpoint::Tcp(tcp) => tcp.state() == State::Closed,
+        }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    /// Whether it has sent its FIN or is about to, and it is not acknowledged.
+    pub fn closing(&self) -> bool {
+        match self {
+            Endpoint::Tcp(tcp) => {
+                matches!(tcp.state(), State::FinWait1 | State::Closing | State::LastAck)
+                    && !tcp.fin_acknowledged()
+            }
+        }
+    }
 
-    #[test]
-    fn a_scenario_that_says_nothing_of_tcp_gets_the_endpoints_own_defaults() {
-        assert_eq!(config(&scenario::Tcp::default()), Config::default());
+    /// Whether the peer has all that was written, and knows that it is all.
+    pub fn fin_acknowledged(&self) -> bool {
+        match self {
+            Endpoint::Tcp(tcp) => tcp.fin_acknowledged(),
+        }
+    }
+
+    pub fn handle_timeout(&mut self, now: Time) {
+        match self {
+            Endpoint::Tcp(tcp) => tcp.handle_timeout(now),
+        }
+    }
+
+    pub fn poll_timeout(&self) -> Option<Time> {
+        match self {
+            Endpoint::Tcp(tcp) => tcp.poll_timeout(),
+        }
+    }
+
+    pub fn poll_event(&mut self) -> Option<Event> {
+        match self {
+            Endpoint::Tcp(tcp) => tcp.poll_event(),
+        }
+    }
+
+    pub fn write(&mut self, bytes: u64) {
+        match self {
+            Endpoint::Tcp(tcp) => tcp.write(bytes),
+        }
+    }
+
+    /// Takes all that has arrived in order.
+    pub fn read(&mut self) {
+        match self {
+            Endpoint::Tcp(tcp) => drop(tcp.read()),
+        }
+    }
+
+    pub fn shutdown(&mut self) {
+        match self {
+            Endpoint::Tcp(tcp) => tcp.shutdown(),
+        }
+    }
+
+    /// Takes back what was written and not yet sent, and closes this direction.
+    pub fn stop_writing(&mut self) {
+        match self {
+            Endpoint::Tcp(tcp) => tcp.stop_writing(),
+        }
+    }
+
+    /// Payload that the peer has acknowledged, bytes.
+    pub fn acknowledged(&self) -> u64 {
+        match self {
+            Endpoint::Tcp(tcp) => tcp.acknowledged(),
+        }
+    }
+
+    /// Payload delivered in order to this end, bytes.
+    pub fn delivered(&self) -> u64 {
+        match self {
+            Endpoint::Tcp(tcp) => tcp.delivered(),
+        }
+    }
+
+    /// Bytes sent and not acknowledged.
+    pub fn in_flight(&self) -> u64 {
+        match self {
+            Endpoint::Tcp(tcp) => tcp.in_flight(),
+        }
+    }
+
+    /// Congestion window, bytes.
+    pub fn cwnd(&self) -> u64 {
+        match self {
+            Endpoint::Tcp(tcp) => tcp.cwnd(),
+        }
+    }
+
+    /// Slow-start threshold, bytes; `None` is without limit.
+    pub fn ssthresh(&self) -> Option<u64> {
+        match self {
+            Endpoint::Tcp(tcp) => tcp.ssthresh(),
+        }
+    }
+
+    /// Lets this end begin with what earlier connections between the two hosts have left.
+    pub fn with_memory(self, memory: Memory) -> Self {
+        match self {
+            Endpoint::Tcp(tcp) => Endpoint::Tcp(tcp.with_memory(memory)),
+        }
+    }
+
+    /// What this end would leave to a later connection between the two hosts.
+    pub fn memory(&self) -> Memory {
+        match self {
+            Endpoint::Tcp(tcp) => tcp.memory(),
+        }
+    }
+
+    /// Counters of the sending half.
+    pub fn sent(&self) -> Sent {
+        match self {
+            Endpoint::Tcp(tcp) => {
+                let stats = tcp.stats();
+                Sent {
+                    segments: stats.segments_sent,
+                    segments_retransmitted: stats.segments_retransmitted,
+                    timeouts: stats.timeouts,
+                    rtt: stats.rtt,
+                }
+            }
+        }
     }
 }

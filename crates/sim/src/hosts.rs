@@ -5,12 +5,12 @@
 //! Leaves out links, which the simulation steps.
 
 use crate::conversation::{Conversation, ConversationId, Host};
+use crate::endpoint::{Endpoint, Event};
 use crate::flow::{App, Way};
 use crate::simulation::{Frame, Owner, Simulation};
 use skyhop_splice::Side;
 use skyhop_topology::NodeId;
 use skyhop_traffic::{Action, Application, End, Notice};
-use skyhop_transport::tcp::{Connection, Event, State};
 use skyhop_units::Time;
 use skyhop_wire::{Packet, Transport};
 
@@ -34,9 +34,9 @@ impl Simulation {
                 // What comes for a connection that is forgotten is nobody's.
                 if let Some(conversation) = stream.conversations.get_mut(conversation) {
                     match host {
-                        Host::End(end) => {
-                            conversation.ends[end as usize].handle_packet(self.now, &frame.packet)
-                        }
+                        Host::End(end) => match &mut conversation.ends[end as usize] {
+                            Endpoint::Tcp(tcp) => tcp.handle_packet(self.now, &frame.packet),
+                        },
                         Host::Splice(leg) => {
                             let side = if backward { Side::Server } else { Side::Client };
                             conversation.joints[leg as usize].splice.handle_packet(
@@ -227,7 +227,10 @@ impl Simulation {
                     self.carry_out(index);
                     continue;
                 }
-                if let Some(packet) = conversation.ends[end as usize].poll_transmit(self.now) {
+                let packet = match &mut conversation.ends[end as usize] {
+                    Endpoint::Tcp(tcp) => tcp.poll_transmit(self.now),
+                };
+                if let Some(packet) = packet {
                     let leg = if end == End::Client { 0 } else { flow.legs.len() - 1 };
                     self.inject(index, id, leg as u8, end == End::Server, self.now, packet);
                     continue;
@@ -304,7 +307,7 @@ fn tell(application: &mut Application, conversation: &mut Conversation, end: End
                 Notice::Delivered { connection, end, bytes }
             }
             // Before its FIN is acknowledged, an end knows only that a splice has it all.
-            Event::AllAcknowledged if !conversation.joints.is_empty() && closing(side) => {
+            Event::AllAcknowledged if !conversation.joints.is_empty() && side.closing() => {
                 conversation.unsure[end as usize] = true;
                 continue;
             }
@@ -318,7 +321,7 @@ fn tell(application: &mut Application, conversation: &mut Conversation, end: End
     if conversation.unsure[end as usize] {
         let notice = if side.fin_acknowledged() {
             Notice::AllAcknowledged { connection, end, bytes: side.acknowledged() }
-        } else if side.state() == State::Closed {
+        } else if side.closed() {
             Notice::Reset { connection, end }
         } else {
             return told;
@@ -328,9 +331,4 @@ fn tell(application: &mut Application, conversation: &mut Conversation, end: End
         told = true;
     }
     told
-}
-
-/// Whether an end has sent its FIN or is about to, and it is not acknowledged.
-fn closing(side: &Connection) -> bool {
-    matches!(side.state(), State::FinWait1 | State::Closing | State::LastAck) && !side.fin_acknowledged()
 }

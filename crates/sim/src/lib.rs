@@ -9,6 +9,7 @@ mod app;
 mod build;
 mod cache;
 mod capture;
+mod config;
 mod constellation;
 mod conversation;
 mod datagrams;

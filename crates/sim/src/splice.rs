@@ -6,8 +6,8 @@
 
 use crate::agenda::Slot;
 use crate::cache::{Cache, Decision};
+use crate::config;
 use crate::conversation::ConversationId;
-use crate::endpoint::config;
 use crate::flow::App;
 use crate::results::SpliceResult;
 use crate::simulation::Simulation;
@@ -39,9 +39,9 @@ impl Splicing {
         let name = format!("splice/{splice_name}/flow/{flow_name}");
         let sides = splice.transports(&flow.transport).map(|transport| {
             match transport {
-                scenario::Transport::Tcp(tcp) => Protocol::Tcp(config(tcp)),
+                scenario::Transport::Tcp(tcp) => Protocol::Tcp(config::tcp(tcp)),
                 // Refused by the scenario's checks.
-                scenario::Transport::Udp => Protocol::Tcp(config(&scenario::Tcp::default())),
+                scenario::Transport::Udp => Protocol::Tcp(config::tcp(&scenario::Tcp::default())),
             }
         });
         let cached = splice.kind == scenario::SpliceKind::Cache;
