@@ -3,10 +3,12 @@
 //! Expectations are from RFC 5681, 6582, 3042 and the seven rules of HK's appendix, which the tests cite by number.
 //! Segments are of 1000 bytes and are called by their numbers; the peer is a script.
 
-use skyhop_transport::tcp::{Config, Connection, DelayedAck, Event, LossRecovery, State, Variant};
-use skyhop_units::{Span, Time};
-use skyhop_wire::{Ecn, Flags, Ipv4, Packet, SackBlocks, TcpHeader, Transport};
-use std::net::{Ipv4Addr, SocketAddrV4};
+mod script;
+
+use script::{ISS, PEER, Script, blocks_of, config, segments};
+use skyhop_transport::tcp::{Config, Variant};
+use skyhop_units::Span;
+use skyhop_wire::{TcpHeader, Transport};
 
 #[test]
 fn three_duplicates_and_not_two_repeat_the_segment_asked_for() {
@@ -273,61 +275,6 @@ fn a_burst_of_losses_is_repaired_in_one_round_trip_with_one_cut() {
     assert_eq!(trips, 5);
 }
 
-const NONE: [u64; 0] = [];
-
-fn rack(initial_segments: u64) -> Script {
-    let recovery = Some(LossRecovery::Rack);
-    Script::with(Config { recovery, ..config(Variant::Sack, initial_segments) })
-}
-
-// RFC 8985 3.4: the last three of four segments are lost, and nothing tells of it but the probe, two round trips later. It is
-// selectively acknowledged, by which the two before it are lost.
-#[test]
-fn a_probe_finds_a_lost_tail_as_in_the_example_of_rfc_8985() {
-    let rtt = Span::from_millis(100);
-    let mut s = rack(4);
-    assert_eq!(s.send(4), [0, 1, 2, 3]);
-    s.now += rtt;
-    assert_eq!(s.ack(1), NONE);
-    let acknowledged = s.now;
-    assert_eq!(s.time_out(), [3]);
-    assert_eq!(s.now.since(acknowledged), rtt * 2);
-    s.now += rtt;
-    assert_eq!(s.sack(1, &[(3, 4)]), [1, 2]);
-    s.now += rtt;
-    assert_eq!(s.ack(4), NONE);
-    let stats = s.end.stats();
-    assert_eq!((stats.timeouts, stats.fast_retransmits, stats.segments_retransmitted), (0, 1, 3));
-}
-
-// RFC 8985 6.2 step 4: while nothing was seen to be late, three segments behind a hole make it lost at once; fewer do when a quarter of
-// the smallest round trip has passed, and a segment that comes before that was only late.
-#[test]
-fn rack_waits_a_quarter_of_a_round_trip_for_what_may_be_late() {
-    let rtt = Span::from_millis(100);
-    let mut s = rack(5);
-    s.send(5);
-    s.now += rtt;
-    assert_eq!([s.sack(0, &[(1, 2)]), s.sack(0, &[(1, 3)])], [NONE; 2]);
-    assert_eq!(s.sack(0, &[(1, 4)]), [0]);
-
-    let mut s = rack(5);
-    s.send(5);
-    s.now += rtt;
-    let arrived = s.now;
-    assert_eq!(s.sack(0, &[(1, 2)]), NONE);
-    assert_eq!(s.time_out(), [0]);
-    assert_eq!(s.now.since(arrived), rtt / 4);
-
-    let mut s = rack(5);
-    s.send(5);
-    s.now += rtt;
-    assert_eq!(s.sack(0, &[(1, 2)]), NONE);
-    s.now += rtt / 5;
-    assert_eq!(s.ack(5), NONE);
-    assert_eq!((s.end.stats().segments_retransmitted, s.end.stats().fast_retransmits), (0, 0));
-}
-
 #[test]
 fn no_segment_overlaps_what_the_receiver_holds() {
     // Blocks that begin and end anywhere, as after a change of segment size.
@@ -381,143 +328,3 @@ fn congestion_avoidance_adds_one_segment_a_window() {
 const ALL: [Variant; 4] =
     [Variant::Reno, Variant::NewReno, Variant::NewRenoSlowButSteady, Variant::SackNewReno];
 const NOTHING: Vec<u64> = Vec::new();
-const MSS: u64 = 1000;
-const ISS: u32 = 1_000_000;
-const PEER: u32 = 5_000_000;
-
-fn config(variant: Variant, initial_segments: u64) -> Config {
-    Config {
-        variant,
-        mss: MSS as u32,
-        initial_window: initial_segments * MSS,
-        limited_transmit: false,
-        delayed_ack: DelayedAck::None,
-        ..Config::default()
-    }
-}
-
-fn segments(range: std::ops::Range<u64>) -> Vec<u64> {
-    range.collect()
-}
-
-/// The blocks of what has arrived, the latest first.
-fn blocks_of(arrived: &[u64]) -> Vec<(u64, u64)> {
-    let mut blocks: Vec<(u64, u64)> = Vec::new();
-    for &n in arrived {
-        match blocks.first_mut() {
-            Some(block) if block.1 == n => block.1 = n + 1,
-            _ => blocks.insert(0, (n, n + 1)),
-        }
-    }
-    blocks
-}
-
-/// A sender and a peer that says what the test says. Segment n is bytes n * 1000 to (n + 1) * 1000.
-struct Script {
-    end: Connection,
-    now: Time,
-    window: u16,
-    /// Segments sent at least once.
-    highest: u64,
-}
-
-impl Script {
-    fn new(variant: Variant, initial_segments: u64) -> Self {
-        Self::with(config(variant, initial_segments))
-    }
-
-    fn with(config: Config) -> Self {
-        let [here, there] = [1, 2].map(|n| SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, n), 9));
-        let end = Connection::connect(config, here, there, ISS);
-        let mut script = Self { end, now: Time::ZERO, window: 60_000, highest: 0 };
-        assert!(script.end.poll_transmit(script.now).is_some(), "a SYN");
-        script.now += Span::from_millis(100);
-        let syn = TcpHeader {
-            seq: PEER,
-            flags: Flags::SYN | Flags::ACK,
-            mss: Some(MSS as u16),
-            window_scale: Some(0),
-            sack_permitted: true,
-            ..script.header(0)
-        };
-        assert_eq!(script.feed(syn, 0).len(), 1, "its acknowledgment");
-        assert_eq!(script.end.poll_event(), Some(Event::Connected));
-        assert_eq!(script.end.state(), State::Established);
-        script
-    }
-
-    /// The application offers `n` segments more. Segments sent.
-    fn send(&mut self, n: u64) -> Vec<u64> {
-        self.end.write(n * MSS);
-        let packets = self.drain();
-        self.numbers(&packets)
-    }
-
-    /// All segments below `n` have arrived. Segments sent.
-    fn ack(&mut self, n: u64) -> Vec<u64> {
-        self.sack(n, &[])
-    }
-
-    /// Segment `n` is missing, and something else has arrived. Segments sent.
-    fn dup(&mut self, n: u64) -> Vec<u64> {
-        self.sack(n, &[])
-    }
-
-    fn dups(&mut self, n: u64, times: usize) -> Vec<u64> {
-        (0..times).flat_map(|_| self.dup(n)).collect()
-    }
-
-    /// All segments below `n` have arrived, and those in `blocks`. Segments sent.
-    fn sack(&mut self, n: u64, blocks: &[(u64, u64)]) -> Vec<u64> {
-        let mut sack = SackBlocks::default();
-        for (left, right) in blocks {
-            sack.push(ISS + 1 + (left * MSS) as u32, ISS + 1 + (right * MSS) as u32);
-        }
-        let packets = self.feed(TcpHeader { sack, ..self.header(n) }, 0);
-        self.numbers(&packets)
-    }
-
-    /// The retransmission timer runs out. Segments sent.
-    fn time_out(&mut self) -> Vec<u64> {
-        self.now = self.end.poll_timeout().expect("a timer");
-        self.end.handle_timeout(self.now);
-        let packets = self.drain();
-        self.numbers(&packets)
-    }
-
-    fn header(&self, n: u64) -> TcpHeader {
-        TcpHeader {
-            seq: PEER + 1,
-            ack: ISS + 1 + (n * MSS) as u32,
-            flags: Flags::ACK,
-            window: self.window,
-            ..TcpHeader::default()
-        }
-    }
-
-    fn feed(&mut self, header: TcpHeader, payload_len: u32) -> Vec<Packet> {
-        let [source, destination] = [2, 1].map(|n| Ipv4Addr::new(10, 0, 0, n));
-        let ip = Ipv4 { source, destination, identification: 0, ttl: 64, ecn: Ecn::NotCapable };
-        self.end.handle_packet(self.now, &Packet { ip, transport: Transport::Tcp(header), payload_len });
-        self.drain()
-    }
-
-    fn drain(&mut self) -> Vec<Packet> {
-        std::iter::from_fn(|| self.end.poll_transmit(self.now)).collect()
-    }
-
-    /// The numbers of full segments sent.
-    fn numbers(&mut self, packets: &[Packet]) -> Vec<u64> {
-        let data = packets.iter().filter(|p| p.payload_len > 0);
-        let numbers: Vec<u64> = data
-            .map(|p| {
-                let Transport::Tcp(tcp) = p.transport else { panic!("not TCP: {p:?}") };
-                let start = (tcp.seq - ISS - 1) as u64;
-                assert_eq!((start % MSS, p.payload_len as u64), (0, MSS), "a full segment");
-                start / MSS
-            })
-            .collect();
-        self.highest = numbers.iter().map(|n| n + 1).fold(self.highest, u64::max);
-        numbers
-    }
-}

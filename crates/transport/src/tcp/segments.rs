@@ -388,6 +388,15 @@ impl Segments {
         self.order.clear();
     }
 
+    /// A timeout by RFC 8985 §6.3: the oldest is lost, and of the others what was sent a round trip ago or earlier.
+    pub fn mark_old_lost(&mut self, now: Time, patience: Span) {
+        for index in 0..self.ring.len() {
+            if index == 0 || self.ring[index].sent_at + patience <= now {
+                self.mark_lost(index);
+            }
+        }
+    }
+
     /// Forgets what was selectively acknowledged (RFC 2018 §8).
     pub fn forget_sacks(&mut self) {
         for segment in &mut self.ring {

@@ -337,9 +337,9 @@ impl Sender {
     }
 
     /// What is outstanding goes again from its beginning, without a word of losses: the SYN before it was lost.
-    fn send_all_again(&mut self) {
+    fn send_all_again(&mut self, now: Time) {
         if self.how.pipe() {
-            self.pipe_timeout();
+            self.pipe_timeout(now);
         } else {
             self.recover_timeout();
         }
@@ -565,6 +565,7 @@ impl Sender {
             if self.how == LossRecovery::Rack {
                 // Each segment is timed: one at a time would be spoilt by each repeat, while the queue grows.
                 self.rtt.sample(rtt);
+                self.pipe.rack.measured = true;
             }
         }
     }
@@ -700,7 +701,7 @@ impl Sender {
         if self.snd_una == 0 {
             // The SYN is sent again; a lost SYN says little about the path's capacity.
             if self.snd_max > 1 {
-                self.send_all_again();
+                self.send_all_again(now);
             }
             self.snd_nxt = 0;
             return;
@@ -710,7 +711,7 @@ impl Sender {
         let in_use = if inflated { self.window().min(self.congestion.ssthresh()) } else { self.window() };
         self.congestion.on_timeout(now, in_use);
         if self.how.pipe() {
-            self.pipe_timeout();
+            self.pipe_timeout(now);
         } else {
             self.recover_timeout();
         }
@@ -734,6 +735,9 @@ impl Sender {
         if let Some(rtt) = sample.or(timed)
             && (self.how != LossRecovery::Rack || self.snd_una == 0)
         {
+            if self.snd_una == 0 {
+                self.segments.min_rtt = Some(rtt);
+            }
             self.rtt.sample(rtt);
         }
     }

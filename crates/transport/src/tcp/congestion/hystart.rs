@@ -2,7 +2,7 @@
 //!
 //! Follows RFC 9406 §4.2, with its constants (§4.3).
 //! Differs: an acknowledgment without a round trip of its own counts for growth and not as a sample.
-//! Leaves out L for paced senders, which is without limit there: 8 for all.
+//! Leaves out what the RFC leaves to the implementation: pacing itself.
 
 use super::{Acked, Window};
 use skyhop_units::Span;
@@ -13,6 +13,7 @@ const MIN_RTT_DIVISOR: u64 = 8;
 const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 const CSS_ROUNDS: u32 = 5;
+/// §4.3: segments that an acknowledgment may add, if they are not paced.
 const L: f64 = 8.0;
 
 #[derive(Debug, Clone, Default)]
@@ -26,9 +27,15 @@ pub(crate) struct HyStart {
     css: Option<(Span, u32)>,
     /// After the first slow start there is no more of it.
     done: bool,
+    /// Segments are paced, and L is without limit.
+    paced: bool,
 }
 
 impl HyStart {
+    pub fn new(paced: bool) -> Self {
+        Self { paced, ..Self::default() }
+    }
+
     /// An acknowledgment in slow start. By how much the window grows, or `None` if HyStart++ has no more say.
     pub fn on_ack(&mut self, window: &mut Window, acked: &Acked) -> Option<f64> {
         if self.done {
@@ -64,7 +71,8 @@ impl HyStart {
             (Some((baseline, _)), Some(now), _) if enough && now < baseline => self.css = None,
             _ => {}
         }
-        let grow = (acked.cumulative as f64).min(L * window.mss);
+        let most = if self.paced { f64::INFINITY } else { L * window.mss };
+        let grow = (acked.cumulative as f64).min(most);
         Some(if self.css.is_some() { grow / CSS_GROWTH_DIVISOR } else { grow })
     }
 
@@ -129,6 +137,36 @@ mod tests {
                 round(&mut h, &mut w, 1, rtt);
                 assert_eq!(h.css.is_some(), css, "{base} to {rtt} ms");
             }
+        }
+    }
+
+    // §4.2: fewer than N_RTT_SAMPLE = 8 samples of a round say nothing.
+    #[test]
+    fn seven_samples_are_too_few() {
+        for (samples, css) in [(7, false), (8, true)] {
+            let (mut h, mut w) = (HyStart::default(), window(10_000));
+            round(&mut h, &mut w, 0, 100);
+            for i in 0..samples {
+                let mut a = acked(1000, 200);
+                (a.una, a.next) = (10_000 + i * 1000 + 1000, 20_000);
+                h.on_ack(&mut w, &a);
+            }
+            assert_eq!(h.css.is_some(), css, "{samples} samples");
+        }
+    }
+
+    // §4.2 and §4.3: min(N, L SMSS) for an acknowledgment of N, a quarter of it in conservative slow start; L is 8, and for those who
+    // pace without limit.
+    #[test]
+    fn an_acknowledgment_of_many_adds_eight_segments_or_all_of_them_if_paced() {
+        for (paced, grown) in [(false, 8_000.0), (true, 20_000.0)] {
+            let (mut h, mut w) = (HyStart::new(paced), window(100_000));
+            let mut a = acked(20_000, 100);
+            (a.una, a.next) = (20_000, 120_000);
+            assert_eq!(h.on_ack(&mut w, &a), Some(grown));
+            h.css = Some((Span::from_millis(100), 0));
+            (a.una, a.next) = (40_000, 120_000);
+            assert_eq!(h.on_ack(&mut w, &a), Some(grown / 4.0));
         }
     }
 }

@@ -109,7 +109,7 @@ impl Congestion {
         Self {
             window,
             control,
-            hystart: (config.hystart && plain).then(HyStart::default),
+            hystart: (config.hystart && plain).then(|| HyStart::new(config.pacing)),
             resume: config.resume.filter(|_| plain).map(|saved| Resume::new(saved, config)),
             paced: config.pacing,
         }

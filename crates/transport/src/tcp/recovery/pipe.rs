@@ -161,6 +161,9 @@ impl Sender {
     pub(super) fn enter_recovery(&mut self, now: Time) {
         let mss = self.mss as u64;
         let in_use = self.window();
+        // RFC 9937 §6.1: what the network still held when the acknowledgment came that began this.
+        let recover_fs =
+            self.snd_max - self.snd_una - self.segments.sacked + self.segments.progress.delivered;
         self.signal_loss(now, in_use);
         self.stats.fast_retransmits += 1;
         self.timed = None;
@@ -176,7 +179,7 @@ impl Sender {
             return;
         }
         if self.config.rate_reduction {
-            pipe.prr = Some(Prr::begin(self.snd_max - self.snd_una));
+            pipe.prr = Some(Prr::begin(recover_fs));
             return;
         }
         let cwnd = match self.how {
@@ -211,14 +214,19 @@ impl Sender {
     }
 
     /// The retransmission timer has run out.
-    pub(in crate::tcp) fn pipe_timeout(&mut self) {
+    pub(in crate::tcp) fn pipe_timeout(&mut self, now: Time) {
         let keep = matches!(self.how, LossRecovery::Rfc6675 | LossRecovery::Rack);
         // RFC 6675 §5.1: what was selectively acknowledged may be kept, unless the peer asks for what it reported
         // (RFC 2018 §8). ns-2's agents forget it.
-        if !keep || self.segments.front().is_some_and(|s| s.sacked) {
+        let forget = !keep || self.segments.front().is_some_and(|s| s.sacked);
+        if forget {
             self.segments.forget_sacks();
         }
-        self.segments.mark_all_lost();
+        if self.how == LossRecovery::Rack && !forget {
+            self.segments.mark_old_lost(now, self.rack_patience());
+        } else {
+            self.segments.mark_all_lost();
+        }
         let pipe = &mut self.pipe;
         pipe.phase = Phase::Timeout;
         pipe.recover = self.snd_max;

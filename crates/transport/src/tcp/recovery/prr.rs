@@ -1,7 +1,7 @@
 //! Proportional rate reduction: during recovery the window follows what arrives, down to ssthresh and no further.
 //!
-//! Follows RFC 6937 §3, with the slow-start reduction bound.
-//! Differs: bytes, and a window of at least a segment more than the pipe for the first repeat.
+//! Follows RFC 6937 §3, with the slow-start reduction bound; RecoverFS is its successor's, RFC 9937 §6.1.
+//! Differs: bytes in whole segments, and a window of at least a segment more than the pipe for the first repeat.
 //! Leaves out the conservative reduction bound, which the RFC has for comparison.
 
 #[derive(Debug, Clone, Default)]
@@ -9,7 +9,7 @@ pub(crate) struct Prr {
     /// Bytes delivered, and sent, in this recovery.
     delivered: u64,
     out: u64,
-    /// FlightSize when it began.
+    /// RecoverFS: what was in the network when it began.
     recover_fs: u64,
 }
 
@@ -27,7 +27,8 @@ impl Prr {
         self.delivered += delivered;
         let send = if pipe > ssthresh {
             let share = (self.delivered as u128 * ssthresh as u128).div_ceil(self.recover_fs as u128) as u64;
-            share.saturating_sub(self.out)
+            // A started segment counts, as in the RFC's diagrams: half of one is never sent.
+            (share.div_ceil(mss) * mss).saturating_sub(self.out)
         } else {
             let limit = self.delivered.saturating_sub(self.out).max(delivered) + mss;
             (ssthresh - pipe).min(limit)

@@ -27,6 +27,8 @@ pub(crate) struct Rack {
     /// §7.3: one past the highest sent when the probe was, and whether it was a repeat.
     probe: Option<(u64, bool)>,
     pub probe_due: bool,
+    /// §7.3: a round trip was measured since the last probe.
+    pub measured: bool,
 }
 
 impl Default for Rack {
@@ -42,6 +44,7 @@ impl Default for Rack {
             probe_at: None,
             probe: None,
             probe_due: false,
+            measured: true,
         }
     }
 }
@@ -94,11 +97,18 @@ impl Sender {
         quarter.min(self.rtt.smoothed().unwrap_or(quarter))
     }
 
+    /// How long after its sending a segment is lost, when one sent later has arrived or the timer has run out.
+    pub(super) fn rack_patience(&self) -> Span {
+        // Before the first sample of data the handshake's says how long a round trip is.
+        let rtt = Some(self.pipe.rack.rtt).filter(|rtt| *rtt > Span::ZERO).or(self.rtt.smoothed());
+        rtt.unwrap_or(Span::ZERO) + self.reordering_window()
+    }
+
     /// §6.2 step 5.
     pub(in crate::tcp) fn detect_by_time(&mut self, now: Time) -> bool {
         self.pipe.rack.reorder_at = None;
         let Some((newest_at, newest_end)) = self.pipe.rack.newest else { return false };
-        let patience = self.pipe.rack.rtt + self.reordering_window();
+        let patience = self.rack_patience();
         let mut found = false;
         while let Some(&(start, at)) = self.segments.order.front() {
             let index = self.segments.starting_at(start);
@@ -126,6 +136,8 @@ impl Sender {
 
     /// The reordering timer has run out (§6.3).
     pub(in crate::tcp) fn handle_reorder_timer(&mut self, now: Time) {
+        // What the latest acknowledgment has told belongs to no recovery that begins now.
+        self.segments.progress = Default::default();
         if self.detect_by_time(now) && self.pipe.phase == Phase::Open && self.snd_una >= self.pipe.recover {
             self.enter_recovery(now);
         }
@@ -136,6 +148,7 @@ impl Sender {
         let fits = self.pipe.phase == Phase::Open
             && self.segments.sacked == 0
             && self.pipe.rack.probe.is_none()
+            && self.pipe.rack.measured
             && self.in_flight() > 0
             && self.rto_at.is_some();
         self.pipe.rack.probe_at = None;
@@ -163,16 +176,16 @@ impl Sender {
     pub(in crate::tcp) fn poll_probe(&mut self, now: Time) -> Option<Outgoing> {
         self.pipe.rack.probe_due = false;
         let end = self.snd_max;
-        if let Some(segment) = self.poll_new(now) {
-            self.pipe.rack.probe = Some((self.snd_max, false));
-            return Some(segment);
-        }
-        if self.segments.back().is_none_or(|s| s.sacked) {
-            return None;
-        }
-        let outgoing = self.send_again(now, self.segments.len() - 1);
-        self.pipe.rack.probe = Some((end, true));
-        Some(outgoing)
+        let (probe, repeat) = match self.poll_new(now) {
+            Some(segment) => (segment, false),
+            None if self.segments.back().is_none_or(|s| s.sacked) => return None,
+            None => (self.send_again(now, self.segments.len() - 1), true),
+        };
+        self.pipe.rack.probe = Some((if repeat { end } else { self.snd_max }, repeat));
+        self.pipe.rack.measured = false;
+        // Sending it has planned another, which would be a second one in flight.
+        self.pipe.rack.probe_at = None;
+        Some(probe)
     }
 
     /// §7.4.2: what an acknowledgment says of the probe. True if it has repaired a loss, which is a signal.
