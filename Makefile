@@ -42,7 +42,7 @@ check:  ## Format, lints and documentation, all as errors
 	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --locked --workspace --no-deps -q
 
-bench: build  ## Packets per CPU second beside ns-2's, a long fat pipe, large constellations
+bench: build  ## Packets and runs per CPU second beside ns-2's, a long fat pipe, sweeps, large constellations
 	python3 bench/bench.py
 
 papers: $(VENV)/installed  ## Published numbers beside ours: one table, and the figures

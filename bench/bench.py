@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Packets per CPU second beside ns-2's, what a packet costs on a long fat pipe, and what constellations cost.
+"""Packets and runs per CPU second beside ns-2's, what a packet costs on a long fat pipe, and what constellations cost.
 
-Follows cases.py. Both programs simulate the same network; goodputs side by side show that they do the same work.
+Follows cases.py and thompson.py. Both programs simulate the same network; goodputs side by side show that they do the same work.
 User and system time of each process are counted, runs alternate, and medians are told: wall time on a shared
 machine is noise. ns-2's packet-hops are counted by monitors in a run of their own, which is not timed.
 Differs from a profile: it says how fast, not why. Leaves out memory.
@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cases import CASES, PAYLOAD, Dumbbell, long_fat_pipe
+from thompson import sweeps
 
 REQUIRED_SPEED = 2.0  # times ns-2's packet-hops per CPU second
 REQUIRED_EVENNESS = 1.5  # the most expensive data packet of the windows over the cheapest
@@ -62,6 +63,8 @@ def main() -> int:
         beside_ns2(bench, [c for c in CASES if c.name in args.cases], failures)
         if not args.no_pipe:
             fat_pipe(bench, failures)
+        if not args.no_sweeps:
+            sweeps(bench, failures)
         if not args.no_constellations:
             constellations(bench, failures)
     print("\nload average at the end: " + " ".join(f"{load:.2f}" for load in os.getloadavg()))
@@ -78,6 +81,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--cases", nargs="*", choices=names, default=names, help="cases to run (all)")
     parser.add_argument("--no-ns", action="store_true", help="measure skyhop alone")
     parser.add_argument("--no-pipe", action="store_true", help="leave the long fat pipe out")
+    parser.add_argument("--no-sweeps", action="store_true", help="leave Thompson's grid out")
     parser.add_argument("--no-constellations", action="store_true", help="leave constellations out")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a requirement is not met")
     args = parser.parse_args()
@@ -124,7 +128,11 @@ class Bench:
         """CPU seconds and the summary of a scenario."""
         file = self.scratch / "case.toml"
         file.write_text(text)
-        cpu, out = self.cpu([self.skyhop, "run", str(file), "--json", "--quiet"])
+        return self.json([self.skyhop, "run", str(file), "--json", "--quiet"])
+
+    def json(self, command: list[str]) -> tuple[float, dict]:
+        """CPU seconds of a program, and the JSON that it prints."""
+        cpu, out = self.cpu(command)
         return cpu, json.loads(out)
 
     def script(self, text: str) -> tuple[float, dict[str, int]]:
