@@ -10,6 +10,7 @@ mod options;
 mod packet;
 mod parse;
 mod sequence;
+pub mod stp;
 mod tcp;
 
 pub use compress::Compressor;

@@ -1,0 +1,177 @@
+//! A packet as bytes.
+//!
+//! Follows docs/stp.md §3: header, then BGN, BGNAK, END, STAT, USTAT, POLL and data in this order.
+//! Differs: the checksum covers the packet and no pseudo-header, so that addresses may be translated on the way.
+//! Leaves out the network layer.
+
+use super::packet::{Begin, COMPACT, Gap, Packet, REPORT, Stat, Ustat};
+use super::payload::Payload;
+use super::sequence::SEQUENCE_MASK;
+
+/// Writes the packet behind `out`.
+pub fn emit<P: Payload>(packet: &Packet<P>, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend_from_slice(&packet.source_port.to_be_bytes());
+    out.extend_from_slice(&packet.destination_port.to_be_bytes());
+    word(out, packet.kind(), packet.seq);
+    out.extend_from_slice(&[0, 0]);
+    out.extend_from_slice(&packet.instance.to_be_bytes());
+    if let Some(control) = &packet.control {
+        for begin in control.begin.iter().chain(&control.begin_ack) {
+            put_begin(out, begin);
+        }
+        if let Some(end) = control.end {
+            word(out, end.reason.number(), 0);
+        }
+        if let Some(stat) = &control.stat {
+            put_stat(out, stat);
+        }
+        if let Some(ustat) = &control.ustat {
+            put_ustat(out, ustat);
+        }
+    }
+    if let Some(poll) = packet.poll {
+        out.extend_from_slice(&poll.to_be_bytes());
+    }
+    if let Some(data) = &packet.data {
+        data.put(out);
+    }
+    let sum = checksum(&out[start..]);
+    out[start + 8..start + 10].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// The Internet checksum (RFC 1071) of `bytes`; zero over bytes that contain their own.
+pub(super) fn checksum(bytes: &[u8]) -> u16 {
+    let mut sum: u64 = 0;
+    let (words, rest) = bytes.as_chunks::<4>();
+    for word in words {
+        sum += u64::from(u32::from_be_bytes(*word));
+    }
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    sum += u64::from(u32::from_be_bytes(last));
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// One byte and a number of 24 bits.
+fn word(out: &mut Vec<u8>, byte: u8, number: u32) {
+    out.extend_from_slice(&(u32::from(byte) << 24 | number & SEQUENCE_MASK).to_be_bytes());
+}
+
+fn put_begin(out: &mut Vec<u8>, begin: &Begin) {
+    out.extend_from_slice(&[begin.version, begin.features.0]);
+    out.extend_from_slice(&begin.max_payload.to_be_bytes());
+    word(out, 0, begin.first);
+    word(out, 0, begin.credit);
+    out.extend_from_slice(&begin.count.to_be_bytes());
+}
+
+fn put_stat(out: &mut Vec<u8>, stat: &Stat) {
+    let flags = if stat.compact { COMPACT } else { 0 } | if stat.report.is_some() { REPORT } else { 0 };
+    word(out, flags, stat.next);
+    out.extend_from_slice(&stat.echo.to_be_bytes());
+    if stat.compact {
+        varint(out, distance(stat.next, stat.credit));
+        varint(out, distance(stat.next, stat.from));
+        varint(out, distance(stat.from, stat.upto));
+        varint(out, stat.gaps.len() as u32);
+    } else {
+        word(out, 0, stat.credit);
+        word(out, 0, stat.from);
+        word(out, 0, stat.upto);
+        word(out, 0, stat.gaps.len() as u32);
+    }
+    put_gaps(out, stat.compact, stat.from, &stat.gaps);
+    if let Some(report) = stat.report {
+        out.extend_from_slice(&report.received.to_be_bytes());
+        out.extend_from_slice(&report.at.to_be_bytes());
+        out.extend_from_slice(&report.delayed.to_be_bytes());
+    }
+}
+
+fn put_ustat(out: &mut Vec<u8>, ustat: &Ustat) {
+    word(out, if ustat.compact { COMPACT } else { 0 }, ustat.next);
+    if ustat.compact {
+        varint(out, distance(ustat.next, ustat.credit));
+        varint(out, ustat.gaps.len() as u32);
+    } else {
+        word(out, ustat.gaps.len() as u8, ustat.credit);
+    }
+    put_gaps(out, ustat.compact, ustat.next, &ustat.gaps);
+}
+
+fn put_gaps(out: &mut Vec<u8>, compact: bool, from: u32, gaps: &[Gap]) {
+    let mut before = from;
+    for gap in gaps {
+        if compact {
+            varint(out, distance(before, gap.start));
+            varint(out, distance(gap.start, gap.end));
+            before = gap.end;
+        } else {
+            word(out, 0, gap.start);
+            word(out, 0, gap.end);
+        }
+    }
+}
+
+fn distance(from: u32, to: u32) -> u32 {
+    to.wrapping_sub(from) & SEQUENCE_MASK
+}
+
+/// A number below 2^30 in one, two or four bytes, as QUIC writes them (RFC 9000 §16).
+fn varint(out: &mut Vec<u8>, number: u32) {
+    match varint_len(number) {
+        1 => out.push(number as u8),
+        2 => out.extend_from_slice(&(number as u16 | 0x4000).to_be_bytes()),
+        _ => out.extend_from_slice(&(number & 0x3fff_ffff | 0x8000_0000).to_be_bytes()),
+    }
+}
+
+fn varint_len(number: u32) -> usize {
+    match number {
+        0..0x40 => 1,
+        0x40..0x4000 => 2,
+        _ => 4,
+    }
+}
+
+fn gaps_len(compact: bool, from: u32, gaps: &[Gap]) -> usize {
+    if !compact {
+        return 8 * gaps.len();
+    }
+    let mut before = from;
+    let one = |gap: &Gap| {
+        let len = varint_len(distance(before, gap.start)) + varint_len(distance(gap.start, gap.end));
+        before = gap.end;
+        len
+    };
+    gaps.iter().map(one).sum()
+}
+
+impl Stat {
+    /// Bytes on the wire.
+    pub fn wire_len(&self) -> usize {
+        let numbers = if self.compact {
+            let lens = [distance(self.next, self.credit), distance(self.next, self.from), distance(self.from, self.upto)];
+            lens.into_iter().chain([self.gaps.len() as u32]).map(varint_len).sum()
+        } else {
+            16
+        };
+        8 + numbers + gaps_len(self.compact, self.from, &self.gaps) + 12 * self.report.is_some() as usize
+    }
+}
+
+impl Ustat {
+    /// Bytes on the wire.
+    pub fn wire_len(&self) -> usize {
+        let numbers = if self.compact {
+            varint_len(distance(self.next, self.credit)) + varint_len(self.gaps.len() as u32)
+        } else {
+            4
+        };
+        4 + numbers + gaps_len(self.compact, self.next, &self.gaps)
+    }
+}

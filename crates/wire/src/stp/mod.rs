@@ -1,0 +1,26 @@
+//! STP's packets: a header of twelve bytes and up to eight kinds of contents behind it.
+//!
+//! Follows HT §5.1.1 and figure 5.1 (kinds, fields, combinations as the OR of kinds), HK §VII.A; the layout is docs/stp.md §3.
+//! Differs: the figure's bytes are not in the text, so their order within a kind is ours; lists have a second, short form.
+//! Leaves out encryption, which wraps whole packets, and what a number means, which is the machine's business.
+
+mod emit;
+mod packet;
+mod parse;
+mod payload;
+mod sequence;
+
+pub use emit::emit;
+pub use packet::{
+    Begin, COMPACT, Control, End, Features, Gap, HEADER_LEN, Packet, REPORT, Reason, Report, Stat, Ustat, kind,
+};
+pub use parse::{ParseError, parse};
+pub use payload::{Length, Payload};
+pub use sequence::{SEQUENCE_MASK, expand, wire_number};
+
+/// UDP port of a listener that was not told another (from the dynamic range; none is assigned).
+pub const UDP_PORT: u16 = 57_824;
+/// IP protocol number of STP straight over IP: one of the two set aside for experiments (RFC 3692).
+pub const IP_PROTOCOL: u8 = 253;
+/// Version of the packets' layout.
+pub const VERSION: u8 = 1;
