@@ -41,7 +41,8 @@ impl RttSamples {
         self.max = [self.max, other.max].into_iter().flatten().max();
     }
 
-    fn add(&mut self, sample: Span) {
+    /// Adds a sample.
+    pub(crate) fn add(&mut self, sample: Span) {
         self.count += 1;
         self.sum += sample;
         self.min = Some(self.min.map_or(sample, |m| m.min(sample)));

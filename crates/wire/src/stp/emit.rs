@@ -143,19 +143,25 @@ fn gaps_len(compact: bool, from: u32, gaps: &[Gap]) -> usize {
         return 8 * gaps.len();
     }
     let mut before = from;
-    let one = |gap: &Gap| {
-        let len = varint_len(distance(before, gap.start)) + varint_len(distance(gap.start, gap.end));
-        before = gap.end;
-        len
-    };
-    gaps.iter().map(one).sum()
+    gaps.iter().map(|gap| gap.wire_len(std::mem::replace(&mut before, gap.end))).sum()
+}
+
+impl Gap {
+    /// Bytes of the short form behind a list's number `before`.
+    pub fn wire_len(&self, before: u32) -> usize {
+        varint_len(distance(before, self.start)) + varint_len(distance(self.start, self.end))
+    }
 }
 
 impl Stat {
     /// Bytes on the wire.
     pub fn wire_len(&self) -> usize {
         let numbers = if self.compact {
-            let lens = [distance(self.next, self.credit), distance(self.next, self.from), distance(self.from, self.upto)];
+            let lens = [
+                distance(self.next, self.credit),
+                distance(self.next, self.from),
+                distance(self.from, self.upto),
+            ];
             lens.into_iter().chain([self.gaps.len() as u32]).map(varint_len).sum()
         } else {
             16

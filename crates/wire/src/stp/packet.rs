@@ -215,7 +215,10 @@ impl Control {
     pub fn wire_len(&self) -> usize {
         let begin = 16 * (self.begin.is_some() as usize + self.begin_ack.is_some() as usize);
         let end = 4 * self.end.is_some() as usize;
-        begin + end + self.stat.as_ref().map_or(0, Stat::wire_len) + self.ustat.as_ref().map_or(0, Ustat::wire_len)
+        begin
+            + end
+            + self.stat.as_ref().map_or(0, Stat::wire_len)
+            + self.ustat.as_ref().map_or(0, Ustat::wire_len)
     }
 }
 

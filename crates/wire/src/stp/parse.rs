@@ -5,7 +5,10 @@
 //! Leaves out whether numbers make sense to a connection.
 
 use super::emit::checksum;
-use super::packet::{Begin, COMPACT, Control, End, Features, Gap, HEADER_LEN, Packet, REPORT, Reason, Report, Stat, Ustat, kind};
+use super::packet::{
+    Begin, COMPACT, Control, End, Features, Gap, HEADER_LEN, Packet, REPORT, Reason, Report, Stat, Ustat,
+    kind,
+};
 use super::sequence::SEQUENCE_MASK;
 use std::fmt;
 

@@ -1,0 +1,153 @@
+//! What an end of an STP connection may be told.
+//!
+//! Follows HT §5.1 and §5.2.1 (polls per round trip, threshold of a USTAT, window threshold); docs/stp.md §10 lists the defaults.
+//! Differs: `Config::plain` is the papers' protocol, `Config::default` what we would run today.
+//! Leaves out addresses and keys.
+
+use skyhop_units::{Rate, Span};
+use skyhop_wire::stp::Features;
+
+/// How the sender finds its rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Congestion {
+    /// TCP's slow start and congestion avoidance, counted in bytes, spread over the round trip (HT §5.1.2).
+    Window,
+    /// `max_rate`, whatever happens: the network has promised it (HT §5.2.3).
+    Rate,
+    /// The path's rate, learnt from the spacing of packets at the receiver; less of it when the round trip grows.
+    Delay,
+}
+
+/// What an earlier connection of this path found out (RFC 9959 §3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Saved {
+    /// The smallest round trip.
+    pub rtt: Span,
+    /// The rate that was reached, in network-layer bits.
+    pub rate: Rate,
+}
+
+/// Configuration of one end.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// The largest packet, STP's header included, bytes.
+    pub packet_size: u32,
+    /// Bytes beneath STP that count against rates: 20 straight over IPv4, 28 over UDP.
+    pub overhead: u32,
+    /// What the receiver holds for the application and in gaps at most, bytes; announced in packets of the largest size.
+    pub window: u64,
+    /// What is offered to the peer.
+    pub features: Features,
+    /// How the sender finds its rate.
+    pub congestion: Congestion,
+    /// Bytes that may leave before the first answer.
+    pub initial_window: u64,
+    /// Packets that may leave before the peer has said what it takes.
+    pub initial_credit: u32,
+    /// Where slow start ends at first, bytes. `None`: at the first loss.
+    pub initial_ssthresh: Option<u64>,
+    /// The least and the most that the network allows, in network-layer bits per second.
+    pub min_rate: Option<Rate>,
+    /// See `min_rate`.
+    pub max_rate: Option<Rate>,
+    /// Part of the round trip over which a window's packets are spread.
+    pub spread: f64,
+    /// Step of the timer that releases packets; zero releases each at its own time.
+    pub granularity: Span,
+    /// POLLs per round trip when the window is large.
+    pub polls_per_rtt: u32,
+    /// Window, in packets, below which the last packet of each burst carries a POLL and no timer does.
+    pub poll_threshold: u32,
+    /// Never more often than this.
+    pub poll_interval_min: Span,
+    /// Later packets, the one that shows a gap included, before the gap is reported.
+    pub ustat_threshold: u32,
+    /// How long a USTAT waits for more gaps; not in the plain format.
+    pub ustat_delay: Span,
+    /// How long a STAT waits for packets that its POLL has overtaken.
+    pub reordering_delay: Span,
+    /// How often a packet that is lost when nothing new waits is sent in addition.
+    pub tail_copies: u32,
+    /// Packets with which a BGN goes out at first.
+    pub begin_copies: u32,
+    /// Delay mode: round trips above the smallest by this much, or by a quarter of the smallest if that is more, mean a queue.
+    pub queue_target: Span,
+    /// Bounds of the timeouts of BGN, END and of POLLs without answer.
+    pub rto_initial: Span,
+    /// See `rto_initial`.
+    pub rto_min: Span,
+    /// See `rto_initial`.
+    pub rto_max: Span,
+    /// Without progress for so long the connection is given up.
+    pub silence: Span,
+    /// How often an idle connection polls.
+    pub keep_alive: Option<Span>,
+    /// How long a closed connection still answers.
+    pub linger: Span,
+    /// What an earlier connection found.
+    pub saved: Option<Saved>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            packet_size: 1440,
+            overhead: 28,
+            window: 64 << 20,
+            features: Features::COMPACT.with(Features::REPORT),
+            congestion: Congestion::Delay,
+            initial_window: 10 * 1428,
+            initial_credit: 64,
+            initial_ssthresh: None,
+            min_rate: None,
+            max_rate: None,
+            spread: 1.0,
+            granularity: Span::ZERO,
+            polls_per_rtt: 3,
+            poll_threshold: 10,
+            poll_interval_min: Span::from_millis(10),
+            ustat_threshold: 3,
+            ustat_delay: Span::from_millis(20),
+            reordering_delay: Span::from_millis(2),
+            tail_copies: 1,
+            begin_copies: 3,
+            queue_target: Span::from_millis(10),
+            rto_initial: Span::from_secs(1),
+            rto_min: Span::from_millis(200),
+            rto_max: Span::from_secs(60),
+            silence: Span::from_secs(120),
+            keep_alive: None,
+            linger: Span::from_secs(3),
+            saved: None,
+        }
+    }
+}
+
+impl Config {
+    /// The papers' protocol: plain packets of 1000 bytes with IP's header, TCP's window, one gap to a USTAT.
+    pub fn plain() -> Self {
+        Self {
+            packet_size: 980,
+            overhead: 20,
+            features: Features::PLAIN,
+            congestion: Congestion::Window,
+            initial_window: 968,
+            poll_interval_min: Span::ZERO,
+            ustat_delay: Span::ZERO,
+            reordering_delay: Span::ZERO,
+            tail_copies: 0,
+            begin_copies: 1,
+            ..Self::default()
+        }
+    }
+
+    /// Data in a packet that carries nothing else, bytes.
+    pub fn max_payload(&self) -> u32 {
+        self.packet_size.saturating_sub(skyhop_wire::stp::HEADER_LEN as u32).max(1)
+    }
+
+    /// What the receiver takes, in packets: below half the space of numbers.
+    pub(super) fn window_packets(&self) -> u64 {
+        (self.window / u64::from(self.max_payload())).clamp(1, (1 << 23) - 1)
+    }
+}

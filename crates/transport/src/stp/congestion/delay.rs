@@ -1,0 +1,257 @@
+//! The path's rate, learnt from what arrives and how fast; less of it when the round trip grows.
+//!
+//! Follows HT §5.3's wish (back off when the round trip lengthens) and RFC 9959 §4 (a jump is half of what is believed, and proven first).
+//! Differs from BBR: the first packets leave back to back, and the spacing at the receiver is the first belief in the path's rate;
+//! probes stop at once when a queue shows. docs/stp.md §8.3 has the rules with their numbers.
+//! Leaves out fairness beside flows that fill the queue, to which it gives way.
+
+use super::super::config::{Config, Saved};
+use super::super::sender::Delivery;
+use super::Signals;
+use skyhop_units::{Span, Time};
+
+/// Parts of the rate in turn, one smoothed round trip each.
+const GAINS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 1.2, 0.85, 1.0, 1.0];
+/// A sample of fewer packets says too little.
+const ENOUGH: u32 = 8;
+/// What part of a rate must arrive for it to count as carried.
+const CARRIED: f64 = 0.85;
+/// How long a smallest round trip is believed.
+const MIN_RTT_LIFE: Span = Span::from_secs(10);
+/// How far two parts of a train may differ and still tell the same rate.
+const AGREE: f64 = 0.1;
+/// Losses above this part are congestion if less arrives, too.
+const LOSSY: f64 = 0.1;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Phase {
+    /// No rate is known: slow start.
+    Start,
+    /// The rate doubles until `believed` is reached or the path carries no more.
+    Ramp { believed: Option<f64>, since: Time },
+    /// Around what arrives.
+    Cruise { step: usize, since: Time, draining: bool },
+}
+
+#[derive(Debug)]
+pub(in super::super) struct Delay {
+    mss: f64,
+    cwnd: f64,
+    phase: Phase,
+    rate: f64,
+    /// The largest deliveries of late, and when.
+    best: f64,
+    best_at: Time,
+    min_rtt: Option<(Span, Time)>,
+    /// Acknowledged and lost bytes of this round, since when, and whether the round before lost much.
+    round: (f64, f64, Time),
+    lossy: bool,
+    /// What the first part of the first train said of the path's rate.
+    train: Option<f64>,
+    saved: Option<Saved>,
+    bounds: (f64, f64),
+    queue_target: Span,
+}
+
+impl Delay {
+    pub fn new(config: &Config) -> Self {
+        let bytes = |rate: Option<skyhop_units::Rate>, none: f64| {
+            rate.map_or(none, |rate| rate.as_bps() as f64 / 8.0)
+        };
+        Self {
+            mss: f64::from(config.max_payload()),
+            cwnd: config.initial_window as f64,
+            phase: Phase::Start,
+            rate: 0.0,
+            best: 0.0,
+            best_at: Time::ZERO,
+            min_rtt: None,
+            round: (0.0, 0.0, Time::ZERO),
+            lossy: false,
+            train: None,
+            saved: config.saved,
+            bounds: (bytes(config.min_rate, 0.0), bytes(config.max_rate, f64::INFINITY)),
+            queue_target: config.queue_target,
+        }
+    }
+
+    pub fn window(&self) -> u64 {
+        match (self.phase, self.min_rtt) {
+            (Phase::Start, _) | (_, None) => self.cwnd as u64,
+            // Answers come a few times a round trip, and what is lost needs another one.
+            (_, Some((rtt, _))) => (2.5 * self.rate * rtt.as_secs_f64() + 10.0 * self.mss) as u64,
+        }
+    }
+
+    pub fn rate(&self) -> Option<f64> {
+        (self.phase != Phase::Start).then_some(self.rate)
+    }
+
+    pub fn learning(&self) -> bool {
+        !matches!(self.phase, Phase::Cruise { .. })
+    }
+
+    pub fn reached(&self) -> Option<f64> {
+        match self.phase {
+            Phase::Cruise { .. } => Some(self.best),
+            _ => None,
+        }
+    }
+
+    fn set_rate(&mut self, rate: f64) {
+        let least = self.min_rtt.map_or(0.0, |(rtt, _)| 2.0 * self.mss / rtt.as_secs_f64().max(1e-6));
+        self.rate = rate.clamp(self.bounds.0, self.bounds.1.max(self.bounds.0)).max(least);
+    }
+
+    fn cruise(&mut self, now: Time, best: f64, draining: bool) {
+        (self.best, self.best_at) = (best, now);
+        self.phase = Phase::Cruise { step: 0, since: now, draining };
+        self.set_rate(if draining { 0.75 * best } else { best });
+    }
+
+    pub fn on_silence(&mut self) {
+        self.cwnd = (self.cwnd / 2.0).max(2.0 * self.mss);
+        if self.phase != Phase::Start {
+            self.best /= 2.0;
+            self.set_rate(self.rate / 2.0);
+        }
+    }
+
+    /// Whether a round trip shows a queue of `part` of what is tolerated.
+    fn queued(&self, rtt: Option<Span>, part: f64) -> bool {
+        let (Some(rtt), Some((least, _))) = (rtt, self.min_rtt) else { return false };
+        let tolerated = (least.as_secs_f64() / 4.0).max(self.queue_target.as_secs_f64());
+        rtt.saturating_sub(least).as_secs_f64() > part * tolerated
+    }
+
+    pub fn on_feedback(&mut self, signals: &Signals) -> bool {
+        let Signals { now, feedback, srtt, busy, .. } = *signals;
+        if let Some(rtt) = feedback.rtt
+            && self.min_rtt.is_none_or(|(least, at)| rtt <= least || now.since(at) > MIN_RTT_LIFE)
+        {
+            self.min_rtt = Some((rtt, now));
+        }
+        self.round.0 += feedback.acked as f64;
+        self.round.1 += feedback.lost as f64;
+        // Losses are heard of before what has arrived beside them; only a whole round tells their part.
+        if now.since(self.round.2) > srtt.unwrap_or(Span::ZERO) && feedback.acked > 0 {
+            let (acked, lost, _) = self.round;
+            self.lossy = lost > LOSSY * (acked + lost) && lost > 4.0 * self.mss;
+            self.round = (0.0, 0.0, now);
+        }
+        let lossy = self.lossy;
+        let before = self.rate;
+        match self.phase {
+            Phase::Start => self.start(now, signals),
+            Phase::Ramp { believed, since } => {
+                self.ramp(now, feedback.rtt, feedback.delivery, believed, since, busy)
+            }
+            Phase::Cruise { .. } => self.steady(now, srtt, feedback.rtt, feedback.delivery, lossy, busy),
+        }
+        self.rate < before && lossy
+    }
+
+    fn start(&mut self, now: Time, signals: &Signals) {
+        let feedback = &signals.feedback;
+        self.cwnd += feedback.acked as f64;
+        let Some(rtt) = feedback.rtt else { return };
+        let saved = self.saved.filter(|saved| {
+            rtt.as_nanos() >= saved.rtt.as_nanos() / 2 && rtt.as_nanos() <= saved.rtt.as_nanos() * 10
+        });
+        let saved = saved.map(|saved| saved.rate.as_bps() as f64 / 8.0);
+        // Packets that left together and arrive apart have been spaced by the slowest link.
+        let spaced =
+            feedback.delivery.filter(|d| d.packets >= 3 && d.left_in.as_nanos() * 2 < d.span.as_nanos());
+        let train = spaced.filter(|d| d.span.as_nanos() >= 20_000).map(|d| d.bytes / d.span.as_secs_f64());
+        let rate = match (self.train, train) {
+            // The second part follows at once.
+            (None, Some(_)) => {
+                self.train = train;
+                return;
+            }
+            // Two parts that agree: nothing came between the packets. Else half: what it is must first be proven.
+            (Some(one), Some(two)) if (one - two).abs() <= AGREE * one.max(two) => one.min(two),
+            (Some(one), Some(two)) => one.min(two) / 2.0,
+            (Some(one), None) => one / 2.0,
+            (None, None) => {
+                match feedback.delivery.filter(|d| d.packets >= ENOUGH && d.span.as_nanos() > 0) {
+                    // Paced, and all of it came through: twice as much is the next step.
+                    Some(d) => 2.0 * d.bytes / d.span.as_secs_f64(),
+                    None if saved.is_some() => 0.0,
+                    None => return,
+                }
+            }
+        };
+        let train = self.train.into_iter().chain(train).reduce(f64::min);
+        let believed = train.into_iter().chain(saved).reduce(f64::max);
+        let rate =
+            rate.max(saved.map_or(0.0, |saved| saved / 2.0)).max(self.cwnd / rtt.as_secs_f64().max(1e-6));
+        self.set_rate(rate.min(believed.unwrap_or(f64::INFINITY)));
+        self.phase = Phase::Ramp { believed, since: now };
+    }
+
+    fn ramp(
+        &mut self,
+        now: Time,
+        rtt: Option<Span>,
+        delivery: Option<Delivery>,
+        believed: Option<f64>,
+        since: Time,
+        busy: bool,
+    ) {
+        let of_this_rate =
+            delivery.filter(|d| d.sent_from >= since && d.packets >= ENOUGH && d.span.as_nanos() > 0);
+        let Some(d) = of_this_rate else {
+            // A queue that stands before this rate's packets have come back is of our making too.
+            if self.queued(rtt, 2.0) {
+                self.cruise(now, self.rate / 2.0, true);
+            }
+            return;
+        };
+        let arrives = d.bytes / d.span.as_secs_f64();
+        let left = d.bytes / d.left_in.as_secs_f64().max(1e-9);
+        if self.queued(rtt, 1.0) || (arrives < CARRIED * self.rate && left >= CARRIED * self.rate) {
+            self.cruise(now, arrives, true);
+        } else if believed.is_some_and(|believed| self.rate >= 0.99 * believed.min(self.bounds.1)) {
+            self.cruise(now, self.rate, false);
+        } else if busy && arrives >= CARRIED * self.rate {
+            self.set_rate((2.0 * self.rate).min(believed.unwrap_or(f64::INFINITY)));
+            self.phase = Phase::Ramp { believed, since: now };
+        }
+    }
+
+    fn steady(
+        &mut self,
+        now: Time,
+        srtt: Option<Span>,
+        rtt: Option<Span>,
+        delivery: Option<Delivery>,
+        lossy: bool,
+        busy: bool,
+    ) {
+        let Phase::Cruise { mut step, mut since, mut draining } = self.phase else { return };
+        let srtt = srtt.unwrap_or(Span::from_millis(100));
+        let arrives = delivery
+            .filter(|d| d.packets >= ENOUGH && d.span.as_nanos() > 0)
+            .map(|d| d.bytes / d.span.as_secs_f64());
+        let queued = self.queued(rtt, 1.0);
+        if let Some(arrives) = arrives {
+            let life = Span::from_nanos(srtt.as_nanos() * 10);
+            let stale = now.since(self.best_at) > life && busy;
+            // The path has become narrower: the past does not count.
+            let narrower = (queued && arrives < 0.8 * self.best) || (lossy && arrives < 0.9 * self.best);
+            if arrives > self.best || stale || narrower {
+                (self.best, self.best_at) = (arrives, now);
+            }
+            draining |= narrower;
+        }
+        draining = (draining || queued) && self.queued(rtt.or(Some(srtt)), 0.5);
+        if now.since(since) >= srtt {
+            step = (step + 1) % GAINS.len();
+            since = now;
+        }
+        self.phase = Phase::Cruise { step, since, draining };
+        let gain = if draining { GAINS[step].min(0.75) } else { GAINS[step] };
+        self.set_rate(gain * self.best);
+    }
+}

@@ -1,0 +1,105 @@
+//! How much may leave, and how fast: three ways behind one face.
+//!
+//! Follows HT §5.1.2 (window, rates imposed by the network) and docs/stp.md §8.
+//! Differs: an enum, so that nothing is dispatched at run time per packet.
+//! Leaves out the credit, which is the receiver's.
+
+mod delay;
+mod window;
+
+use super::config::{Config, Congestion};
+use super::sender::Feedback;
+use delay::Delay;
+use skyhop_units::{Span, Time};
+use window::Window;
+
+/// What an answer tells a controller.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Signals {
+    pub now: Time,
+    pub feedback: Feedback,
+    pub srtt: Option<Span>,
+    /// VT(A).
+    pub acked: u64,
+    /// VT(S).
+    pub next: u64,
+    /// Data wait for the controller, and not the controller for data.
+    pub busy: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum Controller {
+    Window(Window),
+    Rate(f64),
+    Delay(Delay),
+}
+
+impl Controller {
+    pub fn new(config: &Config) -> Self {
+        let provisioned = config.max_rate.map(|rate| rate.as_bps() as f64 / 8.0);
+        match (config.congestion, provisioned) {
+            (Congestion::Window, _) => Self::Window(Window::new(config)),
+            (Congestion::Rate, Some(rate)) => Self::Rate(rate),
+            // A promise of nothing: what is left is to find out.
+            (Congestion::Rate | Congestion::Delay, _) => Self::Delay(Delay::new(config)),
+        }
+    }
+
+    /// Bytes that may be in flight.
+    pub fn window(&self) -> u64 {
+        match self {
+            Self::Window(window) => window.cwnd(),
+            Self::Rate(_) => u64::MAX,
+            Self::Delay(delay) => delay.window(),
+        }
+    }
+
+    /// The pace, in network-layer bytes per second. `None`: what is allowed is spread over the round trip.
+    pub fn rate(&self) -> Option<f64> {
+        match self {
+            Self::Window(_) => None,
+            Self::Rate(rate) => Some(*rate),
+            Self::Delay(delay) => delay.rate(),
+        }
+    }
+
+    /// How many times more often than usual to ask.
+    pub fn eagerness(&self) -> u32 {
+        match self {
+            Self::Delay(delay) if delay.learning() => 3,
+            _ => 1,
+        }
+    }
+
+    /// Whether the first packets are to be measured as a train.
+    pub fn measures_trains(&self) -> bool {
+        matches!(self, Self::Delay(delay) if delay.rate().is_none())
+    }
+
+    /// Returns whether the window or the rate was cut.
+    pub fn on_feedback(&mut self, signals: &Signals) -> bool {
+        match self {
+            Self::Window(window) => window.on_feedback(signals),
+            Self::Rate(_) => false,
+            Self::Delay(delay) => delay.on_feedback(signals),
+        }
+    }
+
+    /// POLLs go unanswered.
+    pub fn on_silence(&mut self, next: u64) {
+        match self {
+            Self::Window(window) => window.on_silence(next),
+            Self::Rate(_) => {}
+            Self::Delay(delay) => delay.on_silence(),
+        }
+    }
+
+    /// The rate reached, for a later connection, in network-layer bytes per second.
+    pub fn reached(&self, srtt: Option<Span>) -> Option<f64> {
+        match self {
+            Self::Window(window) => Some(window.cwnd() as f64 / srtt?.as_secs_f64().max(1e-9)),
+            Self::Rate(_) => None,
+            Self::Delay(delay) => delay.reached(),
+        }
+    }
+}

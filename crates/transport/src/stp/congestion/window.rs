@@ -1,0 +1,95 @@
+//! TCP's window, counted in bytes.
+//!
+//! Follows HT §5.1.2 and RFC 5681 §3.1; RFC 9959 §4 for a window that an earlier connection has saved.
+//! Differs: slow start is never entered again, as no timer expires; silence halves the window instead.
+//! Leaves out spreading the window over the round trip (`timers`).
+
+use super::super::config::{Config, Saved};
+use super::Signals;
+
+#[derive(Debug)]
+pub(in super::super) struct Window {
+    mss: f64,
+    cwnd: f64,
+    ssthresh: f64,
+    /// A loss below this number is of a window that has been cut already.
+    recover: u64,
+    saved: Option<Saved>,
+    /// While a saved window is on trial: it is proven when this number is acknowledged; the bytes proven so far.
+    trial: Option<(u64, f64)>,
+    bounds: (f64, f64),
+}
+
+impl Window {
+    pub fn new(config: &Config) -> Self {
+        let bytes = |rate: Option<skyhop_units::Rate>, none: f64| {
+            rate.map_or(none, |rate| rate.as_bps() as f64 / 8.0)
+        };
+        Self {
+            mss: f64::from(config.max_payload()),
+            cwnd: config.initial_window as f64,
+            ssthresh: config.initial_ssthresh.map_or(f64::INFINITY, |bytes| bytes as f64),
+            recover: 0,
+            saved: config.saved,
+            trial: None,
+            bounds: (bytes(config.min_rate, 0.0), bytes(config.max_rate, f64::INFINITY)),
+        }
+    }
+
+    pub fn cwnd(&self) -> u64 {
+        self.cwnd as u64
+    }
+
+    fn cut(&mut self, next: u64) {
+        self.ssthresh = (self.cwnd / 2.0).max(2.0 * self.mss);
+        self.cwnd = self.ssthresh;
+        self.recover = next;
+    }
+
+    pub fn on_feedback(&mut self, signals: &Signals) -> bool {
+        let Signals { feedback, acked, next, .. } = *signals;
+        let bytes = feedback.acked as f64;
+        if let Some((_, proven)) = &mut self.trial {
+            *proven += bytes;
+        }
+        if feedback.lost_number.is_some_and(|number| number >= self.recover) {
+            self.saved = None;
+            self.cut(next);
+            if let Some((_, proven)) = self.trial.take() {
+                // RFC 9959 §4.5: no more than half of what was proven.
+                self.cwnd = (proven / 2.0).max(2.0 * self.mss);
+                self.ssthresh = self.cwnd;
+            }
+            return true;
+        }
+        if acked < self.recover {
+            return false;
+        }
+        if self.trial.is_some_and(|(end, _)| acked >= end) {
+            self.trial = None;
+        }
+        if signals.busy {
+            self.cwnd += if self.cwnd < self.ssthresh { bytes } else { self.mss * bytes / self.cwnd };
+        }
+        if let (Some(saved), Some(rtt)) = (self.saved, feedback.rtt) {
+            self.saved = None;
+            // RFC 9959 §4.2: half of what was saved, if the path looks like the one that was saved.
+            let (then, rtt) = (saved.rtt.as_secs_f64(), rtt.as_secs_f64());
+            let jump = saved.rate.as_bps() as f64 / 8.0 * rtt / 2.0;
+            if rtt >= then / 2.0 && rtt <= 10.0 * then && jump > self.cwnd {
+                self.cwnd = jump;
+                self.trial = Some((next + (jump / self.mss) as u64, 0.0));
+            }
+        }
+        if let Some(srtt) = signals.srtt {
+            let (least, most) = self.bounds;
+            let srtt = srtt.as_secs_f64();
+            self.cwnd = self.cwnd.clamp(least * srtt, (most * srtt).max(2.0 * self.mss).max(least * srtt));
+        }
+        false
+    }
+
+    pub fn on_silence(&mut self, next: u64) {
+        self.cut(next);
+    }
+}

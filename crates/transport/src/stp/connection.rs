@@ -1,0 +1,463 @@
+//! One end of a connection: what comes in, and what the application asks for.
+//!
+//! Follows HT §5.1.1 (packets and their answers) and docs/stp.md §5 to §7.
+//! Differs: either direction closes by itself, as TCP's do.
+//! Leaves out what goes out (`transmit`) and when (`timers`).
+
+use super::config::{Config, Saved};
+use super::congestion::{Controller, Signals};
+use super::receiver::Receiver;
+use super::sender::{Feedback, Sender, Stats};
+use super::state::State;
+use super::timers::Timers;
+use skyhop_units::{Rate, Time};
+use skyhop_wire::stp::{
+    Begin, Control, Features, Packet, Payload, Reason, SEQUENCE_MASK, Stat, VERSION, expand, kind,
+};
+use std::collections::VecDeque;
+
+/// What the application learns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// The peer has answered, or a BGN has come.
+    Connected,
+    /// So many bytes have come into order since the last event of this kind.
+    Received(u64),
+    /// Everything written so far has been acknowledged.
+    AllAcknowledged,
+    /// The peer has sent all it will, and all of it is in order.
+    PeerFinished,
+    /// Both directions are closed and acknowledged.
+    Closed,
+    /// The connection is broken: by the peer's word, or by its silence.
+    Reset(Reason),
+}
+
+/// What tells a connection from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ends {
+    /// This end's port.
+    pub local_port: u16,
+    /// The peer's port.
+    pub remote_port: u16,
+    /// The initiator's choice; a listener takes what the BGN says.
+    pub instance: u16,
+    /// The initiator's connection count; a listener takes what the BGN says.
+    pub count: u32,
+}
+
+/// One end of a connection.
+#[derive(Debug)]
+pub struct Connection<P> {
+    pub(super) config: Config,
+    pub(super) ends: Ends,
+    pub(super) initiator: bool,
+    pub(super) first: u64,
+    pub(super) sender: Sender<P>,
+    /// From the moment that the peer's first number is known.
+    pub(super) receiver: Option<Receiver<P>>,
+    pub(super) controller: Controller,
+    pub(super) timers: Timers,
+    pub(super) features: Features,
+    /// BGNs sent.
+    pub(super) begins_sent: u32,
+    pub(super) answer_begin: bool,
+    pub(super) write_closed: bool,
+    pub(super) ends_sent: u32,
+    pub(super) end_acked: bool,
+    pub(super) end_ack_due: bool,
+    /// The peer's END has been answered at least once.
+    pub(super) peer_end_answered: bool,
+    pub(super) reset_due: Option<Reason>,
+    pub(super) closed: bool,
+    pub(super) parts: VecDeque<Stat>,
+    last_echo: Option<u32>,
+    events: VecDeque<Event>,
+    reported_all: bool,
+    peer_finished: bool,
+    reported_closed: bool,
+}
+
+impl<P: Payload> Connection<P> {
+    /// An end that opens the connection; `first` is the number of its first SD (24 bits).
+    pub fn connect(config: Config, ends: Ends, first: u32) -> Self {
+        Self::new(config, ends, first, true)
+    }
+
+    /// An end that waits for a BGN to its port.
+    pub fn listen(config: Config, ends: Ends, first: u32) -> Self {
+        Self::new(config, ends, first, false)
+    }
+
+    fn new(config: Config, ends: Ends, first: u32, initiator: bool) -> Self {
+        let first = u64::from(first & SEQUENCE_MASK);
+        Self {
+            ends,
+            initiator,
+            first,
+            sender: Sender::new(&config, first),
+            receiver: None,
+            controller: Controller::new(&config),
+            timers: Timers::default(),
+            features: Features::PLAIN,
+            begins_sent: 0,
+            answer_begin: false,
+            write_closed: false,
+            ends_sent: 0,
+            end_acked: false,
+            end_ack_due: false,
+            peer_end_answered: false,
+            reset_due: None,
+            closed: false,
+            parts: VecDeque::new(),
+            last_echo: None,
+            events: VecDeque::new(),
+            reported_all: true,
+            peer_finished: false,
+            reported_closed: false,
+            config,
+        }
+    }
+
+    /// The state of docs/stp.md §5.
+    pub fn state(&self) -> State {
+        if self.closed {
+            return State::Closed;
+        }
+        let data = self.sender.stats.packets_sent > 0;
+        match (&self.receiver, self.ends_sent > 0, self.peer_finished) {
+            (None, _, _) if !self.initiator => State::Listen,
+            (None, true, _) => State::BgnDataEndSent,
+            (None, false, _) if data => State::BgnDataSent,
+            (None, false, _) => State::BgnSent,
+            (Some(_), true, true) if self.over() => State::Linger,
+            (Some(_), true, true) => State::Closing,
+            (Some(_), true, false) => State::EndSent,
+            (Some(_), false, true) => State::EndReceived,
+            (Some(_), false, false) => State::Established,
+        }
+    }
+
+    /// Ports, instance and count.
+    pub fn ends(&self) -> Ends {
+        self.ends
+    }
+    /// Whether both know of each other.
+    pub fn established(&self) -> bool {
+        self.receiver.is_some()
+    }
+    /// Counters.
+    pub fn stats(&self) -> Stats {
+        let mut stats = self.sender.stats;
+        if let Some(receiver) = &self.receiver {
+            stats.duplicates_received = receiver.duplicates;
+            stats.ignored += receiver.refused;
+        }
+        stats
+    }
+    /// Bytes that may be in flight.
+    pub fn window(&self) -> u64 {
+        self.controller.window()
+    }
+    /// The pace in network-layer bits per second, if there is one.
+    pub fn rate_bps(&self) -> Option<f64> {
+        self.controller.rate().map(|rate| rate * 8.0)
+    }
+    /// Bytes sent and neither acknowledged nor reported missing.
+    pub fn in_flight(&self) -> u64 {
+        self.sender.in_flight
+    }
+    /// Bytes known to have arrived.
+    pub fn acknowledged(&self) -> u64 {
+        self.sender.acked_bytes
+    }
+    /// Bytes written and not known to have arrived.
+    pub fn unacknowledged(&self) -> u64 {
+        self.sender.unsent_bytes + self.sender.stats.bytes_sent.min(self.sender.in_flight)
+    }
+    /// Bytes written and not sent.
+    pub fn unsent(&self) -> u64 {
+        self.sender.unsent_bytes
+    }
+    /// Bytes put in order for the application, ever.
+    pub fn delivered(&self) -> u64 {
+        self.receiver.as_ref().map_or(0, |receiver| receiver.delivered)
+    }
+    /// Bytes in order that the application has not read.
+    pub fn readable(&self) -> u64 {
+        self.receiver.as_ref().map_or(0, |receiver| receiver.ready_bytes)
+    }
+    /// Packets held by the sending and the receiving half.
+    pub fn held(&self) -> (usize, usize) {
+        (self.sender.held(), self.receiver.as_ref().map_or(0, Receiver::held))
+    }
+    /// The smoothed round trip.
+    pub fn srtt(&self) -> Option<skyhop_units::Span> {
+        self.timers.srtt()
+    }
+    /// What a later connection of this path may begin with.
+    pub fn saved(&self) -> Option<Saved> {
+        let rate = self.controller.reached(self.timers.srtt())? * 8.0;
+        Some(Saved { rtt: self.timers.min_rtt()?, rate: Rate::from_bps(rate as u64)? })
+    }
+
+    /// Gives data to be sent. After [`Connection::shutdown`] they are dropped.
+    pub fn write(&mut self, data: P) {
+        if self.write_closed || self.closed || data.is_empty() {
+            return;
+        }
+        self.reported_all = false;
+        self.sender.write(data);
+    }
+
+    /// Takes data in order, at most `most` bytes and at most a packet.
+    pub fn read(&mut self, most: usize) -> Option<P> {
+        let receiver = self.receiver.as_mut()?;
+        let data = receiver.read(most);
+        if let Some(echo) = self.last_echo
+            && receiver.reopened()
+        {
+            receiver.tell(echo);
+        }
+        data
+    }
+
+    /// Nothing more will be written; what has been still goes out.
+    pub fn shutdown(&mut self) {
+        self.write_closed = true;
+    }
+
+    /// Whether [`Connection::shutdown`] has been called.
+    pub fn is_shut_down(&self) -> bool {
+        self.write_closed
+    }
+
+    /// Whether the peer has acknowledged everything and the END.
+    pub fn end_acknowledged(&self) -> bool {
+        self.end_acked
+    }
+
+    /// Breaks the connection off and tells the peer.
+    pub fn reset(&mut self) {
+        self.abort(Reason::Aborted);
+    }
+
+    pub(super) fn abort(&mut self, reason: Reason) {
+        if !self.closed {
+            // Nobody to tell before a BGN has come or gone.
+            let known = self.receiver.is_some() || self.begins_sent > 0;
+            self.reset_due = known.then_some(reason);
+            self.closed = true;
+        }
+    }
+
+    pub(super) fn broken(&mut self, reason: Reason) {
+        if !self.closed {
+            self.closed = true;
+            self.events.push_back(Event::Reset(reason));
+        }
+    }
+
+    /// The next event for the application.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Both directions are closed and answered; the machine may still answer copies.
+    pub fn over(&self) -> bool {
+        self.closed || (self.end_acked && self.peer_end_answered)
+    }
+
+    /// A packet from the peer.
+    pub fn handle_packet(&mut self, now: Time, packet: &Packet<P>) {
+        if self.closed {
+            return;
+        }
+        let listening = !self.initiator && self.receiver.is_none();
+        let control = packet.control.as_deref();
+        let begin = control.and_then(|control| control.begin);
+        if packet.destination_port != self.ends.local_port
+            || (listening && begin.is_none())
+            || (!listening
+                && (packet.instance != self.ends.instance || packet.source_port != self.ends.remote_port))
+        {
+            self.sender.stats.ignored += 1;
+            return;
+        }
+        if let Some(end) = control.and_then(|control| control.end)
+            && end.reason != Reason::Finished
+        {
+            return self.broken(end.reason);
+        }
+        if let Some(begin) = begin {
+            self.handle_begin(now, packet, begin);
+        }
+        if let Some(answer) = control.and_then(|control| control.begin_ack) {
+            self.handle_begin_ack(now, answer);
+        }
+        if self.closed || self.receiver.is_none() {
+            return;
+        }
+        if let Some(control) = control {
+            self.handle_reports(now, control);
+        }
+        self.handle_data(now, packet);
+        self.report();
+        self.arm(now);
+    }
+
+    fn handle_begin(&mut self, now: Time, packet: &Packet<P>, begin: Begin) {
+        if self.initiator {
+            self.sender.stats.ignored += 1;
+            return;
+        }
+        if self.receiver.is_some() {
+            // A copy: answered if its sender waits for an answer.
+            self.answer_begin |=
+                begin.count == self.ends.count && (packet.poll.is_some() || packet.data.is_none());
+            return;
+        }
+        self.ends.instance = packet.instance;
+        self.ends.remote_port = packet.source_port;
+        self.ends.count = begin.count;
+        if begin.version != VERSION {
+            self.begins_sent = 1;
+            self.abort(Reason::Protocol);
+            self.events.push_back(Event::Reset(Reason::Protocol));
+            return;
+        }
+        self.answer_begin = true;
+        self.sender.limit = self.first + u64::from(begin.credit);
+        self.open(now, begin);
+    }
+
+    fn handle_begin_ack(&mut self, now: Time, begin: Begin) {
+        if !self.initiator || begin.count != self.ends.count {
+            self.sender.stats.ignored += 1;
+            return;
+        }
+        if self.receiver.is_some() {
+            return;
+        }
+        if begin.version != VERSION {
+            self.abort(Reason::Protocol);
+            self.events.push_back(Event::Reset(Reason::Protocol));
+            return;
+        }
+        self.sender.limit = self.first;
+        self.sender.credit(begin.credit, self.first);
+        if self.begins_sent == 1
+            && let Some(sent) = self.timers.begin_sent
+        {
+            self.timers.sample(&self.config, now.since(sent));
+        }
+        self.open(now, begin);
+    }
+
+    /// The peer's first number, features and packets are known.
+    fn open(&mut self, now: Time, begin: Begin) {
+        self.features = self.config.features.common(begin.features);
+        let mut receiver = Receiver::new(&self.config, u64::from(begin.first));
+        receiver.compact = self.features.has(Features::COMPACT);
+        receiver.report = self.features.has(Features::REPORT);
+        self.receiver = Some(receiver);
+        self.sender.max_payload = self.sender.max_payload.min(usize::from(begin.max_payload.max(1)));
+        self.timers.progress(now);
+        self.events.push_back(Event::Connected);
+    }
+
+    fn handle_reports(&mut self, now: Time, control: &Control) {
+        if let Some(stat) = &control.stat {
+            match self.sender.on_stat(now, stat) {
+                Some(feedback) => self.learn(now, feedback, true),
+                None => self.sender.stats.ignored += 1,
+            }
+        }
+        if let Some(ustat) = &control.ustat {
+            match self.sender.on_ustat(ustat) {
+                Some(feedback) => self.learn(now, feedback, false),
+                None => self.sender.stats.ignored += 1,
+            }
+        }
+        if control.end_ack && self.ends_sent > 0 && !self.end_acked {
+            let feedback = self.sender.acknowledge_all();
+            self.end_acked = true;
+            self.learn(now, feedback, true);
+        }
+    }
+
+    fn learn(&mut self, now: Time, feedback: Feedback, answered: bool) {
+        if answered {
+            self.timers.answered();
+        }
+        if feedback.acked > 0 {
+            self.timers.progress(now);
+        }
+        if let Some(rtt) = feedback.rtt {
+            self.timers.sample(&self.config, rtt);
+            self.sender.stats.rtt.add(rtt);
+        }
+        let window = self.controller.window();
+        let signals = Signals {
+            now,
+            feedback,
+            srtt: self.timers.srtt(),
+            acked: self.sender.acked,
+            next: self.sender.next,
+            busy: self.sender.waiting() > 0 || self.sender.in_flight + feedback.acked >= window / 2,
+        };
+        if self.controller.on_feedback(&signals) {
+            self.sender.stats.reductions += 1;
+        }
+        self.spread(now);
+    }
+
+    fn handle_data(&mut self, now: Time, packet: &Packet<P>) {
+        let Some(receiver) = &mut self.receiver else { return };
+        if let Some(data) = &packet.data {
+            let received = match expand(packet.seq, receiver.next) {
+                Some(number) => receiver.on_data(now, number, data.clone()),
+                None => 0,
+            };
+            if received > 0 {
+                match self.events.back_mut() {
+                    Some(Event::Received(bytes)) => *bytes += received,
+                    _ => self.events.push_back(Event::Received(received)),
+                }
+            }
+        }
+        let behind = expand(packet.behind(), receiver.next);
+        if packet.kind() & kind::END != 0
+            && let Some(end) = behind
+        {
+            if !receiver.on_end(end) {
+                self.sender.stats.ignored += 1;
+            } else if receiver.complete() {
+                self.end_ack_due = true;
+            }
+        }
+        if let (Some(echo), Some(behind)) = (packet.poll, behind)
+            && behind >= receiver.next
+        {
+            self.last_echo = Some(echo);
+            receiver.on_poll(now, echo, behind);
+        }
+        if receiver.complete() && !self.peer_finished {
+            self.end_ack_due = true;
+            self.peer_finished = true;
+            self.events.push_back(Event::PeerFinished);
+        }
+    }
+
+    /// Tells the application what has become true.
+    pub(super) fn report(&mut self) {
+        if !self.reported_all && self.sender.unsent_bytes == 0 && !self.sender.outstanding() {
+            self.reported_all = true;
+            self.events.push_back(Event::AllAcknowledged);
+        }
+        if self.over() && !self.closed && !self.reported_closed {
+            self.reported_closed = true;
+            self.events.push_back(Event::Closed);
+        }
+    }
+}

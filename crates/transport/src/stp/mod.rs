@@ -1,0 +1,20 @@
+//! STP: selective negative acknowledgments, asked for by the sender; one machine for the simulator and for real hosts.
+//!
+//! Follows HT chapter 5 and HK §VII, which build on ITU-T Q.2110; docs/stp.md is the specification that this implements.
+//! Differs: half-close, tolerance of reordering, coalesced reports, discovery of the path's rate; docs/stp.md marks each.
+//! Leaves out sockets, encryption and the association (crate `live`).
+
+mod config;
+mod congestion;
+mod connection;
+mod receiver;
+mod sender;
+mod state;
+mod timers;
+mod transmit;
+
+pub use config::{Config, Congestion, Saved};
+pub use connection::{Connection, Ends, Event};
+pub use sender::Stats;
+pub use skyhop_wire::stp::{Features, Length, Packet, Payload, Reason};
+pub use state::State;

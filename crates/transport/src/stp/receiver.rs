@@ -1,0 +1,318 @@
+//! The receiving half: puts packets in order, knows what is missing, says so.
+//!
+//! Follows HT §5.1.1 and Q.2110's VR(R), VR(H), VR(MR); docs/stp.md §7.
+//! Differs: gaps are kept as ranges in a tree, so that each packet costs the logarithm of their number.
+//! Leaves out when a packet may be sent.
+
+use super::config::Config;
+use skyhop_units::{Span, Time};
+use skyhop_wire::stp::{Gap, Payload, Report, Stat, Ustat, wire_number};
+use std::collections::{BTreeMap, VecDeque};
+
+/// An answer that waits: to which POLL, and what was true when it came.
+#[derive(Debug, Clone, Copy)]
+struct Answer {
+    at: Time,
+    echo: u32,
+    /// `None`: it was answered before, and is answered again for the credit's sake.
+    asked: Option<Time>,
+    received: u64,
+    /// The list ends here.
+    upto: u64,
+}
+
+/// A gap that may still close by itself.
+#[derive(Debug, Clone, Copy)]
+struct Fresh {
+    start: u64,
+    end: u64,
+    /// Packets received before the one that showed it.
+    received: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Receiver<P> {
+    /// VR(R): everything before it has arrived.
+    pub next: u64,
+    /// VR(H): behind the highest that has arrived or was announced.
+    pub high: u64,
+    window: u64,
+    /// The numbers from `next` to `high`.
+    slots: VecDeque<Option<P>>,
+    /// In order, one entry a packet; the first may have been read in part.
+    ready: VecDeque<P>,
+    pub ready_bytes: u64,
+    /// Missing numbers, as start and end.
+    gaps: BTreeMap<u64, u64>,
+    fresh: VecDeque<Fresh>,
+    ripe: Vec<(u64, u64)>,
+    ustat_at: Option<Time>,
+    answer: Option<Answer>,
+    /// Different packets received.
+    pub received: u64,
+    pub duplicates: u64,
+    /// Packets beyond what was allowed.
+    pub refused: u64,
+    /// Bytes put in order.
+    pub delivered: u64,
+    /// The number behind the peer's last.
+    pub end: Option<u64>,
+    /// The edge that the peer was last told.
+    told: u64,
+    threshold: u64,
+    ustat_delay: Span,
+    reordering_delay: Span,
+    pub compact: bool,
+    pub report: bool,
+}
+
+impl<P: Payload> Receiver<P> {
+    pub fn new(config: &Config, first: u64) -> Self {
+        Self {
+            next: first,
+            high: first,
+            window: config.window_packets(),
+            slots: VecDeque::new(),
+            ready: VecDeque::new(),
+            ready_bytes: 0,
+            gaps: BTreeMap::new(),
+            fresh: VecDeque::new(),
+            ripe: Vec::new(),
+            ustat_at: None,
+            answer: None,
+            received: 0,
+            duplicates: 0,
+            refused: 0,
+            delivered: 0,
+            end: None,
+            told: first,
+            threshold: u64::from(config.ustat_threshold.max(1)),
+            ustat_delay: config.ustat_delay,
+            reordering_delay: config.reordering_delay,
+            compact: false,
+            report: false,
+        }
+    }
+
+    /// VR(MR): the first number that is not taken. What waits for the application counts, so memory is bounded.
+    pub fn limit(&self) -> u64 {
+        self.next - self.ready.len() as u64 + self.window
+    }
+
+    /// Packets held: in order for the application, and behind gaps.
+    pub fn held(&self) -> usize {
+        self.ready.len() + self.slots.len()
+    }
+
+    /// Whether everything up to the peer's END is in order.
+    pub fn complete(&self) -> bool {
+        self.end == Some(self.next)
+    }
+
+    /// A packet of data; returns the bytes that came into order by it.
+    pub fn on_data(&mut self, now: Time, number: u64, data: P) -> u64 {
+        if number < self.next || self.end.is_some_and(|end| number >= end) {
+            self.duplicates += 1;
+            return 0;
+        }
+        if number >= self.limit() {
+            self.refused += 1;
+            return 0;
+        }
+        if number >= self.high {
+            if number > self.high {
+                self.gap(self.high, number);
+            }
+            self.extend(number + 1);
+        } else if !self.fill(number) {
+            self.duplicates += 1;
+            return 0;
+        }
+        self.received += 1;
+        self.slots[(number - self.next) as usize] = Some(data);
+        let mut bytes = 0;
+        while let Some(slot) = self.slots.front_mut()
+            && let Some(data) = slot.take()
+        {
+            self.slots.pop_front();
+            self.next += 1;
+            bytes += data.len() as u64;
+            self.ready.push_back(data);
+        }
+        self.ready_bytes += bytes;
+        self.delivered += bytes;
+        self.ripen(now);
+        bytes
+    }
+
+    fn gap(&mut self, start: u64, end: u64) {
+        self.gaps.insert(start, end);
+        self.fresh.push_back(Fresh { start, end, received: self.received });
+    }
+
+    fn extend(&mut self, high: u64) {
+        self.slots.resize((high - self.next) as usize, None);
+        self.high = high;
+    }
+
+    /// Takes a number out of the gap that it lies in; false if it is in none.
+    fn fill(&mut self, number: u64) -> bool {
+        let Some((&start, &end)) = self.gaps.range(..=number).next_back() else { return false };
+        if number >= end {
+            return false;
+        }
+        self.gaps.remove(&start);
+        if start < number {
+            self.gaps.insert(start, number);
+        }
+        if number + 1 < end {
+            self.gaps.insert(number + 1, end);
+        }
+        true
+    }
+
+    /// What is still missing between two numbers.
+    fn missing(&self, from: u64, upto: u64) -> impl Iterator<Item = (u64, u64)> {
+        let first = self.gaps.range(..from).next_back().filter(|&(_, &end)| end > from);
+        first
+            .into_iter()
+            .chain(self.gaps.range(from..upto))
+            .map(move |(&start, &end)| (start.max(from), end.min(upto)))
+    }
+
+    fn ripen(&mut self, now: Time) {
+        while let Some(&fresh) = self.fresh.front()
+            && self.received - fresh.received >= self.threshold
+        {
+            self.fresh.pop_front();
+            let missing: Vec<_> = self.missing(fresh.start, fresh.end).collect();
+            if !missing.is_empty() {
+                let delay = if self.compact { self.ustat_delay } else { Span::ZERO };
+                self.ustat_at.get_or_insert(now + delay);
+                self.ripe.extend(missing);
+            }
+        }
+    }
+
+    /// A POLL: `behind` is the number that its sender would give to its next new packet.
+    pub fn on_poll(&mut self, now: Time, echo: u32, behind: u64) {
+        let behind = behind.min(self.limit());
+        if behind > self.high {
+            self.gap(self.high, behind);
+            self.extend(behind);
+        }
+        let wait = if self.fresh.is_empty() { Span::ZERO } else { self.reordering_delay };
+        let at = self.answer.map_or(now + wait, |answer| answer.at.min(now + wait));
+        self.answer = Some(Answer { at, echo, asked: Some(now), received: self.received, upto: self.high });
+    }
+
+    /// The peer will send nothing from `end` on. False if that contradicts what has arrived.
+    pub fn on_end(&mut self, end: u64) -> bool {
+        if self.end.is_some_and(|known| known != end) || end < self.high || end > self.limit() {
+            return self.end == Some(end);
+        }
+        self.end = Some(end);
+        if end > self.high {
+            self.gap(self.high, end);
+            self.extend(end);
+        }
+        true
+    }
+
+    pub fn poll_timeout(&self) -> Option<Time> {
+        [self.answer.map(|answer| answer.at), self.ustat_at].into_iter().flatten().min()
+    }
+
+    /// The answer to the last POLL, in parts of at most `room` bytes, when it is due.
+    pub fn stats(&mut self, now: Time, room: usize, out: &mut VecDeque<Stat>) {
+        let Some(answer) = self.answer.take_if(|answer| answer.at <= now) else { return };
+        self.told = self.limit();
+        let report = answer.asked.filter(|_| self.report).map(|asked| Report {
+            received: answer.received as u32,
+            at: (asked.as_nanos() / 1000) as u32,
+            delayed: (now.since(asked).as_nanos() / 1000) as u32,
+        });
+        let upto = answer.upto.max(self.next);
+        let mut stat = Stat {
+            echo: answer.echo,
+            next: wire_number(self.next),
+            credit: wire_number(self.told),
+            from: wire_number(self.next),
+            upto: wire_number(upto),
+            gaps: Vec::new(),
+            report,
+            compact: self.compact,
+        };
+        // Everything but the list takes less than forty bytes.
+        let (room, mut len, mut before) = (room.saturating_sub(40), 0, stat.from);
+        for (start, end) in self.missing(self.next, upto) {
+            let gap = Gap { start: wire_number(start), end: wire_number(end) };
+            let mut one = if stat.compact { gap.wire_len(before) } else { 8 };
+            if len + one > room && len > 0 {
+                let full = Stat { upto: gap.start, gaps: std::mem::take(&mut stat.gaps), ..stat.clone() };
+                out.push_back(full);
+                stat.from = gap.start;
+                one = if stat.compact { gap.wire_len(gap.start) } else { 8 };
+                len = 0;
+            }
+            stat.gaps.push(gap);
+            (len, before) = (len + one, gap.end);
+        }
+        out.push_back(stat);
+        // What the list has named needs no USTAT; the peer knows by the POLL's time what it has resent since.
+        self.fresh.retain(|fresh| fresh.start >= upto);
+    }
+
+    /// Gaps that have not been reported yet, when they are due.
+    pub fn ustat(&mut self, now: Time, room: usize) -> Option<Ustat> {
+        self.ustat_at.take_if(|at| *at <= now)?;
+        let most = if self.compact { (room.saturating_sub(20) / 8).clamp(1, 1024) } else { 1 };
+        let ripe = std::mem::take(&mut self.ripe);
+        let mut still: Vec<(u64, u64)> =
+            ripe.iter().flat_map(|&(start, end)| self.missing(start, end)).collect();
+        if still.len() > most {
+            self.ripe = still.split_off(most);
+            self.ustat_at = Some(now);
+        }
+        if still.is_empty() {
+            return None;
+        }
+        self.told = self.limit();
+        let gaps = still.iter().map(|&(start, end)| Gap { start: wire_number(start), end: wire_number(end) });
+        Some(Ustat {
+            next: wire_number(self.next),
+            credit: wire_number(self.told),
+            gaps: gaps.collect(),
+            compact: self.compact,
+        })
+    }
+
+    /// Data in order, at most so many bytes, at most a packet.
+    pub fn read(&mut self, most: usize) -> Option<P> {
+        let front = self.ready.front_mut()?;
+        let taken = if front.len() <= most {
+            self.ready.pop_front()?
+        } else if most == 0 {
+            return None;
+        } else {
+            front.split_to(most)
+        };
+        self.ready_bytes -= taken.len() as u64;
+        Some(taken)
+    }
+
+    /// The application has read so much since the peer was told that it should be told again.
+    pub fn reopened(&self) -> bool {
+        let limit = self.limit();
+        // The peer has used up what it was told, as far as this end can see, and half of the window is free again.
+        self.high >= self.told && limit - self.told >= self.window.div_ceil(2)
+    }
+
+    /// Answers the last POLL once more, so that the peer learns of new room.
+    pub fn tell(&mut self, echo: u32) {
+        if self.answer.is_none() {
+            let (at, upto) = (Time::ZERO, self.next);
+            self.answer = Some(Answer { at, echo, asked: None, received: self.received, upto });
+        }
+    }
+}

@@ -1,0 +1,454 @@
+//! The sending half: numbers packets, keeps them until they are acknowledged, resends what is reported missing.
+//!
+//! Follows HT §5.1.1 and Q.2110's VT(S), VT(A), VT(MS); docs/stp.md §6: no timer belongs to a packet, a POLL's time decides.
+//! Differs: data are cut into packets when they leave, so that small writes share a packet.
+//! Leaves out when a packet may leave (`timers`) and how many (`congestion`).
+
+use super::config::Config;
+use crate::tcp::RttSamples;
+use skyhop_units::{Span, Time};
+use skyhop_wire::stp::{Payload, Report, Stat, Ustat, expand, wire_number};
+use std::collections::{BTreeSet, VecDeque};
+
+/// What has been sent and received.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Stats {
+    /// SDs sent, repeats included.
+    pub packets_sent: u64,
+    /// Of those, the repeats.
+    pub packets_retransmitted: u64,
+    /// Data bytes sent, repeats included.
+    pub bytes_sent: u64,
+    /// POLLs sent, on data and alone.
+    pub polls_sent: u64,
+    /// Of those, the ones alone in a packet.
+    pub polls_alone: u64,
+    /// STATs sent, parts counted.
+    pub stats_sent: u64,
+    /// USTATs sent.
+    pub ustats_sent: u64,
+    /// Bytes of packets that carry no data, STP's header included.
+    pub control_bytes_sent: u64,
+    /// Packets that carry no data.
+    pub control_packets_sent: u64,
+    /// SDs that had arrived before.
+    pub duplicates_received: u64,
+    /// Packets whose numbers could not be true, or came too late.
+    pub ignored: u64,
+    /// Reductions of window or rate for losses.
+    pub reductions: u64,
+    /// POLLs that went without answer for a timeout.
+    pub timeouts: u64,
+    /// Round trips measured.
+    pub rtt: RttSamples,
+}
+
+#[derive(Debug)]
+struct Slot<P> {
+    /// `None` once it is known to have arrived.
+    data: Option<P>,
+    /// The last POLL before it left for the last time.
+    last_poll: u64,
+    sent: u32,
+    queued: bool,
+}
+
+/// A POLL that may still be answered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Poll {
+    stamp: u64,
+    pub sent_at: Time,
+    pub answered: bool,
+    /// Too old to be waited for.
+    lost: bool,
+    /// The receiver's report in the answer.
+    report: Option<Report>,
+    /// When the answer came, and the data bytes then known to have arrived.
+    answer: (Time, u64),
+}
+
+/// What the receiver's report says of the path: so many network-layer bytes in so long, and since when they were sent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Delivery {
+    pub bytes: f64,
+    pub packets: u32,
+    pub span: Span,
+    /// When the first of them left.
+    pub sent_from: Time,
+    /// In how long they left.
+    pub left_in: Span,
+}
+
+/// What an answer has taught.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Feedback {
+    pub rtt: Option<Span>,
+    /// Bytes that are newly known to have arrived.
+    pub acked: u64,
+    /// Bytes that are newly known to be missing.
+    pub lost: u64,
+    /// The highest number newly known to be missing.
+    pub lost_number: Option<u64>,
+    pub delivery: Option<Delivery>,
+}
+
+#[derive(Debug)]
+pub(super) struct Sender<P> {
+    unsent: VecDeque<P>,
+    pub unsent_bytes: u64,
+    slots: VecDeque<Slot<P>>,
+    /// VT(A): the oldest that is not acknowledged.
+    pub acked: u64,
+    /// VT(S): the next that is new.
+    pub next: u64,
+    /// VT(MS): the first that the peer does not take.
+    pub limit: u64,
+    retransmit: BTreeSet<u64>,
+    /// Second copies of what was lost at the end, and when they go.
+    again: VecDeque<(u64, Time)>,
+    /// Bytes sent, not known to have arrived and not waiting to be resent.
+    pub in_flight: u64,
+    /// Bytes known to have arrived.
+    pub acked_bytes: u64,
+    polls: VecDeque<Poll>,
+    last_stamp: u64,
+    pub max_payload: usize,
+    overhead: u32,
+    pub stats: Stats,
+}
+
+/// POLLs remembered at most; older ones can no longer be answered.
+const POLLS: usize = 256;
+
+impl<P: Payload> Sender<P> {
+    pub fn new(config: &Config, first: u64) -> Self {
+        Self {
+            unsent: VecDeque::new(),
+            unsent_bytes: 0,
+            slots: VecDeque::new(),
+            acked: first,
+            next: first,
+            limit: first + u64::from(config.initial_credit),
+            retransmit: BTreeSet::new(),
+            again: VecDeque::new(),
+            in_flight: 0,
+            acked_bytes: 0,
+            polls: VecDeque::new(),
+            last_stamp: 0,
+            max_payload: config.max_payload() as usize,
+            overhead: config.overhead + skyhop_wire::stp::HEADER_LEN as u32,
+            stats: Stats::default(),
+        }
+    }
+
+    pub fn write(&mut self, data: P) {
+        self.unsent_bytes += data.len() as u64;
+        let more = match self.unsent.back_mut() {
+            Some(last) => last.join(data, self.max_payload),
+            None => Some(data),
+        };
+        self.unsent.extend(more.filter(|more| !more.is_empty()));
+    }
+
+    /// Packets not acknowledged in order.
+    pub fn outstanding(&self) -> bool {
+        self.acked < self.next
+    }
+
+    pub fn has_retransmissions(&self) -> bool {
+        !self.retransmit.is_empty()
+    }
+
+    /// Whether there is a new packet that the peer takes.
+    pub fn has_new(&self) -> bool {
+        self.unsent_bytes > 0 && self.next < self.limit
+    }
+
+    /// Packets that could leave now if the window were large.
+    pub fn waiting(&self) -> u64 {
+        let fresh = self.unsent_bytes.div_ceil(self.max_payload as u64).min(self.limit - self.next);
+        self.retransmit.len() as u64 + fresh
+    }
+
+    /// Bytes of the next packet of data, at most.
+    pub fn next_size(&self) -> u64 {
+        (self.max_payload as u64).min(if self.retransmit.is_empty() { self.unsent_bytes } else { u64::MAX })
+    }
+
+    /// The lowest missing packet, to be sent once more.
+    pub fn take_retransmission(&mut self, now: Time, copy_after: Option<Span>) -> Option<(u64, P)> {
+        let number = self.retransmit.pop_first()?;
+        let stamp = self.last_stamp;
+        let slot = &mut self.slots[(number - self.acked) as usize];
+        slot.queued = false;
+        slot.last_poll = stamp;
+        slot.sent = slot.sent.saturating_add(1);
+        let data = slot.data.clone()?;
+        self.in_flight += data.len() as u64;
+        if let Some(after) = copy_after {
+            self.again.push_back((number, now + after));
+        }
+        self.count(&data);
+        self.stats.packets_retransmitted += 1;
+        Some((number, data))
+    }
+
+    /// A second copy whose time has come, if its packet is still missing.
+    pub fn take_copy(&mut self, now: Time) -> Option<(u64, P)> {
+        while let Some(&(number, at)) = self.again.front() {
+            let missing = number.checked_sub(self.acked).and_then(|at| self.slots.get(at as usize));
+            let Some(data) = missing.filter(|slot| !slot.queued).and_then(|slot| slot.data.clone()) else {
+                self.again.pop_front();
+                continue;
+            };
+            if at > now {
+                return None;
+            }
+            self.again.pop_front();
+            self.count(&data);
+            self.stats.packets_retransmitted += 1;
+            return Some((number, data));
+        }
+        None
+    }
+
+    /// When the next second copy is due.
+    pub fn copy_at(&self) -> Option<Time> {
+        self.again.front().map(|&(_, at)| at)
+    }
+
+    /// The next new packet, of at most `room` bytes.
+    pub fn take_new(&mut self, room: usize) -> Option<(u64, P)> {
+        if !self.has_new() {
+            return None;
+        }
+        let room = room.min(self.max_payload);
+        let mut data = match self.unsent.front_mut() {
+            Some(front) if front.len() > room => front.split_to(room),
+            _ => self.unsent.pop_front()?,
+        };
+        while data.len() < room
+            && let Some(more) = self.unsent.pop_front()
+        {
+            if let Some(rest) = data.join(more, room) {
+                self.unsent.push_front(rest);
+            }
+        }
+        // A number joins whole: what is too much goes back.
+        if data.len() > room {
+            let packet = data.split_to(room);
+            self.unsent.push_front(std::mem::replace(&mut data, packet));
+        }
+        self.unsent_bytes -= data.len() as u64;
+        let number = self.next;
+        self.next += 1;
+        self.in_flight += data.len() as u64;
+        self.slots.push_back(Slot {
+            data: Some(data.clone()),
+            last_poll: self.last_stamp,
+            sent: 1,
+            queued: false,
+        });
+        self.count(&data);
+        Some((number, data))
+    }
+
+    fn count(&mut self, data: &P) {
+        self.stats.packets_sent += 1;
+        self.stats.bytes_sent += data.len() as u64;
+    }
+
+    /// A new POLL's timestamp: the clock, but larger than that of the last. `rides` on the newest packet of data.
+    pub fn poll(&mut self, now: Time, rides: bool) -> u32 {
+        self.last_stamp = (now.as_nanos() / 1000).max(self.last_stamp + 1);
+        if rides && let Some(slot) = self.slots.back_mut() {
+            slot.last_poll = self.last_stamp;
+        }
+        if self.polls.len() == POLLS {
+            self.polls.pop_front();
+        }
+        let stamp = self.last_stamp;
+        self.polls.push_back(Poll {
+            stamp,
+            sent_at: now,
+            answered: false,
+            lost: false,
+            report: None,
+            answer: (now, 0),
+        });
+        self.stats.polls_sent += 1;
+        stamp as u32
+    }
+
+    /// When the oldest POLL without an answer left.
+    pub fn unanswered_since(&self) -> Option<Time> {
+        self.polls.iter().find(|poll| !poll.answered && !poll.lost).map(|poll| poll.sent_at)
+    }
+
+    /// POLLs older than `patience` are taken for lost, so that the next silence is counted from a later one.
+    pub fn forget_polls(&mut self, now: Time, patience: Span) {
+        for poll in self.polls.iter_mut().filter(|poll| now.since(poll.sent_at) >= patience) {
+            poll.lost = true;
+        }
+    }
+
+    /// A STAT; `None` if it is stale or cannot be true.
+    pub fn on_stat(&mut self, now: Time, stat: &Stat) -> Option<Feedback> {
+        let index = self.polls.iter().position(|poll| poll.stamp as u32 == stat.echo)?;
+        let poll = self.polls[index];
+        let next = expand(stat.next, self.acked)?;
+        let from = expand(stat.from, next)?;
+        let upto = expand(stat.upto, from)?;
+        if next < self.acked || next > from || from > upto || upto > self.next {
+            return None;
+        }
+        let mut gaps = Vec::with_capacity(stat.gaps.len());
+        for gap in &stat.gaps {
+            let (start, end) = (expand(gap.start, from)?, expand(gap.end, from)?);
+            if start < from || end > upto || start >= end {
+                return None;
+            }
+            gaps.push((start, end));
+        }
+        let mut feedback = Feedback::default();
+        self.credit(stat.credit, next);
+        self.acknowledge(next, &mut feedback);
+        let mut gaps = gaps.into_iter().peekable();
+        for number in from.max(self.acked)..upto {
+            while gaps.next_if(|&(_, end)| end <= number).is_some() {}
+            if gaps.peek().is_some_and(|&(start, _)| start <= number) {
+                self.missing(number, |slot| slot.last_poll < poll.stamp, &mut feedback);
+            } else {
+                self.arrived(number, &mut feedback);
+            }
+        }
+        if !poll.answered {
+            let delayed = stat.report.map_or(Span::ZERO, |report| Span::from_micros(report.delayed.into()));
+            feedback.rtt = Some(now.since(poll.sent_at).saturating_sub(delayed));
+        }
+        self.acked_bytes += feedback.acked;
+        if !poll.answered {
+            feedback.delivery = self.delivery(now, index, stat.report);
+        }
+        // Answers to older POLLs say nothing new, but parts of this one may still come.
+        self.polls.drain(..index);
+        let poll = &mut self.polls[0];
+        if !poll.answered {
+            (poll.answered, poll.report, poll.answer) = (true, stat.report, (now, self.acked_bytes));
+        }
+        Some(feedback)
+    }
+
+    /// What arrived between the last answered POLL and this one: by the receiver's report, or else by when the answers came.
+    fn delivery(&self, now: Time, index: usize, report: Option<Report>) -> Option<Delivery> {
+        let (this, before) = (self.polls[index], self.polls.iter().take(index).rfind(|poll| poll.answered)?);
+        let size = self.stats.bytes_sent as f64 / self.stats.packets_sent.max(1) as f64;
+        let (packets, span) = match (report, before.report) {
+            (Some(report), Some(earlier)) => (
+                report.received.wrapping_sub(earlier.received),
+                Span::from_micros(report.at.wrapping_sub(earlier.at).into()),
+            ),
+            _ => {
+                let (at, acked) = before.answer;
+                (((self.acked_bytes - acked) as f64 / size.max(1.0)) as u32, now.since(at))
+            }
+        };
+        // More than was sent in between, or half an hour and more: a clock or count that has gone back, or a lie.
+        if packets == 0 || packets > 1 << 23 || span.as_nanos() >= 1 << 41 {
+            return None;
+        }
+        Some(Delivery {
+            bytes: f64::from(packets) * (size + f64::from(self.overhead)),
+            packets,
+            span,
+            sent_from: before.sent_at,
+            left_in: this.sent_at.since(before.sent_at),
+        })
+    }
+
+    /// A USTAT; `None` if it is stale or cannot be true.
+    pub fn on_ustat(&mut self, ustat: &Ustat) -> Option<Feedback> {
+        let next = expand(ustat.next, self.acked)?;
+        if next < self.acked || next > self.next {
+            return None;
+        }
+        let mut gaps = Vec::with_capacity(ustat.gaps.len());
+        for gap in &ustat.gaps {
+            let (start, end) = (expand(gap.start, next)?, expand(gap.end, next)?);
+            if start < next || end > self.next || start >= end {
+                return None;
+            }
+            gaps.push((start, end));
+        }
+        let mut feedback = Feedback::default();
+        self.credit(ustat.credit, next);
+        self.acknowledge(next, &mut feedback);
+        for (start, end) in gaps {
+            for number in start..end {
+                // It names what is new: of what has been resent it can only be a copy.
+                self.missing(number, |slot| slot.sent == 1, &mut feedback);
+            }
+        }
+        self.acked_bytes += feedback.acked;
+        Some(feedback)
+    }
+
+    /// Everything before `next` has arrived.
+    pub fn acknowledge(&mut self, next: u64, feedback: &mut Feedback) {
+        while self.acked < next.min(self.next) {
+            self.arrived(self.acked, feedback);
+            self.slots.pop_front();
+            self.acked += 1;
+        }
+    }
+
+    /// The peer takes everything before `wire`; an edge never moves back.
+    pub fn credit(&mut self, wire: u32, near: u64) {
+        if let Some(limit) = expand(wire, near) {
+            self.limit = self.limit.max(limit);
+        }
+    }
+
+    fn arrived(&mut self, number: u64, feedback: &mut Feedback) {
+        let slot = &mut self.slots[(number - self.acked) as usize];
+        let Some(data) = slot.data.take() else { return };
+        feedback.acked += data.len() as u64;
+        if std::mem::take(&mut slot.queued) {
+            self.retransmit.remove(&number);
+        } else {
+            self.in_flight -= data.len() as u64;
+        }
+    }
+
+    fn missing(&mut self, number: u64, since: impl Fn(&Slot<P>) -> bool, feedback: &mut Feedback) {
+        let Some(slot) = number.checked_sub(self.acked).and_then(|at| self.slots.get_mut(at as usize)) else {
+            return;
+        };
+        let Some(data) = &slot.data else { return };
+        if slot.queued || !since(slot) {
+            return;
+        }
+        slot.queued = true;
+        self.in_flight -= data.len() as u64;
+        feedback.lost += data.len() as u64;
+        feedback.lost_number = feedback.lost_number.max(Some(number));
+        self.retransmit.insert(number);
+    }
+
+    /// Everything sent has arrived: so says an ENDAK.
+    pub fn acknowledge_all(&mut self) -> Feedback {
+        let mut feedback = Feedback::default();
+        self.acknowledge(self.next, &mut feedback);
+        self.acked_bytes += feedback.acked;
+        feedback
+    }
+
+    /// Packets held for resending, and pieces not yet sent.
+    pub fn held(&self) -> usize {
+        self.slots.len() + self.unsent.len()
+    }
+
+    pub fn last_number(&self) -> u32 {
+        wire_number(self.next)
+    }
+}

@@ -1,0 +1,280 @@
+//! When: paces, POLLs, timeouts.
+//!
+//! Follows HT §5.1.1 (BGN, END, POLL and KEEP ALIVE timers), §5.1.2 (delayed send), §5.3 (POLLs by bursts, then by time); docs/stp.md §6.3, §8.
+//! Differs: a POLL without answer is repeated later and later, as TCP's timeout backs off.
+//! Leaves out what a packet contains (`transmit`).
+
+use super::config::Config;
+use super::connection::Connection;
+use skyhop_units::{Span, Time};
+use skyhop_wire::stp::{Features, Payload, Reason};
+
+#[derive(Debug, Default)]
+pub(super) struct Timers {
+    smoothed: Option<(Span, Span)>,
+    min_rtt: Option<Span>,
+    pub begin_sent: Option<Time>,
+    begin_at: Option<Time>,
+    begin_backoff: u32,
+    pub begin_due: bool,
+    end_at: Option<Time>,
+    end_backoff: u32,
+    pub end_due: bool,
+    poll_at: Option<Time>,
+    last_poll: Option<Time>,
+    poll_backoff: u32,
+    pub want_poll: bool,
+    /// The pace allows the next packet then.
+    next_send: Time,
+    /// Distance of packets when a window is spread.
+    interval: Span,
+    progress_at: Time,
+    linger_until: Option<Time>,
+}
+
+impl Timers {
+    pub fn srtt(&self) -> Option<Span> {
+        self.smoothed.map(|(srtt, _)| srtt)
+    }
+    pub fn min_rtt(&self) -> Option<Span> {
+        self.min_rtt
+    }
+    /// RFC 6298 §2.
+    pub fn sample(&mut self, config: &Config, rtt: Span) {
+        let rtt = rtt.max(config.granularity);
+        self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
+        let sample = rtt.as_nanos();
+        let (srtt, rttvar) = match self.smoothed {
+            None => (sample, sample / 2),
+            Some((srtt, rttvar)) => {
+                let (srtt, rttvar) = (srtt.as_nanos(), rttvar.as_nanos());
+                ((7 * srtt + sample) / 8, (3 * rttvar + srtt.abs_diff(sample)) / 4)
+            }
+        };
+        self.smoothed = Some((Span::from_nanos(srtt), Span::from_nanos(rttvar)));
+    }
+    /// How long an answer may take; longer after each time that it did not come.
+    fn rto(&self, config: &Config, backoff: u32) -> Span {
+        let rto = match self.smoothed {
+            None => config.rto_initial,
+            Some((srtt, rttvar)) => {
+                Span::from_nanos(srtt.as_nanos() + 4 * rttvar.as_nanos()).max(config.rto_min)
+            }
+        };
+        Span::from_nanos(rto.as_nanos().saturating_mul(1 << backoff.min(16))).min(config.rto_max)
+    }
+    pub fn answered(&mut self) {
+        self.poll_backoff = 0;
+    }
+    pub fn progress(&mut self, now: Time) {
+        self.progress_at = now;
+    }
+    pub fn poll_sent(&mut self, now: Time) {
+        self.want_poll = false;
+        self.last_poll = Some(now);
+    }
+    pub fn begin_sent(&mut self, config: &Config, now: Time) {
+        if self.begin_sent.is_none() {
+            self.progress_at = now;
+        }
+        self.begin_due = false;
+        self.begin_sent.get_or_insert(now);
+        self.begin_at = Some(now + self.rto(config, self.begin_backoff));
+    }
+    pub fn end_sent(&mut self, config: &Config, now: Time) {
+        self.end_due = false;
+        self.end_at = Some(now + self.rto(config, self.end_backoff));
+    }
+}
+
+impl<P: Payload> Connection<P> {
+    /// Whether packets are few enough to ask by bursts.
+    pub(super) fn small_window(&self) -> bool {
+        let packets = self.controller.window() / self.sender.max_payload.max(1) as u64;
+        packets <= u64::from(self.config.poll_threshold)
+    }
+
+    /// Whether the window has room for one more packet of data.
+    pub(super) fn fits(&self) -> bool {
+        let in_flight = self.sender.in_flight;
+        in_flight == 0 || in_flight + self.sender.next_size() <= self.controller.window()
+    }
+
+    /// Whether data could leave but for the pace.
+    fn would_send(&self) -> bool {
+        (self.sender.has_new() || self.sender.has_retransmissions())
+            && self.fits()
+            && (self.initiator || self.established())
+    }
+
+    /// When the pace lets the next packet go: at its time, or at the tick after it.
+    fn release(&self) -> Time {
+        let at = self.timers.next_send.as_nanos();
+        Time::from_nanos(Span::from_nanos(at).round_up(self.config.granularity).as_nanos())
+    }
+
+    pub(super) fn pace_allows(&self, now: Time) -> bool {
+        self.release() <= now
+    }
+
+    /// A packet of data of so many bytes, STP's header included, has left.
+    pub(super) fn paced(&mut self, now: Time, bytes: usize) {
+        let gap = match self.controller.rate() {
+            Some(rate) => {
+                Span::from_secs_f64((bytes as f64 + f64::from(self.config.overhead)) / rate.max(1.0))
+            }
+            None => self.timers.interval,
+        };
+        // A late timer is made up for, within one of its steps.
+        let earliest = Time::from_nanos(now.as_nanos().saturating_sub(self.config.granularity.as_nanos()));
+        self.timers.next_send = self.timers.next_send.max(earliest) + gap;
+    }
+
+    /// What the last answer allows is spread over the round trip (HT §5.1.2).
+    pub(super) fn spread(&mut self, now: Time) {
+        let Some(srtt) = self.timers.srtt() else { return };
+        let room = self.controller.window().saturating_sub(self.sender.in_flight)
+            / self.sender.max_payload.max(1) as u64;
+        let enabled = room.min(self.sender.waiting()).max(1);
+        // Before a path is known, a slow start that waits twice for each doubling would cost more than a burst does.
+        let part = if self.controller.measures_trains() { 0.25 } else { self.config.spread };
+        let mut interval = srtt.as_secs_f64() * part / enabled as f64;
+        let bits = f64::from(self.config.packet_size + self.config.overhead) * 8.0;
+        if let Some(most) = self.config.max_rate {
+            interval = interval.max(bits / most.as_bps() as f64);
+        }
+        if let Some(least) = self.config.min_rate {
+            interval = interval.min(bits / least.as_bps() as f64);
+        }
+        self.timers.interval = Span::from_secs_f64(interval);
+        self.timers.next_send = self.timers.next_send.min(now + self.timers.interval);
+    }
+
+    /// Whether the next new packet of data, if it leaves now, is the last for the time being.
+    pub(super) fn would_be_last(&self, room: usize) -> bool {
+        let sender = &self.sender;
+        sender.unsent_bytes <= room as u64
+            || sender.next + 1 >= sender.limit
+            || (self.small_window() && sender.in_flight + 2 * room as u64 > self.controller.window())
+    }
+
+    /// Whether a POLL belongs on the next new packet of data.
+    pub(super) fn poll_rides(&self, room: usize) -> bool {
+        // The first packet asks for the round trip; the middle of the first burst cuts it into two trains.
+        let sent = self.sender.next - self.first;
+        let middle = self.config.initial_window / (2 * self.sender.max_payload as u64).max(1);
+        let asks = self.config.features != Features::PLAIN
+            && (sent == 0 || (sent == middle && self.controller.measures_trains()));
+        self.timers.want_poll || asks || self.would_be_last(room)
+    }
+
+    /// Whether a POLL has to go by itself.
+    pub(super) fn poll_alone(&self, now: Time) -> bool {
+        if !self.timers.want_poll {
+            return false;
+        }
+        let soon = self.timers.srtt().map_or(Span::ZERO, |srtt| Span::from_nanos(srtt.as_nanos() / 16));
+        // A new packet that leaves soon carries it.
+        let rides_soon = self.sender.has_new()
+            && !self.sender.has_retransmissions()
+            && self.fits()
+            && self.release() <= now + soon;
+        !rides_soon
+    }
+
+    /// Sets the timers that follow from what is outstanding.
+    pub(super) fn arm(&mut self, now: Time) {
+        let waits = self.sender.outstanding()
+            || (self.sender.unsent_bytes > 0 && self.sender.next >= self.sender.limit);
+        let interval = if waits {
+            let answer = self.timers.rto(&self.config, self.timers.poll_backoff);
+            match self.timers.srtt() {
+                Some(srtt) if !self.small_window() && self.timers.poll_backoff == 0 => {
+                    let often = self.config.polls_per_rtt.max(1) * self.controller.eagerness();
+                    Span::from_nanos(srtt.as_nanos() / u64::from(often)).max(self.config.poll_interval_min)
+                }
+                _ => answer,
+            }
+        } else if let Some(every) = self.config.keep_alive.filter(|_| self.established() && !self.over()) {
+            every
+        } else {
+            self.timers.poll_at = None;
+            self.timers.want_poll = false;
+            return;
+        };
+        if !self.timers.want_poll {
+            // Nothing has been asked yet: from the first time that something waits.
+            let since = match (self.timers.last_poll, self.timers.poll_at) {
+                (Some(at), _) => at,
+                (None, Some(_)) => return,
+                (None, None) => now,
+            };
+            self.timers.poll_at = Some((since + interval).max(now));
+        }
+    }
+
+    /// Time has come.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if self.closed {
+            return;
+        }
+        let due = |at: &mut Option<Time>| at.take_if(|at| *at <= now).is_some();
+        if due(&mut self.timers.poll_at) {
+            self.timers.want_poll = true;
+            let patience = self.timers.rto(&self.config, self.timers.poll_backoff);
+            if self.sender.unanswered_since().is_some_and(|since| now.since(since) >= patience) {
+                self.timers.poll_backoff += 1;
+                self.sender.stats.timeouts += 1;
+                self.controller.on_silence(self.sender.next);
+                self.sender.forget_polls(now, patience);
+            }
+        }
+        if due(&mut self.timers.begin_at) && !self.established() {
+            self.timers.begin_due = true;
+            self.timers.begin_backoff += 1;
+        }
+        if due(&mut self.timers.end_at) && !self.end_acked {
+            self.timers.end_due = true;
+            self.timers.end_backoff += 1;
+        }
+        if due(&mut self.timers.linger_until) {
+            self.closed = true;
+        }
+        if self.waits_for_peer() && now.since(self.timers.progress_at) >= self.config.silence {
+            self.broken(Reason::Silent);
+            self.reset_due = Some(Reason::Silent);
+        }
+    }
+
+    /// Whether only the peer can bring this end further.
+    fn waits_for_peer(&self) -> bool {
+        let opening = self.initiator && !self.established() && self.begins_sent > 0;
+        let ending = self.ends_sent > 0 && !self.end_acked;
+        !self.closed && (opening || ending || self.sender.outstanding())
+    }
+
+    /// All is answered: copies of the peer's END are, for a while.
+    pub(super) fn linger(&mut self, now: Time) {
+        if self.over() && !self.closed {
+            self.timers.linger_until.get_or_insert(now + self.config.linger);
+        }
+    }
+
+    /// When to call [`Connection::handle_timeout`] and [`Connection::poll_transmit`] next.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        if self.closed {
+            return self.reset_due.map(|_| Time::ZERO);
+        }
+        let timers = &self.timers;
+        let silence = self.waits_for_peer().then(|| timers.progress_at + self.config.silence);
+        let send = self.would_send().then(|| self.release());
+        let copy = self.sender.copy_at().map(|at| at.max(self.release()));
+        let receiver = self.receiver.as_ref().and_then(|receiver| receiver.poll_timeout());
+        let begin = timers.begin_at.filter(|_| !self.established());
+        let end = timers.end_at.filter(|_| !self.end_acked);
+        [begin, end, timers.poll_at, send, copy, receiver, silence, timers.linger_until]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+}

@@ -1,0 +1,184 @@
+//! What goes out: one packet at a time, with all that fits into it.
+//!
+//! Follows HT §5.1.1 (combinations), §5.1.2 (BGN with data, POLL on data); docs/stp.md §3.4 and §6.
+//! Differs: what answers the peer leaves at once and is not paced; it shares a packet with new data if that leaves now anyway.
+//! Leaves out whether the pace and the window allow it (`timers`, `congestion`).
+
+use super::connection::Connection;
+use skyhop_units::{Span, Time};
+use skyhop_wire::stp::{
+    Begin, Control, End, HEADER_LEN, Packet, Payload, Reason, SEQUENCE_MASK, VERSION, wire_number,
+};
+
+/// Reports longer than this part of a packet travel alone.
+const SHARE: usize = 4;
+
+impl<P: Payload> Connection<P> {
+    fn packet(&self, seq: u32, data: Option<P>, poll: Option<u32>, control: Control) -> Packet<P> {
+        Packet {
+            source_port: self.ends.local_port,
+            destination_port: self.ends.remote_port,
+            instance: self.ends.instance,
+            seq,
+            poll,
+            data,
+            control: (!control.is_empty()).then(|| Box::new(control)),
+        }
+    }
+
+    fn begin(&self) -> Begin {
+        let credit = match &self.receiver {
+            Some(receiver) => wire_number(receiver.limit()),
+            None => self.config.window_packets() as u32,
+        };
+        Begin {
+            version: VERSION,
+            features: if self.receiver.is_some() { self.features } else { self.config.features },
+            max_payload: self.config.max_payload().min(u32::from(u16::MAX)) as u16,
+            first: wire_number(self.first),
+            credit: credit & SEQUENCE_MASK,
+            count: self.ends.count,
+        }
+    }
+
+    /// What answers the peer.
+    fn answers(&mut self, now: Time) -> Control {
+        let mut control = Control::default();
+        if std::mem::take(&mut self.answer_begin) {
+            control.begin_ack = Some(self.begin());
+        }
+        let room = self.config.packet_size as usize - HEADER_LEN.min(self.config.packet_size as usize);
+        if let Some(receiver) = &mut self.receiver {
+            let left = room.saturating_sub(control.wire_len());
+            receiver.stats(now, left, &mut self.parts);
+            if let Some(stat) = self.parts.pop_front() {
+                control.stat = Some(stat);
+                self.sender.stats.stats_sent += 1;
+            }
+            let left = room.saturating_sub(control.wire_len());
+            if left > room / 2
+                && let Some(ustat) = receiver.ustat(now, left)
+            {
+                control.ustat = Some(ustat);
+                self.sender.stats.ustats_sent += 1;
+            }
+        }
+        if std::mem::take(&mut self.end_ack_due) {
+            control.end_ack = true;
+            self.peer_end_answered = true;
+        }
+        control
+    }
+
+    /// The next packet to send, until there is none.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Packet<P>> {
+        if let Some(reason) = self.reset_due.take() {
+            let control = Control { end: Some(End { reason }), ..Control::default() };
+            return Some(self.packet(self.sender.last_number(), None, None, control));
+        }
+        if self.closed || !(self.initiator || self.established()) {
+            return None;
+        }
+        let control = self.answers(now);
+        let packet = self.compose(now, control)?;
+        if packet.data.is_none() {
+            self.sender.stats.control_packets_sent += 1;
+            self.sender.stats.control_bytes_sent += packet.wire_len() as u64;
+        }
+        self.report();
+        self.linger(now);
+        self.arm(now);
+        Some(packet)
+    }
+
+    fn compose(&mut self, now: Time, mut control: Control) -> Option<Packet<P>> {
+        let answers = !control.is_empty();
+        let may_send = self.pace_allows(now) && self.fits();
+        let small = control.wire_len() <= self.config.packet_size as usize / SHARE;
+        // What is sent once more was cut to its size before; it travels alone.
+        if may_send && !answers {
+            if let Some((number, data)) = self.sender.take_retransmission(now, self.copy_after()) {
+                let packet = self.packet(wire_number(number), Some(data), None, control);
+                self.paced(now, packet.wire_len());
+                // The last repair asks whether it has come through (Q.2110 allows this POLL).
+                self.timers.want_poll |= !self.sender.has_retransmissions() && !self.sender.has_new();
+                return Some(packet);
+            }
+            if let Some((number, data)) = self.sender.take_copy(now) {
+                let packet = self.packet(wire_number(number), Some(data), None, control);
+                self.paced(now, packet.wire_len());
+                return Some(packet);
+            }
+        }
+        if may_send && small && !self.sender.has_retransmissions() && self.sender.has_new() {
+            return self.compose_data(now, control);
+        }
+        let opens = self.initiator && !self.established() && (self.begins_sent == 0 || self.timers.begin_due);
+        if opens {
+            control.begin = Some(self.begin());
+            self.begins_sent += 1;
+            self.timers.begin_sent(&self.config, now);
+        }
+        let ends = self.end_is_due();
+        if ends {
+            self.put_end(now, &mut control);
+        }
+        let asks = self.poll_alone(now) || (ends && self.sender.outstanding());
+        if !(answers || opens || ends || asks) {
+            return None;
+        }
+        let poll = asks.then(|| self.poll(now, false));
+        if asks && !(answers || opens || ends) {
+            self.sender.stats.polls_alone += 1;
+        }
+        Some(self.packet(self.sender.last_number(), None, poll, control))
+    }
+
+    fn compose_data(&mut self, now: Time, mut control: Control) -> Option<Packet<P>> {
+        let room = (self.config.packet_size as usize).saturating_sub(HEADER_LEN + control.wire_len());
+        let opening = self.initiator && !self.established();
+        let polls = self.poll_rides(room.min(self.sender.max_payload));
+        if opening && (polls || self.begins_sent < self.config.begin_copies.max(1) || self.timers.begin_due) {
+            control.begin = Some(self.begin());
+            self.begins_sent += 1;
+            self.timers.begin_sent(&self.config, now);
+        }
+        let room = (self.config.packet_size as usize)
+            .saturating_sub(HEADER_LEN + control.wire_len() + 4 * usize::from(polls))
+            .max(1);
+        let (number, data) = self.sender.take_new(room)?;
+        let poll = polls.then(|| self.poll(now, true));
+        if self.end_is_due()
+            && control.wire_len() + data.len() + 8 <= self.config.packet_size as usize - HEADER_LEN
+        {
+            self.put_end(now, &mut control);
+        }
+        let packet = self.packet(wire_number(number), Some(data), poll, control);
+        self.paced(now, packet.wire_len());
+        Some(packet)
+    }
+
+    fn end_is_due(&self) -> bool {
+        let all_sent = self.write_closed && self.sender.unsent_bytes == 0;
+        // An initiator without data opens first and ends with the same packet.
+        all_sent && !self.end_acked && (self.ends_sent == 0 || self.timers.end_due)
+    }
+
+    fn put_end(&mut self, now: Time, control: &mut Control) {
+        control.end = Some(End { reason: Reason::Finished });
+        self.ends_sent += 1;
+        self.timers.end_sent(&self.config, now);
+    }
+
+    fn poll(&mut self, now: Time, rides: bool) -> u32 {
+        self.timers.poll_sent(now);
+        self.sender.poll(now, rides)
+    }
+
+    /// When a second copy of a repair follows: only when there is nothing else to send.
+    fn copy_after(&self) -> Option<Span> {
+        let idle = self.config.tail_copies > 0 && self.sender.unsent_bytes == 0;
+        let srtt = self.timers.srtt().filter(|_| idle)?;
+        Some(Span::from_nanos(srtt.as_nanos() / 16))
+    }
+}

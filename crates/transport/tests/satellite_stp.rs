@@ -1,0 +1,119 @@
+//! STP over geostationary paths: how long, and how many bytes back.
+//!
+//! Follows docs/stp.md §11, the scenarios of draft-kuhn-quic-4-sat-06 and the 250/3 Mbit/s path of picoquic's tests.
+//! Differs: time runs from the call to connect until the sender knows that all has arrived.
+//! Leaves out other traffic.
+
+mod common;
+
+use common::{Link, Path, transfer};
+use skyhop_chance::Seed;
+use skyhop_transport::stp::{Config, Congestion, Saved};
+use skyhop_units::{Rate, Span};
+
+#[derive(Debug)]
+struct Outcome {
+    seconds: f64,
+    return_bytes: u64,
+    repeats: f64,
+}
+
+fn run(config: Config, down: f64, up: f64, one_way: Span, loss: f64, bytes: u64, seed: u64) -> Outcome {
+    let bdp = (down / 8.0 * 2.0 * one_way.as_secs_f64()) as u64;
+    let back = (up / 8.0 * 2.0 * one_way.as_secs_f64()) as u64;
+    let source = Seed(seed);
+    let links = [
+        Link::new(down, one_way, bdp, loss, source.stream("forward")),
+        Link::new(up, one_way, back.max(15_000), loss, source.stream("back")),
+    ];
+    let mut path = Path::new([config.clone(), config], links);
+    let seconds = transfer(&mut path, bytes, 1000.0);
+    let stats = path.ends[0].stats();
+    let seconds = seconds.unwrap_or(f64::INFINITY);
+    println!(
+        "{:?} {:>5.1}/{:<4} Mbit/s loss {loss}: {:>4} MB in {seconds:.3} s, back {} B in {} packets, {} repeats of {}, {} overflows, {} timeouts",
+        path.ends[0].rate_bps().map(|r| r / 1e6),
+        down / 1e6,
+        up / 1e6,
+        bytes / 1_000_000,
+        path.links[1].bytes,
+        path.links[1].packets,
+        stats.packets_retransmitted,
+        stats.packets_sent,
+        path.links[0].overflows,
+        stats.timeouts,
+    );
+    assert_eq!(path.ends[1].delivered(), bytes);
+    Outcome {
+        seconds,
+        return_bytes: path.links[1].bytes,
+        repeats: stats.packets_retransmitted as f64 / stats.packets_sent as f64,
+    }
+}
+
+const GEO: Span = Span::from_millis(300);
+
+#[test]
+fn provisioned() {
+    let config = Config {
+        congestion: Congestion::Rate,
+        max_rate: Some(Rate::mbit(250)),
+        initial_credit: 30_000,
+        ..Config::default()
+    };
+    let outcome = run(config.clone(), 250e6, 3e6, GEO, 0.0, 100_000_000, 1);
+    assert!(
+        (3.8..=4.5).contains(&outcome.seconds) && outcome.return_bytes <= 20_000 && outcome.repeats <= 0.01,
+        "{outcome:?}"
+    );
+    for seed in 1..6 {
+        let outcome = run(config.clone(), 250e6, 3e6, GEO, 1.0 / 64.0, 100_000_000, seed);
+        assert!((3.9..=5.0).contains(&outcome.seconds) && outcome.return_bytes <= 80_000, "{outcome:?}");
+    }
+}
+
+#[test]
+fn nothing_known() {
+    let config = Config::default();
+    let outcome = run(config.clone(), 250e6, 3e6, GEO, 0.0, 100_000_000, 1);
+    assert!(
+        (4.2..=5.5).contains(&outcome.seconds) && outcome.return_bytes <= 20_000 && outcome.repeats <= 0.01,
+        "{outcome:?}"
+    );
+    for seed in 1..11 {
+        let outcome = run(config.clone(), 250e6, 3e6, GEO, 1.0 / 64.0, 100_000_000, seed);
+        assert!((4.2..=6.6).contains(&outcome.seconds) && outcome.return_bytes <= 80_000, "{outcome:?}");
+    }
+}
+
+#[test]
+fn saved_state() {
+    let saved = Saved { rtt: Span::from_millis(600), rate: Rate::mbit(250) };
+    let config = Config { saved: Some(saved), ..Config::default() };
+    let outcome = run(config, 250e6, 3e6, GEO, 0.0, 100_000_000, 1);
+    assert!(
+        (4.2..=4.9).contains(&outcome.seconds) && outcome.return_bytes <= 20_000 && outcome.repeats <= 0.01,
+        "{outcome:?}"
+    );
+}
+
+/// draft-kuhn-quic-4-sat-06: round trip 650 ms, buffer of one bandwidth-delay product; 2, 10 and 100 MB.
+#[test]
+fn kuhn() {
+    let one_way = Span::from_millis(325);
+    let cells = [
+        (10e6, 2e6, 0.0, [3.0, 10.0, 85.0]),
+        (2e6, 10e6, 0.0, [10.0, 50.0, 420.0]),
+        (50e6, 10e6, 0.0, [3.0, 5.0, 20.0]),
+        (50e6, 0.5e6, 0.0, [3.0, 5.0, 20.0]),
+        (250e6, 3e6, 0.0, [3.0, 5.0, 8.0]),
+        (250e6, 3e6, 0.01, [3.0, 6.0, 10.0]),
+    ];
+    for (down, up, loss, bounds) in cells {
+        for (bytes, bound) in [2_000_000, 10_000_000, 100_000_000].into_iter().zip(bounds) {
+            let outcome = run(Config::default(), down, up, one_way, loss, bytes, 1);
+            let least = bytes as f64 * 8.0 / down + 0.65;
+            assert!((least..=bound).contains(&outcome.seconds), "{bytes} bytes in {} s", outcome.seconds);
+        }
+    }
+}
