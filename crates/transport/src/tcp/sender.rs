@@ -630,9 +630,10 @@ impl Sender {
             if self.how.pipe() {
                 (acked.prior_in_flight, acked.in_flight) = (self.pipe.prior, self.segments.pipe);
             }
-            // In slow start half a window in use is enough, since it will double.
+            // In slow start half a window in use is enough, since it will double. BBR has none of that, and twice of what it needs.
             let in_use = acked.prior_in_flight + 3 * self.mss as u64;
-            let slack = if self.congestion.slow_start() { 2 } else { 1 };
+            let doubles = self.congestion.slow_start() && !self.congestion.owns_recovery();
+            let slack = if doubles { 2 } else { 1 };
             acked.limited = in_use * slack >= self.congestion.cwnd();
             if self.congestion.owns_recovery() {
                 if self.congestion.probing_rtt() {
