@@ -1,8 +1,8 @@
-"""Closed forms that simulations are held against: short transfers, initial windows, the time until a path is full, losses.
+"""Closed forms that simulations are held against: windows and headers, short transfers, the time until a path is full, losses.
 
-Follows HT 4.2.4 (figure 4.21, table 4.2), RFC 2414, TH 3.5; Mathis et al. 1997 and Padhye et al. 1998 for losses.
+Follows HT 4.2.4 (figure 4.21, table 4.2), RFC 2414, TH 1.1 and 3.5; Mathis et al. 1997, Padhye et al. 1998 and Cardwell et al. 2000.
 Differs: HT does not print its "simple analysis"; a window that doubles gives what its table prints.
-Leaves out queues, and the time that servers and transmitters take.
+Leaves out queues, the time that servers take, and what is not random about losses.
 
     >>> from skyhop import theory
     >>> theory.short_transfer(4500, rtt_s=0.6, mss=1500)
@@ -10,6 +10,50 @@ Leaves out queues, and the time that servers and transmitters take.
 """
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Framing:
+    """What a protocol puts around its payload, and how much may be under way before an acknowledgment has to come."""
+
+    name: str
+    #: Bytes around the payload of one packet, all layers that are counted.
+    header: int
+    #: Most payload of one packet, in bytes.
+    payload: int
+    #: Most payload under way, in bytes.
+    window: int
+
+    def share(self, payload: float | None = None) -> float:
+        """Share of a channel that is left for payload, 0 to 1, in packets of `payload` bytes; the largest if left out."""
+        payload = self.payload if payload is None else payload
+        if not 0 < payload <= self.payload:
+            raise ValueError(f"{self.name}: a payload of {payload} bytes is not above 0 and at most {self.payload}")
+        return payload / (payload + self.header)
+
+    def throughput(self, rtt_s: float, rate_bps: float = math.inf, payload: int | None = None) -> float:
+        """Payload in bit/s that the window lets through a path without losses; of a channel of `rate_bps`, if there is one.
+
+        `rtt_s` is from a packet's end at its sender until its acknowledgment is there. The window begins with a packet, so on a slow
+        channel it also has that packet's own time.
+        """
+        payload = self.payload if payload is None else payload
+        share = self.share(payload)
+        if rtt_s < 0 or rate_bps <= 0:
+            raise ValueError(f"times are not negative and rates above 0: rtt_s {rtt_s}, rate_bps {rate_bps}")
+        turn_s = rtt_s + (payload + self.header) * 8 / rate_bps
+        packets = max(1, self.window // payload)
+        windowed = packets * payload * 8 / turn_s if turn_s > 0 else math.inf
+        return min(rate_bps * share, windowed)
+
+
+#: AX.25 version 2.0 of packet radio: flags, two addresses, control, PID and check sequence; 7 frames of 256 bytes. Stuffed bits come on top.
+AX25 = Framing("AX.25", header=20, payload=256, window=7 * 256)
+#: TCP over IPv4 without options: 64 kB less one under way, packets as large as IP allows.
+TCP_IP = Framing("TCP/IP", header=40, payload=65_495, window=65_535)
 
 
 def initial_window(mss: int) -> int:
@@ -59,6 +103,93 @@ def time_to_fill(rate_bps: float, rtt_s: float, *, packet: int = 1500, initial_w
         window += max(1.0, window / ack_every)
         took += rtt_s
     return took
+
+
+def web_transfer(
+    size: float,
+    *,
+    rtt_s: float,
+    loss: float = 0.0,
+    loss_back: float = 0.0,
+    rate_bps: float = math.inf,
+    mss: int = 1460,
+    header: int = 40,
+    initial_window: int = 1,
+    window: int | None = None,
+    ack_every: int = 2,
+    rto_s: float | None = None,
+    syn_timeout_s: float = 3.0,
+    delayed_ack_s: float = 0.1,
+    handshake: bool = True,
+) -> float:
+    """Mean seconds from a client's SYN until it has a reply of `size` bytes, under random losses (after Cardwell et al. 2000).
+
+    The sum of a handshake, slow start until the first loss, what that loss costs (a round trip, or a timeout where too few duplicates
+    come back), and the rest at the rate of Padhye's full model of Reno. `loss` is the probability for a packet of the server's,
+    `loss_back` for one of the client's. Windows in segments; `rto_s` is the timeout: if left out, that of RFC 6298 after one sample for
+    the first loss, and 1 s or the RTT for the rest.
+    Differs from Cardwell, who takes the logarithm of the mean: rounds are whole ones, summed over where the first loss may fall; the
+    last three segments have too few behind them for duplicates. A transmitter of `rate_bps` is taken for a window of rate times RTT.
+    """
+    if size <= 0 or mss <= 0 or rtt_s <= 0 or rate_bps <= 0 or initial_window < 1 or ack_every < 1:
+        raise ValueError(f"sizes, times and rates must be above 0: size {size}, rtt_s {rtt_s}, mss {mss}, rate_bps {rate_bps}")
+    for p in (loss, loss_back):
+        if not 0 <= p < 0.5:
+            raise ValueError(f"loss {p} is not from 0 to below 0.5")
+    first_rto_s = max(1.0, 3 * rtt_s) if rto_s is None else rto_s
+    segments = max(1, math.ceil(size / mss))
+    packet_s = (mss + header) * 8 / rate_bps
+    turn_s = rtt_s + packet_s
+    most = math.inf if window is None else float(window)
+    if math.isfinite(rate_bps):
+        most = min(most, max(1.0, turn_s / packet_s))
+    # A SYN and its answer are repeated until both have come through; timeouts double.
+    retries = sum((1 - p) / (1 - 2 * p) for p in (loss, loss_back)) - 2
+    took = rtt_s + syn_timeout_s * retries if handshake else 0.0
+    if initial_window == 1 and segments > 1 and ack_every > 1:
+        took += delayed_ack_s
+    # What it takes from a loss until its repeat is under way.
+    timeout_s = first_rto_s * _backoff(loss) / (1 - loss)
+    speed = _padhye(loss, turn_s, max(1.0, rtt_s) if rto_s is None else rto_s, ack_every, most) if loss else math.inf
+    wave, sent, begun_s, reach = float(min(initial_window, most)), 0.0, 0.0, 1.0
+    for k in range(1, segments + 1):
+        if k > sent + wave:
+            sent += wave
+            begun_s += turn_s
+            wave = min(wave + max(1.0, wave / ack_every), most)
+        if loss == 0:
+            continue
+        # The k-th is the first that is lost, with this probability; `reach` is that of none before it.
+        lost = reach * loss
+        by_timeout = 1.0 if segments - k < 3 else _by_timeout(loss, wave)
+        cost_s = by_timeout * timeout_s + (1 - by_timeout) * turn_s
+        took += lost * (begun_s + turn_s + cost_s + (segments - k) / speed)
+        reach -= lost
+    return took + reach * (begun_s + (k - sent - 1) * packet_s + turn_s)
+
+
+def _backoff(p: float) -> float:
+    """Doubling timeouts, up to 64 times the first (Padhye et al., equation 27)."""
+    return 1 + p + 2 * p**2 + 4 * p**3 + 8 * p**4 + 16 * p**5 + 32 * p**6
+
+
+def _by_timeout(p: float, w: float) -> float:
+    """Probability that a loss in a window of `w` segments is noticed by a timeout (Padhye et al., equation 24)."""
+    if w <= 3:
+        return 1.0
+    q = 1 - p
+    return min(1.0, (1 + q**3 * (1 - q ** (w - 3))) * (1 - q**3) / (1 - q**w))
+
+
+def _padhye(p: float, rtt_s: float, rto_s: float, b: int, most: float) -> float:
+    """Segments a second that Reno sends in the long run (Padhye et al., equation 31)."""
+    w = (2 + b) / (3 * b) + math.sqrt(8 * (1 - p) / (3 * b * p) + ((2 + b) / (3 * b)) ** 2)
+    timeout_s = _backoff(p) * rto_s / (1 - p)
+    if w < most:
+        q = _by_timeout(p, w)
+        return ((1 - p) / p + w / 2 + q) / (rtt_s * (b / 2 * w + 1) + q * timeout_s)
+    q = _by_timeout(p, most)
+    return ((1 - p) / p + most / 2 + q) / (rtt_s * (b / 8 * most + (1 - p) / (p * most) + 2) + q * timeout_s)
 
 
 def square_root(loss: float, rtt_s: float, *, mss: int = 1460, ack_every: int = 1) -> float:
