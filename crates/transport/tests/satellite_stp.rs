@@ -8,8 +8,8 @@ mod common;
 
 use common::{Link, Path, transfer};
 use skyhop_chance::Seed;
-use skyhop_transport::stp::{Config, Congestion, Saved};
-use skyhop_units::{Rate, Span};
+use skyhop_transport::stp::{Config, Congestion, Length, Saved};
+use skyhop_units::{Rate, Span, Time};
 
 #[derive(Debug)]
 struct Outcome {
@@ -116,4 +116,59 @@ fn kuhn() {
             assert!((least..=bound).contains(&outcome.seconds), "{bytes} bytes in {} s", outcome.seconds);
         }
     }
+}
+
+/// 50 Mbit/s become 10 after 5 s (a fade): nothing stalls, and what waits in the buffer is worked off.
+#[test]
+fn fade() {
+    let source = Seed(1);
+    let one_way = Span::from_millis(325);
+    let links = [
+        Link::new(50e6, one_way, 4_062_500, 0.0, source.stream("forward")),
+        Link::new(10e6, one_way, 812_500, 0.0, source.stream("back")),
+    ];
+    let mut path = Path::new([Config::default(), Config::default()], links);
+    path.ends[0].write(Length(100_000_000));
+    path.ends[0].shutdown();
+    path.ends[1].shutdown();
+    let at = |s: f64| Time::ZERO + Span::from_secs_f64(s);
+    path.run(at(5.0), |_| false);
+    path.links[0].bps = 10e6;
+    path.run(at(8.0), |_| false);
+    let (mut carried, mut in_order) = (path.links[0].bytes, path.ends[1].delivered());
+    for second in 9..50 {
+        path.run(at(second as f64), |_| false);
+        let rate = (path.links[0].bytes - carried) as f64 * 8.0 / 1e6;
+        println!(
+            "{second} s: {rate:.2} Mbit/s offered, {:.2} in order, rtt {:?}",
+            (path.ends[1].delivered() - in_order) as f64 * 8.0 / 1e6,
+            path.ends[0].srtt()
+        );
+        let delivered = path.ends[1].delivered();
+        assert!(delivered - in_order > 250_000, "second {second}: {} bytes in order", delivered - in_order);
+        (carried, in_order) = (path.links[0].bytes, path.ends[1].delivered());
+        assert!(second < 20 || (7.0..=13.0).contains(&rate), "{rate} Mbit/s in second {second}");
+    }
+    let stats = path.ends[0].stats();
+    println!("{stats:?} {} overflows", path.links[0].overflows);
+    assert!(path.links[0].overflows < 1500, "{}", path.links[0].overflows);
+}
+
+/// The papers' window over 1.5 Mbit/s and 532 ms, 13 packets of buffer: the pipe fills, the return channel stays all but empty.
+#[test]
+fn plain() {
+    let source = Seed(1);
+    let links = [
+        Link::new(1.5e6, Span::from_millis(266), 13_000, 0.0, source.stream("forward")),
+        Link::new(1.5e6, Span::from_millis(266), 13_000, 0.0, source.stream("back")),
+    ];
+    let mut path = Path::new([Config::plain(), Config::plain()], links);
+    path.links[0].overhead = 20;
+    path.links[1].overhead = 20;
+    let seconds = transfer(&mut path, 6_000_000, 300.0).expect("arrives");
+    let stats = path.ends[0].stats();
+    let goodput = 6e6 * 8.0 / seconds / 1e3;
+    let back = path.links[1].bytes as f64 * 8.0 / seconds / 1e3;
+    println!("{seconds:.2} s, {goodput:.1} kbit/s, back {back:.2} kbit/s, {stats:?}");
+    assert!((500.0..=1452.0).contains(&goodput) && (0.5..=4.0).contains(&back));
 }

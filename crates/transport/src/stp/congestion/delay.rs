@@ -11,7 +11,9 @@ use super::Signals;
 use skyhop_units::{Span, Time};
 
 /// Parts of the rate in turn, one smoothed round trip each.
-const GAINS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 1.2, 0.85, 1.0, 1.0];
+const GAINS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 1.2, 0.8, 1.0, 1.0];
+/// The step before the probe.
+const BEFORE_PROBE: usize = 3;
 /// A sample of fewer packets says too little.
 const ENOUGH: u32 = 8;
 /// What part of a rate must arrive for it to count as carried.
@@ -48,6 +50,8 @@ pub(in super::super) struct Delay {
     lossy: bool,
     /// What the first part of the first train said of the path's rate.
     train: Option<f64>,
+    /// Nothing is known but what was saved.
+    first_burst: bool,
     saved: Option<Saved>,
     bounds: (f64, f64),
     queue_target: Span,
@@ -69,6 +73,7 @@ impl Delay {
             round: (0.0, 0.0, Time::ZERO),
             lossy: false,
             train: None,
+            first_burst: false,
             saved: config.saved,
             bounds: (bytes(config.min_rate, 0.0), bytes(config.max_rate, f64::INFINITY)),
             queue_target: config.queue_target,
@@ -105,7 +110,7 @@ impl Delay {
 
     fn cruise(&mut self, now: Time, best: f64, draining: bool) {
         (self.best, self.best_at) = (best, now);
-        self.phase = Phase::Cruise { step: 0, since: now, draining };
+        self.phase = Phase::Cruise { step: BEFORE_PROBE, since: now, draining };
         self.set_rate(if draining { 0.75 * best } else { best });
     }
 
@@ -163,31 +168,29 @@ impl Delay {
         let spaced =
             feedback.delivery.filter(|d| d.packets >= 3 && d.left_in.as_nanos() * 2 < d.span.as_nanos());
         let train = spaced.filter(|d| d.span.as_nanos() >= 20_000).map(|d| d.bytes / d.span.as_secs_f64());
-        let rate = match (self.train, train) {
-            // The second part follows at once.
-            (None, Some(_)) => {
-                self.train = train;
-                return;
-            }
-            // Two parts that agree: nothing came between the packets. Else half: what it is must first be proven.
-            (Some(one), Some(two)) if (one - two).abs() <= AGREE * one.max(two) => one.min(two),
-            (Some(one), Some(two)) => one.min(two) / 2.0,
-            (Some(one), None) => one / 2.0,
-            (None, None) => {
-                match feedback.delivery.filter(|d| d.packets >= ENOUGH && d.span.as_nanos() > 0) {
-                    // Paced, and all of it came through: twice as much is the next step.
-                    Some(d) => 2.0 * d.bytes / d.span.as_secs_f64(),
-                    None if saved.is_some() => 0.0,
-                    None => return,
-                }
-            }
+        let rate = match train {
+            Some(train) => train / 2.0,
+            None => match feedback.delivery.filter(|d| d.packets >= ENOUGH && d.span.as_nanos() > 0) {
+                // Paced, and all of it came through: twice as much is the next step.
+                Some(d) => 2.0 * d.bytes / d.span.as_secs_f64(),
+                None if saved.is_some() => 0.0,
+                None => return,
+            },
         };
-        let train = self.train.into_iter().chain(train).reduce(f64::min);
+        (self.train, self.first_burst) = (train, train.is_none() && saved.is_some());
         let believed = train.into_iter().chain(saved).reduce(f64::max);
         let rate =
             rate.max(saved.map_or(0.0, |saved| saved / 2.0)).max(self.cwnd / rtt.as_secs_f64().max(1e-6));
         self.set_rate(rate.min(believed.unwrap_or(f64::INFINITY)));
         self.phase = Phase::Ramp { believed, since: now };
+    }
+
+    /// The rate that the slowest link has given to packets which left together.
+    fn spacing(delivery: Option<Delivery>) -> Option<f64> {
+        let d = delivery?;
+        let apart =
+            d.packets >= 3 && d.left_in.as_nanos() * 2 < d.span.as_nanos() && d.span.as_nanos() >= 20_000;
+        apart.then(|| d.bytes / d.span.as_secs_f64())
     }
 
     fn ramp(
@@ -199,6 +202,23 @@ impl Delay {
         since: Time,
         busy: bool,
     ) {
+        // With a saved rate the ramp begins before any train is known.
+        if self.first_burst && self.train.is_none() && believed.is_some() {
+            self.train = Self::spacing(delivery);
+            self.first_burst = self.train.is_none();
+            return;
+        }
+        // The second part of the first train follows the first at once.
+        if let (Some(one), Some(two)) = (self.train, Self::spacing(delivery)) {
+            (self.train, self.first_burst) = (None, false);
+            let least = one.min(two);
+            // Two parts that agree: nothing came between the packets. Else half: what it is must first be proven.
+            let agree = (one - two).abs() <= AGREE * one.max(two);
+            self.set_rate(if agree { least } else { self.rate.min(least / 2.0) });
+            self.phase =
+                Phase::Ramp { believed: believed.into_iter().chain([least]).reduce(f64::max), since: now };
+            return;
+        }
         let of_this_rate =
             delivery.filter(|d| d.sent_from >= since && d.packets >= ENOUGH && d.span.as_nanos() > 0);
         let Some(d) = of_this_rate else {
@@ -231,15 +251,18 @@ impl Delay {
     ) {
         let Phase::Cruise { mut step, mut since, mut draining } = self.phase else { return };
         let srtt = srtt.unwrap_or(Span::from_millis(100));
-        let arrives = delivery
-            .filter(|d| d.packets >= ENOUGH && d.span.as_nanos() > 0)
-            .map(|d| d.bytes / d.span.as_secs_f64());
         let queued = self.queued(rtt, 1.0);
-        if let Some(arrives) = arrives {
+        if let Some(d) = delivery.filter(|d| d.packets >= ENOUGH && d.span.as_nanos() > 0) {
+            let (arrives, left) =
+                (d.bytes / d.span.as_secs_f64(), d.bytes / d.left_in.as_secs_f64().max(1e-9));
             let life = Span::from_nanos(srtt.as_nanos() * 10);
             let stale = now.since(self.best_at) > life && busy;
             // The path has become narrower: the past does not count.
-            let narrower = (queued && arrives < 0.8 * self.best) || (lossy && arrives < 0.9 * self.best);
+            let narrower = (queued || lossy) && arrives < CARRIED * left.min(self.best);
+            if arrives > 1.05 * self.best {
+                // A probe found more: the next one follows soon.
+                (step, since) = (BEFORE_PROBE, now);
+            }
             if arrives > self.best || stale || narrower {
                 (self.best, self.best_at) = (arrives, now);
             }
