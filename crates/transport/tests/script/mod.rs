@@ -58,16 +58,23 @@ impl Script {
     }
 
     pub fn with(config: Config) -> Self {
+        Self::over(config, Span::from_millis(100))
+    }
+
+    /// The handshake takes so long.
+    pub fn over(config: Config, rtt: Span) -> Self {
+        // A peer for large windows counts in larger units.
+        let scale = if config.window < 1 << 30 { 0 } else { 7 };
         let [here, there] = [1, 2].map(|n| SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, n), 9));
         let end = Connection::connect(config, here, there, ISS);
         let mut script = Self { end, now: Time::ZERO, window: 60_000, highest: 0 };
         assert!(script.end.poll_transmit(script.now).is_some(), "a SYN");
-        script.now += Span::from_millis(100);
+        script.now += rtt;
         let syn = TcpHeader {
             seq: PEER,
             flags: Flags::SYN | Flags::ACK,
             mss: Some(MSS as u16),
-            window_scale: Some(0),
+            window_scale: Some(scale),
             sack_permitted: true,
             ..script.header(0)
         };
