@@ -172,3 +172,25 @@ fn plain() {
     println!("{seconds:.2} s, {goodput:.1} kbit/s, back {back:.2} kbit/s, {stats:?}");
     assert!((500.0..=1452.0).contains(&goodput) && (0.5..=4.0).contains(&back));
 }
+
+/// What the path carries is found from 1200 bytes up, with and without losses.
+#[test]
+fn path_mtu() {
+    for (mtu, loss) in [(1440, 0.0), (1300, 0.0), (1200, 0.0), (1400, 0.02)] {
+        let source = Seed(3);
+        let links = [
+            Link::new(20e6, GEO, 1_500_000, loss, source.stream("forward")),
+            Link::new(1e6, GEO, 75_000, loss, source.stream("back")),
+        ];
+        let config = Config { base_size: 1200, ..Config::default() };
+        let mut path = Path::new([config.clone(), config], links);
+        path.links[0].mtu = mtu;
+        let seconds = transfer(&mut path, 20_000_000, 100.0).expect("arrives");
+        let found = path.ends[0].packet_size() as usize;
+        println!("{mtu} bytes, loss {loss}: {found} found, {seconds:.2} s");
+        assert!(found <= mtu && found + 21 > mtu, "{found} of {mtu}");
+        assert!((8.3..=14.0).contains(&seconds), "{seconds} s");
+        let repeats = path.ends[0].stats().packets_retransmitted;
+        assert!(loss > 0.0 || repeats == 0, "{repeats} repeats: a lost probe is no lost packet");
+    }
+}

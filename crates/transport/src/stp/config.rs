@@ -32,6 +32,8 @@ pub struct Saved {
 pub struct Config {
     /// The largest packet, STP's header included, bytes.
     pub packet_size: u32,
+    /// What is known to arrive; if smaller than `packet_size`, more is tried.
+    pub base_size: u32,
     /// Bytes beneath STP that count against rates: 20 straight over IPv4, 28 over UDP.
     pub overhead: u32,
     /// What the receiver holds for the application and in gaps at most, bytes; announced in packets of the largest size.
@@ -92,6 +94,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             packet_size: 1440,
+            base_size: u32::MAX,
             overhead: 28,
             window: 64 << 20,
             features: Features::COMPACT.with(Features::REPORT),

@@ -6,13 +6,14 @@
 
 use super::config::{Config, Saved};
 use super::congestion::{Controller, Signals};
+use super::mtu::Mtu;
 use super::receiver::Receiver;
 use super::sender::{Feedback, Sender, Stats};
 use super::state::State;
 use super::timers::Timers;
 use skyhop_units::{Rate, Time};
 use skyhop_wire::stp::{
-    Begin, Control, Features, Packet, Payload, Reason, SEQUENCE_MASK, Stat, VERSION, expand, kind,
+    Begin, Control, Features, HEADER_LEN, Packet, Payload, Reason, SEQUENCE_MASK, Stat, VERSION, expand, kind,
 };
 use std::collections::VecDeque;
 
@@ -57,6 +58,9 @@ pub struct Connection<P> {
     /// From the moment that the peer's first number is known.
     pub(super) receiver: Option<Receiver<P>>,
     pub(super) controller: Controller,
+    pub(super) mtu: Mtu,
+    /// What the peer takes in one SD.
+    pub(super) most_payload: usize,
     pub(super) timers: Timers,
     pub(super) features: Features,
     /// BGNs sent.
@@ -98,6 +102,8 @@ impl<P: Payload> Connection<P> {
             sender: Sender::new(&config, first),
             receiver: None,
             controller: Controller::new(&config),
+            mtu: Mtu::new(&config),
+            most_payload: usize::MAX,
             timers: Timers::default(),
             features: Features::PLAIN,
             begins_sent: 0,
@@ -194,6 +200,10 @@ impl<P: Payload> Connection<P> {
     /// The smoothed round trip.
     pub fn srtt(&self) -> Option<skyhop_units::Span> {
         self.timers.srtt()
+    }
+    /// The largest packet known to arrive, STP's header included, bytes.
+    pub fn packet_size(&self) -> u32 {
+        self.mtu.size
     }
     /// What a later connection of this path may begin with.
     pub fn saved(&self) -> Option<Saved> {
@@ -361,7 +371,9 @@ impl<P: Payload> Connection<P> {
         receiver.compact = self.features.has(Features::COMPACT);
         receiver.report = self.features.has(Features::REPORT);
         self.receiver = Some(receiver);
-        self.sender.max_payload = self.sender.max_payload.min(usize::from(begin.max_payload.max(1)));
+        self.most_payload = usize::from(begin.max_payload.max(1));
+        self.mtu.limit(u32::from(begin.max_payload) + HEADER_LEN as u32);
+        self.sender.max_payload = self.mtu.max_payload().min(self.most_payload);
         self.timers.progress(now);
         self.events.push_back(Event::Connected);
     }
@@ -369,7 +381,12 @@ impl<P: Payload> Connection<P> {
     fn handle_reports(&mut self, now: Time, control: &Control) {
         if let Some(stat) = &control.stat {
             match self.sender.on_stat(now, stat) {
-                Some(feedback) => self.learn(now, feedback, true),
+                Some(feedback) => {
+                    if self.mtu.on_stat(stat) {
+                        self.sender.max_payload = self.mtu.max_payload().min(self.most_payload);
+                    }
+                    self.learn(now, feedback, true);
+                }
                 None => self.sender.stats.ignored += 1,
             }
         }

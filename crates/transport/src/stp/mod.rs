@@ -7,6 +7,7 @@
 mod config;
 mod congestion;
 mod connection;
+mod mtu;
 mod receiver;
 mod sender;
 mod state;

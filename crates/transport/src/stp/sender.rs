@@ -135,7 +135,7 @@ impl<P: Payload> Sender<P> {
             acked_bytes: 0,
             polls: VecDeque::new(),
             last_stamp: 0,
-            max_payload: config.max_payload() as usize,
+            max_payload: config.max_payload().min(config.base_size.saturating_sub(12).max(1)) as usize,
             overhead: config.overhead + skyhop_wire::stp::HEADER_LEN as u32,
             stats: Stats::default(),
         }

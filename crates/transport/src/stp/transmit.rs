@@ -47,7 +47,7 @@ impl<P: Payload> Connection<P> {
         if std::mem::take(&mut self.answer_begin) {
             control.begin_ack = Some(self.begin());
         }
-        let room = self.config.packet_size as usize - HEADER_LEN.min(self.config.packet_size as usize);
+        let room = self.mtu.size as usize - HEADER_LEN.min(self.mtu.size as usize);
         if let Some(receiver) = &mut self.receiver {
             let left = room.saturating_sub(control.wire_len());
             receiver.stats(now, left, &mut self.parts);
@@ -94,7 +94,7 @@ impl<P: Payload> Connection<P> {
     fn compose(&mut self, now: Time, mut control: Control) -> Option<Packet<P>> {
         let answers = !control.is_empty();
         let may_send = self.pace_allows(now) && self.fits();
-        let small = control.wire_len() <= self.config.packet_size as usize / SHARE;
+        let small = control.wire_len() <= self.mtu.size as usize / SHARE;
         // What is sent once more was cut to its size before; it travels alone.
         if may_send && !answers {
             if let Some((number, data)) = self.sender.take_retransmission(now, self.copy_after()) {
@@ -112,6 +112,9 @@ impl<P: Payload> Connection<P> {
         }
         if may_send && small && !self.sender.has_retransmissions() && self.sender.has_new() {
             return self.compose_data(now, control);
+        }
+        if !answers && let Some(packet) = self.compose_probe(now) {
+            return Some(packet);
         }
         let opens = self.initiator && !self.established() && (self.begins_sent == 0 || self.timers.begin_due);
         if opens {
@@ -135,7 +138,7 @@ impl<P: Payload> Connection<P> {
     }
 
     fn compose_data(&mut self, now: Time, mut control: Control) -> Option<Packet<P>> {
-        let room = (self.config.packet_size as usize).saturating_sub(HEADER_LEN + control.wire_len());
+        let room = (self.mtu.size as usize).saturating_sub(HEADER_LEN + control.wire_len());
         let opening = self.initiator && !self.established();
         let polls = self.poll_rides(room.min(self.sender.max_payload));
         if opening && (polls || self.begins_sent < self.config.begin_copies.max(1) || self.timers.begin_due) {
@@ -143,19 +146,27 @@ impl<P: Payload> Connection<P> {
             self.begins_sent += 1;
             self.timers.begin_sent(&self.config, now);
         }
-        let room = (self.config.packet_size as usize)
+        let room = (self.mtu.size as usize)
             .saturating_sub(HEADER_LEN + control.wire_len() + 4 * usize::from(polls))
             .max(1);
         let (number, data) = self.sender.take_new(room)?;
         let poll = polls.then(|| self.poll(now, true));
-        if self.end_is_due()
-            && control.wire_len() + data.len() + 8 <= self.config.packet_size as usize - HEADER_LEN
-        {
+        if self.end_is_due() && control.wire_len() + data.len() + 8 <= self.mtu.size as usize - HEADER_LEN {
             self.put_end(now, &mut control);
         }
         let packet = self.packet(wire_number(number), Some(data), poll, control);
         self.paced(now, packet.wire_len());
         Some(packet)
+    }
+
+    /// A POLL as large as the packets that might be sent, while data are under way (docs/stp.md §6.4).
+    fn compose_probe(&mut self, now: Time) -> Option<Packet<P>> {
+        let size = self.mtu.wanted().filter(|_| self.established() && self.sender.outstanding())?;
+        let stamp = self.poll(now, false);
+        self.mtu.sent(size, stamp);
+        let padding = (size as usize).saturating_sub(HEADER_LEN + 4) as u16;
+        let control = Control { padding, ..Control::default() };
+        Some(self.packet(self.sender.last_number(), None, Some(stamp), control))
     }
 
     fn end_is_due(&self) -> bool {

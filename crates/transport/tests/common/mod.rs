@@ -16,6 +16,8 @@ pub struct Link {
     /// Network-layer bytes that wait at most.
     pub buffer: u64,
     pub loss: f64,
+    /// The largest STP packet that is carried.
+    pub mtu: usize,
     /// Network-layer bytes above STP's packet.
     pub overhead: usize,
     pub chance: Stream,
@@ -28,12 +30,13 @@ pub struct Link {
 
 impl Link {
     pub fn new(bps: f64, delay: Span, buffer: u64, loss: f64, chance: Stream) -> Self {
-        let (busy_until, overhead) = (Time::ZERO, 28);
+        let (busy_until, overhead, mtu) = (Time::ZERO, 28, usize::MAX);
         Self {
             bps,
             delay,
             buffer,
             loss,
+            mtu,
             overhead,
             chance,
             busy_until,
@@ -46,6 +49,9 @@ impl Link {
 
     /// When a packet that enters now arrives; `None` if it does not.
     fn carry(&mut self, now: Time, len: usize) -> Option<Time> {
+        if len > self.mtu {
+            return None;
+        }
         let len = len + self.overhead;
         let queued = self.busy_until.since(now).as_secs_f64() * self.bps / 8.0;
         if queued > self.buffer as f64 {

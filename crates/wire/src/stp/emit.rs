@@ -33,6 +33,9 @@ pub fn emit<P: Payload>(packet: &Packet<P>, out: &mut Vec<u8>) {
     if let Some(poll) = packet.poll {
         out.extend_from_slice(&poll.to_be_bytes());
     }
+    if let Some(control) = &packet.control {
+        out.resize(out.len() + usize::from(control.padding), 0);
+    }
     if let Some(data) = &packet.data {
         data.put(out);
     }

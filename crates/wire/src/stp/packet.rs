@@ -195,6 +195,8 @@ pub struct Control {
     pub stat: Option<Stat>,
     /// USTAT.
     pub ustat: Option<Ustat>,
+    /// Bytes that fill a POLL without data up to a size that is to be tried.
+    pub padding: u16,
 }
 
 impl Control {
@@ -219,6 +221,7 @@ impl Control {
             + end
             + self.stat.as_ref().map_or(0, Stat::wire_len)
             + self.ustat.as_ref().map_or(0, Ustat::wire_len)
+            + usize::from(self.padding)
     }
 }
 

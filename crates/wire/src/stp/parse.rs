@@ -76,7 +76,13 @@ pub fn parse(bytes: &[u8]) -> Result<Packet<&[u8]>, ParseError> {
     }
     let poll = if has(kind::POLL) { Some(reader.u32()?) } else { None };
     let data = has(kind::SD).then_some(reader.0);
-    if has(kind::SD) == reader.0.is_empty() {
+    if has(kind::SD) {
+        if reader.0.is_empty() {
+            return Err(ParseError::Length);
+        }
+    } else if poll.is_some() {
+        control.padding = u16::try_from(reader.0.len()).map_err(|_| ParseError::Length)?;
+    } else if !reader.0.is_empty() {
         return Err(ParseError::Length);
     }
     let control = (!control.is_empty()).then(|| Box::new(control));
