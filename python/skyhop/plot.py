@@ -1,43 +1,60 @@
-"""The pictures that people ask for first: windows, sequences, delays, maps. Needs `pip install skyhop[plot]`.
+"""The pictures that people ask for first, a call each. Needs `pip install skyhop[plot]`.
 
 Follows tcptrace's time-sequence graph and the thesis figures: time to the right, units in the labels.
 Differs from xplot: samples, not segments; for each segment open the capture in Wireshark.
-Leaves out style sheets; lines differ in dash and lightness, so a grey print keeps them apart.
+Leaves out style sheets; lines differ in dash, areas in lightness or hatching, so a grey print keeps them apart.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ._pens import PENS, axes, line, pen, pyplot
+from ._surfaces import contours, difference, equivalence, surface
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from ._run import Run
     from ._space import Snapshot
+    from ._table import Table
 
-#: (colour, dash) of successive lines; the colours differ in lightness too.
-PENS = [("#0b5fa5", "-"), ("#d95f02", "--"), ("#1b7f5c", ":"), ("#9a3d8f", "-."), ("#3a3a3a", (0, (4, 2)))]
+__all__ = [
+    "PENS",
+    "contours",
+    "cwnd",
+    "delay",
+    "difference",
+    "equivalence",
+    "intervals",
+    "map",
+    "save",
+    "surface",
+    "time_sequence",
+]
 
 
 def time_sequence(run: Run, flow: str, ax: Axes | None = None) -> Axes:
     """Bytes acknowledged, and sent up to now, over time."""
     t, acked = run.sample(f"flow/{flow}", "acked_bytes")
     t_sent, in_flight = run.sample(f"flow/{flow}", "in_flight_bytes")
-    ax = _axes(ax, f"{flow}: time and sequence", "time (s)", "sequence (MB)")
+    ax = axes(ax, f"{flow}: time and sequence", "time (s)", "sequence (MB)")
     if len(t) == len(t_sent):
-        _line(ax, 0, t, (acked + in_flight) / 1e6, "sent")
-    _line(ax, 1, t, acked / 1e6, "acknowledged")
+        line(ax, 0, t, (acked + in_flight) / 1e6, "sent")
+    line(ax, 1, t, acked / 1e6, "acknowledged")
     ax.legend(frameon=False)
     return ax
 
 
 def cwnd(run: Run, flow: str, ax: Axes | None = None) -> Axes:
     """Congestion window and slow-start threshold over time."""
-    ax = _axes(ax, f"{flow}: congestion window", "time (s)", "window (kB)")
+    ax = axes(ax, f"{flow}: congestion window", "time (s)", "window (kB)")
     t, window = run.sample(f"flow/{flow}", "cwnd_bytes")
-    _line(ax, 0, t, window / 1e3, "cwnd", drawstyle="steps-post")
+    line(ax, 0, t, window / 1e3, "cwnd", drawstyle="steps-post")
     top = ax.get_ylim()[1]
     try:
         t, threshold = run.sample(f"flow/{flow}", "ssthresh_bytes")
@@ -46,7 +63,7 @@ def cwnd(run: Run, flow: str, ax: Axes | None = None) -> Axes:
     # Before the first loss the threshold is as good as infinite, which no axis shows.
     threshold = np.where(threshold / 1e3 > 4 * top, np.nan, threshold)
     if np.isfinite(threshold).any():
-        _line(ax, 1, t, threshold / 1e3, "ssthresh", drawstyle="steps-post")
+        line(ax, 1, t, threshold / 1e3, "ssthresh", drawstyle="steps-post")
         ax.legend(frameon=False)
     return ax
 
@@ -62,7 +79,7 @@ def delay(run: Run, flow: str, ax: Axes | None = None) -> Axes:
     else:
         raise KeyError(f"flow {flow!r} has no samples of a delay; pings and flows over satellites have")
     hours = len(t) > 0 and t[-1] >= 3 * 3600
-    ax = _axes(ax, f"{flow}: delay", "time (h)" if hours else "time (s)", label)
+    ax = axes(ax, f"{flow}: delay", "time (h)" if hours else "time (s)", label)
     ax.plot(t / 3600 if hours else t, seconds * 1e3, ".", color=PENS[0][0], markersize=3)
     ax.set_ylim(bottom=0)
     return ax
@@ -73,65 +90,68 @@ def map(snapshot: Snapshot, path: list[str] | None = None, ax: Axes | None = Non
     from ._map import draw
 
     if ax is None:
-        import matplotlib.pyplot as plt
-
-        _, ax = plt.subplots(figsize=(9, 5.2), layout="constrained")
+        _, ax = pyplot().subplots(figsize=(9, 5.2), layout="constrained")
     return draw(snapshot, ax, path, legend)
 
 
-def contours(
-    x: Any, y: Any, z: Any, levels: Any = (0.5, 0.6, 0.7, 0.8, 0.9), ax: Axes | None = None, *, labels: tuple[str, str, str] = ("", "", "")
+def intervals(
+    table: Table, x: str, metric: str, *, by: str | None = None, confidence: float = 0.95, ax: Axes | None = None, labels: tuple[str, str, str] = ("", "", "")
 ) -> Axes:
-    """Lines of equal `z` over scattered points (`x`, `y`), both on logarithmic axes: utilisation over rates and delays (TH chapter 4).
+    """Means of `metric` over column `x` of a sweep's table, with Student's t intervals of their seeds; a line for each value of `by`.
 
-    `labels` are for x, y and the title.
+    Runs that failed are left out; where one run is left there is a point without an interval. `labels` are for x, y and the title.
     """
-    x, y, z = (np.asarray(v, dtype=float).ravel() for v in (x, y, z))
-    if not len(x) == len(y) == len(z):
-        raise ValueError(f"{len(x)}, {len(y)} and {len(z)} values do not make points")
-    ax = _axes(ax, labels[2], labels[0], labels[1])
-    # Triangles in the logarithms, so that the grid's decades are alike.
-    filled = ax.tricontourf(np.log10(x), np.log10(y), z, levels=[min(z.min(), levels[0]) - 1e-9, *levels, max(z.max(), levels[-1]) + 1e-9], cmap="Greys_r", alpha=0.75)
-    lines = ax.tricontour(np.log10(x), np.log10(y), z, levels=list(levels), colors="#0b5fa5", linewidths=1.0)
-    ax.clabel(lines, fontsize=8, fmt="%g")
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_formatter(lambda v, _: f"{10**v:.3g}")
-    ax.figure.colorbar(filled, ax=ax)
+    from .stats import mean_interval
+
+    for column in (x, metric, *([by] if by else [])):
+        if column not in table.columns:
+            raise KeyError(f"no column {column!r}; there are {', '.join(table.columns)}")
+    at, values = np.asarray(table[x]), np.asarray(table[metric], dtype=float)
+    of = np.asarray(table[by]) if by else np.full(len(at), "")
+    ax = axes(ax, labels[2], labels[0] or x, labels[1] or metric)
+    series = list(dict.fromkeys(of))
+    numbers = at.dtype.kind in "iuf"
+    places = np.unique(at) if numbers else np.array(list(dict.fromkeys(at)))
+    for n, name in enumerate(series):
+        found = []
+        for i, place in enumerate(places):
+            here = values[(at == place) & (of == name) & np.isfinite(values)]
+            if len(here):
+                middle = float(here.mean())
+                interval = mean_interval(here, confidence) if len(here) > 1 else None
+                reach = (middle - interval.low, interval.high - middle) if interval else (0.0, 0.0)
+                # Texts stand side by side; series beside each other there, so that none hides another.
+                shift = 0.0 if numbers else 0.12 * (n - (len(series) - 1) / 2)
+                found.append((place if numbers else i + shift, middle, *reach))
+        if not found:
+            continue
+        where, middle, below, over = np.array(found, dtype=float).T
+        colour, dash, marker = pen(n)
+        ax.errorbar(where, middle, [below, over], color=colour, linestyle=dash if numbers else "none", linewidth=1.2, marker=marker, markersize=5, capsize=3, label=f"{name:g}" if isinstance(name, (float, np.floating)) else str(name))
+    if not numbers:
+        ax.set_xticks(range(len(places)), [str(place) for place in places])
+    if by:
+        ax.legend(frameon=False)
     return ax
 
 
-def difference(x: Any, y: Any, a: Any, b: Any, ax: Axes | None = None, *, labels: tuple[str, str, str] = ("", "", "")) -> Axes:
-    """Where `b` is above `a` and where below, over scattered points: two variants over rates and delays (TH figures 4.2 and 4.3).
+def save(picture: Axes | Figure, path: str | os.PathLike[str], *, width_cm: float | None = None) -> None:
+    """Writes a picture for a paper: PDF (or what the name ends in) with text as text, and the same bytes each time.
 
-    Filled circles are above, open ones below; their area is the difference, the largest is in the title.
+    `width_cm` is the width on paper, such as 8.4 for a column; heights follow.
     """
-    x, y, a, b = (np.asarray(v, dtype=float).ravel() for v in (x, y, a, b))
-    if not len(x) == len(y) == len(a) == len(b):
-        raise ValueError(f"{len(x)}, {len(y)}, {len(a)} and {len(b)} values do not make points")
-    gap = b - a
-    most = float(abs(gap).max()) if len(gap) else 0.0
-    ax = _axes(ax, f"{labels[2]} (largest difference {most:.3g})".strip(), labels[0], labels[1])
-    size = 90 * abs(gap) / (most or 1.0)
-    for above, style in ((gap > 0, {"facecolors": "#0b5fa5"}), (gap < 0, {"facecolors": "none"})):
-        ax.scatter(x[above], y[above], s=size[above], edgecolors="#0b5fa5", linewidths=0.8, **style)
-    ax.set(xscale="log", yscale="log")
-    return ax
-
-
-def _axes(ax: Axes | None, title: str, x: str, y: str) -> Axes:
-    if ax is None:
+    plt = pyplot()
+    figure = picture if hasattr(picture, "savefig") else picture.figure
+    kind = os.path.splitext(os.fspath(path))[1].lower()
+    # Letters as outlines of type 3 are refused by journals; a date would make each file another.
+    undated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(kind)
+    with plt.rc_context({"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "skyhop"}):
+        before = figure.get_size_inches().copy()
+        if width_cm is not None:
+            if width_cm <= 0:
+                raise ValueError(f"a width of {width_cm} cm is not above 0")
+            figure.set_size_inches(width_cm / 2.54, width_cm / 2.54 * before[1] / before[0])
         try:
-            import matplotlib.pyplot as plt
-        except ImportError as e:
-            raise ImportError("matplotlib is not installed; pip install skyhop[plot]") from e
-        _, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
-    ax.set(title=title, xlabel=x, ylabel=y)
-    ax.grid(color="#e1e4e8", linewidth=0.8)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
-
-
-def _line(ax: Axes, pen: int, x: np.ndarray, y: np.ndarray, label: str, **style: Any) -> None:
-    colour, dash = PENS[pen]
-    ax.plot(x, y, color=colour, linestyle=dash, linewidth=1.4, label=label, **style)
+            figure.savefig(path, dpi=300, metadata=undated)
+        finally:
+            figure.set_size_inches(before)
