@@ -51,7 +51,8 @@ fn gathered(k: f64, start: u64, rounds: usize) -> Vec<f64> {
     let (mut cwnd, mut sum) = (start, 0.0);
     let mut all = vec![cwnd as f64];
     for _ in 0..rounds {
-        for _ in 0..cwnd {
+        let acks = cwnd;
+        for _ in 0..acks {
             sum += k;
             if sum > cwnd as f64 {
                 (cwnd, sum) = (cwnd + 1, 0.0);
