@@ -194,3 +194,37 @@ fn path_mtu() {
         assert!(loss > 0.0 || repeats == 0, "{repeats} repeats: a lost probe is no lost packet");
     }
 }
+
+/// Two packets in three are lost, both ways, so that one POLL in nine is answered: everything arrives all the same, for every way of controlling the rate.
+#[test]
+fn one_in_three_comes_through() {
+    let rate = Config { congestion: Congestion::Rate, max_rate: Some(Rate::mbit(1)), ..Config::default() };
+    for (name, config) in [("plain", Config::plain()), ("delay", Config::default()), ("rate", rate)] {
+        for seed in 0..20 {
+            let source = Seed(seed);
+            let links = [
+                Link::new(2e6, Span::from_millis(50), 100_000, 0.67, source.stream("forward")),
+                Link::new(2e6, Span::from_millis(50), 100_000, 0.67, source.stream("back")),
+            ];
+            let config = Config {
+                silence: Span::from_secs(3000),
+                rto_max: Span::from_secs(10),
+                linger: Span::from_secs(300),
+                ..config.clone()
+            };
+            let mut path = Path::new([config.clone(), config], links);
+            let seconds = transfer(&mut path, 50_000, 20_000.0);
+            let seconds = seconds.unwrap_or_else(|| {
+                panic!(
+                    "{name} {seed} at {:?}: {:?} {:?} {:?}",
+                    path.now,
+                    path.ends[0].state(),
+                    path.ends[1].state(),
+                    path.ends
+                )
+            });
+            assert!((0.3..=10_000.0).contains(&seconds), "{name} {seed}: {seconds} s");
+            assert_eq!(path.ends[1].delivered(), 50_000);
+        }
+    }
+}

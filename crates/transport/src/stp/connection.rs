@@ -299,6 +299,7 @@ impl<P: Payload> Connection<P> {
         {
             return self.broken(end.reason);
         }
+        self.timers.heard(now);
         if let Some(begin) = begin {
             self.handle_begin(now, packet, begin);
         }
@@ -313,6 +314,7 @@ impl<P: Payload> Connection<P> {
         }
         self.handle_data(now, packet);
         self.report();
+        self.linger(now);
         self.arm(now);
     }
 
@@ -458,6 +460,8 @@ impl<P: Payload> Connection<P> {
         {
             self.last_echo = Some(echo);
             receiver.on_poll(now, echo, behind);
+            // The answer says so again, in case that the first ENDAK was lost.
+            self.end_ack_due |= receiver.complete();
         }
         if receiver.complete() && !self.peer_finished {
             self.end_ack_due = true;

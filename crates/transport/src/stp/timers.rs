@@ -30,6 +30,8 @@ pub(super) struct Timers {
     interval: Span,
     progress_at: Time,
     linger_until: Option<Time>,
+    /// When the peer was last heard, and how long it had been silent before.
+    heard: (Time, Span),
 }
 
 impl Timers {
@@ -64,10 +66,14 @@ impl Timers {
         Span::from_nanos(rto.as_nanos().saturating_mul(1 << backoff.min(16))).min(config.rto_max)
     }
     pub fn answered(&mut self) {
-        self.poll_backoff = 0;
+        (self.poll_backoff, self.end_backoff) = (0, 0);
     }
     pub fn progress(&mut self, now: Time) {
         self.progress_at = now;
+    }
+    pub fn heard(&mut self, now: Time) {
+        self.heard = (now, now.since(self.heard.0));
+        self.linger_until = None;
     }
     pub fn poll_sent(&mut self, now: Time) {
         self.want_poll = false;
@@ -256,7 +262,10 @@ impl<P: Payload> Connection<P> {
     /// All is answered: copies of the peer's END are, for a while.
     pub(super) fn linger(&mut self, now: Time) {
         if self.over() && !self.closed {
-            self.timers.linger_until.get_or_insert(now + self.config.linger);
+            // A peer that has backed off comes back late: several of its silences are waited for.
+            let silences = Span::from_nanos(self.timers.heard.1.as_nanos().saturating_mul(8));
+            let wait = silences.min(self.config.silence).max(self.config.linger);
+            self.timers.linger_until.get_or_insert(now + wait);
         }
     }
 
