@@ -178,7 +178,7 @@ reverse = {{ loss = {{ kind = "none" }} }}
 [[flows]]
 name = "bulk"
 path = ["n0", "link", "n1"]
-transport = {{ kind = "tcp", variant = "{variant}", mss = "{packet_bytes - 40} B", window = "20000 segments", rto_initial = "3 s", delayed_ack = {{ kind = "none" }}, grow_unused = true{more} }}
+transport = {{ kind = "tcp", variant = "{variant}", mss = "{packet_bytes - 40} B", window = "20000 segments", rto_initial = "3 s", delayed_ack = {{ kind = "none" }}, grow_unused = true, precise_halving = true{more} }}
 traffic = {{ kind = "bulk" }}
 [sweep]
 seeds = {seeds}

@@ -57,6 +57,7 @@ pub(crate) fn tcp(tcp: &scenario::Tcp) -> Config {
         ack_every: tcp.ack_every,
         ack_gap_fillers: tcp.ack_gap_fillers,
         grow_unused: tcp.grow_unused,
+        precise_halving: tcp.precise_halving,
         overhead: tcp.overhead,
         rto_initial: tcp.rto_initial,
         rto_min: tcp.rto_min,

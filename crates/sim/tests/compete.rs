@@ -39,8 +39,11 @@ fn reference() -> Option<Vec<Row>> {
 
 fn transport(stack: &str, overhead_us: f64) -> String {
     let (variant, more) = match stack {
-        "newreno" => ("newreno", "burst_after_recovery = true\nrecovery_burst = 2"),
-        "newreno_sbs" => ("newreno-slow-but-steady", "burst_after_recovery = true\nrecovery_burst = 2"),
+        "newreno" => ("newreno", "burst_after_recovery = true\nrecovery_burst = 2\nprecise_halving = true"),
+        "newreno_sbs" => (
+            "newreno-slow-but-steady",
+            "burst_after_recovery = true\nrecovery_burst = 2\nprecise_halving = true",
+        ),
         "sack" => ("sack1", ""),
         other => (other, ""),
     };

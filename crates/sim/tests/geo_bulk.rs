@@ -49,8 +49,13 @@ fn run(variant: &str, rtt_ms: u64, delack_s: f64) -> TransferResult {
     };
     let satellite_ms = rtt_ms / 2 - 2;
     // ns-2's NewReno reopens its window to ssthresh at once, and sends at most two segments an acknowledgment until then.
-    let ns2_newreno =
-        if variant.starts_with("newreno") { "burst_after_recovery = true\nrecovery_burst = 2" } else { "" };
+    let ns2 = match variant {
+        "reno" => "precise_halving = true",
+        _ if variant.starts_with("newreno") => {
+            "precise_halving = true\nburst_after_recovery = true\nrecovery_burst = 2"
+        }
+        _ => "",
+    };
     let text = format!(
         r#"
         duration = "1000 s"
@@ -78,7 +83,7 @@ fn run(variant: &str, rtt_ms: u64, delack_s: f64) -> TransferResult {
         initial_window = "2 segments"
         initial_ssthresh = "240 segments"
         rto_initial = "3 s"
-        {ns2_newreno}
+        {ns2}
         delayed_ack = {delayed_ack}
         "#
     );
@@ -120,22 +125,22 @@ fn goodput_of_every_variant_is_that_of_ns2() {
         deviations.push((row.stack, deviation.abs()));
     }
     let of = |stack: &str| -> Vec<f64> { deviations.iter().filter(|d| d.0 == stack).map(|d| d.1).collect() };
-    // Bounds per variant: rows within 1 %, and the worst. Reno at 20 ms and FACK at 300 ms without
-    // delayed acknowledgments are decided by single packets (docs/deviations.md).
+    // Bounds per variant: rows within 0.5 %, and the worst. Without delayed acknowledgments they are ns-2's to the packet, but
+    // for FACK at 300 ms, where a repeat is lost again (docs/deviations.md).
     for (stack, close, worst) in [
-        ("tahoe", 12, 0.01),
-        ("reno", 11, 0.05),
-        ("newreno", 12, 0.01),
-        ("newreno_sbs", 12, 0.01),
-        ("sack", 12, 0.01),
-        ("fack", 11, 0.02),
-        ("vegas", 12, 0.01),
+        ("tahoe", 12, 0.005),
+        ("reno", 12, 0.005),
+        ("newreno", 12, 0.005),
+        ("newreno_sbs", 12, 0.005),
+        ("sack", 12, 0.005),
+        ("fack", 11, 0.015),
+        ("vegas", 12, 0.005),
     ] {
         let all = of(stack);
         assert_eq!(all.len(), 12, "{stack}");
-        let within = all.iter().filter(|d| **d <= 0.01).count();
+        let within = all.iter().filter(|d| **d <= 0.005).count();
         let largest = all.iter().copied().fold(0.0, f64::max);
-        assert!(within >= close, "{stack}: only {within} of 12 rows are within 1 %");
+        assert!(within >= close, "{stack}: only {within} of 12 rows are within 0.5 %");
         assert!(largest <= worst, "{stack}: a row differs by {:.1} %", largest * 100.0);
     }
 }

@@ -100,7 +100,11 @@ fn run(row: &Row) -> TransferResult {
         other => other,
     };
     // As in the other comparisons with ns-2's NewReno.
-    let newreno = if variant == "newreno" { "burst_after_recovery = true\nrecovery_burst = 2" } else { "" };
+    let newreno = if variant == "newreno" {
+        "burst_after_recovery = true\nrecovery_burst = 2\nprecise_halving = true"
+    } else {
+        ""
+    };
     let (scheme, way) = match row.multi {
         true => ("multipath", "from = \"a\"\nto = \"b\""),
         false => (

@@ -215,6 +215,7 @@ fn config() -> impl Strategy<Value = Config> {
             dsack: more.0[4],
             ack_gap_fillers: more.0[5],
             grow_unused: more.0[6],
+            precise_halving: flags[1] ^ flags[2],
             increase: more.1,
             resume: more.2,
             byte_counting: more.3,

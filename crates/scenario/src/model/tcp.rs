@@ -77,6 +77,8 @@ pub struct Tcp {
     pub ack_gap_fillers: bool,
     /// The congestion window grows even beyond what the receiver's lets be used, as in ns-2.
     pub grow_unused: bool,
+    /// Half a window keeps its fraction of a segment, and the acknowledgment that ends recovery opens it further, as in ns-2; otherwise windows are cut to whole segments. For variants with Reno's window; sack1 has it in any case.
+    pub precise_halving: bool,
     /// A host's own delay: each time it may send, it waits a random time up to this first (ns-2's overhead_), which breaks phase effects of drop-tail queues.
     pub overhead: Span,
     /// Timeout before the first RTT sample (RFC 6298).
@@ -121,6 +123,7 @@ impl Default for Tcp {
             ack_every: 2,
             ack_gap_fillers: true,
             grow_unused: false,
+            precise_halving: false,
             overhead: Span::ZERO,
             rto_initial: Span::from_secs(1),
             rto_min: Span::from_secs(1),

@@ -247,6 +247,8 @@ pub struct Config {
     pub ack_gap_fillers: bool,
     /// The window grows even where the peer's is the smaller, as in ns-2.
     pub grow_unused: bool,
+    /// A halved window keeps its fraction of a segment, as in ns-2; for laws that are Reno's.
+    pub precise_halving: bool,
     /// A host's own delay: each chance to send waits a random time up to this, to break phase effects (ns-2's
     /// `overhead_`).
     pub overhead: Span,
@@ -292,6 +294,7 @@ impl Default for Config {
             ack_every: 2,
             ack_gap_fillers: true,
             grow_unused: false,
+            precise_halving: false,
             overhead: Span::ZERO,
             rto_initial: Span::from_secs(1),
             rto_min: Span::from_secs(1),

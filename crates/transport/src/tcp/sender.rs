@@ -709,7 +709,7 @@ impl Sender {
         }
         // What recovery has added to the window stands for packets that have left the network already.
         let inflated = self.counting.active;
-        let in_use = if inflated { self.window().min(self.congestion.ssthresh()) } else { self.window() };
+        let in_use = if inflated { self.window().min(self.congestion.reduced()) } else { self.window() };
         self.congestion.on_timeout(now, in_use);
         if self.how.pipe() {
             self.pipe_timeout(now);

@@ -12,7 +12,7 @@ mod reno;
 mod resume;
 mod vegas;
 
-use super::config::{Config, Law};
+use super::config::{Config, Law, LossRecovery};
 use super::segments::RateSample;
 use bbr::Bbr;
 use cubic::Cubic;
@@ -88,6 +88,9 @@ pub(crate) struct Congestion {
     hystart: Option<HyStart>,
     resume: Option<Resume>,
     paced: bool,
+    /// Whether half a window keeps its fraction of a segment, and what the latest signal left of the window.
+    precise: bool,
+    reduced: u64,
 }
 
 impl Congestion {
@@ -112,6 +115,8 @@ impl Congestion {
             hystart: (config.hystart && plain).then(|| HyStart::new(config.pacing)),
             resume: config.resume.filter(|_| plain).map(|saved| Resume::new(saved, config)),
             paced: config.pacing,
+            precise: config.precise_halving || config.recovery() == LossRecovery::Sack1,
+            reduced: 0,
         }
     }
 
@@ -126,6 +131,11 @@ impl Congestion {
 
     pub fn slow_start(&self) -> bool {
         self.window.slow_start()
+    }
+
+    /// The window after the latest signal: ssthresh, or exactly half where that is kept.
+    pub fn reduced(&self) -> u64 {
+        if self.precise { self.reduced } else { self.window.ssthresh }
     }
 
     /// Whether it sets the window during recovery, too.
@@ -210,6 +220,7 @@ impl Congestion {
         if let Some(resume) = &mut self.resume
             && resume.on_loss(window, in_flight)
         {
+            self.reduced = window.ssthresh;
             return;
         }
         match &mut self.control {
@@ -221,6 +232,8 @@ impl Congestion {
             }
             _ => window.cut_to(in_use as f64 / 2.0),
         }
+        let law_is_reno = matches!(self.control, Control::Reno(_));
+        self.reduced = if law_is_reno { (in_use / 2).max(window.mss as u64) } else { window.ssthresh };
     }
 
     /// The retransmission timer has run out.

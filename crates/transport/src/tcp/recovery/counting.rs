@@ -77,7 +77,7 @@ impl Sender {
             return true;
         }
         // Rule 2, and RFC 5681 §3.2 steps 2 and 3.
-        self.congestion.set(self.congestion.ssthresh() + self.threshold as u64 * mss);
+        self.congestion.set(self.congestion.reduced() + self.threshold as u64 * mss);
         self.counting.recover = self.snd_max;
         self.counting.active = true;
         self.counting.partial_seen = false;
@@ -104,8 +104,8 @@ impl Sender {
         }
         if matches!(self.how, LossRecovery::Reno | LossRecovery::SackReno) {
             self.counting.active = false;
-            self.congestion.set(self.congestion.ssthresh());
-            self.congestion.on_recovery_exit(now);
+            self.congestion.set(self.congestion.reduced());
+            self.end_recovery(now, newly);
             return true;
         }
         if self.snd_una >= self.counting.recover {
@@ -113,8 +113,8 @@ impl Sender {
             let outstanding = self.snd_max - self.snd_una;
             // Rule 3, which is RFC 6582 step 3 (1): no burst when the window reopens. The RFC also allows (2), ssthresh.
             let limit = if self.config.burst_after_recovery { u64::MAX } else { outstanding.max(mss) + mss };
-            self.congestion.set(self.congestion.ssthresh().min(limit));
-            self.congestion.on_recovery_exit(now);
+            self.congestion.set(self.congestion.reduced().min(limit));
+            self.end_recovery(now, newly);
             return true;
         }
         // Rule 4: a partial acknowledgment names the next hole.
@@ -132,6 +132,14 @@ impl Sender {
         }
         let first = !std::mem::replace(&mut self.counting.partial_seen, true);
         first || self.how != LossRecovery::NewReno
+    }
+
+    /// All is repaired that recovery repairs. In ns-2 the acknowledgment that says so opens the window like any other.
+    fn end_recovery(&mut self, now: Time, newly: u64) {
+        self.congestion.on_recovery_exit(now);
+        if self.config.precise_halving {
+            self.grow(now, newly);
+        }
     }
 
     /// The retransmission timer has run out.

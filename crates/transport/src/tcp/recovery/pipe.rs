@@ -55,9 +55,7 @@ impl Sender {
             self.pipe.duplicates += 1;
         }
         self.detect_reordering();
-        if self.pipe.phase != Phase::Open {
-            self.leave_recovery(now);
-        }
+        let repaired = self.pipe.phase != Phase::Open && self.leave_recovery(now);
         let newly_lost = self.find_losses(now, counts);
         if newly_lost && self.pipe.phase == Phase::Open && self.past_recovery_point() {
             self.enter_recovery(now);
@@ -65,7 +63,10 @@ impl Sender {
         if self.pipe.phase == Phase::Fast && self.how == LossRecovery::Sack1 {
             self.pipe.sack1_pipe -= 1 + (newly > 0) as i64;
         }
-        self.adjust_window(now, newly);
+        // The acknowledgment that ends recovery does not open the window of ns-2's Sack1.
+        if !(repaired && self.how == LossRecovery::Sack1) {
+            self.adjust_window(now, newly);
+        }
         // FACK's agent in ns-2 restarts the timer for every acknowledgment in recovery.
         newly > 0 || (self.how == LossRecovery::Fack && self.pipe.phase == Phase::Fast)
     }
@@ -75,7 +76,8 @@ impl Sender {
         self.pipe.recover == 0 || self.snd_una >= self.pipe.recover
     }
 
-    fn leave_recovery(&mut self, now: Time) {
+    /// True if fast recovery is over.
+    fn leave_recovery(&mut self, now: Time) -> bool {
         let over = match self.how {
             // ns-2's asks for a segment sent after the signal, and for an acknowledgment without SACK blocks.
             LossRecovery::Fack if self.pipe.phase == Phase::Fast => {
@@ -84,7 +86,7 @@ impl Sender {
             _ => self.snd_una >= self.pipe.recover,
         };
         if !over {
-            return;
+            return false;
         }
         let fast = std::mem::take(&mut self.pipe.phase) == Phase::Fast;
         self.pipe.stalled = false;
@@ -98,6 +100,7 @@ impl Sender {
         } else if self.congestion.owns_recovery() {
             self.congestion.on_recovery_exit(now);
         }
+        fast
     }
 
     /// Marks what is lost by now. True if that is a signal.
@@ -185,7 +188,7 @@ impl Sender {
         let cwnd = match self.how {
             // ns-2's FACK begins with one segment and opens by slow start, while what is in flight falls to meet it.
             LossRecovery::Fack => mss,
-            _ => self.congestion.ssthresh(),
+            _ => self.congestion.reduced(),
         };
         self.congestion.set(cwnd);
     }
