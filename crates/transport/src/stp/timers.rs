@@ -277,7 +277,7 @@ impl<P: Payload> Connection<P> {
         let timers = &self.timers;
         let silence = self.waits_for_peer().then(|| timers.progress_at + self.config.silence);
         let send = self.would_send().then(|| self.release());
-        let copy = self.sender.copy_at().map(|at| at.max(self.release()));
+        let copy = self.sender.copy_at().filter(|_| self.fits()).map(|at| at.max(self.release()));
         let receiver = self.receiver.as_ref().and_then(|receiver| receiver.poll_timeout());
         let begin = timers.begin_at.filter(|_| !self.established());
         let end = timers.end_at.filter(|_| !self.end_acked);
