@@ -55,6 +55,7 @@ pub(in super::super) struct Delay {
     saved: Option<Saved>,
     bounds: (f64, f64),
     queue_target: Span,
+    poll_interval_min: Span,
 }
 
 impl Delay {
@@ -77,14 +78,18 @@ impl Delay {
             saved: config.saved,
             bounds: (bytes(config.min_rate, 0.0), bytes(config.max_rate, f64::INFINITY)),
             queue_target: config.queue_target,
+            poll_interval_min: config.poll_interval_min,
         }
     }
 
     pub fn window(&self) -> u64 {
         match (self.phase, self.min_rtt) {
             (Phase::Start, _) | (_, None) => self.cwnd as u64,
-            // Answers come a few times a round trip, and what is lost needs another one.
-            (_, Some((rtt, _))) => (2.5 * self.rate * rtt.as_secs_f64() + 10.0 * self.mss) as u64,
+            // Answers come a few times a round trip, and what is lost needs another one. Over a path that is shorter than the
+            // distance of POLLs, it is that distance which has to be filled.
+            (_, Some((rtt, _))) => {
+                (2.5 * self.rate * rtt.max(self.poll_interval_min).as_secs_f64() + 10.0 * self.mss) as u64
+            }
         }
     }
 
