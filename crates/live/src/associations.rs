@@ -17,7 +17,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use skyhop_units::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
 /// How associations are opened and kept.
@@ -188,6 +188,11 @@ impl Associations {
         self.counters
     }
 
+    /// Whether others may open associations from now on.
+    pub fn accept(&mut self, accepts: bool) {
+        self.config.accepts = accepts;
+    }
+
     /// First packets that are remembered.
     pub fn half_open(&self) -> usize {
         self.half_open.len()
@@ -230,6 +235,7 @@ impl Associations {
         match datagram.first() {
             Some(&kind::SEALED) => return self.handle_sealed(now, from, datagram),
             Some(&kind::HELLO) if self.config.accepts => self.handle_hello(now, from, datagram),
+            Some(&kind::HELLO) => self.counters.unknown += 1,
             Some(&kind::ANSWER) => self.handle_answer(now, from, datagram),
             Some(&kind::COOKIE) => self.handle_cookie(now, from, datagram),
             Some(&kind::REFUSED) => self.handle_refusal(now, from, datagram),
@@ -250,9 +256,13 @@ impl Associations {
         None
     }
 
-    /// The host of an address says that nothing listens there.
-    pub fn handle_unreachable(&mut self, now: Time, to: SocketAddr) {
-        self.hint(now, to, None, Failure::Unreachable);
+    /// A host says that nothing listens at a port; it is not known which.
+    pub fn handle_unreachable(&mut self, now: Time, host: IpAddr) {
+        let ours: Vec<_> =
+            self.attempts.iter().filter(|(_, a)| a.to.ip() == host).map(|(id, a)| (*id, a.to)).collect();
+        for (id, to) in ours {
+            self.hint(now, to, Some(id), Failure::Unreachable);
+        }
     }
 
     /// The clock has reached [`Associations::poll_timeout`].

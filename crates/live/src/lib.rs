@@ -13,11 +13,32 @@
 //! | `replay` | which counters were seen |
 //! | `association` | one open association |
 //! | `associations` | all of a host, those half open too |
+//! | `options` | what an endpoint may be told |
+//! | `socket` | UDP, or IP itself |
+//! | `batch` | packets that the kernel takes together |
+//! | `connection` | a machine and who waits for it |
+//! | `host` | all connections of a socket, stepped |
+//! | `driver` | the thread that steps them by the clock |
+//! | `stream` | the blocking streams |
+//! | `tokio` | the asynchronous ones, with the feature of that name |
 
 pub mod association;
 pub mod associations;
+mod batch;
+mod connection;
 pub mod cookie;
+mod driver;
 pub mod handshake;
+mod host;
 pub mod keys;
+pub mod options;
 pub mod replay;
 pub mod seal;
+pub mod socket;
+mod stream;
+#[cfg(feature = "tokio")]
+pub mod tokio;
+
+pub use connection::Traffic;
+pub use options::{Notice, Options, Security};
+pub use stream::{Endpoint, StpListener, StpStream, StreamStats};

@@ -348,7 +348,7 @@ fn silence_strangers_and_closed_ports_are_told_apart() {
     let id = two.client.connect(two.now, server()).unwrap();
     for _ in 0..3 {
         assert_eq!(two.client.poll_event(), None, "one such message proves nothing");
-        two.client.handle_unreachable(two.now, server());
+        two.client.handle_unreachable(two.now, server().ip());
     }
     assert_eq!(two.client.poll_event(), Some(Event::Failed { id, why: Failure::Unreachable }));
 }

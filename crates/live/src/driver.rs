@@ -1,0 +1,213 @@
+//! The thread that steps a host by the clock: packets from the socket in, packets to the socket out, and sleep in between.
+//!
+//! Follows the loop of the simulator: one input, then drain; the clock stands in for the agenda.
+//! Differs: packets are read and sent in batches, outside the lock that the application's calls take.
+//! Leaves out several threads for one socket.
+
+use crate::batch::Batch;
+use crate::connection::Failed;
+use crate::host::Host;
+use crate::keys::create_secret;
+use crate::options::{Notice, Options};
+use crate::socket::{Socket, is_too_big};
+use polling::{Event, Events, PollMode, Poller};
+use skyhop_units::{Span, Time};
+use std::fs::File;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// Time since the driver began, as the machines count it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock(Instant);
+
+impl Clock {
+    pub fn now(self) -> Time {
+        // Not from zero, so that nothing takes the beginning for "never".
+        Time::ZERO + Span::from_secs(1) + Span::from_nanos(self.0.elapsed().as_nanos() as u64)
+    }
+}
+
+/// What the thread and the application's handles share.
+pub(crate) struct Shared {
+    host: Mutex<Host>,
+    poller: Poller,
+    /// The thread knows already that there is something to do.
+    kicked: AtomicBool,
+    pub clock: Clock,
+    pub local: SocketAddr,
+    pub send_buffer: usize,
+}
+
+impl Shared {
+    pub fn lock(&self) -> MutexGuard<'_, Host> {
+        // A panic of another thread has left the host between two steps; its state is still one that a peer could have caused.
+        self.host.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Has the thread look.
+    pub fn kick(&self) {
+        if !self.kicked.swap(true, Ordering::AcqRel) {
+            let _ = self.poller.notify();
+        }
+    }
+}
+
+const SOCKET: usize = 1;
+/// Calls of the kernel for incoming packets before it is the outgoing ones' turn.
+const READS: usize = 8;
+
+struct Driver {
+    shared: Arc<Shared>,
+    socket: Socket,
+    batch: Batch,
+    key_log: Option<File>,
+    waits_for_room: bool,
+}
+
+/// Binds and starts the thread. It ends when no handle is left and all connections are at their end.
+pub(crate) fn start(options: Options, local: SocketAddr) -> io::Result<Arc<Shared>> {
+    options.check()?;
+    let key_log = options.key_log.as_deref().map(create_secret).transpose()?;
+    let socket = Socket::bind(options.carrier, local, options.socket_buffer)?;
+    let local = socket.local_addr();
+    let clock = Clock(Instant::now());
+    let poller = Poller::new()?;
+    // SAFETY: the driver owns both, and takes the socket out of the poller before it lets go of it.
+    unsafe { poller.add_with_mode(socket.io(), Event::readable(SOCKET), PollMode::Level)? };
+    let (send_buffer, asked) = (options.send_buffer, options.socket_buffer);
+    let host = Host::new(clock.now(), options, local);
+    let given = socket.receive_buffer();
+    // The kernel counts its own bookkeeping: what was asked for is half of what it reports.
+    if given / 2 < asked / 2 {
+        host.notice(&Notice::SmallBuffer(given / 2, asked));
+    }
+    let shared = Arc::new(Shared {
+        host: Mutex::new(host),
+        poller,
+        kicked: AtomicBool::new(false),
+        clock,
+        local,
+        send_buffer,
+    });
+    let batch = Batch::new(socket.segments_max());
+    let mut driver = Driver { shared: shared.clone(), socket, batch, key_log, waits_for_room: false };
+    std::thread::Builder::new().name("stp".into()).spawn(move || driver.run())?;
+    Ok(shared)
+}
+
+impl Driver {
+    fn run(&mut self) {
+        let mut events = Events::new();
+        loop {
+            self.shared.kicked.store(false, Ordering::Release);
+            let worked = match self.step() {
+                Ok(Some(worked)) => worked,
+                Ok(None) => break,
+                Err(e) => {
+                    let failed = Failed {
+                        kind: e.kind(),
+                        message: format!("the socket of {}: {e}", self.shared.local),
+                    };
+                    self.shared.lock().break_down(&failed);
+                    break;
+                }
+            };
+            let timeout = match worked {
+                true => Duration::ZERO,
+                false => self.until_due(),
+            };
+            events.clear();
+            if self.shared.poller.wait(&mut events, Some(timeout)).is_err() {
+                break;
+            }
+        }
+        let _ = self.shared.poller.delete(self.socket.io());
+    }
+
+    /// Reads, steps and sends once. True if there may be more to do at once; `None` at the end.
+    fn step(&mut self) -> io::Result<Option<bool>> {
+        let shared = self.shared.clone();
+        let mut more = true;
+        for read in 0..READS {
+            let runs = self.socket.receive()?;
+            if runs == 0 {
+                more = false;
+                break;
+            }
+            let mut host = shared.lock();
+            let now = shared.clock.now();
+            for run in 0..runs {
+                let (from, to, datagrams) = self.socket.received(run);
+                for datagram in datagrams {
+                    host.handle_datagram(now, from, to, datagram);
+                }
+            }
+            more = read + 1 == READS;
+        }
+        while let Some(trouble) = self.socket.trouble() {
+            shared.lock().handle_trouble(shared.clock.now(), trouble);
+        }
+        shared.lock().handle_timeout(shared.clock.now());
+        loop {
+            if !self.send()? {
+                // The kernel has no room: what waits goes first when it has.
+                self.wait_for_room(true)?;
+                return Ok(Some(false));
+            }
+            let mut host = shared.lock();
+            let left = host.fill(shared.clock.now(), &mut self.batch);
+            let lines = std::mem::take(&mut host.key_lines);
+            let ended = host.handles == 0 && host.at_rest();
+            drop(host);
+            if let Some(file) = &mut self.key_log {
+                for line in lines {
+                    writeln!(file, "{line}")?;
+                }
+            }
+            if self.batch.is_empty() {
+                return Ok(if ended { None } else { Some(more) });
+            }
+            if left {
+                // Between two batches the socket is looked after too.
+                more = true;
+                if !self.send()? {
+                    continue;
+                }
+                return Ok(Some(true));
+            }
+        }
+    }
+
+    /// Sends the batch. False if the kernel has no room.
+    fn send(&mut self) -> io::Result<bool> {
+        while let Some(part) = self.batch.next().copied() {
+            match self.socket.send(&self.batch.buffer, &part) {
+                Ok(()) => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(e) if is_too_big(&e) => self.shared.lock().handle_too_big(part.to, part.segment),
+                // A peer that cannot be reached for now, a message of ICMP: as good as lost on the way.
+                Err(_) => {}
+            }
+            self.batch.advance();
+        }
+        self.wait_for_room(false)?;
+        Ok(true)
+    }
+
+    fn wait_for_room(&mut self, wait: bool) -> io::Result<()> {
+        if std::mem::replace(&mut self.waits_for_room, wait) == wait {
+            return Ok(());
+        }
+        let interest = Event::new(SOCKET, true, wait);
+        self.shared.poller.modify_with_mode(self.socket.io(), interest, PollMode::Level)
+    }
+
+    fn until_due(&self) -> Duration {
+        let due = self.shared.lock().poll_timeout();
+        let now = self.shared.clock.now();
+        due.map_or(Duration::from_secs(60), |due| Duration::from_nanos(due.since(now).as_nanos()))
+    }
+}

@@ -1,0 +1,674 @@
+//! A host's associations and connections, stepped by a driver: datagrams and the time in, batches of packets out.
+//!
+//! Follows HT §5.1.1 for what goes to whom; a BGN that nobody waits for is answered by an END.
+//! Differs: without an association at most three times what came from an address goes there before it is proven, and a BGN counts
+//! once. Leaves out the socket and the thread, which are `driver`'s.
+
+use crate::associations::{self, Associations};
+use crate::batch::Batch;
+use crate::connection::{Channel, Conn, Failed, Key, Waiters};
+use crate::handshake::{ECHO_LEN, Hello, Reason as Refusal, parse_refusal, refusal_packet};
+use crate::options::{Notice, Options, Security};
+use crate::seal::HEADER_LEN;
+use crate::socket::Trouble;
+use bytes::{Bytes, BytesMut};
+use ring::rand::{SecureRandom, SystemRandom};
+use skyhop_transport::stp::{self, Ends, Reason};
+use skyhop_units::{Span, Time};
+use skyhop_wire::stp::{Control, End, Packet, emit, parse};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A connection as its owner names it: a slot, and how often the slot was used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Name {
+    pub slot: usize,
+    pub generation: u64,
+}
+
+struct Slot {
+    generation: u64,
+    conn: Option<Conn>,
+}
+
+/// A host.
+pub(crate) struct Host {
+    pub options: Options,
+    pub associations: Option<Associations>,
+    local: SocketAddr,
+    slots: Vec<Slot>,
+    free: Vec<usize>,
+    by_key: BTreeMap<Key, usize>,
+    /// Connections that wait for an association.
+    waiting: BTreeMap<u32, Vec<usize>>,
+    timers: BTreeSet<(Time, usize)>,
+    dirty: VecDeque<usize>,
+    pub listening: bool,
+    pub accepted: VecDeque<Name>,
+    pub accepters: Waiters,
+    /// Small packets that belong to no connection.
+    outgoing: VecDeque<(SocketAddr, Option<IpAddr>, Vec<u8>)>,
+    /// BGNs that came without an association, so that each counts once.
+    begun: BTreeSet<(IpAddr, u16, u16, u32)>,
+    begun_order: VecDeque<(IpAddr, u16, u16, u32)>,
+    count: u32,
+    swept_at: Time,
+    random: SystemRandom,
+    arena: BytesMut,
+    /// Lines for the key log.
+    pub key_lines: Vec<String>,
+    /// The socket cannot be used any more.
+    pub broken: Option<Failed>,
+    /// How many handles of the application there are.
+    pub handles: usize,
+}
+
+/// BGNs that are remembered.
+const BEGUN_MAX: usize = 16_384;
+/// Refusals and such that wait to be sent.
+const OUTGOING_MAX: usize = 1024;
+/// Packets of a connection before it is another's turn.
+const TURN: usize = 64;
+/// Bytes that share an allocation.
+const ARENA: usize = 64 << 10;
+
+impl Host {
+    pub fn new(now: Time, options: Options, local: SocketAddr) -> Self {
+        let associations = match &options.security {
+            Security::Sealed(config) => Some(Associations::new(now, (**config).clone())),
+            Security::Insecure => None,
+        };
+        Host {
+            options,
+            associations,
+            local,
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_key: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            dirty: VecDeque::new(),
+            listening: false,
+            accepted: VecDeque::new(),
+            accepters: Waiters::default(),
+            outgoing: VecDeque::new(),
+            begun: BTreeSet::new(),
+            begun_order: VecDeque::new(),
+            count: 0,
+            swept_at: now,
+            random: SystemRandom::new(),
+            arena: BytesMut::new(),
+            key_lines: Vec::new(),
+            broken: None,
+            handles: 1,
+        }
+    }
+
+    /// A connection by its name.
+    pub fn get_mut(&mut self, name: Name) -> Option<&mut Conn> {
+        let slot = self.slots.get_mut(name.slot)?;
+        if slot.generation == name.generation { slot.conn.as_mut() } else { None }
+    }
+
+    /// Whether all connections are at their end.
+    pub fn at_rest(&self) -> bool {
+        self.slots
+            .iter()
+            .all(|slot| slot.conn.as_ref().is_none_or(|c| c.machine.over() || c.failed.is_some()))
+            && self.outgoing.is_empty()
+            && self.dirty.is_empty()
+    }
+
+    /// Lets others connect.
+    pub fn listen(&mut self) {
+        self.listening = true;
+        if let Some(associations) = &mut self.associations {
+            associations.accept(true);
+        }
+    }
+
+    /// Opens a connection to a port of a peer.
+    pub fn connect(&mut self, now: Time, peer: SocketAddr, port: u16) -> io::Result<Name> {
+        if let Some(broken) = &self.broken {
+            return Err(broken.error());
+        }
+        if self.used() >= self.options.connections_max {
+            return Err(io::Error::new(
+                io::ErrorKind::QuotaExceeded,
+                "this host has as many connections as it may",
+            ));
+        }
+        self.count = self.next_count();
+        let ends = Ends {
+            // The upper half, so that a first byte below 128 is never that of an STP packet from here.
+            local_port: self.random_u32() as u16 | 0x8000,
+            remote_port: port,
+            instance: self.random_u32() as u16,
+            count: self.count,
+        };
+        let machine = stp::Connection::connect(self.options.stp_for(peer), ends, self.random_u32());
+        let overhead = self.options.overhead(peer);
+        let name = self.insert(Conn::new(machine, peer, overhead));
+        if self.associations.is_none() {
+            self.start(name.slot, Channel::Plain(peer));
+            return Ok(name);
+        }
+        match self.known_association(now, peer) {
+            Some(id) => self.start(name.slot, Channel::Sealed(id)),
+            None => {
+                let associations = self.associations.as_mut().expect("seen above");
+                let Some(id) = associations.connect(now, peer) else {
+                    self.remove(name.slot);
+                    return Err(io::Error::new(io::ErrorKind::InvalidInput, "the key is no key"));
+                };
+                self.waiting.insert(id, vec![name.slot]);
+            }
+        }
+        Ok(name)
+    }
+
+    /// An association with the peer that is open and was heard of not long ago.
+    fn known_association(&mut self, now: Time, peer: SocketAddr) -> Option<u32> {
+        let idle = Span::from_nanos(self.options.association_idle.as_nanos() as u64);
+        let associations = self.associations.as_mut()?;
+        let ids: Vec<u32> = associations.ids().collect();
+        ids.into_iter().find(|id| {
+            associations.get_mut(*id).is_some_and(|a| a.peer == peer && now.since(a.heard_at) < idle)
+        })
+    }
+
+    fn next_count(&self) -> u32 {
+        // Grows with the clock, a sixteenth of a millisecond's thousand at a time, so that a restart does not repeat itself.
+        let ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+        let by_clock = (ms / 16) as u32;
+        let next = self.count.wrapping_add(1);
+        if by_clock.wrapping_sub(next) as i32 > 0 { by_clock } else { next }
+    }
+
+    fn random_u32(&self) -> u32 {
+        let mut bytes = [0; 4];
+        self.random.fill(&mut bytes).expect("the operating system has random numbers");
+        u32::from_be_bytes(bytes)
+    }
+
+    fn used(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    fn insert(&mut self, conn: Conn) -> Name {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot { generation: 0, conn: None });
+            self.slots.len() - 1
+        });
+        self.slots[slot].conn = Some(conn);
+        Name { slot, generation: self.slots[slot].generation }
+    }
+
+    fn remove(&mut self, slot: usize) {
+        let Some(conn) = self.slots[slot].conn.take() else { return };
+        self.slots[slot].generation += 1;
+        self.free.push(slot);
+        if let Some(timer) = conn.timer {
+            self.timers.remove(&(timer, slot));
+        }
+        if let Some(key) = conn.key {
+            self.by_key.remove(&key);
+        }
+    }
+
+    /// The connection knows where its packets go.
+    fn start(&mut self, slot: usize, channel: Channel) {
+        let Some(conn) = self.slots[slot].conn.as_mut() else { return };
+        conn.channel = Some(channel);
+        // Who waits for the connection to be on its way may write now.
+        conn.writers.wake();
+        conn.finishers.wake();
+        let ends = conn.machine.ends();
+        let (local_port, remote_port) = (ends.local_port, ends.remote_port);
+        let key = Key { channel, local_port, remote_port, instance: ends.instance };
+        conn.key = Some(key);
+        self.by_key.insert(key, slot);
+        self.touch(slot);
+    }
+
+    /// The connection may have something to send.
+    pub fn touch(&mut self, slot: usize) {
+        if let Some(conn) = self.slots[slot].conn.as_mut()
+            && !std::mem::replace(&mut conn.dirty, true)
+        {
+            self.dirty.push_back(slot);
+        }
+    }
+
+    /// A datagram from the network, to one of this host's addresses.
+    pub fn handle_datagram(&mut self, now: Time, from: SocketAddr, to: Option<IpAddr>, datagram: &mut [u8]) {
+        let len = datagram.len();
+        let Some(associations) = &mut self.associations else {
+            return self.handle_plain(now, from, to, datagram);
+        };
+        let opened = associations.handle_datagram(now, from, datagram);
+        while let Some((peer, packet)) = associations.poll_transmit() {
+            self.outgoing.push_back((peer, to, packet));
+        }
+        self.take_events();
+        let Some((id, contents)) = opened else { return };
+        if let Ok(packet) = parse(&datagram[contents]) {
+            self.deliver(now, Channel::Sealed(id), from, to, len, packet);
+        }
+    }
+
+    fn handle_plain(&mut self, now: Time, from: SocketAddr, to: Option<IpAddr>, datagram: &[u8]) {
+        if let Ok(packet) = parse(datagram) {
+            return self.deliver(now, Channel::Plain(from), from, to, datagram.len(), packet);
+        }
+        if let Some((_, echo, reason)) = parse_refusal(datagram) {
+            return self.handle_refusal(from, echo, reason);
+        }
+        if let Some(hello) = Hello::parse(datagram)
+            && self.listening
+            && self.outgoing.len() < OUTGOING_MAX
+        {
+            let echo = hello.noise[..ECHO_LEN].try_into().expect("of this length");
+            self.outgoing.push_back((from, to, refusal_packet(Refusal::PlainOnly, hello.index, &echo)));
+            self.notice(&Notice::Refused(from, Refusal::PlainOnly));
+        }
+    }
+
+    /// A peer that seals says so. One such packet proves nothing, three of them will do.
+    fn handle_refusal(&mut self, from: SocketAddr, echo: &[u8], reason: Refusal) {
+        for slot in &mut self.slots {
+            let Some(conn) = slot.conn.as_mut().filter(|c| c.peer == from && !c.connected) else { continue };
+            let ends = conn.machine.ends();
+            if echo[..4] == [ends.local_port.to_be_bytes(), ends.remote_port.to_be_bytes()].concat() {
+                conn.hints += 1;
+                if conn.hints >= 3 {
+                    conn.machine.reset();
+                    conn.fail(Failed {
+                        kind: io::ErrorKind::PermissionDenied,
+                        message: format!("{from}: {reason}"),
+                    });
+                }
+            }
+        }
+    }
+
+    fn deliver(
+        &mut self,
+        now: Time,
+        channel: Channel,
+        from: SocketAddr,
+        to: Option<IpAddr>,
+        len: usize,
+        packet: Packet<&[u8]>,
+    ) {
+        let key = Key {
+            channel,
+            local_port: packet.destination_port,
+            remote_port: packet.source_port,
+            instance: packet.instance,
+        };
+        let slot = match self.by_key.get(&key) {
+            Some(slot) => *slot,
+            None => match self.begin(&key, from, to, &packet) {
+                Some(slot) => slot,
+                None => return,
+            },
+        };
+        let arena = &mut self.arena;
+        let packet = Packet {
+            source_port: packet.source_port,
+            destination_port: packet.destination_port,
+            instance: packet.instance,
+            seq: packet.seq,
+            poll: packet.poll,
+            data: packet.data.map(|data| keep(arena, data)),
+            control: packet.control,
+        };
+        let Some(conn) = self.slots[slot].conn.as_mut() else { return };
+        conn.traffic.packets_received += 1;
+        conn.traffic.bytes_received += conn.beneath() + len as u64;
+        // Who answers what was sent to it is where it says that it is.
+        let reports =
+            packet.control.as_ref().is_some_and(|c| c.stat.is_some() || c.ustat.is_some() || c.end_ack);
+        conn.unproven &= !reports;
+        conn.reply_from = to;
+        conn.machine.handle_packet(now, &packet);
+        self.settle(slot);
+        self.touch(slot);
+    }
+
+    /// A packet of no connection: a new one if it is a BGN and somebody listens.
+    fn begin(
+        &mut self,
+        key: &Key,
+        from: SocketAddr,
+        to: Option<IpAddr>,
+        packet: &Packet<&[u8]>,
+    ) -> Option<usize> {
+        let begin = packet.control.as_ref()?.begin?;
+        let plain = matches!(key.channel, Channel::Plain(_));
+        // Who never listens says nothing: over IP it also sees what it has sent to itself.
+        let listens = self.listening.then_some(key.local_port == self.local.port())?;
+        if !listens
+            || self.accepted.len() >= self.options.backlog
+            || self.used() >= self.options.connections_max
+        {
+            self.refuse(key, from, to);
+            return None;
+        }
+        if plain {
+            let once = (from.ip(), key.remote_port, key.instance, begin.count);
+            if !self.begun.insert(once) {
+                return None;
+            }
+            self.begun_order.push_back(once);
+            if self.begun_order.len() > BEGUN_MAX
+                && let Some(oldest) = self.begun_order.pop_front()
+            {
+                self.begun.remove(&oldest);
+            }
+        }
+        let ends = Ends { local_port: key.local_port, ..Ends::default() };
+        let config = self.options.stp_for(from);
+        let machine = stp::Connection::listen(config, ends, self.random_u32());
+        let overhead = self.options.overhead(from);
+        let mut conn = Conn::new(machine, from, overhead);
+        conn.channel = Some(key.channel);
+        conn.key = Some(*key);
+        conn.unproven = plain;
+        let name = self.insert(conn);
+        self.by_key.insert(*key, name.slot);
+        self.accepted.push_back(name);
+        self.accepters.wake();
+        Some(name.slot)
+    }
+
+    /// Answers a BGN that nobody waits for. The answer is shorter than the BGN.
+    fn refuse(&mut self, key: &Key, from: SocketAddr, reply_from: Option<IpAddr>) {
+        if self.outgoing.len() >= OUTGOING_MAX {
+            return;
+        }
+        let control = Control { end: Some(End { reason: Reason::Refused }), ..Control::default() };
+        let packet = Packet::<Bytes> {
+            source_port: key.local_port,
+            destination_port: key.remote_port,
+            instance: key.instance,
+            seq: 0,
+            poll: None,
+            data: None,
+            control: Some(Box::new(control)),
+        };
+        let mut bytes = Vec::new();
+        match key.channel {
+            Channel::Plain(_) => emit(&packet, &mut bytes),
+            Channel::Sealed(id) => {
+                let Some(association) = self.associations.as_mut().and_then(|a| a.get_mut(id)) else {
+                    return;
+                };
+                bytes.resize(HEADER_LEN, 0);
+                emit(&packet, &mut bytes);
+                association.seal(&mut bytes, 0);
+            }
+        }
+        self.outgoing.push_back((from, reply_from, bytes));
+    }
+
+    fn take_events(&mut self) {
+        while let Some(event) = self.associations.as_mut().and_then(Associations::poll_event) {
+            match event {
+                associations::Event::Opened { id, peer, key } => {
+                    for slot in self.waiting.remove(&id).unwrap_or_default() {
+                        self.start(slot, Channel::Sealed(id));
+                    }
+                    self.notice(&Notice::Opened(peer, key));
+                }
+                associations::Event::Failed { id, why } => {
+                    let kind = match why {
+                        associations::Failure::Refused(_) => io::ErrorKind::PermissionDenied,
+                        associations::Failure::Unreachable => io::ErrorKind::ConnectionRefused,
+                        associations::Failure::NotStp => io::ErrorKind::InvalidData,
+                        associations::Failure::NoAnswer => io::ErrorKind::TimedOut,
+                    };
+                    for slot in self.waiting.remove(&id).unwrap_or_default() {
+                        if let Some(conn) = self.slots[slot].conn.as_mut() {
+                            conn.fail(Failed { kind, message: format!("{}: {why}", conn.peer) });
+                        }
+                        self.settle(slot);
+                    }
+                }
+                associations::Event::Refused { from, reason } => self.notice(&Notice::Refused(from, reason)),
+                associations::Event::Keys(line) => self.key_lines.push(line),
+            }
+        }
+    }
+
+    pub fn notice(&self, notice: &Notice) {
+        if let Some(take) = &self.options.notices {
+            take(notice);
+        }
+    }
+
+    /// What the kernel has been told by the network.
+    pub fn handle_trouble(&mut self, now: Time, trouble: Trouble) {
+        let mtu = self.options.least_mtu();
+        match trouble {
+            Trouble::Unreachable(host) => {
+                if let Some(associations) = &mut self.associations {
+                    associations.handle_unreachable(now, host);
+                    self.take_events();
+                }
+                let message = "nothing listens at that address and port";
+                self.hint(now, |c| c.peer.ip() == host, io::ErrorKind::ConnectionRefused, message);
+            }
+            Trouble::TooBig(most) if most < mtu => {
+                let message =
+                    format!("the path carries packets of {most} bytes and not of {mtu}: use --mtu {most}");
+                self.hint(now, |_| true, io::ErrorKind::InvalidInput, &message);
+            }
+            Trouble::TooBig(_) => {}
+        }
+    }
+
+    /// The interface does not carry datagrams of so many bytes to a peer: that needs no proof. Nor does it matter while the
+    /// size is but tried.
+    pub fn handle_too_big(&mut self, peer: SocketAddr, len: usize) {
+        let mtu = self.options.least_mtu();
+        if len as u32 + if peer.is_ipv4() { 28 } else { 48 } > mtu {
+            return;
+        }
+        let message = format!(
+            "packets of {mtu} bytes are larger than this host's interface carries: use a smaller --mtu"
+        );
+        for slot in self.slots.iter_mut().filter_map(|slot| slot.conn.as_mut()).filter(|c| c.peer == peer) {
+            slot.machine.reset();
+            slot.fail(Failed { kind: io::ErrorKind::InvalidInput, message: message.clone() });
+        }
+    }
+
+    fn hint(&mut self, now: Time, concerned: impl Fn(&Conn) -> bool, kind: io::ErrorKind, message: &str) {
+        for slot in 0..self.slots.len() {
+            if let Some(conn) = self.slots[slot].conn.as_mut().filter(|c| concerned(c)) {
+                conn.hint(now, kind, format!("{}: {message}", conn.peer));
+                self.touch(slot);
+            }
+        }
+    }
+
+    /// The clock has moved on.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if let Some(associations) = &mut self.associations
+            && associations.poll_timeout().is_some_and(|at| at <= now)
+        {
+            associations.handle_timeout(now);
+        }
+        while let Some((peer, packet)) = self.associations.as_mut().and_then(Associations::poll_transmit) {
+            self.outgoing.push_back((peer, None, packet));
+        }
+        self.take_events();
+        self.sweep(now);
+        while let Some(&(at, slot)) = self.timers.first() {
+            if at > now {
+                break;
+            }
+            self.timers.pop_first();
+            if let Some(conn) = self.slots[slot].conn.as_mut() {
+                conn.timer = None;
+                conn.machine.handle_timeout(now);
+                conn.judge_hint(now);
+                self.settle(slot);
+            }
+            self.touch(slot);
+        }
+    }
+
+    /// Forgets associations that nobody has used for long.
+    fn sweep(&mut self, now: Time) {
+        let idle = Span::from_nanos(self.options.association_idle.as_nanos() as u64);
+        let Some(associations) = self.associations.as_mut().filter(|_| now.since(self.swept_at) >= idle)
+        else {
+            return;
+        };
+        self.swept_at = now;
+        let used: BTreeSet<Channel> = self.by_key.keys().map(|key| key.channel).collect();
+        let unused = associations.ids().filter(|id| !used.contains(&Channel::Sealed(*id)));
+        for id in unused.collect::<Vec<_>>() {
+            // The peer may still think of it for as long as `idle`; ten times that is safe.
+            if associations.get_mut(id).is_some_and(|a| now.since(a.heard_at) > idle * 10) {
+                associations.forget(id);
+            }
+        }
+    }
+
+    /// When something is due.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let associations = self.associations.as_ref().and_then(Associations::poll_timeout);
+        self.timers.first().map(|(at, _)| *at).into_iter().chain(associations).min()
+    }
+
+    /// Takes the events of a connection.
+    fn settle(&mut self, slot: usize) {
+        let enough = (self.options.send_buffer as u64 / 4) * 3;
+        if let Some(conn) = self.slots[slot].conn.as_mut() {
+            conn.take_events(enough);
+        }
+    }
+
+    /// Writes packets behind the batch until it is full or nobody has any. True if somebody has more.
+    pub fn fill(&mut self, now: Time, batch: &mut Batch) -> bool {
+        while let Some((to, from, packet)) = self.outgoing.pop_front() {
+            let start = batch.buffer.len();
+            batch.buffer.extend_from_slice(&packet);
+            batch.push(to, from, start);
+        }
+        while !batch.is_full() {
+            let Some(slot) = self.dirty.pop_front() else { return false };
+            if let Some(conn) = self.slots[slot].conn.as_mut() {
+                conn.dirty = false;
+            }
+            if self.send_turn(now, slot, batch) {
+                self.touch(slot);
+            }
+        }
+        true
+    }
+
+    /// A connection's turn. True if it may have more to send.
+    fn send_turn(&mut self, now: Time, slot: usize, batch: &mut Batch) -> bool {
+        let Some(conn) = self.slots[slot].conn.as_mut() else { return false };
+        let Some(channel) = conn.channel else {
+            if conn.is_over() {
+                self.remove(slot);
+            }
+            return false;
+        };
+        for _ in 0..TURN {
+            let Some(packet) = conn.held.take().or_else(|| conn.machine.poll_transmit(now)) else {
+                self.rest(now, slot);
+                return false;
+            };
+            let packet = match conn.prove(packet) {
+                Some(packet) => packet,
+                None => {
+                    self.rest(now, slot);
+                    return false;
+                }
+            };
+            let start = batch.buffer.len();
+            match channel {
+                Channel::Plain(_) => emit(&packet, &mut batch.buffer),
+                Channel::Sealed(id) => {
+                    // Associations that connections use are not forgotten.
+                    let Some(association) = self.associations.as_mut().and_then(|a| a.get_mut(id)) else {
+                        break;
+                    };
+                    batch.buffer.resize(start + HEADER_LEN, 0);
+                    emit(&packet, &mut batch.buffer);
+                    association.seal(&mut batch.buffer, start);
+                }
+            }
+            conn.traffic.packets_sent += 1;
+            conn.traffic.bytes_sent += conn.beneath() + (batch.buffer.len() - start) as u64;
+            batch.push(conn.peer, conn.reply_from, start);
+        }
+        true
+    }
+
+    /// A connection has nothing more to send for now.
+    fn rest(&mut self, now: Time, slot: usize) {
+        self.settle(slot);
+        let Some(conn) = self.slots[slot].conn.as_mut() else { return };
+        let due = conn.machine.poll_timeout().into_iter().chain(conn.hint_timeout()).min();
+        if conn.is_over() && due.is_none() {
+            return self.remove(slot);
+        }
+        // A timer in the past would be a loop without rest; with a packet held back only the peer can bring it further.
+        let pause = if conn.held.is_some() { Span::from_millis(100) } else { Span::from_micros(20) };
+        let due = due.map(|at| at.max(now + pause));
+        if due != conn.timer {
+            if let Some(before) = std::mem::replace(&mut conn.timer, due) {
+                self.timers.remove(&(before, slot));
+            }
+            self.timers.extend(due.map(|at| (at, slot)));
+        }
+    }
+
+    /// Everything fails: the socket is gone.
+    pub fn break_down(&mut self, failed: &Failed) {
+        for conn in self.slots.iter_mut().filter_map(|slot| slot.conn.as_mut()) {
+            conn.fail(failed.clone());
+        }
+        self.broken = Some(failed.clone());
+        self.accepters.wake();
+    }
+
+    /// The application has let go of a connection.
+    pub fn let_go(&mut self, name: Name) {
+        let Some(conn) = self.get_mut(name) else { return };
+        conn.owned = false;
+        if conn.machine.readable() > 0 {
+            // As TCP does it: the peer learns that not all has been read.
+            conn.machine.reset();
+        } else {
+            conn.machine.shutdown();
+        }
+        let nowhere = conn.channel.is_none();
+        if nowhere {
+            self.waiting.values_mut().for_each(|slots| slots.retain(|slot| *slot != name.slot));
+            self.remove(name.slot);
+        } else {
+            self.settle(name.slot);
+            self.touch(name.slot);
+        }
+    }
+}
+
+/// The data in memory of its own. Many packets share an allocation, so that a small one does not hold a large one.
+fn keep(arena: &mut BytesMut, data: &[u8]) -> Bytes {
+    if arena.capacity() < data.len() {
+        *arena = BytesMut::with_capacity(ARENA.max(data.len()));
+    }
+    arena.extend_from_slice(data);
+    arena.split().freeze()
+}

@@ -1,0 +1,174 @@
+//! The socket: datagrams in and out, many at a time where the kernel can.
+//!
+//! Follows UDP (RFC 768); `quinn-udp` does the offloads, keeps packets whole (no fragments), and reads ICMP's messages.
+//! Differs: straight over IP the protocol's number stands in for ports, and packets go one by one.
+//! Leaves out what is in the packets.
+
+use quinn_udp::{RecvMeta, Transmit, TransportErrorPayload, UdpSocketState};
+use socket2::{Domain, Protocol, Type};
+use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, SocketAddr};
+
+/// What carries the packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Carrier {
+    /// UDP.
+    #[default]
+    Udp,
+    /// IPv4 with this protocol number; needs the right to raw sockets.
+    Ip(u8),
+}
+
+/// Datagrams read by one call of the kernel, each of them perhaps many that have been put together.
+const BATCH: usize = 8;
+/// The most that one of them is.
+const DATAGRAM_MAX: usize = 65_536;
+
+/// A run of datagrams to one peer, all as long as the first but the last, which may be shorter.
+#[derive(Debug, Clone, Copy)]
+pub struct Part {
+    /// To whom.
+    pub to: SocketAddr,
+    /// From which of this host's addresses, if that is known.
+    pub from: Option<IpAddr>,
+    /// Where they begin in the batch.
+    pub start: usize,
+    /// Where they end.
+    pub end: usize,
+    /// Length of each.
+    pub segment: usize,
+}
+
+/// A message of ICMP about what was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// This host says that nothing listens at the port.
+    Unreachable(IpAddr),
+    /// A path carries packets of so many bytes at most. It is not known which.
+    TooBig(u32),
+}
+
+/// A bound socket that never waits.
+pub struct Socket {
+    io: socket2::Socket,
+    state: UdpSocketState,
+    carrier: Carrier,
+    local: SocketAddr,
+    buffer: Vec<u8>,
+    metas: Vec<RecvMeta>,
+}
+
+impl Socket {
+    /// Binds to an address, with buffers of at least so many bytes if the kernel allows.
+    pub fn bind(carrier: Carrier, local: SocketAddr, buffer_bytes: usize) -> io::Result<Self> {
+        let domain = Domain::for_address(local);
+        let io = match carrier {
+            Carrier::Udp => socket2::Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?,
+            Carrier::Ip(_) if !local.is_ipv4() => {
+                return Err(io::Error::new(
+                    io::ErrorKind::Unsupported,
+                    "straight over IP goes with IPv4 only",
+                ));
+            }
+            Carrier::Ip(number) => {
+                socket2::Socket::new(domain, Type::RAW, Some(Protocol::from(i32::from(number))))?
+            }
+        };
+        io.bind(&local.into())?;
+        let state = UdpSocketState::new((&io).into())?;
+        state.enable_transport_errors((&io).into())?;
+        // As much as the kernel gives; what it does not give costs packets, not the connection.
+        let _ = io.set_recv_buffer_size(buffer_bytes);
+        let _ = io.set_send_buffer_size(buffer_bytes);
+        let bound = io.local_addr()?.as_socket().unwrap_or(local);
+        let local = if carrier == Carrier::Udp { bound } else { SocketAddr::new(bound.ip(), local.port()) };
+        Ok(Socket {
+            io,
+            state,
+            carrier,
+            local,
+            buffer: vec![0; BATCH * DATAGRAM_MAX],
+            metas: vec![RecvMeta::default(); BATCH],
+        })
+    }
+
+    /// The address that it is bound to.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// The socket itself, to wait for.
+    pub fn io(&self) -> &socket2::Socket {
+        &self.io
+    }
+
+    /// Datagrams that may go to the kernel in one part.
+    pub fn segments_max(&self) -> usize {
+        if self.carrier == Carrier::Udp { self.state.max_gso_segments() } else { 1 }
+    }
+
+    /// What the kernel's buffer for incoming packets holds, bytes.
+    pub fn receive_buffer(&self) -> usize {
+        self.io.recv_buffer_size().unwrap_or(0)
+    }
+
+    /// Reads what is there, one call's worth. Returns how many runs of datagrams [`Socket::received`] then has.
+    pub fn receive(&mut self) -> io::Result<usize> {
+        let mut slices = self.buffer.chunks_exact_mut(DATAGRAM_MAX).map(IoSliceMut::new);
+        let mut slices: [IoSliceMut<'_>; BATCH] =
+            std::array::from_fn(|_| slices.next().expect("as many as the buffer was made for"));
+        match self.state.recv((&self.io).into(), &mut slices, &mut self.metas) {
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(0),
+            // ICMP's messages are read from their own queue.
+            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => Ok(0),
+            other => other,
+        }
+    }
+
+    /// The datagrams of the run `index`: from whom, to which of this host's addresses, and the bytes of each.
+    pub fn received(
+        &mut self,
+        index: usize,
+    ) -> (SocketAddr, Option<IpAddr>, impl Iterator<Item = &mut [u8]>) {
+        let meta = self.metas[index];
+        let begin = index * DATAGRAM_MAX;
+        let run = &mut self.buffer[begin..begin + meta.len];
+        if self.carrier == Carrier::Udp {
+            return (meta.addr, meta.dst_ip, run.chunks_mut(meta.stride.max(1)));
+        }
+        // A raw socket hands over the IP header too; its first byte says how long it is.
+        let header = run.first().map_or(0, |first| usize::from(first & 15) * 4).min(run.len());
+        (SocketAddr::new(meta.addr.ip(), 0), meta.dst_ip, run[header..].chunks_mut(DATAGRAM_MAX))
+    }
+
+    /// Sends a part of a batch.
+    pub fn send(&self, batch: &[u8], part: &Part) -> io::Result<()> {
+        let contents = &batch[part.start..part.end];
+        let transmit = Transmit {
+            destination: part.to,
+            ecn: None,
+            contents,
+            segment_size: Some(part.segment),
+            src_ip: part.from,
+        };
+        self.state.try_send((&self.io).into(), &transmit)
+    }
+
+    /// The next message of ICMP.
+    pub fn trouble(&self) -> Option<Trouble> {
+        while let Ok(Some(error)) = self.state.recv_transport_error((&self.io).into()) {
+            match (error.payload, error.addr) {
+                // Other hosts than the peer have no say in what listens there.
+                (TransportErrorPayload::Unreachable, Some(by)) => return Some(Trouble::Unreachable(by.ip())),
+                (TransportErrorPayload::TooBig { mtu }, _) => return Some(Trouble::TooBig(mtu)),
+                _ => {}
+            }
+        }
+        None
+    }
+}
+
+/// Whether sending failed because the packet is larger than the interface carries.
+pub fn is_too_big(e: &io::Error) -> bool {
+    quinn_udp::is_msg_size_err(e)
+}

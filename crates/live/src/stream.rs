@@ -1,0 +1,500 @@
+//! Streams and listeners as one knows them from TCP, blocking; what they are made of serves the asynchronous ones too.
+//!
+//! Follows `std::net::{TcpStream, TcpListener}` in names and habits, HT figure 5.3 for when data may leave.
+//! Differs: `connect` returns when packets can be sent, before the peer has answered, so that the first data go with the BGN; an
+//! endpoint is one socket for many connections; `finish` says that every byte has arrived. Leaves out urgent data and peeking.
+
+use crate::association::Counters;
+use crate::connection::{Conn, Traffic};
+use crate::driver::{self, Shared};
+use crate::host::{Host, Name};
+use crate::options::Options;
+use crate::socket::Carrier;
+use bytes::Bytes;
+use skyhop_transport::stp::Stats;
+use skyhop_units::Span;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+/// Keeps the endpoint's thread at work.
+struct Handle(Arc<Shared>);
+
+impl Handle {
+    fn new(shared: &Arc<Shared>) -> Self {
+        shared.lock().handles += 1;
+        Handle(shared.clone())
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.0.lock().handles -= 1;
+        self.0.kick();
+    }
+}
+
+/// A socket with its associations and connections.
+pub struct Endpoint {
+    handle: Handle,
+    carrier: Carrier,
+}
+
+/// Accepts connections.
+pub struct StpListener {
+    handle: Handle,
+}
+
+/// A connection.
+pub struct StpStream {
+    handle: Handle,
+    name: Name,
+    peer: SocketAddr,
+    /// For reading and for writing.
+    timeouts: Mutex<(Option<Duration>, Option<Duration>)>,
+}
+
+/// What a connection has done so far.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct StreamStats {
+    /// The machine's counters.
+    pub stp: Stats,
+    /// What has crossed the network.
+    pub traffic: Traffic,
+    /// Bytes written.
+    pub written: u64,
+    /// Of those, the bytes that the peer has acknowledged.
+    pub acknowledged: u64,
+    /// Bytes that have come into order.
+    pub delivered: u64,
+    /// The smoothed round trip.
+    pub srtt: Option<Span>,
+}
+
+impl Endpoint {
+    /// Binds to an address and starts the thread.
+    pub fn bind(local: SocketAddr, options: Options) -> io::Result<Self> {
+        let carrier = options.carrier;
+        let shared = driver::start(options, local)?;
+        // The first handle was counted before the thread began, which would else have ended at once.
+        Ok(Endpoint { handle: Handle(shared), carrier })
+    }
+
+    /// The address that it is bound to.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.handle.0.local
+    }
+
+    /// Lets others connect to the socket's port.
+    pub fn listen(&self) -> StpListener {
+        self.handle.0.lock().listen();
+        StpListener { handle: Handle::new(&self.handle.0) }
+    }
+
+    /// Opens a connection; returns when packets can be sent to the peer: at once, or one round trip later if there is no
+    /// association yet. Whether the peer takes it is told by the first read or write, or by [`StpStream::wait_connected`].
+    pub fn connect(&self, peer: SocketAddr) -> io::Result<StpStream> {
+        let stream = self.open(peer)?;
+        block_on(None, |cx| stream.poll_started(cx))?;
+        Ok(stream)
+    }
+
+    /// Begins to open a connection.
+    pub(crate) fn open(&self, peer: SocketAddr) -> io::Result<StpStream> {
+        let shared = &self.handle.0;
+        let port = peer.port();
+        // Straight over IP, addresses have no port.
+        let peer = if self.carrier == Carrier::Udp { peer } else { SocketAddr::new(peer.ip(), 0) };
+        let name = shared.lock().connect(shared.clock.now(), peer, port)?;
+        shared.kick();
+        Ok(StpStream::new(shared, name, SocketAddr::new(peer.ip(), port)))
+    }
+
+    /// Waits until all connections are at their end, so that the peers have their answers. False if that took too long.
+    pub fn wait_at_rest(&self, timeout: Duration) -> bool {
+        let end = Instant::now() + timeout;
+        while Instant::now() < end {
+            if self.handle.0.lock().at_rest() {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        false
+    }
+
+    /// What has come of sealed packets so far; `None` without encryption.
+    pub fn counters(&self) -> Option<Counters> {
+        self.handle.0.lock().associations.as_ref().map(|associations| associations.counters())
+    }
+}
+
+impl StpListener {
+    /// Binds an endpoint of its own.
+    pub fn bind(local: SocketAddr, options: Options) -> io::Result<Self> {
+        Ok(Endpoint::bind(local, options)?.listen())
+    }
+
+    /// The address that it is bound to.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.handle.0.local)
+    }
+
+    /// Waits for a connection.
+    pub fn accept(&self) -> io::Result<(StpStream, SocketAddr)> {
+        block_on(None, |cx| self.poll_accept(cx))
+    }
+
+    /// Waits for a connection, but not longer than this.
+    pub fn accept_timeout(&self, timeout: Duration) -> io::Result<(StpStream, SocketAddr)> {
+        block_on(Some(timeout), |cx| self.poll_accept(cx))
+    }
+
+    pub(crate) fn poll_accept(&self, cx: &Context<'_>) -> Poll<io::Result<(StpStream, SocketAddr)>> {
+        let shared = &self.handle.0;
+        let mut host = shared.lock();
+        while let Some(name) = host.accepted.pop_front() {
+            let Some(peer) = host.get_mut(name).map(|conn| conn.peer) else { continue };
+            drop(host);
+            return Poll::Ready(Ok((StpStream::new(shared, name, peer), peer)));
+        }
+        if let Some(broken) = &host.broken {
+            return Poll::Ready(Err(broken.error()));
+        }
+        host.accepters.add(cx);
+        Poll::Pending
+    }
+}
+
+/// Reads are small against the window, and the peer needs to hear of new room only now and then.
+const TELL_AFTER: u64 = 1 << 20;
+
+impl StpStream {
+    fn new(shared: &Arc<Shared>, name: Name, peer: SocketAddr) -> Self {
+        StpStream { handle: Handle::new(shared), name, peer, timeouts: Mutex::new((None, None)) }
+    }
+
+    /// Opens a connection from an endpoint of its own.
+    pub fn connect(peer: SocketAddr, options: Options) -> io::Result<Self> {
+        let any: SocketAddr = if peer.is_ipv4() { ([0; 4], 0).into() } else { ([0_u16; 8], 0).into() };
+        Endpoint::bind(any, options)?.connect(peer)
+    }
+
+    /// The address of the peer.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.peer)
+    }
+
+    /// The address that the socket is bound to.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.handle.0.local)
+    }
+
+    /// Reading fails if nothing comes for so long.
+    pub fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.timeouts.lock().unwrap_or_else(|p| p.into_inner()).0 = timeout;
+        Ok(())
+    }
+
+    /// Writing fails if there is no room for so long.
+    pub fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.timeouts.lock().unwrap_or_else(|p| p.into_inner()).1 = timeout;
+        Ok(())
+    }
+
+    /// Closes one direction or both. What was written still arrives; reading again gives nothing.
+    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.with(|conn| {
+            if how != Shutdown::Read {
+                conn.machine.shutdown();
+            }
+            if how != Shutdown::Write {
+                conn.peer_finished = true;
+                conn.read_closed = true;
+                conn.readers.wake();
+            }
+            Ok(())
+        })?;
+        self.handle.0.kick();
+        Ok(())
+    }
+
+    /// Breaks the connection off: the peer learns that something is wrong, and what was not yet sent is not.
+    pub fn reset(&self) -> io::Result<()> {
+        self.with(|conn| {
+            conn.machine.reset();
+            Ok(())
+        })?;
+        self.handle.0.kick();
+        Ok(())
+    }
+
+    /// Waits until the peer has answered.
+    pub fn wait_connected(&self, timeout: Option<Duration>) -> io::Result<()> {
+        block_on(timeout, |cx| {
+            self.poll_with(|conn| {
+                if conn.connected {
+                    return Poll::Ready(Ok(()));
+                }
+                conn.failed.as_ref().map_or_else(
+                    || {
+                        conn.finishers.add(cx);
+                        Poll::Pending
+                    },
+                    |failed| Poll::Ready(Err(failed.error())),
+                )
+            })
+        })
+    }
+
+    /// Says that nothing more will be written, and waits until the peer has acknowledged every byte, and that this was all.
+    pub fn finish(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.shutdown(Shutdown::Write)?;
+        block_on(timeout, |cx| self.poll_finished(cx))
+    }
+
+    /// What the connection has done so far.
+    pub fn stats(&self) -> StreamStats {
+        let stats = self.with(|conn| {
+            Ok(StreamStats {
+                stp: conn.machine.stats(),
+                traffic: conn.traffic,
+                written: conn.written,
+                acknowledged: conn.machine.acknowledged(),
+                delivered: conn.machine.delivered(),
+                srtt: conn.machine.srtt(),
+            })
+        });
+        stats.unwrap_or_default()
+    }
+
+    /// Writes without a copy; waits until there is room for some of it, and takes all of it then.
+    pub fn write_bytes(&self, data: Bytes) -> io::Result<()> {
+        let timeout = self.timeouts.lock().unwrap_or_else(|p| p.into_inner()).1;
+        block_on(timeout, |cx| self.poll_write_with(cx, |_| (data.len(), data.clone()))).map(drop)
+    }
+
+    /// Reads one packet's data without a copy; nothing at the end.
+    pub fn read_bytes(&self) -> io::Result<Option<Bytes>> {
+        let timeout = self.timeouts.lock().unwrap_or_else(|p| p.into_inner()).0;
+        block_on(timeout, |cx| {
+            self.poll_read_with(cx, |conn| {
+                let data = conn.machine.read(usize::MAX)?;
+                Some((data.len(), Some(data)))
+            })
+        })
+    }
+
+    fn with<T>(&self, f: impl FnOnce(&mut Conn) -> io::Result<T>) -> io::Result<T> {
+        let mut host = self.handle.0.lock();
+        let slot = self.name.slot;
+        let conn = host.get_mut(self.name).ok_or_else(gone)?;
+        let result = f(conn);
+        host.touch(slot);
+        result
+    }
+
+    fn poll_with<T>(&self, f: impl FnOnce(&mut Conn) -> Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        let mut host: std::sync::MutexGuard<'_, Host> = self.handle.0.lock();
+        match host.get_mut(self.name) {
+            Some(conn) => f(conn),
+            None => Poll::Ready(Err(gone())),
+        }
+    }
+
+    /// Whether packets can be sent.
+    pub(crate) fn poll_started(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_with(|conn| match (&conn.failed, conn.channel) {
+            (Some(failed), _) => Poll::Ready(Err(failed.error())),
+            (None, Some(_)) => Poll::Ready(Ok(())),
+            (None, None) => {
+                conn.finishers.add(cx);
+                Poll::Pending
+            }
+        })
+    }
+
+    /// Whether all has been acknowledged.
+    pub(crate) fn poll_finished(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_with(|conn| {
+            if conn.machine.end_acknowledged() {
+                return Poll::Ready(Ok(()));
+            }
+            if let Some(failed) = &conn.failed {
+                return Poll::Ready(Err(failed.error()));
+            }
+            conn.finishers.add(cx);
+            Poll::Pending
+        })
+    }
+
+    fn poll_read_with<T: Default>(
+        &self,
+        cx: &Context<'_>,
+        take: impl FnOnce(&mut Conn) -> Option<(usize, T)>,
+    ) -> Poll<io::Result<T>> {
+        let mut tell = false;
+        let result = self.poll_with(|conn| {
+            if conn.read_closed {
+                return Poll::Ready(Ok(T::default()));
+            }
+            if let Some((len, taken)) = take(conn) {
+                conn.read_since += len as u64;
+                if conn.read_since >= TELL_AFTER || conn.machine.readable() == 0 {
+                    conn.read_since = 0;
+                    tell =
+                        conn.machine.poll_timeout().is_some_and(|at| conn.timer.is_none_or(|set| at < set));
+                }
+                return Poll::Ready(Ok(taken));
+            }
+            if conn.peer_finished {
+                return Poll::Ready(Ok(T::default()));
+            }
+            if let Some(failed) = &conn.failed {
+                return Poll::Ready(Err(failed.error()));
+            }
+            conn.readers.add(cx);
+            Poll::Pending
+        });
+        if tell {
+            self.handle.0.lock().touch(self.name.slot);
+            self.handle.0.kick();
+        }
+        result
+    }
+
+    pub(crate) fn poll_read(&self, cx: &Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
+        if buf.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
+        self.poll_read_with(cx, |conn| {
+            let mut len = 0;
+            while len < buf.len()
+                && let Some(data) = conn.machine.read(buf.len() - len)
+            {
+                buf[len..len + data.len()].copy_from_slice(&data);
+                len += data.len();
+            }
+            (len > 0).then_some((len, len))
+        })
+    }
+
+    /// `take` is told how much there is room for, and gives a length and data.
+    fn poll_write_with(
+        &self,
+        cx: &Context<'_>,
+        take: impl FnOnce(usize) -> (usize, Bytes),
+    ) -> Poll<io::Result<usize>> {
+        let most = self.handle.0.send_buffer as u64;
+        let result = {
+            let mut host = self.handle.0.lock();
+            let Some(conn) = host.get_mut(self.name) else { return Poll::Ready(Err(gone())) };
+            if let Some(failed) = &conn.failed {
+                return Poll::Ready(Err(failed.error()));
+            }
+            if conn.machine.is_shut_down() || conn.machine.over() {
+                let message = "this direction was shut down";
+                return Poll::Ready(Err(io::Error::new(io::ErrorKind::BrokenPipe, message)));
+            }
+            let room = most.saturating_sub(conn.outstanding());
+            if room == 0 {
+                conn.writers.add(cx);
+                return Poll::Pending;
+            }
+            let (len, data) = take(room as usize);
+            conn.machine.write(data);
+            conn.written += len as u64;
+            host.touch(self.name.slot);
+            Poll::Ready(Ok(len))
+        };
+        self.handle.0.kick();
+        result
+    }
+
+    pub(crate) fn poll_write(&self, cx: &Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        if buf.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
+        self.poll_write_with(cx, |room| {
+            let len = room.min(buf.len());
+            (len, Bytes::copy_from_slice(&buf[..len]))
+        })
+    }
+}
+
+fn gone() -> io::Error {
+    io::Error::new(io::ErrorKind::NotConnected, "the connection is over")
+}
+
+impl Drop for StpStream {
+    fn drop(&mut self) {
+        self.handle.0.lock().let_go(self.name);
+        self.handle.0.kick();
+    }
+}
+
+impl Read for &StpStream {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let timeout = self.timeouts.lock().unwrap_or_else(|p| p.into_inner()).0;
+        block_on(timeout, |cx| self.poll_read(cx, buf))
+    }
+}
+
+impl Write for &StpStream {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        let timeout = self.timeouts.lock().unwrap_or_else(|p| p.into_inner()).1;
+        block_on(timeout, |cx| self.poll_write(cx, buf))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Read for StpStream {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        (&*self).read(buf)
+    }
+}
+
+impl Write for StpStream {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        (&*self).write(buf)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+struct Parker(Thread);
+
+impl Wake for Parker {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits for what a poll gives.
+fn block_on<T>(
+    timeout: Option<Duration>,
+    mut poll: impl FnMut(&Context<'_>) -> Poll<io::Result<T>>,
+) -> io::Result<T> {
+    let end = timeout.map(|timeout| Instant::now() + timeout);
+    let waker = Waker::from(Arc::new(Parker(std::thread::current())));
+    let cx = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(result) = poll(&cx) {
+            return result;
+        }
+        match end.map(|end| end.saturating_duration_since(Instant::now())) {
+            Some(Duration::ZERO) => {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "nothing has happened for too long"));
+            }
+            Some(left) => std::thread::park_timeout(left),
+            None => std::thread::park(),
+        }
+    }
+}
