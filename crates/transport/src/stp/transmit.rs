@@ -13,8 +13,15 @@ use skyhop_wire::stp::{
 /// Reports longer than this part of a packet travel alone.
 const SHARE: usize = 4;
 
+/// What most packets do not have, and are not to pay for.
+type Rare = Option<Box<Control>>;
+
+fn wire_len(control: &Rare) -> usize {
+    control.as_ref().map_or(0, |control| control.wire_len())
+}
+
 impl<P: Payload> Connection<P> {
-    fn packet(&self, seq: u32, data: Option<P>, poll: Option<u32>, control: Control) -> Packet<P> {
+    fn packet(&self, seq: u32, data: Option<P>, poll: Option<u32>, control: Rare) -> Packet<P> {
         Packet {
             source_port: self.ends.local_port,
             destination_port: self.ends.remote_port,
@@ -22,7 +29,7 @@ impl<P: Payload> Connection<P> {
             seq,
             poll,
             data,
-            control: (!control.is_empty()).then(|| Box::new(control)),
+            control,
         }
     }
 
@@ -42,8 +49,13 @@ impl<P: Payload> Connection<P> {
     }
 
     /// What answers the peer.
-    fn answers(&mut self, now: Time) -> Control {
-        let mut control = Control::default();
+    fn answers(&mut self, now: Time) -> Rare {
+        let due =
+            self.receiver.as_ref().and_then(|receiver| receiver.poll_timeout()).is_some_and(|at| at <= now);
+        if !(due || self.answer_begin || self.end_ack_due || !self.parts.is_empty()) {
+            return None;
+        }
+        let mut control = Box::<Control>::default();
         if std::mem::take(&mut self.answer_begin) {
             control.begin_ack = Some(self.begin());
         }
@@ -67,14 +79,14 @@ impl<P: Payload> Connection<P> {
             control.end_ack = true;
             self.peer_end_answered = true;
         }
-        control
+        (!control.is_empty()).then_some(control)
     }
 
     /// The next packet to send, until there is none.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Packet<P>> {
         if let Some(reason) = self.reset_due.take() {
-            let control = Control { end: Some(End { reason }), ..Control::default() };
-            return Some(self.packet(self.sender.last_number(), None, None, control));
+            let control = Box::new(Control { end: Some(End { reason }), ..Control::default() });
+            return Some(self.packet(self.sender.last_number(), None, None, Some(control)));
         }
         if self.closed || !(self.initiator || self.established()) {
             return None;
@@ -91,10 +103,10 @@ impl<P: Payload> Connection<P> {
         Some(packet)
     }
 
-    fn compose(&mut self, now: Time, mut control: Control) -> Option<Packet<P>> {
-        let answers = !control.is_empty();
+    fn compose(&mut self, now: Time, mut control: Rare) -> Option<Packet<P>> {
+        let answers = control.is_some();
         let may_send = self.pace_allows(now) && self.fits();
-        let small = control.wire_len() <= self.mtu.size as usize / SHARE;
+        let small = wire_len(&control) <= self.mtu.size as usize / SHARE;
         // What is sent once more was cut to its size before; it travels alone.
         if may_send && !answers {
             if let Some((number, data)) = self.sender.take_retransmission(now, self.copy_after()) {
@@ -118,7 +130,7 @@ impl<P: Payload> Connection<P> {
         }
         let opens = self.initiator && !self.established() && (self.begins_sent == 0 || self.timers.begin_due);
         if opens {
-            control.begin = Some(self.begin());
+            control.get_or_insert_default().begin = Some(self.begin());
             self.begins_sent += 1;
             self.timers.begin_sent(&self.config, now);
         }
@@ -137,21 +149,21 @@ impl<P: Payload> Connection<P> {
         Some(self.packet(self.sender.last_number(), None, poll, control))
     }
 
-    fn compose_data(&mut self, now: Time, mut control: Control) -> Option<Packet<P>> {
-        let room = (self.mtu.size as usize).saturating_sub(HEADER_LEN + control.wire_len());
+    fn compose_data(&mut self, now: Time, mut control: Rare) -> Option<Packet<P>> {
+        let room = (self.mtu.size as usize).saturating_sub(HEADER_LEN + wire_len(&control));
         let opening = self.initiator && !self.established();
         let polls = self.poll_rides(room.min(self.sender.max_payload));
         if opening && (polls || self.begins_sent < self.config.begin_copies.max(1) || self.timers.begin_due) {
-            control.begin = Some(self.begin());
+            control.get_or_insert_default().begin = Some(self.begin());
             self.begins_sent += 1;
             self.timers.begin_sent(&self.config, now);
         }
         let room = (self.mtu.size as usize)
-            .saturating_sub(HEADER_LEN + control.wire_len() + 4 * usize::from(polls))
+            .saturating_sub(HEADER_LEN + wire_len(&control) + 4 * usize::from(polls))
             .max(1);
         let (number, data) = self.sender.take_new(room)?;
         let poll = polls.then(|| self.poll(now, true));
-        if self.end_is_due() && control.wire_len() + data.len() + 8 <= self.mtu.size as usize - HEADER_LEN {
+        if self.end_is_due() && wire_len(&control) + data.len() + 8 <= self.mtu.size as usize - HEADER_LEN {
             self.put_end(now, &mut control);
         }
         let packet = self.packet(wire_number(number), Some(data), poll, control);
@@ -165,8 +177,8 @@ impl<P: Payload> Connection<P> {
         let stamp = self.poll(now, false);
         self.mtu.sent(size, stamp);
         let padding = (size as usize).saturating_sub(HEADER_LEN + 4) as u16;
-        let control = Control { padding, ..Control::default() };
-        Some(self.packet(self.sender.last_number(), None, Some(stamp), control))
+        let control = Box::new(Control { padding, ..Control::default() });
+        Some(self.packet(self.sender.last_number(), None, Some(stamp), Some(control)))
     }
 
     fn end_is_due(&self) -> bool {
@@ -175,8 +187,8 @@ impl<P: Payload> Connection<P> {
         all_sent && !self.end_acked && (self.ends_sent == 0 || self.timers.end_due)
     }
 
-    fn put_end(&mut self, now: Time, control: &mut Control) {
-        control.end = Some(End { reason: Reason::Finished });
+    fn put_end(&mut self, now: Time, control: &mut Rare) {
+        control.get_or_insert_default().end = Some(End { reason: Reason::Finished });
         self.ends_sent += 1;
         self.timers.end_sent(&self.config, now);
     }

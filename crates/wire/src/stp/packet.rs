@@ -202,7 +202,7 @@ pub struct Control {
 impl Control {
     /// Whether it holds nothing.
     pub fn is_empty(&self) -> bool {
-        *self == Control::default()
+        self.kind() == 0 && self.padding == 0
     }
     fn kind(&self) -> u8 {
         let bit = |present: bool, bit: u8| if present { bit } else { 0 };
