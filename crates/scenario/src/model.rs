@@ -9,6 +9,7 @@ mod flows;
 mod links;
 mod space;
 mod splices;
+mod stp;
 mod sweep;
 mod tcp;
 
@@ -17,6 +18,7 @@ pub use flows::*;
 pub use links::*;
 pub use space::*;
 pub use splices::*;
+pub use stp::*;
 pub use sweep::*;
 pub use tcp::*;
 

@@ -49,9 +49,13 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
             (_, Traffic::Ping { .. }) => {}
             (_, traffic) if traffic.in_datagrams() => {}
             (Transport::Tcp(t), _) => super::tcp::check(t, &at.key("transport"), out),
+            (Transport::Stp(t), _) => super::stp::check(t, &at.key("transport"), out),
             (Transport::Udp, _) => out.push(
                 || at.key("transport").key("kind"),
-                || "udp carries traffic of kind cbr or on-off; expected tcp for this kind of traffic".into(),
+                || {
+                    "udp carries traffic of kind cbr or on-off; expected tcp or stp for this kind of traffic"
+                        .into()
+                },
             ),
         }
     }

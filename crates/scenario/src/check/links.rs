@@ -6,7 +6,7 @@
 
 use super::{Findings, name_is_plain};
 use crate::error::{expected, quoted};
-use crate::model::{Interval, Jitter, Loss, Queue, Reordering, Scenario, Traffic, Transport};
+use crate::model::{Interval, Jitter, Loss, Queue, Reordering, Scenario, Traffic};
 use crate::network::{Direction, Network, Route};
 use crate::path::KeyPath;
 use skyhop_units::{Amount, Bytes, Span, Time};
@@ -226,9 +226,8 @@ pub(super) fn check_fit(scenario: &Scenario, network: &Network, out: &mut Findin
         let size = match (&flow.traffic, &flow.transport) {
             (Traffic::Ping { size, .. }, _) => size.get() + 28,
             (Traffic::Cbr { size, .. } | Traffic::OnOff { size, .. }, _) => size.get() + 28,
-            (_, Transport::Tcp(tcp)) => tcp.mss.get() + if tcp.timestamps { 52 } else { 40 },
             // Streams over UDP are refused elsewhere.
-            (_, Transport::Udp) => 28,
+            (_, transport) => transport.packet().map_or(28, |(payload, headers)| payload + headers),
         };
         let (Route::Links { hops, .. } | Route::Spread { hops, .. }) = route else { continue };
         for (link, direction) in hops {

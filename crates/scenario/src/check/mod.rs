@@ -9,6 +9,7 @@ mod links;
 mod routing;
 mod space;
 mod splices;
+mod stp;
 mod sweep;
 mod tcp;
 
@@ -93,7 +94,7 @@ pub fn warnings(scenario: &Scenario, given: impl Fn(&KeyPath) -> bool) -> Vec<Fi
         if matches!(flow.traffic, Traffic::Ping { .. }) && given(&transport) {
             out.push(|| transport, || "a ping has no transport; this table is not used".into());
         } else if flow.traffic.in_datagrams()
-            && matches!(flow.transport, crate::model::Transport::Tcp(_))
+            && !matches!(flow.transport, crate::model::Transport::Udp)
             && given(&transport)
         {
             out.push(|| transport, || "datagrams go over udp; this table is not used".into());

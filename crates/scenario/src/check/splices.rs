@@ -4,7 +4,7 @@
 //! Differs: one splice at a node, because two would be one.
 //! Leaves out whether a buffer is wise (HT 4.3.1: two to three times rate times delay).
 
-use super::{Findings, name_is_plain, tcp};
+use super::{Findings, name_is_plain, stp, tcp};
 use crate::error::{expected, quoted};
 use crate::model::{Scenario, Splice, SpliceKind, Transport};
 use crate::network::{Crossing, Network, Route};
@@ -52,10 +52,18 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
         {
             match transport {
                 Some(Transport::Tcp(parameters)) => tcp::check(parameters, &at.key(key), out),
+                Some(Transport::Stp(parameters)) => {
+                    stp::check(parameters, &at.key(key), out);
+                    out.require(
+                        splice.kind != SpliceKind::Spoof,
+                        || at.key(key).key("kind"),
+                        || "spoofing leaves segments as they are; expected tcp, or kind \"split\" with stp on a side".into(),
+                    );
+                }
                 Some(Transport::Udp) => {
                     out.push(
                         || at.key(key).key("kind"),
-                        || "udp has no connections to split; expected tcp".into(),
+                        || "udp has no connections to split; expected tcp or stp".into(),
                     );
                 }
                 None => {}
@@ -174,12 +182,23 @@ pub(super) fn check_places(scenario: &Scenario, network: &Network, out: &mut Fin
                 || format!("flow {} does not cross {} between its ends", quoted(flow), quoted(place)),
             );
         }
+        let stp = |flow: usize| matches!(scenario.flows[flow].transport, Transport::Stp(_));
+        if splice.kind == SpliceKind::Spoof
+            && let Some(flow) = (0..crossings.len()).find(|flow| crosses(&crossings[*flow]) && stp(*flow))
+        {
+            out.push(
+                || at.key("kind"),
+                || {
+                    let flow = quoted(&scenario.flow_name(flow));
+                    format!(
+                        "flow {flow} goes over stp, of which nothing can be spoofed; expected kind \"split\""
+                    )
+                },
+            );
+        }
         let mss = |flow: usize| {
             let transports = splice.transports(&scenario.flows[flow].transport);
-            let mss = |transport: &Transport| match transport {
-                Transport::Tcp(tcp) => Some(tcp.mss),
-                Transport::Udp => None,
-            };
+            let mss = |transport: &Transport| Some(Bytes::new(transport.packet()?.0));
             transports.into_iter().filter_map(mss).max()
         };
         let crossing = (0..crossings.len()).filter(|flow| crosses(&crossings[*flow]));

@@ -4,7 +4,7 @@
 //! Differs from a kernel's settings: nothing is tuned on the way, a run has what its scenario says.
 //! Leaves out what an application computes; it offers bytes at times.
 
-use super::{Numbers, Sizes, Tcp, Times};
+use super::{Numbers, STP_HEADER, Sizes, Stp, Tcp, Times};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhop_units::{Bytes, Rate, Span, Time};
@@ -47,8 +47,21 @@ pub struct Flow {
 pub enum Transport {
     /// TCP (RFC 9293).
     Tcp(Tcp),
+    /// STP, the satellite transport protocol (HT chapter 5; docs/stp.md).
+    Stp(Box<Stp>),
     /// UDP (RFC 768), for cbr and on-off.
     Udp,
+}
+
+impl Transport {
+    /// The most data of a packet and the headers around it, bytes; `None` for UDP, whose datagrams are the application's.
+    pub fn packet(&self) -> Option<(u64, u64)> {
+        match self {
+            Transport::Tcp(tcp) => Some((tcp.mss.get(), if tcp.timestamps { 52 } else { 40 })),
+            Transport::Stp(stp) => Some((stp.max_payload(), STP_HEADER + stp.headers_beneath())),
+            Transport::Udp => None,
+        }
+    }
 }
 
 impl Default for Transport {
