@@ -8,7 +8,7 @@ use crate::folder::{FolderError, FolderFile};
 use crate::pcapng::{PcapngError, PcapngWriter};
 use skyhop_sim::Capture;
 use skyhop_units::Time;
-use skyhop_wire::{Packet, emit};
+use skyhop_wire::{Packet, emit, emit_with, stp};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -55,7 +55,7 @@ impl CaptureFile {
     /// The end that the simulation holds.
     pub fn tap(&self) -> Box<dyn Capture> {
         let snaplen = self.snaplen.map_or(usize::MAX, |s| s as usize);
-        Box::new(Tap { state: self.state.clone(), snaplen, bytes: Vec::new() })
+        Box::new(Tap { state: self.state.clone(), snaplen, bytes: Vec::new(), inside: Vec::new() })
     }
 
     /// Whether a packet could not be written: a run that goes on is in vain.
@@ -78,14 +78,28 @@ struct Tap {
     state: Arc<Mutex<State>>,
     snaplen: usize,
     bytes: Vec<u8>,
+    inside: Vec<u8>,
 }
 
 impl Capture for Tap {
-    fn packet(&mut self, interface: u32, at: Time, packet: &Packet) {
+    fn packet(
+        &mut self,
+        interface: u32,
+        at: Time,
+        packet: &Packet,
+        inside: Option<&stp::Packet<stp::Length>>,
+    ) {
         let mut state = lock(&self.state);
         let Some(writer) = &mut state.writer else { return };
         self.bytes.clear();
-        let original = emit(packet, self.snaplen, &mut self.bytes);
+        let original = match inside {
+            None => emit(packet, self.snaplen, &mut self.bytes),
+            Some(inside) => {
+                self.inside.clear();
+                stp::emit(inside, &mut self.inside);
+                emit_with(packet, &self.inside, self.snaplen, &mut self.bytes)
+            }
+        };
         if let Err(error) = writer.packet(interface, at.as_nanos(), &self.bytes, original) {
             state.writer = None;
             state.error = Some(error);

@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub(crate) fn application(
     given: Given<'_>,
     traffic: &Traffic,
-    tcp: &scenario::Tcp,
+    transport: &scenario::Transport,
     name: &str,
     key: &str,
 ) -> Result<(Application, &'static [End]), BuildError> {
@@ -73,8 +73,8 @@ pub(crate) fn application(
             let per_s = match (arrivals_per_s, load, link) {
                 (Some(per_s), _, _) => *per_s,
                 (None, Some(load), Some(link)) => {
-                    let header = if tcp.timestamps { 52.0 } else { 40.0 };
-                    let wire_bits = 8.0 * size.mean() * (1.0 + header / tcp.mss.get() as f64);
+                    let (payload, headers) = transport.packet().unwrap_or((1, 0));
+                    let wire_bits = 8.0 * size.mean() * (1.0 + headers as f64 / payload as f64);
                     load * link.rate.as_bps() as f64 / wire_bits
                 }
                 _ => return Err(BuildError::new(&from.at("load"), "no link to be a share of")),

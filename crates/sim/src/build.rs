@@ -9,7 +9,6 @@ use crate::config;
 use crate::conversation::{Conversations, Sockets};
 use crate::datagrams::Sending;
 use crate::echo::{Delays, Pinging};
-use crate::endpoint::Protocol;
 use crate::error::BuildError;
 use crate::flow::{App, Flow, Stream, Way};
 use crate::mesh::Mesh;
@@ -195,13 +194,9 @@ fn build_flow(
             App::Datagrams(Box::new(Sending::new(datagrams(given, traffic, &name, &key)?, ends)))
         }
         traffic => {
-            let default = scenario::Tcp::default();
-            let tcp = match &flow.transport {
-                scenario::Transport::Tcp(tcp) => tcp,
-                scenario::Transport::Udp => &default,
-            };
+            let transport = &flow.transport;
             let sockets = Sockets {
-                protocol: Protocol::Tcp(config::tcp(tcp)),
+                protocols: config::protocols(transport, crossings.iter().map(|c| splices[c.splice].1)),
                 addresses: ends,
                 seed,
                 initial_sequence: seed.stream(&format!("flow/{name}/initial-sequence")),
@@ -215,7 +210,7 @@ fn build_flow(
                     .collect(),
                 name: name.clone(),
             };
-            let (application, senders) = application(given, traffic, tcp, &name, &key)?;
+            let (application, senders) = application(given, traffic, transport, &name, &key)?;
             let conversations = Conversations::new(sockets, senders);
             App::Stream(Box::new(Stream { application, conversations }))
         }

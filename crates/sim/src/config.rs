@@ -4,8 +4,33 @@
 //! Differs: what depends on the variant when it is left out is settled here.
 //! Leaves out checks, which the scenario has had.
 
+use crate::endpoint::Protocol;
 use skyhop_scenario as scenario;
+use skyhop_transport::stp;
 use skyhop_transport::tcp::{AfterIdle, Config, DelayedAck, Increase, LossRecovery, Open, Saved, Variant};
+
+/// What the two ends of a flow's connections speak: what the flow says, unless the splice beside an end speaks another
+/// protocol with it.
+pub(crate) fn protocols<'a>(
+    flow: &scenario::Transport,
+    mut splices: impl DoubleEndedIterator<Item = &'a scenario::Splice> + Clone,
+) -> [Protocol; 2] {
+    let with = |splice: Option<&scenario::Splice>, side: usize| match splice.map(|s| s.transports(flow)[side])
+    {
+        Some(other) if other.kind() != flow.kind() => protocol(other),
+        _ => protocol(flow),
+    };
+    [with(splices.clone().next(), 0), with(splices.next_back(), 1)]
+}
+
+/// What a transport's words mean. Streams over UDP are refused by the scenario's checks.
+pub(crate) fn protocol(transport: &scenario::Transport) -> Protocol {
+    match transport {
+        scenario::Transport::Tcp(keys) => Protocol::Tcp(tcp(keys)),
+        scenario::Transport::Stp(keys) => Protocol::Stp(Box::new(stp(keys)), keys.over()),
+        scenario::Transport::Udp => Protocol::Tcp(Config::default()),
+    }
+}
 
 /// The configuration of both ends of a TCP connection.
 pub(crate) fn tcp(tcp: &scenario::Tcp) -> Config {
@@ -66,6 +91,50 @@ pub(crate) fn tcp(tcp: &scenario::Tcp) -> Config {
     }
 }
 
+/// The configuration of both ends of an STP connection.
+pub(crate) fn stp(keys: &scenario::Stp) -> stp::Config {
+    let base = if keys.plain() { stp::Config::plain() } else { stp::Config::default() };
+    let payload = keys.max_payload();
+    stp::Config {
+        packet_size: keys.packet_size().get() as u32,
+        overhead: keys.headers_beneath() as u32,
+        window: keys.window.in_bytes(payload),
+        congestion: match keys.congestion() {
+            scenario::StpCongestion::Window => stp::Congestion::Window,
+            scenario::StpCongestion::Rate => stp::Congestion::Rate,
+            scenario::StpCongestion::Delay => stp::Congestion::Delay,
+        },
+        initial_window: keys.initial_window.map_or_else(
+            || base.initial_window / u64::from(base.max_payload()) * payload,
+            |window| window.in_bytes(payload),
+        ),
+        initial_credit: keys.initial_credit,
+        initial_ssthresh: keys.initial_ssthresh.map(|ssthresh| ssthresh.in_bytes(payload)),
+        min_rate: keys.min_rate,
+        max_rate: keys.max_rate,
+        spread: keys.spread,
+        granularity: keys.granularity,
+        polls_per_rtt: keys.polls_per_rtt,
+        poll_threshold: keys.poll_threshold,
+        poll_interval_min: keys.poll_interval_min.unwrap_or(base.poll_interval_min),
+        ustat_threshold: keys.ustat_threshold,
+        ustat_delay: keys.ustat_delay.unwrap_or(base.ustat_delay),
+        reordering_delay: keys.reordering_delay.unwrap_or(base.reordering_delay),
+        tail_copies: keys.tail_copies.unwrap_or(base.tail_copies),
+        begin_copies: keys.begin_copies.unwrap_or(base.begin_copies),
+        queue_target: keys.queue_target,
+        rto_initial: keys.rto_initial,
+        rto_min: keys.rto_min,
+        rto_max: keys.rto_max,
+        silence: keys.silence,
+        keep_alive: keys.keep_alive,
+        linger: keys.linger,
+        saved: keys.saved.map(|saved| stp::Saved { rtt: saved.rtt, rate: saved.rate }),
+        // What packets look like, and what no key is for.
+        ..base
+    }
+}
+
 fn variant(variant: scenario::Variant) -> Variant {
     match variant {
         scenario::Variant::Tahoe => Variant::Tahoe,
@@ -105,5 +174,15 @@ mod tests {
     #[test]
     fn a_scenario_that_says_nothing_of_tcp_gets_the_endpoints_own_defaults() {
         assert_eq!(tcp(&scenario::Tcp::default()), Config::default());
+    }
+
+    #[test]
+    fn a_scenario_that_says_nothing_of_stp_gets_the_endpoints_own_defaults() {
+        for (format, config) in [
+            (scenario::StpFormat::Full, stp::Config::default()),
+            (scenario::StpFormat::Plain, stp::Config::plain()),
+        ] {
+            assert_eq!(stp(&scenario::Stp { format, ..scenario::Stp::default() }), config);
+        }
     }
 }

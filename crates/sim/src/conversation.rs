@@ -102,7 +102,8 @@ impl Totals {
 
 /// How a flow's connections are made.
 pub(crate) struct Sockets {
-    pub protocol: Protocol,
+    /// What the client's end speaks, and the server's; they differ if a splice is between them.
+    pub protocols: [Protocol; 2],
     pub addresses: [SocketAddrV4; 2],
     pub seed: Seed,
     /// Name of the flow, for its random streams.
@@ -115,17 +116,29 @@ pub(crate) struct Sockets {
 }
 
 impl Sockets {
-    fn connect(&mut self, connection: u32) -> [Endpoint; 2] {
+    /// The client's address and the server's.
+    fn addresses_of(&self, connection: u32) -> [SocketAddrV4; 2] {
         let mut addresses = self.addresses;
-        let mut stream = format!("flow/{}", self.name);
         if connection > 0 {
             // Later connections have ports below those of first ones, and the flow's own port at the server.
             addresses[0].set_port((1024 + (connection - 1) % 48_128) as u16);
             addresses[1].set_port((10_000 + self.flow % 50_000) as u16);
+        }
+        addresses
+    }
+
+    fn connect(&mut self, connection: u32) -> [Endpoint; 2] {
+        let addresses = self.addresses_of(connection);
+        let mut stream = format!("flow/{}", self.name);
+        if connection > 0 {
             stream = format!("{stream}/connection/{connection}");
         }
-        let chance = ["sender", "receiver"].map(|end| self.seed.stream(&format!("{stream}/{end}")));
-        self.protocol.pair(addresses, || self.initial_sequence.bits() as u32, chance)
+        let [client, server] = &self.protocols;
+        let mut end = |protocol: &Protocol, end, name| {
+            let chance = self.seed.stream(&format!("{stream}/{name}"));
+            protocol.end(end, addresses, connection, self.initial_sequence.bits() as u32, chance)
+        };
+        [end(client, End::Client, "sender"), end(server, End::Server, "receiver")]
     }
 }
 
@@ -172,14 +185,16 @@ impl Conversations {
         let id = ConversationId { place, generation };
         let slots = [End::Client, End::Server].map(|end| slot(id, Host::End(end)));
         let mut ends = self.sockets.connect(connection);
-        if self.sockets.protocol.remembers() {
+        if self.sockets.protocols.iter().all(Protocol::remembers) {
             ends = self.remember(ends);
         }
         let seed = self.sockets.seed;
+        let addresses = self.sockets.addresses_of(connection);
         let splicing = self.sockets.splicing.iter_mut().enumerate();
         let joints = splicing
             .map(|(leg, splicing)| Joint {
-                splice: splicing.open(connection, seed),
+                splice: splicing.open(connection, addresses, seed),
+                envelopes: splicing.envelopes(addresses),
                 slot: slot(id, Host::Splice(leg as u8)),
                 cache: splicing.cache(connection, seed),
                 place: splicing.place,
@@ -200,7 +215,7 @@ impl Conversations {
                 for (end, memory) in hosts.iter_mut().enumerate() {
                     let mut open = Vec::new();
                     for conversation in self.places.iter_mut().flatten() {
-                        let Endpoint::Tcp(tcp) = &mut conversation.ends[end];
+                        let Endpoint::Tcp(tcp) = &mut conversation.ends[end] else { continue };
                         memory.merge(tcp.memory());
                         if tcp.state() == State::Established {
                             open.push(tcp);

@@ -4,21 +4,31 @@
 //! Differs from a trait: the choice is an enum, so that a packet costs no dynamic dispatch.
 //! Leaves out how packets look, which is each machine's business.
 
+use crate::stp::StpEnd;
 use skyhop_chance::Stream;
+use skyhop_scenario::StpOver;
+use skyhop_traffic::End;
+use skyhop_transport::stp;
 use skyhop_transport::tcp::{self, Connection, Memory, Open, RttSamples, State};
 use skyhop_units::Time;
+use skyhop_wire::stp::Length;
 use std::net::SocketAddrV4;
 
 pub(crate) use skyhop_transport::tcp::Event;
 
-/// What both ends of a connection speak, and how.
+/// What an end of a connection speaks, and how.
 pub(crate) enum Protocol {
     Tcp(tcp::Config),
+    /// And what carries it.
+    Stp(Box<stp::Config>, StpOver),
 }
 
 /// One end of a connection.
+// TCP's lies in place: it is what most runs have most of.
+#[allow(clippy::large_enum_variant)]
 pub(crate) enum Endpoint {
     Tcp(Connection),
+    Stp(Box<StpEnd>),
 }
 
 /// What a sending end has counted.
@@ -34,22 +44,31 @@ impl Protocol {
     pub fn remembers(&self) -> bool {
         match self {
             Protocol::Tcp(config) => config.open != Open::Handshake || config.share,
+            Protocol::Stp(..) => false,
         }
     }
 
-    /// The end that opens, and the one that waits for it.
-    pub fn pair(
+    /// The client's end, which opens, or the server's.
+    pub fn end(
         &self,
-        [client, server]: [SocketAddrV4; 2],
-        mut initial: impl FnMut() -> u32,
-        [first, second]: [Stream; 2],
-    ) -> [Endpoint; 2] {
-        match self {
-            Protocol::Tcp(config) => [
-                Connection::connect(config.clone(), client, server, initial()).with_chance(first),
-                Connection::listen(config.clone(), server, client, initial()).with_chance(second),
-            ]
-            .map(Endpoint::Tcp),
+        end: End,
+        addresses: [SocketAddrV4; 2],
+        connection: u32,
+        initial: u32,
+        chance: Stream,
+    ) -> Endpoint {
+        let [client, server] = addresses;
+        match (self, end) {
+            (Protocol::Tcp(config), End::Client) => Endpoint::Tcp(
+                Connection::connect(config.clone(), client, server, initial).with_chance(chance),
+            ),
+            (Protocol::Tcp(config), End::Server) => {
+                Endpoint::Tcp(Connection::listen(config.clone(), server, client, initial).with_chance(chance))
+            }
+            (Protocol::Stp(config, over), end) => {
+                let stp = StpEnd::new((config, *over), end, addresses, connection + 1, initial);
+                Endpoint::Stp(Box::new(stp))
+            }
         }
     }
 }
@@ -59,6 +78,7 @@ impl Endpoint {
     pub fn over(&self) -> bool {
         match self {
             Endpoint::Tcp(tcp) => matches!(tcp.state(), State::Closed | State::TimeWait),
+            Endpoint::Stp(stp) => stp.machine.over(),
         }
     }
 
@@ -66,6 +86,7 @@ impl Endpoint {
     pub fn closed(&self) -> bool {
         match self {
             Endpoint::Tcp(tcp) => tcp.state() == State::Closed,
+            Endpoint::Stp(stp) => stp.machine.over(),
         }
     }
 
@@ -76,6 +97,7 @@ impl Endpoint {
                 matches!(tcp.state(), State::FinWait1 | State::Closing | State::LastAck)
                     && !tcp.fin_acknowledged()
             }
+            Endpoint::Stp(stp) => stp.machine.is_shut_down() && !stp.machine.end_acknowledged(),
         }
     }
 
@@ -83,30 +105,35 @@ impl Endpoint {
     pub fn fin_acknowledged(&self) -> bool {
         match self {
             Endpoint::Tcp(tcp) => tcp.fin_acknowledged(),
+            Endpoint::Stp(stp) => stp.machine.end_acknowledged(),
         }
     }
 
     pub fn handle_timeout(&mut self, now: Time) {
         match self {
             Endpoint::Tcp(tcp) => tcp.handle_timeout(now),
+            Endpoint::Stp(stp) => stp.machine.handle_timeout(now),
         }
     }
 
     pub fn poll_timeout(&self) -> Option<Time> {
         match self {
             Endpoint::Tcp(tcp) => tcp.poll_timeout(),
+            Endpoint::Stp(stp) => stp.machine.poll_timeout(),
         }
     }
 
     pub fn poll_event(&mut self) -> Option<Event> {
         match self {
             Endpoint::Tcp(tcp) => tcp.poll_event(),
+            Endpoint::Stp(stp) => stp.machine.poll_event().map(event),
         }
     }
 
     pub fn write(&mut self, bytes: u64) {
         match self {
             Endpoint::Tcp(tcp) => tcp.write(bytes),
+            Endpoint::Stp(stp) => stp.machine.write(Length(bytes)),
         }
     }
 
@@ -114,12 +141,14 @@ impl Endpoint {
     pub fn read(&mut self) {
         match self {
             Endpoint::Tcp(tcp) => drop(tcp.read()),
+            Endpoint::Stp(stp) => while stp.machine.read(usize::MAX).is_some() {},
         }
     }
 
     pub fn shutdown(&mut self) {
         match self {
             Endpoint::Tcp(tcp) => tcp.shutdown(),
+            Endpoint::Stp(stp) => stp.machine.shutdown(),
         }
     }
 
@@ -127,6 +156,7 @@ impl Endpoint {
     pub fn stop_writing(&mut self) {
         match self {
             Endpoint::Tcp(tcp) => tcp.stop_writing(),
+            Endpoint::Stp(stp) => stp.machine.stop_writing(),
         }
     }
 
@@ -134,6 +164,7 @@ impl Endpoint {
     pub fn acknowledged(&self) -> u64 {
         match self {
             Endpoint::Tcp(tcp) => tcp.acknowledged(),
+            Endpoint::Stp(stp) => stp.machine.acknowledged(),
         }
     }
 
@@ -141,6 +172,7 @@ impl Endpoint {
     pub fn delivered(&self) -> u64 {
         match self {
             Endpoint::Tcp(tcp) => tcp.delivered(),
+            Endpoint::Stp(stp) => stp.machine.delivered(),
         }
     }
 
@@ -148,6 +180,7 @@ impl Endpoint {
     pub fn in_flight(&self) -> u64 {
         match self {
             Endpoint::Tcp(tcp) => tcp.in_flight(),
+            Endpoint::Stp(stp) => stp.machine.in_flight(),
         }
     }
 
@@ -155,6 +188,7 @@ impl Endpoint {
     pub fn cwnd(&self) -> u64 {
         match self {
             Endpoint::Tcp(tcp) => tcp.cwnd(),
+            Endpoint::Stp(stp) => stp.cwnd(),
         }
     }
 
@@ -162,6 +196,7 @@ impl Endpoint {
     pub fn ssthresh(&self) -> Option<u64> {
         match self {
             Endpoint::Tcp(tcp) => tcp.ssthresh(),
+            Endpoint::Stp(_) => None,
         }
     }
 
@@ -169,6 +204,7 @@ impl Endpoint {
     pub fn with_memory(self, memory: Memory) -> Self {
         match self {
             Endpoint::Tcp(tcp) => Endpoint::Tcp(tcp.with_memory(memory)),
+            Endpoint::Stp(_) => self,
         }
     }
 
@@ -176,6 +212,7 @@ impl Endpoint {
     pub fn memory(&self) -> Memory {
         match self {
             Endpoint::Tcp(tcp) => tcp.memory(),
+            Endpoint::Stp(_) => Memory::default(),
         }
     }
 
@@ -191,6 +228,27 @@ impl Endpoint {
                     rtt: stats.rtt,
                 }
             }
+            Endpoint::Stp(stp) => {
+                let stats = stp.machine.stats();
+                Sent {
+                    segments: stats.packets_sent,
+                    segments_retransmitted: stats.packets_retransmitted,
+                    timeouts: stats.timeouts,
+                    rtt: stats.rtt,
+                }
+            }
         }
+    }
+}
+
+/// The application learns the same of either.
+pub(crate) fn event(event: stp::Event) -> Event {
+    match event {
+        stp::Event::Connected => Event::Connected,
+        stp::Event::Received(bytes) => Event::Received(bytes),
+        stp::Event::AllAcknowledged => Event::AllAcknowledged,
+        stp::Event::PeerFinished => Event::PeerFinished,
+        stp::Event::Closed => Event::Closed,
+        stp::Event::Reset(_) => Event::Reset,
     }
 }

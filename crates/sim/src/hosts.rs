@@ -11,6 +11,7 @@ use crate::simulation::{Frame, Owner, Simulation};
 use skyhop_splice::Side;
 use skyhop_topology::NodeId;
 use skyhop_traffic::{Action, Application, End, Notice};
+use skyhop_transport::stp::{Length, Packet as StpPacket};
 use skyhop_units::Time;
 use skyhop_wire::{Packet, Transport};
 
@@ -36,14 +37,23 @@ impl Simulation {
                     match host {
                         Host::End(end) => match &mut conversation.ends[end as usize] {
                             Endpoint::Tcp(tcp) => tcp.handle_packet(self.now, &frame.packet),
+                            Endpoint::Stp(stp) => {
+                                if let Some(packet) = self.carried.take(id) {
+                                    stp.machine.handle_packet(self.now, &packet);
+                                }
+                            }
                         },
                         Host::Splice(leg) => {
                             let side = if backward { Side::Server } else { Side::Client };
-                            conversation.joints[leg as usize].splice.handle_packet(
-                                self.now,
-                                side,
-                                &frame.packet,
-                            );
+                            let splice = &mut conversation.joints[leg as usize].splice;
+                            match &frame.packet.transport {
+                                Transport::Tcp(_) => splice.handle_packet(self.now, side, &frame.packet),
+                                _ => {
+                                    if let Some(packet) = self.carried.take(id) {
+                                        splice.handle_stp(self.now, side, &packet);
+                                    }
+                                }
+                            }
                         }
                     }
                 }
@@ -227,16 +237,24 @@ impl Simulation {
                     self.carry_out(index);
                     continue;
                 }
-                let packet = match &mut conversation.ends[end as usize] {
-                    Endpoint::Tcp(tcp) => tcp.poll_transmit(self.now),
-                };
-                if let Some(packet) = packet {
-                    let leg = if end == End::Client { 0 } else { flow.legs.len() - 1 };
-                    self.inject(index, id, leg as u8, end == End::Server, self.now, packet);
-                    continue;
+                let leg = if end == End::Client { 0 } else { flow.legs.len() - 1 } as u8;
+                match &mut conversation.ends[end as usize] {
+                    Endpoint::Tcp(tcp) => {
+                        if let Some(packet) = tcp.poll_transmit(self.now) {
+                            self.inject(index, id, leg, end == End::Server, self.now, packet);
+                            continue;
+                        }
+                    }
+                    Endpoint::Stp(stp) => {
+                        if let Some(packet) = stp.machine.poll_transmit(self.now) {
+                            let outside = stp.envelope.wrap(&packet);
+                            self.inject_stp(index, id, leg, end == End::Server, outside, packet);
+                            continue;
+                        }
+                    }
                 }
                 if let Some(at) = conversation.ends[end as usize].poll_timeout() {
-                    self.agenda.wake(conversation.slots[end as usize], at);
+                    self.agenda.wake(conversation.slots[end as usize], at.max(self.now));
                 }
                 if conversation.over() && !stream.keeps() {
                     self.forget(index, id);
@@ -270,6 +288,36 @@ impl Simulation {
         sent_at: Time,
         packet: Packet,
     ) {
+        let (id, node) = self.frame(index, conversation, leg, backward, sent_at, packet);
+        self.forward(id, node);
+    }
+
+    /// A host hands an STP packet to the network, in its envelope.
+    pub(crate) fn inject_stp(
+        &mut self,
+        index: usize,
+        conversation: ConversationId,
+        leg: u8,
+        backward: bool,
+        outside: Packet,
+        inside: StpPacket<Length>,
+    ) {
+        let (id, node) = self.frame(index, conversation, leg, backward, self.now, outside);
+        self.carried.put(id, inside);
+        self.forward(id, node);
+    }
+
+    /// A new packet's frame, and where it is.
+    #[inline(always)]
+    fn frame(
+        &mut self,
+        index: usize,
+        conversation: ConversationId,
+        leg: u8,
+        backward: bool,
+        sent_at: Time,
+        packet: Packet,
+    ) -> (u32, NodeId) {
         let flow = &mut self.flows[index];
         flow.sent += 1;
         let way = &flow.legs[leg as usize];
@@ -289,7 +337,7 @@ impl Simulation {
         if let (Way::Space(ends), Some(space)) = (way, &mut self.space) {
             space.routes.begin(id, &space.topology, ends[!backward as usize]);
         }
-        self.forward(id, node);
+        (id, node)
     }
 }
 

@@ -28,6 +28,7 @@ mod sample;
 mod simulation;
 mod space;
 mod splice;
+mod stp;
 mod tables;
 mod trace;
 mod transitions;

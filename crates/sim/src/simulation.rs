@@ -9,7 +9,7 @@ use crate::build::{Built, build};
 use crate::capture::Capture;
 use crate::conversation::{ConversationId, Host};
 use crate::error::BuildError;
-use crate::flow::{Flow, Way};
+use crate::flow::{App, Flow, Way};
 use crate::frames::Frames;
 use crate::mesh::Mesh;
 use crate::observe::Sampled;
@@ -17,6 +17,7 @@ use crate::routes::Stuck;
 use crate::sample::Samples;
 use crate::space::Space;
 use crate::splice::Place;
+use crate::stp::Carried;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
 use skyhop_link::{Ack, Label};
@@ -96,6 +97,8 @@ pub struct Simulation {
     /// Slots that nobody has.
     pub(crate) spare: Vec<Slot>,
     pub(crate) frames: Frames<Frame>,
+    /// What is inside those of STP.
+    pub(crate) carried: Carried,
     pub(crate) wires: Vec<Wire>,
     pub(crate) link_names: Vec<String>,
     pub(crate) flows: Vec<Flow>,
@@ -140,6 +143,7 @@ impl Simulation {
             touched: Vec::new(),
             places: scenario.splices.keys().map(|name| Place::new(name)).collect(),
             frames: Frames::new(),
+            carried: Carried::default(),
             unfinished: flows.len(),
             wires,
             link_names,
@@ -320,7 +324,11 @@ impl Simulation {
                     if sent.marked {
                         frame.packet.ip.ecn = Ecn::Marked;
                     }
-                    capture.packet(interface, sent.at, &frame.packet);
+                    // What is neither TCP nor without a connection is STP's.
+                    let stream = matches!(self.flows[frame.flow as usize].app, App::Stream(_));
+                    let stp = stream && !matches!(frame.packet.transport, Transport::Tcp(_));
+                    let inside = self.carried.get(sent.packet).filter(|_| stp);
+                    capture.packet(interface, sent.at, &frame.packet, inside);
                 }
             }
         }

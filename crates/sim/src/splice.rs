@@ -8,13 +8,16 @@ use crate::agenda::Slot;
 use crate::cache::{Cache, Decision};
 use crate::config;
 use crate::conversation::ConversationId;
+use crate::endpoint;
 use crate::flow::App;
 use crate::results::SpliceResult;
 use crate::simulation::Simulation;
+use crate::stp::Envelope;
 use skyhop_chance::{Seed, Stream};
 use skyhop_scenario as scenario;
 use skyhop_splice::{Config, Event, Opening, Protocol, Side, Splice};
 use skyhop_traffic::{End, Notice};
+use std::net::SocketAddrV4;
 
 /// How the splices of a flow at one place are made.
 pub(crate) struct Splicing {
@@ -23,6 +26,8 @@ pub(crate) struct Splicing {
     config: Config,
     name: String,
     initial_sequence: Stream,
+    /// What carries STP on each side, if it speaks that.
+    over: [Option<scenario::StpOver>; 2],
     /// Of a cache.
     hit_ratio: Option<f64>,
 }
@@ -37,16 +42,16 @@ impl Splicing {
         seed: Seed,
     ) -> Self {
         let name = format!("splice/{splice_name}/flow/{flow_name}");
-        let sides = splice.transports(&flow.transport).map(|transport| {
-            match transport {
-                scenario::Transport::Tcp(tcp) => Protocol::Tcp(config::tcp(tcp)),
-                // Refused by the scenario's checks.
-                scenario::Transport::Udp => Protocol::Tcp(config::tcp(&scenario::Tcp::default())),
-            }
+        let sides = splice.transports(&flow.transport).map(|transport| match config::protocol(transport) {
+            endpoint::Protocol::Tcp(config) => (Protocol::Tcp(config), None),
+            endpoint::Protocol::Stp(config, over) => (Protocol::Stp(config), Some(over)),
         });
+        let over = sides.each_ref().map(|(_, over)| *over);
+        let sides = sides.map(|(protocol, _)| protocol);
         let cached = splice.kind == scenario::SpliceKind::Cache;
         Self {
             place: place as u32,
+            over,
             hit_ratio: splice.hit_ratio.filter(|_| cached),
             config: Config {
                 sides,
@@ -72,8 +77,17 @@ impl Splicing {
         Some(Box::new(Cache::new(self.hit_ratio?, hits)))
     }
 
+    /// What carries STP's packets of a connection on each side.
+    pub fn envelopes(&self, [client, server]: [SocketAddrV4; 2]) -> [Option<Envelope>; 2] {
+        let [back, onwards] = self.over;
+        [
+            back.map(|over| Envelope::new(over, [server, client])),
+            onwards.map(|over| Envelope::new(over, [client, server])),
+        ]
+    }
+
     /// The splice of a connection.
-    pub fn open(&mut self, connection: u32, seed: Seed) -> Splice {
+    pub fn open(&mut self, connection: u32, addresses: [SocketAddrV4; 2], seed: Seed) -> Splice {
         let initial = [0; 2].map(|_| self.initial_sequence.bits() as u32);
         let chance = ["back", "onward"].map(|side| {
             let name = &self.name;
@@ -82,13 +96,14 @@ impl Splicing {
                 _ => format!("{name}/connection/{connection}/{side}"),
             })
         });
-        Splice::new(self.config.clone(), initial).with_chance(chance)
+        Splice::new(self.config.clone(), initial).with_chance(chance).with_addresses(addresses)
     }
 }
 
 /// A splice of a connection.
 pub(crate) struct Joint {
     pub splice: Splice,
+    pub envelopes: [Option<Envelope>; 2],
     pub slot: Slot,
     /// Index among the scenario's splices.
     pub place: u32,
@@ -132,7 +147,7 @@ impl Simulation {
                         continue;
                     }
                     // A client that has finished, and no server that would hear of it.
-                    None if finished && joint.splice.connection(Side::Server).is_none() => {
+                    None if finished && !joint.splice.begun(Side::Server) => {
                         Some(Notice::PeerFinished { connection, end: End::Server })
                     }
                     None => None,
@@ -143,16 +158,25 @@ impl Simulation {
                     continue;
                 }
             }
+            let way = |side| match side {
+                Side::Client => (leg, true),
+                Side::Server => (leg + 1, false),
+            };
             if let Some((side, packet)) = joint.splice.poll_transmit(self.now) {
-                let (leg, backward) = match side {
-                    Side::Client => (leg, true),
-                    Side::Server => (leg + 1, false),
-                };
+                let (leg, backward) = way(side);
                 self.inject(index, id, leg, backward, self.now, packet);
                 continue;
             }
+            if let Some((side, packet)) = joint.splice.poll_transmit_stp(self.now)
+                && let Some(envelope) = &mut joint.envelopes[side as usize]
+            {
+                let (leg, backward) = way(side);
+                let outside = envelope.wrap(&packet);
+                self.inject_stp(index, id, leg, backward, outside, packet);
+                continue;
+            }
             if let Some(at) = joint.splice.poll_timeout() {
-                self.agenda.wake(joint.slot, at);
+                self.agenda.wake(joint.slot, at.max(self.now));
             }
             return;
         }

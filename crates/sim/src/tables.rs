@@ -45,6 +45,7 @@ impl Sharing {
             Transport::Tcp(tcp) => (6, [tcp.source_port, tcp.destination_port]),
             Transport::Icmp(echo) => (1, [echo.identifier, 0]),
             Transport::Udp(udp) => (17, [udp.source_port, udp.destination_port]),
+            Transport::Other(number) => (u64::from(*number), [0, 0]),
         };
         let [source, destination] =
             [packet.ip.source, packet.ip.destination].map(|ip| u64::from(ip.to_bits()));

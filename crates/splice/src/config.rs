@@ -4,7 +4,7 @@
 //! Differs: the buffer is a bound for each direction, which the receive windows keep.
 //! Leaves out which packets belong to which splice; whoever drives it knows.
 
-use skyhop_transport::tcp;
+use skyhop_transport::{stp, tcp};
 use skyhop_units::Span;
 
 /// A side of a splice.
@@ -34,6 +34,8 @@ impl Side {
 pub enum Protocol {
     /// TCP. Its `window` is not used: the splice's buffer is the receive window.
     Tcp(tcp::Config),
+    /// STP, with the same for its `window`.
+    Stp(Box<stp::Config>),
 }
 
 /// When the connection to the server's side is opened, and with which numbers.

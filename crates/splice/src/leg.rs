@@ -4,127 +4,143 @@
 //! Differs from a trait: the choice is an enum, so that a packet costs no dynamic dispatch.
 //! Leaves out what a protocol has beside these verbs.
 
-use crate::config::Protocol;
-use skyhop_chance::Stream;
+use skyhop_transport::stp::{self, Length};
 use skyhop_transport::tcp::{Connection, Event, State};
 use skyhop_units::Time;
-use skyhop_wire::Packet;
-use std::net::SocketAddrV4;
 
 /// A connection of a splice.
 #[derive(Debug)]
 pub(crate) enum Leg {
     Tcp(Box<Connection>),
+    Stp(Box<stp::Connection<Length>>),
 }
 
 impl Leg {
-    /// An end that opens, or one that waits for the peer's SYN.
-    pub fn new(
-        protocol: &Protocol,
-        opens: bool,
-        [local, remote]: [SocketAddrV4; 2],
-        initial: u32,
-        buffer: u64,
-        chance: Option<Stream>,
-    ) -> Self {
-        let Protocol::Tcp(config) = protocol;
-        let mut config = config.clone();
-        config.window = buffer;
-        let end = match opens {
-            true => Connection::connect(config, local, remote, initial),
-            false => Connection::listen(config, local, remote, initial),
-        };
-        Leg::Tcp(Box::new(match chance {
-            Some(chance) => end.with_chance(chance),
-            None => end,
-        }))
-    }
-
-    fn tcp(&self) -> &Connection {
-        let Leg::Tcp(connection) = self;
-        connection
-    }
-
-    fn tcp_mut(&mut self) -> &mut Connection {
-        let Leg::Tcp(connection) = self;
-        connection
-    }
-
-    pub fn connection(&self) -> &Connection {
-        self.tcp()
-    }
-
-    pub fn handle_packet(&mut self, now: Time, packet: &Packet) {
-        self.tcp_mut().handle_packet(now, packet);
-    }
-
     pub fn handle_timeout(&mut self, now: Time) {
-        self.tcp_mut().handle_timeout(now);
-    }
-
-    pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
-        self.tcp_mut().poll_transmit(now)
+        match self {
+            Leg::Tcp(tcp) => tcp.handle_timeout(now),
+            Leg::Stp(stp) => stp.handle_timeout(now),
+        }
     }
 
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.tcp().poll_timeout()
+        match self {
+            Leg::Tcp(tcp) => tcp.poll_timeout(),
+            Leg::Stp(stp) => stp.poll_timeout(),
+        }
     }
 
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.tcp_mut().poll_event()
+        match self {
+            Leg::Tcp(tcp) => tcp.poll_event(),
+            Leg::Stp(stp) => Some(match stp.poll_event()? {
+                stp::Event::Connected => Event::Connected,
+                stp::Event::Received(bytes) => Event::Received(bytes),
+                stp::Event::AllAcknowledged => Event::AllAcknowledged,
+                stp::Event::PeerFinished => Event::PeerFinished,
+                stp::Event::Closed => Event::Closed,
+                stp::Event::Reset(_) => Event::Reset,
+            }),
+        }
     }
 
     pub fn write(&mut self, bytes: u64) {
-        self.tcp_mut().write(bytes);
+        match self {
+            Leg::Tcp(tcp) => tcp.write(bytes),
+            Leg::Stp(stp) => stp.write(Length(bytes)),
+        }
     }
 
+    /// Takes at most `bytes` of what has arrived in order. Returns how much that was.
     pub fn read_up_to(&mut self, bytes: u64) -> u64 {
-        self.tcp_mut().read_up_to(bytes)
+        match self {
+            Leg::Tcp(tcp) => tcp.read_up_to(bytes),
+            Leg::Stp(stp) => {
+                let mut left = bytes;
+                while left > 0
+                    && let Some(Length(taken)) = stp.read(left as usize)
+                {
+                    left -= taken;
+                }
+                bytes - left
+            }
+        }
     }
 
     pub fn shutdown(&mut self) {
-        self.tcp_mut().shutdown();
+        match self {
+            Leg::Tcp(tcp) => tcp.shutdown(),
+            Leg::Stp(stp) => stp.shutdown(),
+        }
     }
 
     pub fn reset(&mut self) {
-        self.tcp_mut().reset();
+        match self {
+            Leg::Tcp(tcp) => tcp.reset(),
+            Leg::Stp(stp) => stp.reset(),
+        }
     }
 
     pub fn hold_fin(&mut self, hold: bool) {
-        self.tcp_mut().hold_fin(hold);
+        match self {
+            Leg::Tcp(tcp) => tcp.hold_fin(hold),
+            Leg::Stp(stp) => stp.hold_end(hold),
+        }
     }
 
     pub fn release_fin(&mut self, now: Time) {
-        self.tcp_mut().release_fin(now);
+        match self {
+            Leg::Tcp(tcp) => tcp.release_fin(now),
+            Leg::Stp(stp) => stp.release_end(),
+        }
     }
 
-    /// Whether the peer's FIN is in order and waits.
+    /// Whether the peer's FIN or END is in order and waits.
     pub fn fin_waits(&self) -> bool {
-        self.tcp().fin_waits()
+        match self {
+            Leg::Tcp(tcp) => tcp.fin_waits(),
+            Leg::Stp(stp) => stp.end_waits(),
+        }
     }
 
-    /// Whether the peer has all that was written, and the FIN.
+    /// Whether the peer has all that was written, and the FIN or END.
     pub fn fin_acknowledged(&self) -> bool {
-        self.tcp().fin_acknowledged()
+        match self {
+            Leg::Tcp(tcp) => tcp.fin_acknowledged(),
+            Leg::Stp(stp) => stp.end_acknowledged(),
+        }
     }
 
     /// Bytes acknowledged by the peer.
     pub fn acknowledged(&self) -> u64 {
-        self.tcp().acknowledged()
+        match self {
+            Leg::Tcp(tcp) => tcp.acknowledged(),
+            Leg::Stp(stp) => stp.acknowledged(),
+        }
     }
 
     /// Bytes that arrived and were not read.
     pub fn held(&self) -> u64 {
-        self.tcp().held()
+        match self {
+            Leg::Tcp(tcp) => tcp.held(),
+            Leg::Stp(stp) => stp.held_bytes(),
+        }
     }
 
     /// Whether the peer owes an answer.
     pub fn waits_for_peer(&self) -> bool {
-        !self.over() && self.tcp().in_flight() > 0
+        let waits = match self {
+            Leg::Tcp(tcp) => tcp.in_flight() > 0,
+            Leg::Stp(stp) => stp.in_flight() > 0,
+        };
+        waits && !self.over()
     }
 
     /// Whether nothing more will come of it.
     pub fn over(&self) -> bool {
-        matches!(self.tcp().state(), State::Closed | State::TimeWait)
+        match self {
+            Leg::Tcp(tcp) => matches!(tcp.state(), State::Closed | State::TimeWait),
+            Leg::Stp(stp) => stp.over(),
+        }
     }
 }

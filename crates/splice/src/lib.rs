@@ -4,6 +4,7 @@
 //! Differs: nothing is told to have arrived whole before it has (the FIN goes end to end), and a failure is a reset.
 //! Leaves out payload: the machine says how many bytes move, and whoever drives it moves them.
 //!
+//! Each side speaks TCP or STP; packets of either have verbs of their own.
 //! A [`Splice`] is sans-IO: it is handed `now` and a packet or a timeout, then drained of packets and events. It knows no
 //! simulator and no sockets.
 //!

@@ -9,11 +9,13 @@ use crate::answers::Answers;
 use crate::config::{Close, Config, Opening, Protocol, Side};
 use crate::leg::Leg;
 use skyhop_chance::Stream;
+use skyhop_transport::stp::{self, Ends, Length, Packet as StpPacket};
 use skyhop_transport::tcp::{self, Connection, LossRecovery};
 use skyhop_units::Time;
+use skyhop_wire::stp::{UDP_PORT, kind};
 use skyhop_wire::{Flags, Packet, TcpHeader, Transport};
 use std::collections::VecDeque;
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// What whoever drives a splice learns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +60,14 @@ pub struct Stats {
     pub held_max: [u64; 2],
 }
 
+/// What a client opens with.
+#[derive(Debug, Clone)]
+enum First {
+    Syn(Packet),
+    /// A BGN.
+    Begin(StpPacket<Length>),
+}
+
 /// One connection, split in two.
 #[derive(Debug)]
 pub struct Splice {
@@ -65,8 +75,10 @@ pub struct Splice {
     initial: [u32; 2],
     chance: [Option<Stream>; 2],
     legs: [Option<Leg>; 2],
-    /// The client's SYN, until the client's leg is there.
-    syn: Option<Packet>,
+    /// What the client opened with.
+    first: Option<First>,
+    /// The client's address and the server's, if they were told; else they are those of the client's SYN.
+    addresses: Option<[SocketAddrV4; 2]>,
     /// The server's numbers and options, if they are to be the client's leg's.
     answer: Option<TcpHeader>,
     /// Whether the FIN of this side has been handed to the other.
@@ -92,7 +104,8 @@ impl Splice {
             initial,
             chance: [None, None],
             legs: [None, None],
-            syn: None,
+            first: None,
+            addresses: None,
             answer: None,
             finished: [false; 2],
             silent_since: [None; 2],
@@ -108,6 +121,13 @@ impl Splice {
     /// Gives each side a stream for what is random in it.
     pub fn with_chance(mut self, chance: [Stream; 2]) -> Self {
         self.chance = chance.map(Some);
+        self
+    }
+
+    /// Tells it the client's address and the server's, which the network layer knows and an STP packet does not say. A splice
+    /// whose client speaks STP needs them.
+    pub fn with_addresses(mut self, addresses: [SocketAddrV4; 2]) -> Self {
+        self.addresses = Some(addresses);
         self
     }
 
@@ -132,27 +152,68 @@ impl Splice {
         self.over && self.legs.iter().flatten().all(Leg::over)
     }
 
-    /// The connection with a side, once there is one.
+    /// The TCP connection with a side, once there is one.
     pub fn connection(&self, side: Side) -> Option<&Connection> {
-        self.legs[side as usize].as_ref().map(Leg::connection)
+        match self.legs[side as usize].as_ref()? {
+            Leg::Tcp(tcp) => Some(tcp),
+            Leg::Stp(_) => None,
+        }
     }
 
-    /// A packet from a side.
+    /// The STP connection with a side, once there is one.
+    pub fn stp_connection(&self, side: Side) -> Option<&stp::Connection<Length>> {
+        match self.legs[side as usize].as_ref()? {
+            Leg::Tcp(_) => None,
+            Leg::Stp(stp) => Some(stp),
+        }
+    }
+
+    /// Whether there is a connection with a side, or has been.
+    pub fn begun(&self, side: Side) -> bool {
+        self.legs[side as usize].is_some()
+    }
+
+    /// A packet from a side that speaks TCP.
     pub fn handle_packet(&mut self, now: Time, side: Side, packet: &Packet) {
         let Transport::Tcp(tcp) = &packet.transport else { return };
-        if let Some(leg) = &mut self.legs[side as usize] {
-            let syn_ack = Flags::SYN | Flags::ACK;
-            if side == Side::Server && self.config.opening == Opening::EndToEnd && tcp.flags.has(syn_ack) {
-                self.answer.get_or_insert(*tcp);
+        match &mut self.legs[side as usize] {
+            Some(Leg::Tcp(leg)) => {
+                let syn_ack = Flags::SYN | Flags::ACK;
+                if side == Side::Server && self.config.opening == Opening::EndToEnd && tcp.flags.has(syn_ack)
+                {
+                    self.answer.get_or_insert(*tcp);
+                }
+                leg.handle_packet(now, packet);
+                self.heard(now, side);
             }
-            leg.handle_packet(now, packet);
-            if self.silent_since[side as usize].is_some() {
-                self.silent_since[side as usize] = Some(now);
+            None if side == Side::Client && self.first.is_none() && is_opening(tcp) => {
+                self.open(now, First::Syn(*packet));
             }
-        } else if side == Side::Client && self.syn.is_none() && is_opening(tcp) {
-            self.open(now, packet);
+            _ => {}
         }
         self.pump(now);
+    }
+
+    /// A packet from a side that speaks STP.
+    pub fn handle_stp(&mut self, now: Time, side: Side, packet: &StpPacket<Length>) {
+        match &mut self.legs[side as usize] {
+            Some(Leg::Stp(leg)) => {
+                leg.handle_packet(now, packet);
+                self.heard(now, side);
+            }
+            None if side == Side::Client && self.first.is_none() && packet.kind() & kind::BGN != 0 => {
+                self.open(now, First::Begin(packet.clone()));
+            }
+            _ => {}
+        }
+        self.pump(now);
+    }
+
+    /// A side that owed an answer has said something.
+    fn heard(&mut self, now: Time, side: Side) {
+        if self.silent_since[side as usize].is_some() {
+            self.silent_since[side as usize] = Some(now);
+        }
     }
 
     /// The clock has reached [`Splice::poll_timeout`].
@@ -174,10 +235,22 @@ impl Splice {
         legs.chain(Side::BOTH.into_iter().filter_map(|side| self.gives_up_at(side))).min()
     }
 
-    /// The next packet to send, and to which side, until there is none.
+    /// The next packet to send, and to which of the sides that speak TCP, until there is none.
     pub fn poll_transmit(&mut self, now: Time) -> Option<(Side, Packet)> {
         for side in Side::BOTH {
-            let Some(leg) = &mut self.legs[side as usize] else { continue };
+            let Some(Leg::Tcp(leg)) = &mut self.legs[side as usize] else { continue };
+            if let Some(packet) = leg.poll_transmit(now) {
+                self.watch(now, side);
+                return Some((side, packet));
+            }
+        }
+        None
+    }
+
+    /// The next packet to send, and to which of the sides that speak STP, until there is none.
+    pub fn poll_transmit_stp(&mut self, now: Time) -> Option<(Side, StpPacket<Length>)> {
+        for side in Side::BOTH {
+            let Some(Leg::Stp(leg)) = &mut self.legs[side as usize] else { continue };
             if let Some(packet) = leg.poll_transmit(now) {
                 self.watch(now, side);
                 return Some((side, packet));
@@ -241,23 +314,38 @@ impl Splice {
         self.pump(now);
     }
 
-    /// The client's SYN.
-    fn open(&mut self, now: Time, packet: &Packet) {
-        self.syn = Some(*packet);
+    /// The client's SYN or BGN.
+    fn open(&mut self, now: Time, first: First) {
+        self.first = Some(first);
         if self.config.opening != Opening::EndToEnd {
-            let mut leg = self.leg(Side::Client, None);
-            leg.handle_packet(now, packet);
-            self.legs[Side::Client as usize] = Some(leg);
+            self.begin_client(now, None);
         }
         if self.config.opening != Opening::Data {
             self.open_onwards();
         }
     }
 
+    /// Makes the client's leg and gives it what the client opened with.
+    fn begin_client(&mut self, now: Time, offer: Option<&TcpHeader>) {
+        let Some(first) = self.first.clone() else { return };
+        let mut leg = self.leg(Side::Client, offer);
+        match (&mut leg, &first) {
+            (Leg::Tcp(leg), First::Syn(syn)) => leg.handle_packet(now, syn),
+            (Leg::Stp(leg), First::Begin(begin)) => leg.handle_packet(now, begin),
+            // It speaks something else than what is spoken on its side: nobody answers.
+            _ => return,
+        }
+        self.legs[Side::Client as usize] = Some(leg);
+    }
+
     fn open_onwards(&mut self) {
         if self.legs[Side::Server as usize].is_none() {
-            let Some(Packet { transport: Transport::Tcp(syn), .. }) = self.syn else { return };
-            self.legs[Side::Server as usize] = Some(self.leg(Side::Server, Some(&syn)));
+            let offer = match self.first {
+                Some(First::Syn(Packet { transport: Transport::Tcp(syn), .. })) => Some(syn),
+                Some(_) => None,
+                None => return,
+            };
+            self.legs[Side::Server as usize] = Some(self.leg(Side::Server, offer.as_ref()));
         }
     }
 
@@ -266,9 +354,10 @@ impl Splice {
     fn leg(&mut self, side: Side, offer: Option<&TcpHeader>) -> Leg {
         let mut protocol = self.config.sides[side as usize].clone();
         let mut initial = self.initial[side as usize];
-        if let (Some(offer), Opening::EndToEnd) = (offer, self.config.opening) {
+        if let (Some(offer), Opening::EndToEnd, Protocol::Tcp(tcp)) =
+            (offer, self.config.opening, &mut protocol)
+        {
             initial = offer.seq;
-            let Protocol::Tcp(tcp) = &mut protocol;
             offer_no_more(tcp, offer);
         }
         let (opens, mut addresses) = (side == Side::Server, self.addresses());
@@ -276,29 +365,62 @@ impl Splice {
             addresses.reverse();
         }
         let chance = self.chance[side as usize].take();
-        let mut leg = Leg::new(&protocol, opens, addresses, initial, self.config.buffer, chance);
+        let mut leg = match protocol {
+            Protocol::Tcp(mut config) => {
+                let [local, remote] = addresses;
+                config.window = self.config.buffer;
+                let end = match opens {
+                    true => Connection::connect(config, local, remote, initial),
+                    false => Connection::listen(config, local, remote, initial),
+                };
+                Leg::Tcp(Box::new(match chance {
+                    Some(chance) => end.with_chance(chance),
+                    None => end,
+                }))
+            }
+            Protocol::Stp(mut config) => {
+                config.window = self.config.buffer;
+                // STP's listeners have a port of their own.
+                addresses[if opens { 1 } else { 0 }].set_port(UDP_PORT);
+                let ends = Ends {
+                    local_port: addresses[0].port(),
+                    remote_port: addresses[1].port(),
+                    instance: (initial >> 16) as u16,
+                    count: initial,
+                };
+                Leg::Stp(Box::new(match opens {
+                    true => stp::Connection::connect(*config, ends, initial),
+                    false => stp::Connection::listen(*config, ends, initial),
+                }))
+            }
+        };
         leg.hold_fin(self.config.close == Close::EndToEnd);
         leg
     }
 
     /// The client's address and the server's: the splice has none of its own.
     fn addresses(&self) -> [SocketAddrV4; 2] {
-        let Some(Packet { ip, transport: Transport::Tcp(syn), .. }) = &self.syn else {
-            unreachable!("a leg is made when there is a SYN")
+        if let Some(addresses) = self.addresses {
+            return addresses;
+        }
+        let ports = match &self.first {
+            Some(First::Syn(Packet { ip, transport: Transport::Tcp(syn), .. })) => {
+                return [
+                    SocketAddrV4::new(ip.source, syn.source_port),
+                    SocketAddrV4::new(ip.destination, syn.destination_port),
+                ];
+            }
+            Some(First::Begin(begin)) => [begin.source_port, begin.destination_port],
+            _ => unreachable!("a leg is made when there is a SYN or a BGN"),
         };
-        [
-            SocketAddrV4::new(ip.source, syn.source_port),
-            SocketAddrV4::new(ip.destination, syn.destination_port),
-        ]
+        ports.map(|port| SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port))
     }
 
     /// The server has answered, and so the client can be.
     fn answer_client(&mut self, now: Time) {
-        let (Some(answer), Some(syn)) = (self.answer, self.syn) else { return };
+        let Some(answer) = self.answer else { return };
         if self.legs[Side::Client as usize].is_none() {
-            let mut leg = self.leg(Side::Client, Some(&answer));
-            leg.handle_packet(now, &syn);
-            self.legs[Side::Client as usize] = Some(leg);
+            self.begin_client(now, Some(&answer));
         }
     }
 
@@ -409,10 +531,8 @@ impl Splice {
         }
         self.over = true;
         // A client that the server never answered is owed an answer all the same.
-        if let (None, Some(syn)) = (&self.legs[Side::Client as usize], self.syn) {
-            let mut leg = self.leg(Side::Client, None);
-            leg.handle_packet(now, &syn);
-            self.legs[Side::Client as usize] = Some(leg);
+        if self.legs[Side::Client as usize].is_none() {
+            self.begin_client(now, None);
         }
         for leg in self.legs.iter_mut().flatten() {
             leg.reset();

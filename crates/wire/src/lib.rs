@@ -14,7 +14,7 @@ pub mod stp;
 mod tcp;
 
 pub use compress::Compressor;
-pub use emit::emit;
+pub use emit::{emit, emit_with};
 pub use packet::{Echo, Ecn, Ipv4, Packet, Transport, Udp};
 pub use parse::{ParseError, parse};
 pub use sequence::{expand, wire_number};

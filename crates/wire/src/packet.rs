@@ -65,6 +65,8 @@ pub enum Transport {
     Icmp(Echo),
     /// A datagram.
     Udp(Udp),
+    /// Another protocol by its number; all behind the network layer's header is payload.
+    Other(u8),
 }
 
 /// A packet.
@@ -84,6 +86,7 @@ impl Packet {
         let transport = match &self.transport {
             Transport::Tcp(tcp) => tcp.header_len(),
             Transport::Icmp(_) | Transport::Udp(_) => 8,
+            Transport::Other(_) => 0,
         };
         20 + transport + self.payload_len
     }

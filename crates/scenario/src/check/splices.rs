@@ -227,6 +227,23 @@ pub(super) fn check_places(scenario: &Scenario, network: &Network, out: &mut Fin
             );
         }
     }
+    for (i, crossed) in crossings.iter().enumerate() {
+        for pair in crossed.windows(2) {
+            let [(near, a), (far, b)] = [splices[pair[0].splice], splices[pair[1].splice]];
+            let flow = &scenario.flows[i].transport;
+            let (says, hears) = (a.transports(flow)[1].kind(), b.transports(flow)[0].kind());
+            out.require(
+                says == hears,
+                || top.key(far).key("transport_back"),
+                || {
+                    let flow = scenario.flow_name(i);
+                    format!(
+                        "{hears} towards splices.{near}, whose transport is {says}, for flow \"{flow}\"; expected the same kind"
+                    )
+                },
+            );
+        }
+    }
     for (i, (route, crossed)) in network.routes.iter().zip(&crossings).enumerate() {
         if let (Route::Space { .. }, [first, second, ..]) = (route, crossed.as_slice()) {
             let name = |c: &Crossing| scenario.splices.keys().nth(c.splice).cloned().unwrap_or_default();

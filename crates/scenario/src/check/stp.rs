@@ -49,7 +49,6 @@ pub(super) fn check(stp: &Stp, at: &KeyPath, out: &mut Findings) {
         );
     }
     for (key, number) in [
-        ("initial_credit", stp.initial_credit),
         ("polls_per_rtt", stp.polls_per_rtt),
         ("ustat_threshold", stp.ustat_threshold),
         ("begin_copies", stp.begin_copies.unwrap_or(1)),

@@ -54,6 +54,15 @@ pub enum Transport {
 }
 
 impl Transport {
+    /// Its `kind`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Transport::Tcp(_) => "tcp",
+            Transport::Stp(_) => "stp",
+            Transport::Udp => "udp",
+        }
+    }
+
     /// The most data of a packet and the headers around it, bytes; `None` for UDP, whose datagrams are the application's.
     pub fn packet(&self) -> Option<(u64, u64)> {
         match self {

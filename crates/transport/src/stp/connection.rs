@@ -70,6 +70,8 @@ pub struct Connection<P> {
     pub(super) ends_sent: u32,
     pub(super) end_acked: bool,
     pub(super) end_ack_due: bool,
+    /// The peer's END waits for [`Connection::release_end`].
+    hold_end: bool,
     /// The peer's END has been answered at least once.
     pub(super) peer_end_answered: bool,
     pub(super) reset_due: Option<Reason>,
@@ -112,6 +114,7 @@ impl<P: Payload> Connection<P> {
             ends_sent: 0,
             end_acked: false,
             end_ack_due: false,
+            hold_end: false,
             peer_end_answered: false,
             reset_due: None,
             closed: false,
@@ -193,6 +196,10 @@ impl<P: Payload> Connection<P> {
     pub fn readable(&self) -> u64 {
         self.receiver.as_ref().map_or(0, |receiver| receiver.ready_bytes)
     }
+    /// Bytes that have arrived and were not read, in order or behind gaps.
+    pub fn held_bytes(&self) -> u64 {
+        self.receiver.as_ref().map_or(0, Receiver::held_bytes)
+    }
     /// Packets held by the sending and the receiving half.
     pub fn held(&self) -> (usize, usize) {
         (self.sender.held(), self.receiver.as_ref().map_or(0, Receiver::held))
@@ -235,6 +242,38 @@ impl<P: Payload> Connection<P> {
     /// Nothing more will be written; what has been still goes out.
     pub fn shutdown(&mut self) {
         self.write_closed = true;
+    }
+
+    /// Takes back what was written and not yet sent, and closes this direction.
+    pub fn stop_writing(&mut self) {
+        self.sender.forget_unsent();
+        self.shutdown();
+    }
+
+    /// Whether the peer's END is to wait, with all before it acknowledged, until [`Connection::release_end`]: for somebody
+    /// in the middle, who must not say of a whole transfer that it has arrived before it has.
+    pub fn hold_end(&mut self, hold: bool) {
+        self.hold_end = hold;
+    }
+
+    /// Whether the peer's END is in order and waits.
+    pub fn end_waits(&self) -> bool {
+        self.hold_end && !self.peer_finished && self.receiver.as_ref().is_some_and(Receiver::complete)
+    }
+
+    /// Answers the END that waits. There is an event if there was one.
+    pub fn release_end(&mut self) {
+        self.hold_end = false;
+        self.finish_peer();
+    }
+
+    fn finish_peer(&mut self) {
+        let complete = self.receiver.as_ref().is_some_and(Receiver::complete);
+        if complete && !self.hold_end && !self.peer_finished {
+            self.end_ack_due = true;
+            self.peer_finished = true;
+            self.events.push_back(Event::PeerFinished);
+        }
     }
 
     /// Whether [`Connection::shutdown`] has been called.
@@ -451,7 +490,7 @@ impl<P: Payload> Connection<P> {
         {
             if !receiver.on_end(end) {
                 self.sender.stats.ignored += 1;
-            } else if receiver.complete() {
+            } else if receiver.complete() && !self.hold_end {
                 self.end_ack_due = true;
             }
         }
@@ -463,11 +502,7 @@ impl<P: Payload> Connection<P> {
             // The answer says so again, in case that the first ENDAK was lost.
             self.end_ack_due |= receiver.complete();
         }
-        if receiver.complete() && !self.peer_finished {
-            self.end_ack_due = true;
-            self.peer_finished = true;
-            self.events.push_back(Event::PeerFinished);
-        }
+        self.finish_peer();
     }
 
     /// Tells the application what has become true.

@@ -42,6 +42,8 @@ pub(super) struct Receiver<P> {
     /// In order, one entry a packet; the first may have been read in part.
     ready: VecDeque<P>,
     pub ready_bytes: u64,
+    /// Bytes behind gaps.
+    behind_bytes: u64,
     /// Missing numbers, as start and end.
     gaps: BTreeMap<u64, u64>,
     fresh: VecDeque<Fresh>,
@@ -75,6 +77,7 @@ impl<P: Payload> Receiver<P> {
             slots: VecDeque::new(),
             ready: VecDeque::new(),
             ready_bytes: 0,
+            behind_bytes: 0,
             gaps: BTreeMap::new(),
             fresh: VecDeque::new(),
             ripe: Vec::new(),
@@ -104,6 +107,11 @@ impl<P: Payload> Receiver<P> {
         self.ready.len() + self.slots.len()
     }
 
+    /// Bytes held in all.
+    pub fn held_bytes(&self) -> u64 {
+        self.ready_bytes + self.behind_bytes
+    }
+
     /// Whether everything up to the peer's END is in order.
     pub fn complete(&self) -> bool {
         self.end == Some(self.next)
@@ -129,6 +137,7 @@ impl<P: Payload> Receiver<P> {
             return 0;
         }
         self.received += 1;
+        self.behind_bytes += data.len() as u64;
         self.slots[(number - self.next) as usize] = Some(data);
         let mut bytes = 0;
         while let Some(slot) = self.slots.front_mut()
@@ -139,6 +148,7 @@ impl<P: Payload> Receiver<P> {
             bytes += data.len() as u64;
             self.ready.push_back(data);
         }
+        self.behind_bytes -= bytes;
         self.ready_bytes += bytes;
         self.delivered += bytes;
         self.ripen(now);

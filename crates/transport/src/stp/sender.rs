@@ -150,6 +150,12 @@ impl<P: Payload> Sender<P> {
         self.unsent.extend(more.filter(|more| !more.is_empty()));
     }
 
+    /// Takes back what was not sent.
+    pub fn forget_unsent(&mut self) {
+        self.unsent.clear();
+        self.unsent_bytes = 0;
+    }
+
     /// Packets not acknowledged in order.
     pub fn outstanding(&self) -> bool {
         self.acked < self.next

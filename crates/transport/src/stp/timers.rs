@@ -253,7 +253,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Whether only the peer can bring this end further.
-    fn waits_for_peer(&self) -> bool {
+    pub(super) fn waits_for_peer(&self) -> bool {
         let opening = self.initiator && !self.established() && self.begins_sent > 0;
         let ending = self.ends_sent > 0 && !self.end_acked;
         !self.closed && (opening || ending || self.sender.outstanding())

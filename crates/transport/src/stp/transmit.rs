@@ -91,6 +91,10 @@ impl<P: Payload> Connection<P> {
         if self.closed || !(self.initiator || self.established()) {
             return None;
         }
+        // Silence counts from when the peer begins to owe an answer.
+        if !self.waits_for_peer() {
+            self.timers.progress(now);
+        }
         let control = self.answers(now);
         let packet = self.compose(now, control)?;
         if packet.data.is_none() {

@@ -1,0 +1,111 @@
+//! STP in the simulator: an end with its addresses, and STP's packets beside the frames that carry them.
+//!
+//! Follows docs/stp.md §2: over UDP, or straight over IP with a protocol number of its own.
+//! Differs from a host: what is inside a packet travels as a struct, so that nothing is written down and read again.
+//! Leaves out encryption.
+
+use skyhop_scenario::StpOver;
+use skyhop_traffic::End;
+use skyhop_transport::stp::{Config, Connection, Ends, Length, Packet as StpPacket};
+use skyhop_wire::{Ecn, Ipv4, Packet, Transport, Udp, stp};
+use std::net::SocketAddrV4;
+
+/// STP's packets in the network, by the numbers of their frames.
+#[derive(Default)]
+pub(crate) struct Carried {
+    packets: Vec<Option<StpPacket<Length>>>,
+}
+
+impl Carried {
+    /// What frame `id` carries. What a frame carried that was lost is dropped when its number is used again.
+    pub fn put(&mut self, id: u32, packet: StpPacket<Length>) {
+        let index = id as usize;
+        if index >= self.packets.len() {
+            self.packets.resize(index + 1, None);
+        }
+        self.packets[index] = Some(packet);
+    }
+
+    pub fn get(&self, id: u32) -> Option<&StpPacket<Length>> {
+        self.packets.get(id as usize)?.as_ref()
+    }
+
+    pub fn take(&mut self, id: u32) -> Option<StpPacket<Length>> {
+        self.packets.get_mut(id as usize)?.take()
+    }
+}
+
+/// Puts STP's packets into the network layer's; UDP's ports repeat STP's.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Envelope {
+    over: StpOver,
+    local: SocketAddrV4,
+    remote: SocketAddrV4,
+    identification: u16,
+}
+
+impl Envelope {
+    pub fn new(over: StpOver, [local, remote]: [SocketAddrV4; 2]) -> Self {
+        Self { over, local, remote, identification: 0 }
+    }
+
+    pub fn wrap(&mut self, packet: &StpPacket<Length>) -> Packet {
+        self.identification = self.identification.wrapping_add(1);
+        Packet {
+            ip: Ipv4 {
+                source: *self.local.ip(),
+                destination: *self.remote.ip(),
+                identification: self.identification,
+                ttl: 64,
+                ecn: Ecn::NotCapable,
+            },
+            transport: match self.over {
+                StpOver::Udp => Transport::Udp(Udp {
+                    source_port: packet.source_port,
+                    destination_port: packet.destination_port,
+                }),
+                StpOver::Ip => Transport::Other(stp::IP_PROTOCOL),
+            },
+            payload_len: packet.wire_len() as u32,
+        }
+    }
+}
+
+/// One end of an STP connection.
+pub(crate) struct StpEnd {
+    pub machine: Connection<Length>,
+    pub envelope: Envelope,
+}
+
+impl StpEnd {
+    /// The client's end, which opens, or the server's. `count` tells connections of the two hosts apart.
+    pub fn new(
+        (config, over): (&Config, StpOver),
+        end: End,
+        addresses: [SocketAddrV4; 2],
+        count: u32,
+        initial: u32,
+    ) -> Self {
+        let [client, mut server] = addresses;
+        server.set_port(stp::UDP_PORT);
+        let (local, remote) = if end == End::Client { (client, server) } else { (server, client) };
+        let ends =
+            Ends { local_port: local.port(), remote_port: remote.port(), instance: count as u16, count };
+        Self {
+            machine: match end {
+                End::Client => Connection::connect(config.clone(), ends, initial),
+                End::Server => Connection::listen(config.clone(), ends, initial),
+            },
+            envelope: Envelope::new(over, [local, remote]),
+        }
+    }
+
+    /// What may be in flight, bytes: where there is a rate and no window, what it sends in a round trip.
+    pub fn cwnd(&self) -> u64 {
+        match (self.machine.window(), self.machine.rate_bps(), self.machine.srtt()) {
+            (u64::MAX, Some(bps), Some(srtt)) => (bps / 8.0 * srtt.as_secs_f64()) as u64,
+            (u64::MAX, ..) => 0,
+            (window, ..) => window,
+        }
+    }
+}
