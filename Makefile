@@ -22,7 +22,9 @@ build: tools  ## Build the command: target/release/skyhop
 demo: build  ## Build, answer two questions, draw them, say where
 	$(SKYHOP) demo --out skyhop-demo
 
-test: test-rust test-python  ## Install what the tests need and run all of them
+# Side by side: most Rust tests use one core, and while they run the bindings are built.
+test: tools  ## Install what the tests need and run all of them
+	@$(MAKE) --no-print-directory -j2 test-rust test-python
 
 test-rust: tools
 	$(CARGO) test --release --locked --workspace --exclude skyhop-py
