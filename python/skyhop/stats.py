@@ -1,4 +1,4 @@
-"""What numbers of several runs mean: intervals, medians, fairness, paired comparisons.
+"""What numbers of several runs mean: intervals, medians, fairness, utilisation, paired comparisons.
 
 Follows HT 4.1.2 for means over seeds, Jain's index (HT 4.1.2) and max-min fairness (Bertsekas and Gallager 6.5.2).
 Differs from scipy, which does the work: arguments are what a sweep's table holds, answers are named.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +55,7 @@ def mean_interval(x: Sequence[float] | np.ndarray, confidence: float = 0.95) -> 
     """Mean of independent runs with Student's t interval."""
     values, confidence = _numbers(x, 2), _share(confidence)
     mean = float(values.mean())
-    of_mean = float(values.std(ddof=1)) / np.sqrt(len(values))
+    of_mean = float(values.std(ddof=1)) / len(values) ** 0.5
     half = float(_scipy().t.ppf(0.5 + confidence / 2, len(values) - 1)) * of_mean
     return Interval(mean, mean - half, mean + half, len(values), confidence)
 
@@ -82,6 +83,46 @@ def compare(
     if len(first) != len(second):
         raise ValueError(f"{len(first)} and {len(second)} values do not make pairs")
     return mean_interval(second - first, confidence)
+
+
+def compare_settings(table: Any, metric: str, column: str, a: Any, b: Any, confidence: float = 0.95) -> Interval:
+    """How much larger `metric` is where `column` is `b` than where it is `a`, run by run of a sweep's table, with the interval.
+
+    A pair are two runs with the same seed and the same of everything else that was varied: columns before `seed`. Runs that failed, and
+    their partners, are left out. Raises `ValueError` if there are fewer than two pairs, as with `common_seeds = false`.
+    """
+    names = list(table.columns)
+    for name in (metric, column, "seed"):
+        if name not in names:
+            raise KeyError(f"no column {name!r}; there are {', '.join(names)}")
+    varied = [name for name in names[: names.index("seed")] if name not in ("point", column)]
+    if column == "seed" or column in names[names.index("seed") :]:
+        raise ValueError(f"{column} was not varied; there are {', '.join([name for name in names[: names.index('seed')] if name != 'point'])}")
+    setting, values = np.asarray(table[column]), np.asarray(table[metric], dtype=float)
+    others = list(zip(np.asarray(table["seed"]).tolist(), *(np.asarray(table[name]).tolist() for name in varied)))
+    found: list[dict[tuple, float]] = []
+    for wanted in (a, b):
+        here = {key: value for key, value, s in zip(others, values, setting) if s == wanted and np.isfinite(value)}
+        if not here:
+            raise ValueError(f"{column} is never {wanted!r}; it is {', '.join(map(repr, dict.fromkeys(setting.tolist())))}")
+        found.append(here)
+    pairs = [key for key in found[0] if key in found[1]]
+    if len(pairs) < 2:
+        raise ValueError(f"{len(pairs)} pairs with the same seed; expected at least 2, and `common_seeds` makes them")
+    return compare([found[0][key] for key in pairs], [found[1][key] for key in pairs], confidence)
+
+
+def utilisation(payload_bytes: float | np.ndarray, rate_bps: float | np.ndarray, seconds: float | np.ndarray, *, mss: int | None = None, header: int = 40) -> Any:
+    """Share of a link's capacity that a transfer used, 0 to 1 (TH 4.1: with the headers of its packets, if `mss` is given).
+
+    `payload_bytes` were delivered in `seconds` over a link of `rate_bps`; arrays, such as a table's columns, give an array.
+    """
+    payload, rate, time = (np.asarray(v, dtype=float) for v in (payload_bytes, rate_bps, seconds))
+    if (payload < 0).any() or (rate <= 0).any() or (time <= 0).any() or (mss is not None and mss <= 0) or header < 0:
+        raise ValueError("payload is not negative, and rate, time and mss are above 0")
+    wire = payload * (1 + header / mss) if mss is not None else payload
+    share = wire * 8 / (rate * time)
+    return float(share) if share.ndim == 0 else share
 
 
 def jain(x: Sequence[float] | np.ndarray) -> float:
