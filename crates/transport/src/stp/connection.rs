@@ -448,7 +448,8 @@ impl<P: Payload> Connection<P> {
         if answered {
             self.timers.answered();
         }
-        if feedback.acked > 0 {
+        // Where nothing is outstanding that the peer takes, an answer is all that can be hoped for.
+        if feedback.acked > 0 || (answered && !self.sender.moves()) {
             self.timers.progress(now);
         }
         if let Some(rtt) = feedback.rtt {

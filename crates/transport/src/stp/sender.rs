@@ -111,6 +111,8 @@ pub(super) struct Sender<P> {
     /// Bytes known to have arrived.
     pub acked_bytes: u64,
     polls: VecDeque<Poll>,
+    /// When the first of those left that had to be forgotten without an answer.
+    dropped: Option<Time>,
     last_stamp: u64,
     pub max_payload: usize,
     overhead: u32,
@@ -134,6 +136,7 @@ impl<P: Payload> Sender<P> {
             in_flight: 0,
             acked_bytes: 0,
             polls: VecDeque::new(),
+            dropped: None,
             last_stamp: 0,
             max_payload: config.max_payload().min(config.base_size.saturating_sub(12).max(1)) as usize,
             overhead: config.overhead + skyhop_wire::stp::HEADER_LEN as u32,
@@ -161,8 +164,18 @@ impl<P: Payload> Sender<P> {
         self.acked < self.next
     }
 
+    /// Whether of what is outstanding the peer takes anything: early data may lie beyond its edge.
+    pub fn moves(&self) -> bool {
+        self.acked < self.next.min(self.limit)
+    }
+
     pub fn has_retransmissions(&self) -> bool {
         !self.retransmit.is_empty()
+    }
+
+    /// Whether the oldest packet waits to be sent again.
+    pub fn oldest_waits(&self) -> bool {
+        self.retransmit.first() == Some(&self.acked)
     }
 
     /// Whether there is a new packet that the peer takes.
@@ -172,7 +185,8 @@ impl<P: Payload> Sender<P> {
 
     /// Packets that could leave now if the window were large.
     pub fn waiting(&self) -> u64 {
-        let fresh = self.unsent_bytes.div_ceil(self.max_payload as u64).min(self.limit - self.next);
+        let fresh =
+            self.unsent_bytes.div_ceil(self.max_payload as u64).min(self.limit.saturating_sub(self.next));
         self.retransmit.len() as u64 + fresh
     }
 
@@ -270,8 +284,12 @@ impl<P: Payload> Sender<P> {
         if rides && let Some(slot) = self.slots.back_mut() {
             slot.last_poll = self.last_stamp;
         }
-        if self.polls.len() == POLLS {
-            self.polls.pop_front();
+        if self.polls.len() == POLLS
+            && let Some(poll) = self.polls.pop_front()
+            && !poll.answered
+            && !poll.lost
+        {
+            self.dropped.get_or_insert(poll.sent_at);
         }
         let stamp = self.last_stamp;
         self.polls.push_back(Poll {
@@ -288,11 +306,18 @@ impl<P: Payload> Sender<P> {
 
     /// When the oldest POLL without an answer left.
     pub fn unanswered_since(&self) -> Option<Time> {
-        self.polls.iter().find(|poll| !poll.answered && !poll.lost).map(|poll| poll.sent_at)
+        let kept = || self.polls.iter().find(|poll| !poll.answered && !poll.lost).map(|poll| poll.sent_at);
+        self.dropped.or_else(kept)
+    }
+
+    /// Whether the last POLL has no answer.
+    pub fn last_unanswered(&self) -> bool {
+        self.polls.back().is_some_and(|poll| !poll.answered)
     }
 
     /// POLLs older than `patience` are taken for lost, so that the next silence is counted from a later one.
     pub fn forget_polls(&mut self, now: Time, patience: Span) {
+        self.dropped = self.dropped.filter(|at| now.since(*at) < patience);
         for poll in self.polls.iter_mut().filter(|poll| now.since(poll.sent_at) >= patience) {
             poll.lost = true;
         }
@@ -336,6 +361,7 @@ impl<P: Payload> Sender<P> {
         if !poll.answered {
             feedback.delivery = self.delivery(now, index, stat.report);
         }
+        self.dropped = None;
         // Answers to older POLLs say nothing new, but parts of this one may still come.
         self.polls.drain(..index);
         let poll = &mut self.polls[0];

@@ -9,6 +9,9 @@ use super::connection::Connection;
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{Features, Payload, Reason};
 
+/// Whatever the round trip and the configuration: without it a path without delay would see POLLs without end.
+const POLL_INTERVAL_LEAST: Span = Span::from_millis(1);
+
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     smoothed: Option<(Span, Span)>,
@@ -29,6 +32,8 @@ pub(super) struct Timers {
     /// Distance of packets when a window is spread.
     interval: Span,
     progress_at: Time,
+    /// Whether this end waited for the peer when its timers were last set.
+    waited: bool,
     linger_until: Option<Time>,
     /// When the peer was last heard, and how long it had been silent before.
     heard: (Time, Span),
@@ -103,7 +108,10 @@ impl<P: Payload> Connection<P> {
     /// Whether the window has room for one more packet of data.
     pub(super) fn fits(&self) -> bool {
         let in_flight = self.sender.in_flight;
-        in_flight == 0 || in_flight + self.sender.next_size() <= self.controller.window()
+        // What everything else waits for goes in any case: what is in flight may lie beyond the peer's edge and never be answered.
+        in_flight == 0
+            || self.sender.oldest_waits()
+            || in_flight + self.sender.next_size() <= self.controller.window()
     }
 
     /// Whether data could leave but for the pace.
@@ -190,14 +198,22 @@ impl<P: Payload> Connection<P> {
 
     /// Sets the timers that follow from what is outstanding.
     pub(super) fn arm(&mut self, now: Time) {
-        let waits = self.sender.outstanding()
-            || (self.sender.unsent_bytes > 0 && self.sender.next >= self.sender.limit);
+        let waits_for_peer = self.waits_for_peer();
+        if waits_for_peer && !std::mem::replace(&mut self.timers.waited, waits_for_peer) {
+            // Time in which nothing was asked of the peer does not count as its silence.
+            self.timers.progress(now);
+        }
+        self.timers.waited = waits_for_peer;
+        let waits = self.sender.outstanding() || self.waits_for_credit();
         let interval = if waits {
             let answer = self.timers.rto(&self.config, self.timers.poll_backoff);
             match self.timers.srtt() {
-                Some(srtt) if !self.small_window() && self.timers.poll_backoff == 0 => {
+                Some(srtt)
+                    if self.sender.moves() && !self.small_window() && self.timers.poll_backoff == 0 =>
+                {
                     let often = self.config.polls_per_rtt.max(1) * self.controller.eagerness();
-                    Span::from_nanos(srtt.as_nanos() / u64::from(often)).max(self.config.poll_interval_min)
+                    let part = Span::from_nanos(srtt.as_nanos() / u64::from(often));
+                    part.max(self.config.poll_interval_min).max(POLL_INTERVAL_LEAST)
                 }
                 _ => answer,
             }
@@ -252,11 +268,19 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// Whether data wait that the peer does not take.
+    fn waits_for_credit(&self) -> bool {
+        self.sender.unsent_bytes > 0 && self.sender.next >= self.sender.limit
+    }
+
     /// Whether only the peer can bring this end further.
     pub(super) fn waits_for_peer(&self) -> bool {
         let opening = self.initiator && !self.established() && self.begins_sent > 0;
         let ending = self.ends_sent > 0 && !self.end_acked;
-        !self.closed && (opening || ending || self.sender.outstanding())
+        // Who asks an idle peer, or one that takes nothing, whether it lives wants to know if it does not.
+        let asks = self.config.keep_alive.is_some() || self.waits_for_credit();
+        let asked = asks && self.sender.last_unanswered() && !self.over();
+        !self.closed && (opening || ending || asked || self.sender.outstanding())
     }
 
     /// All is answered: copies of the peer's END are, for a while.

@@ -96,7 +96,11 @@ impl<P: Payload> Connection<P> {
             self.timers.progress(now);
         }
         let control = self.answers(now);
-        let packet = self.compose(now, control)?;
+        let Some(packet) = self.compose(now, control) else {
+            // The application may have written what the peer does not take yet.
+            self.arm(now);
+            return None;
+        };
         if packet.data.is_none() {
             self.sender.stats.control_packets_sent += 1;
             self.sender.stats.control_bytes_sent += packet.wire_len() as u64;

@@ -262,6 +262,9 @@ impl<P: Payload> Packet<P> {
     pub fn behind(&self) -> u32 {
         (self.seq + self.data.is_some() as u32) & super::SEQUENCE_MASK
     }
+}
+
+impl<P> Packet<P> {
     /// The same packet with other data.
     pub fn map<Q>(self, data: impl FnOnce(P) -> Q) -> Packet<Q> {
         Packet {
