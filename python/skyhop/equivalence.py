@@ -3,13 +3,17 @@
 Follows TH chapter 5: E = log10(1 / (B D)) + 6 with B in kbit/s and D the round-trip time in ms, so that B D is the
 bandwidth-delay product in bits; a stack's level for a utilisation is the E above which links are used that well.
 Differs from TH in saying how the level is found: the one with which fewest points disagree, as the reference settled.
-Leaves out simulation; `grid` makes the sweep, `level` reads its table, `find_level` asks for few points only.
+Leaves out surfaces (`skyhop.plot`). `grid` makes the sweep and `Simulated` runs it, `level` reads its table, `find_level` asks for
+few points only, `fit_ber` relates levels to bit error rates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 
@@ -99,7 +103,7 @@ def find_level(
 
     `measure` is handed a list of (rate in kbit/s, RTT in ms) and returns their utilisations. First the level is
     enclosed by halving, on links across the grid; then the strip around it is filled, the points nearest to the level
-    first, and the level is read from a logistic curve of utilisation over E, fitted to what was measured.
+    first, and the level is where fewest of all that were measured are on the wrong side.
     """
     grid = [(float(b), float(d)) for b in rates_kbps for d in rtts_ms]
     e = np.array([float(equivalence(b, d)) for b, d in grid])
@@ -131,7 +135,9 @@ def find_level(
     left = budget - len(known)
     strip = [int(i) for i in near if int(i) not in known][: 2 * left]
     ask(strip[::2])
-    return Found(_crossing(e, known, wanted), [(*grid[i], u) for i, u in sorted(known.items())])
+    # As from the whole grid, the level is a link's E: the first at or above the crossing.
+    crossing = _crossing(e, known, wanted)
+    return Found(float(e[e >= crossing - 1e-9].min()), [(*grid[i], u) for i, u in sorted(known.items())])
 
 
 def _crossing(e: np.ndarray, known: dict[int, float], wanted: float) -> float:
@@ -156,18 +162,29 @@ def grid(
     seeds: int = 1,
     rates_kbps: Sequence[float] = RATES_KBPS,
     rtts_ms: Sequence[float] = RTTS_MS,
+    links: Iterable[tuple[float, float]] | None = None,
 ) -> str:
     """A scenario whose sweep is TH's experiment: two nodes, one link, errors on data, a transfer without end.
 
-    Each point has seeds of its own: with common ones all points of the grid would be off by the same few hundredths.
+    All rates with all round-trip times, or the pairs of them in `links` only. Each point has seeds of its own: with common ones all
+    points of the grid would be off by the same few hundredths. Those of a pair in `links` depend on nothing else, so that it is used
+    alike whatever else is asked for.
     Each run lasts `packets` packets at the link's rate, 300 s at least and 2000 s at most, as the reference did.
     """
-    seconds = [min(2000.0, max(300.0, packets * packet_bytes * 8 / (1000 * rate))) for rate in rates_kbps]
+    pairs = None if links is None else list(links)
+    rates = rates_kbps if pairs is None else [rate for rate, _ in pairs]
+    rtts = rtts_ms if pairs is None else [rtt for _, rtt in pairs]
+    seconds = [min(2000.0, max(300.0, packets * packet_bytes * 8 / (1000 * rate))) for rate in rates]
 
-    def texts(values: list[str]) -> str:
+    def texts(values: Iterable[str]) -> str:
         return "[" + ", ".join(f'"{v}"' for v in values) + "]"
 
-    more = ", burst_after_recovery = true, recovery_burst = 2" if variant.startswith("newreno") else ""
+    # What ns-2.35 does by default, with which the reference was made (docs/tcp.md).
+    more = ", precise_halving = true" if variant.startswith(("reno", "newreno")) else ""
+    if variant.startswith("newreno"):
+        more += ", burst_after_recovery = true, recovery_burst = 2"
+    delays = f'"links.link.delay" = {texts(f"{rtt / 2:g} ms" for rtt in rtts)}'
+    own_seeds = "" if pairs is None else f"seed = {[1 + 1000 * crc32(f'{rate:g} {rtt:g}'.encode()) for rate, rtt in pairs]}"
     return f"""duration = "300 s"
 [links.link]
 rate = "1 Mbit/s"
@@ -178,17 +195,17 @@ reverse = {{ loss = {{ kind = "none" }} }}
 [[flows]]
 name = "bulk"
 path = ["n0", "link", "n1"]
-transport = {{ kind = "tcp", variant = "{variant}", mss = "{packet_bytes - 40} B", window = "20000 segments", rto_initial = "3 s", delayed_ack = {{ kind = "none" }}, grow_unused = true, precise_halving = true{more} }}
+transport = {{ kind = "tcp", variant = "{variant}", mss = "{packet_bytes - 40} B", window = "20000 segments", rto_initial = "3 s", delayed_ack = {{ kind = "none" }}, grow_unused = true{more} }}
 traffic = {{ kind = "bulk" }}
 [sweep]
 seeds = {seeds}
-common_seeds = false
+common_seeds = {"false" if pairs is None else "true"}
 metrics = ["bulk.bytes_delivered"]
 [sweep.zip]
-"links.link.rate" = {texts([f"{rate:g} kbit/s" for rate in rates_kbps])}
-duration = {texts([f"{s:g} s" for s in seconds])}
-[sweep.grid]
-"links.link.delay" = {texts([f"{rtt / 2:g} ms" for rtt in rtts_ms])}
+"links.link.rate" = {texts(f"{rate:g} kbit/s" for rate in rates)}
+duration = {texts(f"{s:g} s" for s in seconds)}
+{own_seeds or "[sweep.grid]"}
+{delays}
 """
 
 
@@ -202,3 +219,82 @@ def utilisations(table, packet_bytes: int = 500) -> dict[tuple[float, float], fl
     for key, u in zip(keys, used):
         sums.setdefault((float(key[0]), float(key[1])), []).append(float(u))
     return {key: float(np.mean(values)) for key, values in sums.items()}
+
+
+class Simulated:
+    """Utilisation of links by simulation, each of them once: what `find_level` asks, and what `level` makes of them.
+
+    `settings` are those of `grid`. `used` has what was simulated: utilisation by rate in kbit/s and RTT in ms.
+    """
+
+    def __init__(self, *, seeds: int = 1, threads: int | None = None, **settings) -> None:
+        self.used: dict[tuple[float, float], float] = {}
+        self._seeds = seeds
+        self._threads = threads
+        self._settings = settings
+
+    def __call__(self, links: Iterable[tuple[float, float]]) -> list[float]:
+        """Utilisations of these links, mean of the seeds."""
+        from ._sweep import sweep
+
+        asked = [(float(rate), float(rtt)) for rate, rtt in links]
+        new = [link for link in dict.fromkeys(asked) if link not in self.used]
+        if new:
+            text = grid(links=new, seeds=self._seeds, **self._settings)
+            with tempfile.TemporaryDirectory() as folder:
+                file = Path(folder) / "links.toml"
+                file.write_text(text, encoding="utf-8")
+                table = sweep(file, out=Path(folder) / "sweep", threads=self._threads)
+                self.used.update(utilisations(table, self._settings.get("packet_bytes", 500)))
+        return [self.used[link] for link in asked]
+
+    def level(self, wanted: float) -> Level:
+        """The level of `wanted` from all that was simulated."""
+        rates, rtts = zip(*self.used)
+        return level(rates, rtts, list(self.used.values()), wanted)
+
+
+def strip(low: float, high: float, *, every: int = 1) -> list[tuple[float, float]]:
+    """Links of TH's grid with E from `low` to `high`, by E; each, or every second or third.
+
+    Where no link below `low` is used as well as wanted and none above `high` is not, the level is that of the whole grid.
+    """
+    links = [(float(b), float(d)) for b in RATES_KBPS for d in RTTS_MS]
+    inside = [link for link in links if low <= float(equivalence(*link)) <= high]
+    return sorted(inside, key=lambda link: (float(equivalence(*link)), link))[::every]
+
+
+@dataclass(frozen=True)
+class BerFit:
+    """Levels as a straight line over the logarithm of the bit error rate, with one slope for all utilisations (TH figure 5.9).
+
+    By the square-root law a packet error rate p lets rate times RTT go as 1 / sqrt(p): a slope of one half.
+    """
+
+    #: By how much the level rises with ten times the bit error rate.
+    slope: float
+    #: Level at a bit error rate of 1e-6, by utilisation.
+    at_1e6: dict[float, float]
+    #: Root of the mean squared deviation of the levels from the lines.
+    residual: float
+
+    def level(self, wanted: float, bit_error_rate: float) -> float:
+        """The level of a utilisation that was fitted."""
+        return self.at_1e6[wanted] + self.slope * (float(np.log10(bit_error_rate)) + 6)
+
+
+def fit_ber(levels: Mapping[tuple[float, float], float]) -> BerFit:
+    """The relation between levels and bit error rates, by least squares; `levels` are by (utilisation, bit error rate).
+
+    Raises `ValueError` if no utilisation has levels at two bit error rates.
+    """
+    wanted = sorted({w for w, _ in levels})
+    decades = np.array([np.log10(ber) + 6 for _, ber in levels])
+    column = np.array([wanted.index(w) for w, _ in levels])
+    values = np.array(list(levels.values()), dtype=float)
+    if all(len(set(decades[column == i])) < 2 for i in range(len(wanted))):
+        raise ValueError("levels at one bit error rate each; expected two or more of them for a utilisation")
+    terms = np.column_stack([decades, *(column == i for i in range(len(wanted)))]).astype(float)
+    solution = np.linalg.lstsq(terms, values, rcond=None)[0]
+    residual = float(np.sqrt(np.mean((terms @ solution - values) ** 2)))
+    return BerFit(float(solution[0]), {w: float(a) for w, a in zip(wanted, solution[1:])}, residual)

@@ -1,0 +1,77 @@
+"""What the reproductions of Thompson's thesis share: utilisations over rates and delays, levels, and ns-2's numbers beside them.
+
+Follows TH chapters 4 and 5 with the settings that the reference found to give table 5.1 (`skyhop.equivalence.grid`): D is the round trip.
+Differs: by default a third of the rates and of the delays, and levels from a tenth of the grid; `SKYHOP_FULL=1` runs all 675 points,
+three seeds each. Leaves out the thesis's one stream of losses for all points: here each point has its own.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from skyhop import equivalence
+
+#: All points and three seeds: half an hour of one core for all of the thesis's figures, instead of two minutes.
+FULL = os.environ.get("SKYHOP_FULL", "") not in ("", "0")
+SEEDS = 3 if FULL else 1
+RATES_KBPS = equivalence.RATES_KBPS if FULL else (10, 20, 50, 100, 200, 500, 1000, 2000, 4000, 9000)
+RTTS_MS = equivalence.RTTS_MS if FULL else (20, 60, 120, 200, 300, 400, 500)
+REFERENCE = Path(__file__).resolve().parents[2] / "shared" / "reference" / "ns2"
+
+Points = dict[tuple[float, float], float]
+
+
+@cache
+def simulated(variant: str, ber: float, packet_bytes: int, queue_packets: int = 50) -> equivalence.Simulated:
+    """Links of one stack, bit error rate and packet size, each simulated once for all figures."""
+    return equivalence.Simulated(
+        variant=variant, bit_error_rate=ber, packet_bytes=packet_bytes, queue_packets=queue_packets, seeds=SEEDS
+    )
+
+
+def surface(variant: str, ber: float, packet_bytes: int, rates_kbps=RATES_KBPS, rtts_ms=RTTS_MS) -> Points:
+    """Utilisation over rates and round-trip times."""
+    links = [(float(b), float(d)) for b in rates_kbps for d in rtts_ms]
+    return dict(zip(links, simulated(variant, ber, packet_bytes)(links)))
+
+
+def found(variant: str, ber: float, packet_bytes: int, wanted: float, queue_packets: int = 50) -> float:
+    """The level of `wanted`: of the whole grid if all of it is run, else from a tenth of it."""
+    measure = simulated(variant, ber, packet_bytes, queue_packets)
+    if FULL:
+        measure((b, d) for b in equivalence.RATES_KBPS for d in equivalence.RTTS_MS)
+        return measure.level(wanted).level
+    return equivalence.find_level(measure, wanted).level
+
+
+def columns(points: Points) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rates, round-trip times and utilisations."""
+    rate, rtt = np.array(list(points)).T
+    return rate, rtt, np.array(list(points.values()))
+
+
+def ns2(stack: str, ber: float, packet_bytes: int) -> Points:
+    """The reference's utilisations, mean of its seeds; nothing if it is not there."""
+    file = REFERENCE / ("thompson_grid_500.csv" if packet_bytes == 500 else "thompson_coarse.csv")
+    sums: dict[tuple[float, float], list[float]] = {}
+    if file.is_file():
+        with file.open() as rows:
+            for r in csv.DictReader(rows):
+                if r["stack"] == stack and float(r["ber"]) == ber and int(r["wire_bytes"]) == packet_bytes:
+                    sums.setdefault((float(r["bw_kbps"]), float(r["rtt_ms"])), []).append(float(r["utilisation"]))
+    return {link: float(np.mean(seeds)) for link, seeds in sums.items()}
+
+
+def beside_ns2(variant: str, stack: str, ber: float, packet_bytes: int) -> float | None:
+    """Mean relative difference of our utilisation from ns-2's, in per cent, over the links that it has, or a part of them."""
+    theirs = ns2(stack, ber, packet_bytes)
+    links = [link for link, used in theirs.items() if used > 0][:: 1 if FULL or packet_bytes != 500 else 8]
+    if not links:
+        return None
+    ours = simulated(variant, ber, packet_bytes)(links)
+    return 100 * float(np.mean([u / theirs[link] - 1 for link, u in zip(links, ours)]))
