@@ -165,6 +165,7 @@ fn direction(d: &DirectionResult) -> Value {
         "dropped_packets": d.dropped_packets,
         "lost_packets": d.lost_packets,
         "filtered_packets": d.filtered_packets,
+        "too_large_packets": d.too_large_packets,
         "marked_packets": d.marked_packets,
         "utilisation": d.utilisation,
         "queue_max_packets": d.queue_max_packets,

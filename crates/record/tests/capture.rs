@@ -298,6 +298,79 @@ traffic = { kind = "cbr", rate = "64 kbit/s", size = "161 B" }"#;
     }
 }
 
+/// RFC 1191: routers' messages, and what they do to a transfer, are right byte by byte.
+#[test]
+fn messages_of_packets_that_are_too_large_quote_them() {
+    let scratch = Scratch::new("capture-mtu");
+    for path_mtu in ["icmp", "probe"] {
+        let flow = format!(
+            r#"
+traffic = {{ kind = "bulk", size = "300 kB" }}
+transport = {{ kind = "tcp", path_mtu = "{path_mtu}", initial_window = "10 segments" }}
+"#
+        );
+        let scenario = format!(
+            r#"
+duration = "2000 s"
+[links.access]
+rate = "10 Mbit/s"
+delay = "1 ms"
+mtu = "1500 B"
+queue = {{ kind = "drop-tail", limit = "1000 packets" }}
+[links.satellite]
+rate = "1.5 Mbit/s"
+delay = "298 ms"
+mtu = "1500 B"
+queue = {{ kind = "drop-tail", limit = "1000 packets" }}
+[links.narrow]
+rate = "10 Mbit/s"
+delay = "1 ms"
+mtu = "576 B"
+[record]
+pcap = ["access"]
+[[flows]]
+path = ["server", "access", "satellite", "narrow", "user"]
+{flow}"#
+        );
+        let loaded = parse(scenario.as_bytes(), "mtu.toml", &[]).unwrap();
+        let out = scratch.0.join("out");
+        let options = RunOptions { out: Some(out.clone()), ..RunOptions::default() };
+        let (mut result, _) = run_scenario(&loaded, &options, |_| true).unwrap();
+        let FlowKind::Transfer(transfer) = result.flows.remove(0).kind else { panic!("not a transfer") };
+        assert_eq!(transfer.bytes_delivered, 300_000, "{path_mtu}");
+        let fields: Vec<&'static str> = TCP_FIELDS
+            .into_iter()
+            .chain(REMARKS)
+            .chain(["icmp.type", "icmp.code", "icmp.mtu", "icmp.checksum.status", "ip.len", "tcp.seq_raw"])
+            .collect();
+        let Some(packets) = tshark(&out.join("packets.pcapng"), &fields) else { return };
+        let (mut messages, mut large) = (Vec::new(), Vec::new());
+        for packet in &packets {
+            assert_eq!(packet["_ws.malformed"], "", "{packet:?}");
+            assert!(REMARKS.iter().all(|remark| packet[remark].is_empty()), "{packet:?}");
+            if packet["icmp.type"].is_empty() {
+                assert_eq!([&packet["ip.checksum.status"], &packet["tcp.checksum.status"]], [GOOD; 2]);
+                large.extend((number(packet, "ip.len") > 576).then(|| packet["tcp.seq_raw"].clone()));
+                continue;
+            }
+            assert!(!forward(packet), "{packet:?}");
+            assert_eq!(
+                ["icmp.type", "icmp.code", "icmp.mtu", "icmp.checksum.status"].map(|f| &packet[f][..]),
+                ["3", "4", "576", GOOD],
+                "{packet:?}"
+            );
+            // Its own header's length, and that of the packet that it quotes.
+            assert!(packet["ip.len"].starts_with("56,"), "{packet:?}");
+            assert_eq!(packet["ip.checksum.status"], format!("{GOOD},{GOOD}"), "{packet:?}");
+            // Of what is quoted the number is the one on the wire.
+            messages.push(packet["tcp.seq"].clone());
+        }
+        // A message for each packet that was too large, in order, with its sequence number.
+        assert!(messages.len() >= 10, "{path_mtu}: {} messages", messages.len());
+        assert_eq!(messages, large, "{path_mtu}");
+    }
+}
+
 /// tshark's "the checksum has been verified and is right".
 const GOOD: &str = "1";
 const YES: &str = "1";

@@ -12,6 +12,7 @@ use crate::echo::{Delays, Pinging};
 use crate::error::BuildError;
 use crate::flow::{App, Flow, Stream, Way};
 use crate::mesh::Mesh;
+use crate::mtu::{narrow, own_mtu};
 use crate::radio::Radio;
 use crate::space::Space;
 use crate::splice::Splicing;
@@ -91,7 +92,7 @@ pub(crate) fn build(scenario: &Scenario, files: &Files, seed: Seed) -> Result<Bu
             build_flow(
                 Given { scenario, files, seed },
                 &network,
-                space.as_ref(),
+                (space.as_ref(), &wires),
                 index,
                 flow,
                 &crossings[index],
@@ -127,7 +128,7 @@ pub(crate) struct Given<'a> {
 fn build_flow(
     given: Given<'_>,
     network: &Network,
-    space: Option<&Space>,
+    (space, wires): (Option<&Space>, &[Wire]),
     index: usize,
     flow: &scenario::Flow,
     crossings: &[Crossing],
@@ -180,6 +181,8 @@ fn build_flow(
     let sender = SocketAddrV4::new(address(nodes[0]), 49_152 + (index % 16_384) as u16);
     let receiver = SocketAddrV4::new(address(nodes[1]), 9 + (index / 16_384) as u16);
     let ends = [sender, receiver];
+    let narrow = narrow(&legs, wires, &flow.traffic, &flow.transport);
+    let own = |leg: usize, backward: bool| own_mtu(&legs[leg], backward, wires);
     let app = match &flow.traffic {
         scenario::Traffic::Ping { interval, size } => App::Ping(Box::new(Pinging {
             ping: Ping { interval: *interval, size: size.get() as u32 },
@@ -197,15 +200,19 @@ fn build_flow(
             let transport = &flow.transport;
             let sockets = Sockets {
                 protocols: config::protocols(transport, crossings.iter().map(|c| splices[c.splice].1)),
+                mtus: [own(0, false), own(legs.len() - 1, true)],
+                narrow,
                 addresses: ends,
                 seed,
                 initial_sequence: seed.stream(&format!("flow/{name}/initial-sequence")),
                 flow: index as u32,
                 splicing: crossings
                     .iter()
-                    .map(|c| {
+                    .enumerate()
+                    .map(|(leg, c)| {
                         let (splice_name, splice) = splices[c.splice];
-                        Splicing::new(c.splice, splice_name, splice, &name, flow, seed)
+                        let mtus = [own(leg, true), own(leg + 1, false)];
+                        Splicing::new(c.splice, splice_name, splice, &name, flow, seed).with_mtus(mtus)
                     })
                     .collect(),
                 name: name.clone(),
@@ -225,6 +232,7 @@ fn build_flow(
         stop,
         started,
         stopped,
+        narrow,
         priority,
         app,
         sent: 0,
@@ -234,7 +242,7 @@ fn build_flow(
     })
 }
 
-fn address(node: u32) -> Ipv4Addr {
+pub(crate) fn address(node: u32) -> Ipv4Addr {
     // 10.0.0.1 is node 0; no address ends in 0 below 10.0.1.0, which is enough to read a capture by.
     Ipv4Addr::from(0x0a00_0001 + (node & 0x00ff_ffff))
 }

@@ -7,7 +7,9 @@
 use crate::endpoint::Protocol;
 use skyhop_scenario as scenario;
 use skyhop_transport::stp;
-use skyhop_transport::tcp::{AfterIdle, Config, DelayedAck, Increase, LossRecovery, Open, Saved, Variant};
+use skyhop_transport::tcp::{
+    AfterIdle, Config, DelayedAck, Increase, LossRecovery, Open, PathMtu, Saved, Variant,
+};
 
 /// What the two ends of a flow's connections speak: what the flow says, unless the splice beside an end speaks another
 /// protocol with it.
@@ -40,6 +42,13 @@ pub(crate) fn tcp(tcp: &scenario::Tcp) -> Config {
         variant: variant(tcp.variant),
         recovery: tcp.recovery.map(recovery),
         mss: mss as u32,
+        path_mtu: match tcp.path_mtu {
+            scenario::PathMtu::None => PathMtu::None,
+            scenario::PathMtu::Icmp => PathMtu::Icmp,
+            scenario::PathMtu::Probe => PathMtu::Probe,
+        },
+        // That is the route's.
+        link_mtu: None,
         window: tcp.window.in_bytes(mss),
         initial_window: tcp.initial_window.in_bytes(mss),
         initial_ssthresh: tcp.initial_ssthresh.map(|s| s.in_bytes(mss)),

@@ -104,6 +104,10 @@ impl Totals {
 pub(crate) struct Sockets {
     /// What the client's end speaks, and the server's; they differ if a splice is between them.
     pub protocols: [Protocol; 2],
+    /// MTU of each end's own link.
+    pub mtus: [Option<u32>; 2],
+    /// Whether a link on the way may be too narrow, so that what was found of it is remembered.
+    pub narrow: bool,
     pub addresses: [SocketAddrV4; 2],
     pub seed: Seed,
     /// Name of the flow, for its random streams.
@@ -138,7 +142,9 @@ impl Sockets {
             let chance = self.seed.stream(&format!("{stream}/{name}"));
             protocol.end(end, addresses, connection, self.initial_sequence.bits() as u32, chance)
         };
-        [end(client, End::Client, "sender"), end(server, End::Server, "receiver")]
+        let ends = [end(client, End::Client, "sender"), end(server, End::Server, "receiver")];
+        let [client, server] = ends;
+        [client.over_link(self.mtus[0]), server.over_link(self.mtus[1])]
     }
 }
 
@@ -185,7 +191,8 @@ impl Conversations {
         let id = ConversationId { place, generation };
         let slots = [End::Client, End::Server].map(|end| slot(id, Host::End(end)));
         let mut ends = self.sockets.connect(connection);
-        if self.sockets.protocols.iter().all(Protocol::remembers) {
+        let narrow = self.sockets.narrow;
+        if self.sockets.protocols.iter().all(|protocol| protocol.remembers(narrow)) {
             ends = self.remember(ends);
         }
         let seed = self.sockets.seed;

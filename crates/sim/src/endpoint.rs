@@ -40,10 +40,10 @@ pub(crate) struct Sent {
 }
 
 impl Protocol {
-    /// Whether a connection begins with what earlier ones have left.
-    pub fn remembers(&self) -> bool {
+    /// Whether a connection begins with what earlier ones have left; over a narrow way that is its MTU.
+    pub fn remembers(&self, narrow: bool) -> bool {
         match self {
-            Protocol::Tcp(config) => config.open != Open::Handshake || config.share,
+            Protocol::Tcp(config) => config.open != Open::Handshake || config.share || narrow,
             Protocol::Stp(..) => false,
         }
     }
@@ -79,6 +79,14 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(tcp) => matches!(tcp.state(), State::Closed | State::TimeWait),
             Endpoint::Stp(stp) => stp.machine.over(),
+        }
+    }
+
+    /// Tells it the MTU of its own link. STP sends packets of one size whatever that is.
+    pub fn over_link(self, mtu: Option<u32>) -> Self {
+        match self {
+            Endpoint::Tcp(tcp) => Endpoint::Tcp(tcp.over_link(mtu)),
+            stp => stp,
         }
     }
 

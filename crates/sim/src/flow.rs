@@ -30,6 +30,8 @@ pub(crate) struct Flow {
     pub stop: Option<Time>,
     pub started: bool,
     pub stopped: bool,
+    /// Whether its packets may be larger than the MTU of a link on their way.
+    pub narrow: bool,
     /// Band of its packets in queues that have bands.
     pub priority: u8,
     pub app: App,

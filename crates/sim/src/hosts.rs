@@ -47,7 +47,9 @@ impl Simulation {
                             let side = if backward { Side::Server } else { Side::Client };
                             let splice = &mut conversation.joints[leg as usize].splice;
                             match &frame.packet.transport {
-                                Transport::Tcp(_) => splice.handle_packet(self.now, side, &frame.packet),
+                                Transport::Tcp(_) | Transport::TooLarge(_) => {
+                                    splice.handle_packet(self.now, side, &frame.packet)
+                                }
                                 _ => {
                                     if let Some(packet) = self.carried.take(id) {
                                         splice.handle_stp(self.now, side, &packet);
@@ -75,8 +77,10 @@ impl Simulation {
                 }
             }
             App::Datagrams(sending) => {
-                let Frame { sent_at, .. } = self.frames.remove(id);
-                if sending.arrived(sent_at, self.now, self.sample_interval) {
+                let Frame { sent_at, packet, .. } = self.frames.remove(id);
+                if matches!(packet.transport, Transport::TooLarge(_)) {
+                    // Nobody here makes datagrams smaller.
+                } else if sending.arrived(sent_at, self.now, self.sample_interval) {
                     let took = self.now.since(sent_at);
                     self.samples.add(sending.series, sent_at, took.as_secs_f64());
                 }

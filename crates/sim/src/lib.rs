@@ -20,6 +20,7 @@ mod flow;
 mod frames;
 mod hosts;
 mod mesh;
+mod mtu;
 mod observe;
 mod radio;
 pub mod results;

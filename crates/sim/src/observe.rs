@@ -45,6 +45,7 @@ impl Simulation {
                 space.topology.unavailable()
             ));
         }
+        self.warn_of_mtus();
         if self.sampled.completions {
             self.list_completions();
         }
@@ -100,9 +101,10 @@ impl Simulation {
         DirectionResult {
             packets: stats.packets,
             bytes: stats.bytes,
-            dropped_packets: stats.dropped_packets,
+            dropped_packets: stats.dropped_packets + self.wires[wire].too_large,
             lost_packets: stats.lost_packets,
             filtered_packets: stats.filtered_packets,
+            too_large_packets: self.wires[wire].too_large,
             marked_packets: stats.marked_packets,
             utilisation: if seconds > 0.0 { busy.as_secs_f64() / seconds } else { 0.0 },
             queue_max_packets: stats.queue_max_packets,

@@ -15,7 +15,7 @@ use skyhop_link::{
 };
 use skyhop_scenario::{self as scenario, Files};
 use skyhop_topology::NodeId;
-use skyhop_units::{Rate, Span, Time};
+use skyhop_units::{Bytes, Rate, Span, Time};
 
 /// One direction of a link.
 pub(crate) struct Radio {
@@ -26,12 +26,24 @@ pub(crate) struct Radio {
     jitter: Option<scenario::Jitter>,
     reordering: Option<scenario::Reordering>,
     header_compression: bool,
+    mtu: Option<Bytes>,
+    black_hole: bool,
 }
 
 impl Radio {
     /// A direction on which nothing changes.
     pub fn plain(rate: Rate, queue: scenario::Queue, loss: scenario::Loss) -> Self {
-        Radio { rate, queue, loss, timeline: None, jitter: None, reordering: None, header_compression: false }
+        Radio {
+            rate,
+            queue,
+            loss,
+            timeline: None,
+            jitter: None,
+            reordering: None,
+            header_compression: false,
+            mtu: None,
+            black_hole: false,
+        }
     }
 
     /// Forward and reverse of the link called `name`.
@@ -45,6 +57,8 @@ impl Radio {
             jitter: link.jitter,
             reordering: link.reordering,
             header_compression: link.header_compression,
+            mtu: link.mtu,
+            black_hole: link.mtu_black_hole,
         };
         let back = link.reverse.clone().unwrap_or_default();
         let own = back.schedule.is_some() || back.trace.is_some();
@@ -61,6 +75,8 @@ impl Radio {
             jitter: back.jitter.or(link.jitter),
             reordering: back.reordering.or(link.reordering),
             header_compression: link.header_compression,
+            mtu: back.mtu.or(link.mtu),
+            black_hole: link.mtu_black_hole,
         };
         Ok([forward, reverse])
     }
@@ -98,7 +114,9 @@ impl Radio {
         }
         link.set_peer(Time::ZERO, to.0, &skyhop_link::Fixed(Span::ZERO));
         let compression = self.header_compression.then(Default::default);
-        Wire { link, delay, from, to, capture: None, compression }
+        let mtu = self.mtu.map_or(u32::MAX, |mtu| u32::try_from(mtu.get()).unwrap_or(u32::MAX));
+        let black_hole = self.black_hole;
+        Wire { link, delay, from, to, capture: None, compression, mtu, black_hole, too_large: 0 }
     }
 }
 
@@ -162,7 +180,7 @@ fn losses(loss: scenario::Loss) -> Loss {
 /// The queue of a link; RED draws from `chance`.
 fn discipline(queue: scenario::Queue, chance: impl FnOnce() -> skyhop_chance::Stream) -> Discipline {
     let limit = Limit(queue.limit());
-    let bytes = |size: skyhop_units::Bytes| u32::try_from(size.get()).unwrap_or(u32::MAX);
+    let bytes = |size: Bytes| u32::try_from(size.get()).unwrap_or(u32::MAX);
     match queue {
         scenario::Queue::DropTail { .. } => Discipline::DropTail(limit),
         scenario::Queue::Red { min, max, weight, max_p, gentle, wait, ecn, mean_packet, .. } => {

@@ -262,12 +262,14 @@ pub struct DirectionResult {
     pub packets: u64,
     /// Their bytes, headers included.
     pub bytes: u64,
-    /// Packets that found the queue full or the link down.
+    /// Packets that found the queue full or the link down, or were larger than its MTU.
     pub dropped_packets: u64,
     /// Packets lost to errors, after they were put on the wire.
     pub lost_packets: u64,
     /// Of those dropped, acknowledgments whose place a later one took.
     pub filtered_packets: u64,
+    /// Of those dropped, packets larger than its MTU.
+    pub too_large_packets: u64,
     /// Packets that its queue marked (RFC 3168).
     pub marked_packets: u64,
     /// Share of the run in which the transmitter was busy.

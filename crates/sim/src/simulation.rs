@@ -378,6 +378,9 @@ impl Simulation {
             }
         };
         let wire = &mut self.wires[next as usize];
+        if flow.narrow && frame.packet.wire_len() > wire.mtu {
+            return self.too_large(id, next);
+        }
         let compressed = wire.compression.as_ref().and_then(|c| c.compressed_len(&frame.packet));
         let size = compressed.unwrap_or(frame.packet.wire_len());
         let label = if wire.link.reads_labels() { frame.label(flow.priority) } else { Label::default() };

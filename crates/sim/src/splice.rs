@@ -71,6 +71,16 @@ impl Splicing {
         }
     }
 
+    /// Tells each side the MTU of its own link.
+    pub fn with_mtus(mut self, mtus: [Option<u32>; 2]) -> Self {
+        for (side, mtu) in self.config.sides.iter_mut().zip(mtus) {
+            if let Protocol::Tcp(tcp) = side {
+                tcp.link_mtu = mtu;
+            }
+        }
+        self
+    }
+
     /// What a cache knows of a connection.
     pub fn cache(&self, connection: u32, seed: Seed) -> Option<Box<Cache>> {
         let hits = seed.stream(&format!("{}/connection/{connection}/hits", self.name));

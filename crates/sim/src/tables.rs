@@ -44,6 +44,7 @@ impl Sharing {
         let (protocol, [from, to]) = match &packet.transport {
             Transport::Tcp(tcp) => (6, [tcp.source_port, tcp.destination_port]),
             Transport::Icmp(echo) => (1, [echo.identifier, 0]),
+            Transport::TooLarge(_) => (1, [0, 0]),
             Transport::Udp(udp) => (17, [udp.source_port, udp.destination_port]),
             Transport::Other(number) => (u64::from(*number), [0, 0]),
         };

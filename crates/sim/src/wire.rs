@@ -21,6 +21,12 @@ pub(crate) struct Wire {
     pub capture: Option<u32>,
     /// Headers go as differences.
     pub compression: Option<Box<Compression>>,
+    /// The largest packet that it carries, bytes; `u32::MAX` is without limit.
+    pub mtu: u32,
+    /// Nobody is told of larger ones.
+    pub black_hole: bool,
+    /// Larger ones that were dropped before it.
+    pub too_large: u64,
 }
 
 /// Header compression on a wire, both of its ends (RFC 1144).

@@ -175,7 +175,16 @@ impl Splice {
 
     /// A packet from a side that speaks TCP.
     pub fn handle_packet(&mut self, now: Time, side: Side, packet: &Packet) {
-        let Transport::Tcp(tcp) = &packet.transport else { return };
+        let tcp = match &packet.transport {
+            Transport::Tcp(tcp) => tcp,
+            Transport::TooLarge(_) => {
+                if let Some(Leg::Tcp(leg)) = &mut self.legs[side as usize] {
+                    leg.handle_packet(now, packet);
+                }
+                return self.pump(now);
+            }
+            Transport::Icmp(_) | Transport::Udp(_) | Transport::Other(_) => return,
+        };
         match &mut self.legs[side as usize] {
             Some(Leg::Tcp(leg)) => {
                 let syn_ack = Flags::SYN | Flags::ACK;

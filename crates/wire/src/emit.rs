@@ -1,12 +1,13 @@
 //! A packet as bytes, with correct lengths and checksums.
 //!
-//! Follows RFC 791, 793, 792 and 768; the headers are written by etherparse.
+//! Follows RFC 791, 793, 792, 1191 and 768; the headers are written by etherparse.
 //! Differs: the payload is zeros unless it is given, because a simulated payload is a length.
 //! Leaves out fragments: a packet above 65,535 bytes is refused by the scenario.
 
 use crate::options;
-use crate::packet::{Ecn, Packet, Transport};
+use crate::packet::{Ecn, Ipv4, Packet, TooLarge, Transport};
 use crate::tcp::TcpHeader;
+use etherparse::icmpv4::DestUnreachableHeader;
 use etherparse::{IcmpEchoHeader, Icmpv4Header, Icmpv4Type, IpEcn, IpNumber, Ipv4Header, UdpHeader};
 
 /// Appends the packet's bytes to `out`: all headers, and as much of the payload as keeps the packet within `snap_len` bytes.
@@ -23,17 +24,12 @@ pub fn emit_with(packet: &Packet, bytes: &[u8], snap_len: usize, out: &mut Vec<u
     let transport_len = (packet.wire_len() - 20 - packet.payload_len) as usize;
     let protocol = match packet.transport {
         Transport::Tcp(_) => IpNumber::TCP,
-        Transport::Icmp(_) => IpNumber::ICMP,
+        Transport::Icmp(_) | Transport::TooLarge(_) => IpNumber::ICMP,
         Transport::Udp(_) => IpNumber::UDP,
         Transport::Other(number) => IpNumber(number),
     };
     let length = u16::try_from(transport_len + payload).unwrap_or(u16::MAX - 20);
-    let (source, destination) = (packet.ip.source.octets(), packet.ip.destination.octets());
-    let mut ip = Ipv4Header::new(length, packet.ip.ttl, protocol, source, destination).unwrap_or_default();
-    ip.identification = packet.ip.identification;
-    ip.ecn = IpEcn::from(packet.ip.ecn);
-    ip.dont_fragment = true;
-    ip.header_checksum = ip.calc_header_checksum();
+    let ip = ip_header(&packet.ip, protocol, length);
     out.extend_from_slice(&ip.to_bytes());
     match &packet.transport {
         Transport::Tcp(tcp) => {
@@ -45,6 +41,14 @@ pub fn emit_with(packet: &Packet, bytes: &[u8], snap_len: usize, out: &mut Vec<u
             let id = IcmpEchoHeader { id: echo.identifier, seq: echo.sequence };
             let kind = if echo.reply { Icmpv4Type::EchoReply(id) } else { Icmpv4Type::EchoRequest(id) };
             out.extend_from_slice(&Icmpv4Header::with_checksum(kind, bytes).to_bytes());
+        }
+        Transport::TooLarge(too_large) => {
+            let TooLarge { next_hop_mtu, .. } = *too_large;
+            let quoted = quoted(too_large);
+            let kind = DestUnreachableHeader::FragmentationNeeded { next_hop_mtu };
+            let kind = Icmpv4Type::DestinationUnreachable(kind);
+            out.extend_from_slice(&Icmpv4Header::with_checksum(kind, &quoted).to_bytes());
+            out.extend_from_slice(&quoted);
         }
         Transport::Udp(udp) => {
             let ports = (udp.source_port, udp.destination_port);
@@ -59,6 +63,26 @@ pub fn emit_with(packet: &Packet, bytes: &[u8], snap_len: usize, out: &mut Vec<u
     let full = out.len() - start;
     out.truncate(start + full.min(snap_len));
     full as u32
+}
+
+/// A network header, for `length` bytes behind it.
+fn ip_header(ip: &Ipv4, protocol: IpNumber, length: u16) -> Ipv4Header {
+    let (source, destination) = (ip.source.octets(), ip.destination.octets());
+    let mut header = Ipv4Header::new(length, ip.ttl, protocol, source, destination).unwrap_or_default();
+    header.identification = ip.identification;
+    header.ecn = IpEcn::from(ip.ecn);
+    header.dont_fragment = true;
+    header.header_checksum = header.calc_header_checksum();
+    header
+}
+
+/// What a router quotes of a packet.
+fn quoted(too_large: &TooLarge) -> Vec<u8> {
+    let protocol = IpNumber(too_large.protocol);
+    let ip = ip_header(&too_large.ip, protocol, too_large.total_len.saturating_sub(20));
+    let mut bytes = ip.to_bytes().to_vec();
+    bytes.extend_from_slice(&too_large.first);
+    bytes
 }
 
 fn tcp_header(tcp: &TcpHeader) -> etherparse::TcpHeader {

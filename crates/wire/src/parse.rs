@@ -1,13 +1,14 @@
 //! Bytes as a packet.
 //!
-//! Follows RFC 791, 793, 792 and 768; the headers are read by etherparse, checksums are verified.
+//! Follows RFC 791, 793, 792, 1191 and 768; the headers are read by etherparse, checksums are verified.
 //! Differs: unknown TCP options are skipped, and the payload is kept as its length.
 //! Leaves out fragments and IPv6, which are refused.
 
 use crate::options;
-use crate::packet::{Echo, Ecn, Ipv4, Packet, Transport, Udp};
+use crate::packet::{Echo, Ecn, Ipv4, Packet, TooLarge, Transport, Udp};
 use crate::tcp::{Flags, TcpHeader};
-use etherparse::{Icmpv4Type, IpNumber, Ipv4Slice, TcpSlice, UdpSlice};
+use etherparse::icmpv4::DestUnreachableHeader;
+use etherparse::{Icmpv4Type, IpNumber, Ipv4Header, Ipv4Slice, TcpSlice, UdpSlice};
 use std::fmt;
 
 /// Why bytes are not a packet that skyhop carries.
@@ -57,12 +58,28 @@ pub fn parse(bytes: &[u8]) -> Result<Packet, ParseError> {
         }
         IpNumber::ICMP => {
             let slice = etherparse::Icmpv4Slice::from_slice(body).map_err(|e| malformed(&e))?;
-            let (reply, echo) = match slice.icmp_type() {
-                Icmpv4Type::EchoRequest(echo) => (false, echo),
-                Icmpv4Type::EchoReply(echo) => (true, echo),
-                other => return Err(ParseError::Unsupported(format!("ICMP {other:?}"))),
+            let echo = |reply, echo: etherparse::IcmpEchoHeader| {
+                Transport::Icmp(Echo { reply, identifier: echo.id, sequence: echo.seq })
             };
-            (Transport::Icmp(Echo { reply, identifier: echo.id, sequence: echo.seq }), slice.payload().len())
+            match slice.icmp_type() {
+                Icmpv4Type::EchoRequest(header) => (echo(false, header), slice.payload().len()),
+                Icmpv4Type::EchoReply(header) => (echo(true, header), slice.payload().len()),
+                Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::FragmentationNeeded {
+                    next_hop_mtu,
+                }) => {
+                    let (quoted, first) =
+                        Ipv4Header::from_slice(slice.payload()).map_err(|e| malformed(&e))?;
+                    let Some(first) = first.first_chunk() else {
+                        return Err(ParseError::Malformed("it quotes less than eight bytes".into()));
+                    };
+                    let (total_len, protocol) = (quoted.total_len, quoted.protocol.0);
+                    let too_large =
+                        TooLarge { next_hop_mtu, ip: ipv4(&quoted), total_len, protocol, first: *first };
+                    // Routers may quote more.
+                    (Transport::TooLarge(too_large), 0)
+                }
+                other => return Err(ParseError::Unsupported(format!("ICMP {other:?}"))),
+            }
         }
         IpNumber::UDP => {
             let slice = UdpSlice::from_slice(body).map_err(|e| malformed(&e))?;
@@ -77,7 +94,11 @@ pub fn parse(bytes: &[u8]) -> Result<Packet, ParseError> {
         }
         other => return Err(ParseError::Unsupported(format!("IP protocol {}", other.0))),
     };
-    let ip = Ipv4 {
+    Ok(Packet { ip: ipv4(&header), transport, payload_len: payload_len as u32 })
+}
+
+fn ipv4(header: &Ipv4Header) -> Ipv4 {
+    Ipv4 {
         source: header.source.into(),
         destination: header.destination.into(),
         identification: header.identification,
@@ -88,8 +109,7 @@ pub fn parse(bytes: &[u8]) -> Result<Packet, ParseError> {
             2 => Ecn::Capable0,
             _ => Ecn::Marked,
         },
-    };
-    Ok(Packet { ip, transport, payload_len: payload_len as u32 })
+    }
 }
 
 fn tcp_header(tcp: &etherparse::TcpHeader) -> TcpHeader {
@@ -223,6 +243,28 @@ mod tests {
         let mut bytes = Vec::new();
         assert_eq!(emit(&echo, usize::MAX, &mut bytes), 84);
         assert_eq!(parse(&bytes), Ok(echo));
+        let segment_of_1500 = segment(1436);
+        for (quoted, mtu) in
+            [(segment_of_1500, 576), (segment_of_1500, 0), (datagram(1472), 1400), (echo, 68)]
+        {
+            let transport = Transport::TooLarge(TooLarge::quoting(&quoted, mtu));
+            let message = Packet { transport, ..segment(0) };
+            let mut bytes = Vec::new();
+            assert_eq!(emit(&message, usize::MAX, &mut bytes), 56);
+            assert_eq!((bytes.len(), parse(&bytes)), (56, Ok(message)));
+            // RFC 1191 4: type 3, code 4, two bytes unused, two of MTU; then the packet's own beginning.
+            assert_eq!((bytes[20], bytes[21], &bytes[24..26]), (3, 4, &[0, 0][..]));
+            assert_eq!(u16::from_be_bytes([bytes[26], bytes[27]]), mtu);
+            let mut original = Vec::new();
+            emit(&quoted, usize::MAX, &mut original);
+            let known = if matches!(quoted.transport, Transport::Tcp(_)) { 28 } else { 22 };
+            assert_eq!(bytes[28..28 + known], original[..known]);
+            // Routers may quote more, and none less.
+            bytes.truncate(54);
+            assert!(parse(&bytes).is_err());
+        }
+        assert_eq!(TooLarge::quoting(&segment_of_1500, 576).segment(), Some((49_152, 9, 0xffff_ff00)));
+        assert_eq!(TooLarge::quoting(&echo, 576).segment(), None);
         for size in [0, 1, 1000, 65_507] {
             let datagram = datagram(size);
             let mut bytes = Vec::new();

@@ -19,6 +19,15 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
         queue(link.queue, &at, out);
         loss(link.loss, &at, out);
         let late = (link.jitter, link.reordering);
+        mtu(link.mtu, &at, out);
+        mtu(link.reverse.as_ref().and_then(|reverse| reverse.mtu), &at.key("reverse"), out);
+        out.require(
+            !link.mtu_black_hole
+                || link.mtu.is_some()
+                || link.reverse.as_ref().is_some_and(|r| r.mtu.is_some()),
+            || at.key("mtu_black_hole"),
+            || "there is no mtu that packets could be larger than; expected one beside it".into(),
+        );
         extras(&at, link.repeat, (&link.schedule, link.trace.as_ref()), late, out);
         if let Some(reverse) = &link.reverse {
             let at = at.key("reverse");
@@ -40,6 +49,13 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
         }
     }
     pcap(scenario, out);
+}
+
+/// RFC 791: every link carries 68 bytes, and no packet has more than 65,535.
+fn mtu(mtu: Option<Bytes>, at: &KeyPath, out: &mut Findings) {
+    let Some(mtu) = mtu else { return };
+    let fits = (68..=65_535).contains(&mtu.get());
+    out.require(fits, || at.key("mtu"), || format!("mtu of {mtu}; expected 68 B to 65535 B (RFC 791)"));
 }
 
 pub(super) fn queue(queue: Queue, at: &KeyPath, out: &mut Findings) {

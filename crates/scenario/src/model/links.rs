@@ -43,6 +43,12 @@ pub struct Link {
     /// Headers of TCP go as differences from the packet before, 3 to 10 bytes instead of 40 (RFC 1144); a packet lost on the link breaks its connection's headers until one goes whole.
     #[serde(default)]
     pub header_compression: bool,
+    /// The largest packet that it carries, IP header included; without limit if left out. Larger ones are dropped before it, and the sender is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<Bytes>,
+    /// Nobody is told of packets that are larger than `mtu` (an ICMP black hole).
+    #[serde(default)]
+    pub mtu_black_hole: bool,
     /// What is different in the reverse direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse: Option<Reverse>,
@@ -76,6 +82,9 @@ pub struct Reverse {
     /// Packets that are held back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reordering: Option<Reordering>,
+    /// The largest packet that the direction carries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<Bytes>,
 }
 
 /// An interval of a link's schedule, and what holds in it; whatever is left out is as always.

@@ -19,6 +19,8 @@ pub struct Tcp {
     pub recovery: Option<Recovery>,
     /// Largest payload of a segment.
     pub mss: Bytes,
+    /// How the largest packet that the path carries is found, if links have an `mtu`.
+    pub path_mtu: PathMtu,
     /// Receive window, the buffer of each end: bytes or segments. A faster path wants rate times RTT and its queue.
     pub window: Amount,
     /// Congestion window after the handshake: segments or bytes. "4380 B" is RFC 2414's with an mss of 1460.
@@ -97,6 +99,7 @@ impl Default for Tcp {
             variant: Variant::default(),
             recovery: None,
             mss: Bytes::new(1460),
+            path_mtu: PathMtu::default(),
             window: Amount::Bytes(Bytes::new(256_000)),
             initial_window: Amount::Packets(2),
             initial_ssthresh: None,
@@ -188,6 +191,19 @@ pub enum Recovery {
     Fack,
     /// RACK-TLP (RFC 8985), as variant `cubic`.
     Rack,
+}
+
+/// How an end finds the largest packet that its path carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PathMtu {
+    /// Not at all: what routers say is ignored, and packets that are too large never arrive.
+    None,
+    /// By what routers say (RFC 1191).
+    #[default]
+    Icmp,
+    /// By trying (RFC 4821, RFC 8899): from 1200 B on, smaller in a black hole, and then larger ones one at a time. What routers say helps.
+    Probe,
 }
 
 /// Growth of the window in congestion avoidance.

@@ -176,6 +176,17 @@ pub enum AfterIdle {
     Spread,
 }
 
+/// How an end finds how large a packet its path carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathMtu {
+    /// Not at all: what a router says is ignored.
+    None,
+    /// By what routers say (RFC 1191).
+    Icmp,
+    /// By trying (RFC 4821, RFC 8899), from 1200 bytes on; what routers say helps.
+    Probe,
+}
+
 /// What an earlier connection over the same path has learnt (RFC 9959 §3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Saved {
@@ -194,6 +205,10 @@ pub struct Config {
     pub recovery: Option<LossRecovery>,
     /// Largest payload plus options of a segment, as announced to the peer (RFC 6691).
     pub mss: u32,
+    /// How the path's MTU is found.
+    pub path_mtu: PathMtu,
+    /// MTU of this end's own link, bytes, if it is known: larger packets are never sent.
+    pub link_mtu: Option<u32>,
     /// Receive buffer, bytes.
     pub window: u64,
     /// Congestion window after the handshake, bytes.
@@ -268,6 +283,8 @@ impl Default for Config {
             variant: Variant::SackNewReno,
             recovery: None,
             mss: 1460,
+            path_mtu: PathMtu::Icmp,
+            link_mtu: None,
             window: 256_000,
             initial_window: 2920,
             initial_ssthresh: None,

@@ -132,12 +132,16 @@ impl Connection {
         if let Some(path) = memory.path {
             self.sender.begin_with(path);
         }
+        if let Some(size) = memory.path_mtu {
+            self.sender.begin_with_size(size);
+        }
         self
     }
 
     /// What this end would leave to a later connection between the two hosts.
     pub fn memory(&self) -> Memory {
-        Memory { path: self.sender.learnt(), ..self.beginning.memory }
+        let path_mtu = self.sender.size_found().or(self.beginning.memory.path_mtu);
+        Memory { path: self.sender.learnt(), path_mtu, ..self.beginning.memory }
     }
 
     /// Makes the congestion window `share / of` of what it is, and a segment at least.
@@ -265,7 +269,11 @@ impl Connection {
 
     /// A packet from the network.
     pub fn handle_packet(&mut self, now: Time, packet: &Packet) {
-        let Transport::Tcp(tcp) = &packet.transport else { return };
+        let tcp = match &packet.transport {
+            Transport::Tcp(tcp) => tcp,
+            Transport::TooLarge(message) => return self.handle_too_large(now, message),
+            Transport::Icmp(_) | Transport::Udp(_) | Transport::Other(_) => return,
+        };
         match self.state {
             State::Closed => self.refuse(tcp, packet.payload_len),
             State::Listen => self.handle_in_listen(now, tcp, packet.payload_len as u64),
@@ -633,7 +641,10 @@ impl Connection {
         header.ack = wire_number(self.receiver.irs, self.receiver.rcv_nxt);
         header.window = self.receiver.announce(self.scale_out);
         if self.sack {
-            let room = (40 - header.options_len() as usize - 2) / 8;
+            let mut room = (40 - header.options_len() as usize - 2) / 8;
+            // Blocks have to fit the path beside the payload.
+            let size = 42 + header.options_len() + len;
+            room = room.min(self.sender.path.limit.saturating_sub(size) as usize / 8);
             header.sack = self.receiver.sack_blocks(room.min(self.sender.config.sack_blocks as usize));
         }
         self.last_ack_sent = self.receiver.rcv_nxt;

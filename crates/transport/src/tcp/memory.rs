@@ -22,6 +22,8 @@ pub struct Memory {
     pub cookie: Option<u64>,
     /// The segment size that the peer announced, bytes.
     pub mss: Option<u32>,
+    /// The largest packet that the path was found to carry, bytes.
+    pub path_mtu: Option<u32>,
     /// What the last connection has learnt of the path, for those with `share`.
     pub path: Option<PathMemory>,
 }
@@ -74,6 +76,7 @@ impl Memory {
         };
         self.cookie = other.cookie.or(self.cookie);
         self.mss = other.mss.or(self.mss);
+        self.path_mtu = other.path_mtu.or(self.path_mtu);
         self.path = other.path.or(self.path);
     }
 

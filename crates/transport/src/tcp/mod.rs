@@ -2,7 +2,7 @@
 //!
 //! Follows RFC 9293, 5681, 6298, 6582, 7323, 2018 and the seven rules of HK's appendix.
 //! Differs: bytes are counted and not stored; a connection is one peer and one peer only.
-//! Leaves out urgent data, simultaneous open, keep-alives and path MTU discovery.
+//! Leaves out urgent data, simultaneous open and keep-alives.
 //!
 //! | file | holds |
 //! |---|---|
@@ -10,6 +10,7 @@
 //! | `opening` | the handshake, T/TCP, Fast Open |
 //! | `memory` | what is remembered from one connection to the next |
 //! | `sender` | what is sent next, acknowledgments, timeouts |
+//! | `path_mtu` | how large a packet the path carries: by routers' words or by probes |
 //! | `pacing` | when: paces, hosts' delays, silences |
 //! | `recovery` | finding losses and repairing them: counting duplicates, or knowing what is in flight |
 //! | `congestion` | the laws of cwnd and ssthresh |
@@ -24,6 +25,7 @@ mod connection;
 mod memory;
 mod opening;
 mod pacing;
+mod path_mtu;
 mod receiver;
 mod recovery;
 mod rtt;
@@ -31,7 +33,7 @@ mod scoreboard;
 mod segments;
 mod sender;
 
-pub use config::{AfterIdle, Config, DelayedAck, Increase, Law, LossRecovery, Open, Saved, Variant};
+pub use config::{AfterIdle, Config, DelayedAck, Increase, Law, LossRecovery, Open, PathMtu, Saved, Variant};
 pub use connection::{Connection, Event, State};
 pub use memory::{Memory, PathMemory, divide};
 pub use rtt::RttSamples;

@@ -160,8 +160,8 @@ impl Connection {
             opening: self.beginning.in_each_segment(),
             ..TcpHeader::default()
         };
-        let mss = self.sender.config.mss.min(announced);
-        self.sender.set_mss(mss.saturating_sub(header.options_len()));
+        let most = self.sender.config.mss.min(announced);
+        self.sender.settle_size(most, header.options_len());
         if let Some(ts) = tcp.timestamps {
             self.ts_recent = ts.value;
         }
@@ -249,6 +249,7 @@ impl Connection {
     /// What of the data, and of the FIN, has room in a SYN.
     fn data_on_syn(&mut self, now: Time, header: &TcpHeader) -> Outgoing {
         let mss = self.beginning.memory.mss.unwrap_or(536).min(self.sender.config.mss);
+        let mss = mss.min(self.sender.path.limit.saturating_sub(40));
         let fin = matches!(self.sender.config.open, Open::Transactions { .. });
         self.sender.sent_with_syn(now, mss.saturating_sub(header.options_len()), fin)
     }

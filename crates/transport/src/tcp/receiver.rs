@@ -192,7 +192,9 @@ impl Receiver {
     pub fn sack_blocks(&mut self, most: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         let mut most = most;
-        if let Some((start, end)) = self.duplicate.take() {
+        if most > 0
+            && let Some((start, end)) = self.duplicate.take()
+        {
             blocks.push(wire_number(self.irs, start), wire_number(self.irs, end));
             most -= 1;
         }

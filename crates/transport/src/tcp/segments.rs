@@ -2,10 +2,10 @@
 //!
 //! Follows RFC 6675 §2 (pipe), RFC 8985 §5 (per-segment times) and draft-ietf-ccwg-bbr-06 §4.1 (delivery-rate samples).
 //! Differs: one flag says whether a segment counts as in flight, so that the pipe is a sum kept up and never recounted.
-//! Leaves out splitting: a segment of which a part is selectively acknowledged waits for the rest.
+//! Leaves out splitting by the peer: a segment of which a part is selectively acknowledged waits for the rest.
 
 use skyhop_units::{Span, Time};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A segment in the range of snd_una to snd_max.
 #[derive(Debug, Clone, Copy)]
@@ -322,6 +322,73 @@ impl Segments {
         })
     }
 
+    /// Cuts what carries more than `mss` bytes into segments that do not; a FIN, which stands at `fin_at`, counts beside
+    /// them. What is selectively acknowledged has passed and stays as it is. With `lose` the large segments are known
+    /// not to have passed: they wait to be sent again, and are not counted as lost to congestion.
+    pub fn cut(&mut self, mss: u64, fin_at: Option<u64>, lose: bool) {
+        let data_end = |s: &Segment| fin_at.map_or(s.end, |fin| s.end.min(fin));
+        let fits = |s: &Segment| s.sacked || data_end(s) <= s.start + mss;
+        if self.ring.iter().all(fits) {
+            return;
+        }
+        let mut cut = BTreeMap::new();
+        let mut run: Option<Segment> = None;
+        for mut segment in std::mem::take(&mut self.ring) {
+            if fits(&segment) {
+                self.push_pieces(run.take(), mss, data_end, &mut cut);
+                self.ring.push_back(segment);
+                continue;
+            }
+            cut.insert(segment.start, Vec::new());
+            if lose {
+                if std::mem::take(&mut segment.in_pipe) {
+                    self.pipe -= segment.len();
+                    self.lost_waiting += segment.len();
+                }
+                segment.lost = true;
+                self.next_lost = self.next_lost.min(segment.start);
+            }
+            match &mut run {
+                // Full segments and not remainders, where nothing else tells them apart.
+                Some(run) if lose && run.end == segment.start => {
+                    (run.end, run.sent) = (segment.end, run.sent.max(segment.sent));
+                }
+                _ => {
+                    self.push_pieces(run.take(), mss, data_end, &mut cut);
+                    run = Some(segment);
+                }
+            }
+        }
+        self.push_pieces(run, mss, data_end, &mut cut);
+        let order = std::mem::take(&mut self.order);
+        for (start, at) in order {
+            match cut.get(&start) {
+                None => self.order.push_back((start, at)),
+                Some(_) if lose => {}
+                Some(pieces) => self.order.extend(pieces.iter().map(|piece| (*piece, at))),
+            }
+        }
+    }
+
+    fn push_pieces(
+        &mut self,
+        run: Option<Segment>,
+        mss: u64,
+        data_end: impl Fn(&Segment) -> u64,
+        cut: &mut BTreeMap<u64, Vec<u64>>,
+    ) {
+        let Some(run) = run else { return };
+        let (mut start, last) = (run.start, data_end(&run));
+        let pieces = cut.entry(run.start).or_default();
+        while start < last {
+            let next = start + mss;
+            let end = if next < last { next } else { run.end };
+            pieces.push(start);
+            self.ring.push_back(Segment { start, end, ..run });
+            start = if next < last { next } else { last };
+        }
+    }
+
     /// Takes a segment for lost: out of the pipe, and to be sent again.
     pub fn mark_lost(&mut self, index: usize) {
         let segment = &mut self.ring[index];
@@ -424,5 +491,92 @@ impl Segments {
             index += 1;
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What is in flight: sums as the segments themselves add up to.
+    fn check(segments: &Segments, from: u64, to: u64) {
+        let sum = |of: &dyn Fn(&Segment) -> bool| -> u64 {
+            segments.ring.iter().filter(|s| of(s)).map(Segment::len).sum()
+        };
+        assert_eq!(segments.pipe, sum(&|s| s.in_pipe));
+        assert_eq!(segments.sacked, sum(&|s| s.sacked));
+        assert_eq!(segments.lost_waiting, sum(&|s| s.lost && !s.in_pipe && !s.sacked));
+        let edges: Vec<u64> = segments.ring.iter().map(|s| s.end).collect();
+        let starts: Vec<u64> = segments.ring.iter().map(|s| s.start).collect();
+        assert_eq!(starts, [&[from], &edges[..edges.len() - 1]].concat(), "no gap and no overlap");
+        assert_eq!(edges.last(), Some(&to));
+    }
+
+    proptest! {
+        #[test]
+        fn segments_that_are_cut_add_up_to_what_they_were(
+            sizes in prop::collection::vec((1u64..3000, 0u8..5), 1..30),
+            mss in 1u64..2000,
+            fin in any::<bool>(),
+            lose in any::<bool>(),
+            keep in any::<bool>(),
+        ) {
+            let keep_which = if keep { Keep::All } else { Keep::Repeats };
+            let mut segments = Segments { keep: keep_which, ..Segments::default() };
+            let (mut at, mut now) = (1, Time::ZERO);
+            for (size, _) in &sizes {
+                now += Span::from_millis(1);
+                segments.push(now, at, at + size, true);
+                at += size;
+            }
+            if fin {
+                segments.push(now, at, at + 1, true);
+            }
+            let (data_end, to) = (at, at + u64::from(fin));
+            at = 1;
+            for (index, (size, fate)) in sizes.iter().enumerate() {
+                match fate {
+                    0 => _ = segments.sack(now, at, at + size),
+                    1 => segments.mark_lost(index),
+                    2 => {
+                        segments.mark_lost(index);
+                        segments.sent_again(now + Span::from_millis(5), index, to);
+                    }
+                    _ => {}
+                }
+                at += size;
+            }
+            check(&segments, 1, to);
+            let (sacked, known, pipe) = (segments.sacked, segments.lost, segments.pipe);
+            let waiting = segments.lost_waiting;
+            let large = |s: &Segment| !s.sacked && s.end.min(data_end) > s.start + mss;
+            let too_large: u64 =
+                segments.ring.iter().filter(|s| large(s) && s.in_pipe).map(Segment::len).sum();
+            segments.cut(mss, fin.then_some(data_end), lose);
+            check(&segments, 1, to);
+            prop_assert!(!segments.ring.iter().any(large), "all fit");
+            // Nothing is lost to congestion by that, and what has arrived stays.
+            prop_assert_eq!((segments.sacked, segments.lost), (sacked, known));
+            let moved = if lose { too_large } else { 0 };
+            prop_assert_eq!((segments.pipe, segments.lost_waiting), (pipe - moved, waiting + moved));
+            // Each segment that is in flight and whose order is kept is found in it.
+            if keep {
+                for s in segments.ring.iter().filter(|s| s.in_pipe) {
+                    prop_assert!(segments.order.contains(&(s.start, s.sent_at)), "{:?}", s);
+                }
+            }
+            // Whatever waits is found by who sends it again, lowest first.
+            let mut last = 0;
+            while let Some(index) = segments.next_lost() {
+                let start = segments.ring[index].start;
+                prop_assert!(start >= last);
+                last = start + 1;
+                segments.sent_again(now, index, to);
+            }
+            prop_assert_eq!(segments.lost_waiting, 0);
+            segments.acknowledge(now, to);
+            prop_assert_eq!((segments.pipe, segments.sacked, segments.len()), (0, 0, 0));
+        }
     }
 }

@@ -4,9 +4,10 @@
 //! Differs: after a timeout sending starts again at `snd_una`, as in BSD and ns-2, but skips what is selectively acknowledged.
 //! Leaves out Nagle's algorithm: a simulated application offers what it has at once.
 
-use super::config::{AfterIdle, Config, Law, LossRecovery, Variant};
+use super::config::{AfterIdle, Config, Law, LossRecovery, PathMtu, Variant};
 use super::congestion::{Acked, Congestion};
 use super::memory::PathMemory;
+use super::path_mtu::{Path, Turn};
 use super::recovery::counting::Counting;
 use super::recovery::pipe::{Phase, Pipe};
 use super::rtt::{RttEstimator, RttSamples};
@@ -77,6 +78,7 @@ pub(crate) struct Sender {
     largest_window: u64,
     /// Payload of a full segment.
     pub(super) mss: u32,
+    pub(super) path: Path,
     pub(super) congestion: Congestion,
     pub(super) scoreboard: Ranges,
     pub(super) counting: Counting,
@@ -123,6 +125,7 @@ impl Sender {
             peer_window: 0,
             largest_window: 0,
             mss,
+            path: Path::new(&config),
             congestion: Congestion::new(&config, mss, None),
             scoreboard: Ranges::default(),
             counting: Counting::default(),
@@ -371,6 +374,11 @@ impl Sender {
             self.counting.retransmitted_to = segment.end();
             return Some(self.sent(now, segment));
         }
+        if self.path.repeat.is_some()
+            && let Some(segment) = self.poll_probe_repeat()
+        {
+            return Some(self.sent(now, segment));
+        }
         if self.held_up(now) {
             return None;
         }
@@ -385,10 +393,17 @@ impl Sender {
         if self.snd_nxt >= self.end() || (self.how == LossRecovery::Vegas && self.vegas_waits()) {
             return None;
         }
-        let segment = self.cut_to_window(self.segment_at(self.snd_nxt));
-        let segment_end = segment.seq + segment.len as u64;
         let allowed =
             self.congestion.cwnd() + self.counting.limited_transmit(&self.config, self.threshold, self.mss);
+        let mut segment = self.cut_to_window(self.segment_at(self.snd_nxt));
+        if self.path.seeking && self.snd_nxt == self.snd_max {
+            match self.probe_turn(now, (self.snd_una.max(1) + allowed).saturating_sub(self.snd_max)) {
+                Turn::Probe(probe) => segment = probe,
+                Turn::Wait => return None,
+                Turn::Pass => {}
+            }
+        }
+        let segment_end = segment.seq + segment.len as u64;
         if segment_end > self.snd_una.max(1) + allowed || self.counting.burst_spent(&self.config) {
             return None;
         }
@@ -409,6 +424,14 @@ impl Sender {
                 self.segments.app_limited = (self.segments.delivered + self.segments.pipe).max(1);
             }
             return None;
+        }
+        if self.path.seeking {
+            let room = self.congestion.cwnd().saturating_sub(self.segments.pipe);
+            match self.probe_turn(now, room) {
+                Turn::Probe(probe) => return Some(self.sent(now, probe)),
+                Turn::Wait => return None,
+                Turn::Pass => {}
+            }
         }
         let segment = self.cut_to_window(self.segment_at(self.snd_nxt));
         if segment.seq + segment.len as u64 > self.window_edge {
@@ -454,6 +477,10 @@ impl Sender {
         {
             end = end.min(start);
         }
+        // A repeat whose size is not that of the first time brings nothing new.
+        if self.path.limit < u32::MAX && seq < self.snd_max {
+            end = end.min(self.snd_max);
+        }
         Outgoing { seq, len: (end.max(seq) - seq) as u32, fin: self.fin && end == self.data_end }
     }
 
@@ -490,6 +517,9 @@ impl Sender {
         if segment.seq < self.snd_max {
             self.stats.segments_retransmitted += 1;
             self.timed = None;
+            if self.path.probe.is_some_and(|(start, to, _)| segment.seq < to && end > start) {
+                self.abandon_probe();
+            }
         } else if self.timed.is_none() && !self.config.timestamps {
             self.timed = Some((end, now));
         }
@@ -548,6 +578,9 @@ impl Sender {
         }
         let restart_timer =
             if self.how.pipe() { self.pipe_ack(now, newly) } else { self.recover_ack(now, newly) };
+        if self.config.path_mtu == PathMtu::Probe {
+            self.note_size(now, ack, newly);
+        }
         // RFC 6298 (5.2), (5.3).
         if self.snd_una == self.snd_max {
             self.rto_at = None;
@@ -649,6 +682,7 @@ impl Sender {
     /// Something was lost: `in_use` is what the windows allowed.
     pub(super) fn signal_loss(&mut self, now: Time, in_use: u64) {
         let in_flight = if self.how.pipe() { self.pipe.prior } else { self.in_flight() };
+        self.abandon_probe();
         self.congestion.on_loss(now, in_use, in_flight);
         if self.how == LossRecovery::Rack {
             self.rack_recovered();
@@ -706,6 +740,9 @@ impl Sender {
             }
             self.snd_nxt = 0;
             return;
+        }
+        if self.config.path_mtu == PathMtu::Probe {
+            self.suspect_size();
         }
         // What recovery has added to the window stands for packets that have left the network already.
         let inflated = self.counting.active;

@@ -616,6 +616,10 @@ impl Bbr {
         window.cwnd = window.cwnd.max(self.prior_cwnd);
     }
 
+    pub fn set_mss(&mut self, mss: f64) {
+        self.mss = mss;
+    }
+
     /// §5.4.1: sending begins again after a silence.
     pub fn on_idle_restart(&mut self, window: &mut Window, now: Time) {
         self.idle_restart = true;

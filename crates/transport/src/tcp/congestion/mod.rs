@@ -148,6 +148,19 @@ impl Congestion {
         matches!(&self.control, Control::Bbr(bbr) if bbr.probing_rtt())
     }
 
+    /// Segments have another size from now on; the window stays what it is in bytes, and a segment at least.
+    pub fn set_mss(&mut self, mss: u32) {
+        let mss = mss as f64;
+        (self.window.mss, self.window.cwnd) = (mss, self.window.cwnd.max(mss));
+        if let Control::Bbr(bbr) = &mut self.control {
+            bbr.set_mss(mss);
+        }
+    }
+
+    pub fn set_ssthresh(&mut self, ssthresh: u64) {
+        self.window.ssthresh = ssthresh;
+    }
+
     /// A window whose path has not been heard of for a while: `initial` again, if it was larger (RFC 5681 §4.1).
     pub fn restart(&mut self, initial: u64) {
         if !self.owns_recovery() {

@@ -21,6 +21,8 @@ pub(crate) struct Counting {
     partial_seen: bool,
     /// One past the last byte sent again in this phase.
     pub retransmitted_to: u64,
+    /// A probe of the path's MTU is being repaired: what duplicates stand for has left the network, and no loss is meant.
+    pub probe_repaired: bool,
     /// The segment to send next, whatever the window.
     pub due: Option<u64>,
     /// New segments released since the last acknowledgment.
@@ -39,6 +41,9 @@ impl Counting {
 
     /// Bytes that may be sent beyond cwnd before the duplicates become a signal.
     pub fn limited_transmit(&self, config: &Config, threshold: u32, mss: u32) -> u64 {
+        if self.probe_repaired {
+            return self.duplicates as u64 * mss as u64;
+        }
         if config.limited_transmit
             && !self.active
             && self.duplicates < threshold
@@ -56,6 +61,9 @@ impl Sender {
     pub(in crate::tcp) fn recover_duplicate(&mut self, now: Time) -> bool {
         let mss = self.mss as u64;
         self.counting.duplicates += 1;
+        if self.counting.probe_repaired || (self.path.probe.is_some() && self.duplicates_ask_for_probe(now)) {
+            return false;
+        }
         if self.how == LossRecovery::Vegas {
             return self.vegas_duplicate(now);
         }
@@ -94,6 +102,7 @@ impl Sender {
     pub(in crate::tcp) fn recover_ack(&mut self, now: Time, newly: u64) -> bool {
         let mss = self.mss as u64;
         let duplicates = std::mem::take(&mut self.counting.duplicates);
+        self.counting.probe_repaired = false;
         if self.how == LossRecovery::Vegas {
             self.vegas_ack(now, newly, duplicates);
             return true;
@@ -147,6 +156,7 @@ impl Sender {
         self.counting.recover = self.snd_max;
         self.counting.active = false;
         self.counting.duplicates = 0;
+        self.counting.probe_repaired = false;
         self.counting.due = None;
         self.counting.worried = 0;
         self.counting.timed_out = true;

@@ -43,6 +43,17 @@ pub(crate) struct Pipe {
     pub sacked_new: bool,
 }
 
+impl Pipe {
+    /// What is lost is repaired without having been a signal; `segments` are in flight.
+    pub fn without_signal(&mut self, segments: i64, snd_max: u64) {
+        if self.phase == Phase::Open {
+            (self.phase, self.recover) = (Phase::Timeout, snd_max);
+        }
+        (self.stalled, self.sack1_pipe) = (false, segments);
+        self.rack.on_timeout();
+    }
+}
+
 impl Sender {
     /// All of an acknowledgment, after its SACK blocks: `newly` bytes cumulatively. True if the timer is to be restarted.
     pub(in crate::tcp) fn pipe_ack(&mut self, now: Time, newly: u64) -> bool {
@@ -56,7 +67,7 @@ impl Sender {
         }
         self.detect_reordering();
         let repaired = self.pipe.phase != Phase::Open && self.leave_recovery(now);
-        let newly_lost = self.find_losses(now, counts);
+        let newly_lost = self.find_losses(now, counts) && !self.only_probe_lost(now);
         if newly_lost && self.pipe.phase == Phase::Open && self.past_recovery_point() {
             self.enter_recovery(now);
         }

@@ -138,7 +138,8 @@ impl Sender {
     pub(in crate::tcp) fn handle_reorder_timer(&mut self, now: Time) {
         // What the latest acknowledgment has told belongs to no recovery that begins now.
         self.segments.progress = Default::default();
-        if self.detect_by_time(now) && self.pipe.phase == Phase::Open && self.snd_una >= self.pipe.recover {
+        let found = self.detect_by_time(now) && !self.only_probe_lost(now);
+        if found && self.pipe.phase == Phase::Open && self.snd_una >= self.pipe.recover {
             self.enter_recovery(now);
         }
     }

@@ -4,6 +4,7 @@
 //! Differs: a segment's age comes from `Segments`, which also says whether it was sent more than once.
 //! Leaves out limited transmit, which ns-2's Vegas lacks too.
 
+use super::super::config::LossRecovery;
 use super::super::sender::Sender;
 use skyhop_units::Time;
 
@@ -18,6 +19,11 @@ impl Sender {
         let Some((sent_at, _)) = self.oldest() else { return false };
         let age = now.since(sent_at).as_secs_f64();
         self.congestion.vegas().is_some_and(|(vegas, _)| age >= vegas.timeout_s)
+    }
+
+    /// The same; others have no such timeout.
+    pub(in crate::tcp) fn vegas_expired(&mut self, now: Time) -> bool {
+        self.how == LossRecovery::Vegas && self.expired(now)
     }
 
     pub(super) fn vegas_duplicate(&mut self, now: Time) -> bool {

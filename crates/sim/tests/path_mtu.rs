@@ -1,0 +1,207 @@
+//! Paths of which one link carries less than the others, with routers that say so and with routers that do not.
+//!
+//! Expectations are worked out by hand from RFC 1191 (a message comes back from the router), RFC 6298 (two timeouts) and the
+//! links' rates and delays. Leaves out the sender's own rules, which the transport crate's tests hold.
+
+use skyhop_scenario::Loaded;
+use skyhop_sim::Simulation;
+use skyhop_sim::results::{FlowKind, PingResult, RunResult, TransferResult};
+
+const VARIANTS: [&str; 13] = [
+    "tahoe",
+    "reno",
+    "newreno",
+    "newreno-slow-but-steady",
+    "sack-reno",
+    "sack-newreno",
+    "sack",
+    "sack1",
+    "fack",
+    "vegas",
+    "cubic",
+    "hybla",
+    "bbr",
+];
+
+/// 1500, 1500 and 576 bytes, in this order; `tunnel` is more for the last.
+fn load(tunnel: &str, flow: &str) -> Loaded {
+    let text = format!(
+        r#"
+duration = "600 s"
+[links.lan]
+rate = "10 Mbit/s"
+delay = "5 ms"
+mtu = "1500 B"
+queue = {{ kind = "drop-tail", limit = "1000 packets" }}
+[links.satellite]
+rate = "1.5 Mbit/s"
+delay = "250 ms"
+mtu = "1500 B"
+queue = {{ kind = "drop-tail", limit = "1000 packets" }}
+[links.tunnel]
+rate = "10 Mbit/s"
+delay = "5 ms"
+{tunnel}
+[[flows]]
+path = ["server", "lan", "satellite", "tunnel", "user"]
+{flow}
+"#
+    );
+    skyhop_scenario::parse(text.as_bytes(), "mtu.toml", &[]).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn run(loaded: &Loaded) -> RunResult {
+    let mut simulation =
+        Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap_or_else(|e| panic!("{e}"));
+    while simulation.step() {
+        simulation.check_conservation().unwrap();
+    }
+    simulation.finish()
+}
+
+fn transfer(tunnel: &str, size: &str, transport: &str) -> (TransferResult, RunResult) {
+    let flow = format!(
+        "transport = {{ kind = \"tcp\", delayed_ack = {{ kind = \"none\" }}, {transport} }}\n\
+         traffic = {{ kind = \"bulk\", size = \"{size}\" }}"
+    );
+    let result = run(&load(tunnel, &flow));
+    let FlowKind::Transfer(transfer) = result.flows[0].kind.clone() else { panic!("not a transfer") };
+    (transfer, result)
+}
+
+/// What a packet of so many bytes takes over a link, s.
+fn ms(bytes: f64, mbit_s: f64, delay_ms: f64) -> f64 {
+    bytes * 8.0 / mbit_s / 1000.0 + delay_ms
+}
+
+const NARROW: &str = "mtu = \"576 B\"";
+const HOLE: &str = "mtu = \"576 B\"\nmtu_black_hole = true";
+
+#[test]
+fn a_message_costs_the_way_to_the_narrow_link_and_back() {
+    // The first segment, 1112 bytes, to the router before the tunnel; 56 bytes of ICMP back.
+    let there = ms(1112.0, 10.0, 5.0) + ms(1112.0, 1.5, 250.0);
+    let back = ms(56.0, 1.5, 250.0) + ms(56.0, 10.0, 5.0);
+    let lost_s = (there + back) / 1e3;
+    assert!((lost_s - 0.517_164).abs() < 1e-6, "{lost_s}");
+    for variant in VARIANTS.into_iter().filter(|v| !["vegas", "hybla", "bbr"].contains(v)) {
+        let stack = |more: &str| format!("variant = \"{variant}\", initial_window = \"2144 B\", {more}");
+        let (found, result) = transfer(NARROW, "1 MB", &stack("mss = \"1072 B\", path_mtu = \"icmp\""));
+        let (known, _) = transfer(NARROW, "1 MB", &stack("mss = \"536 B\""));
+        let late = found.completed_s.unwrap() - known.completed_s.unwrap();
+        // Segments of the same size leave by the same acknowledgments, later by this. Timers count from elsewhere.
+        println!("{variant}: {late:.6} s later, {lost_s:.6} s by hand");
+        assert!((late - lost_s).abs() < 0.001, "{variant}: {late} {lost_s}");
+        assert_eq!((found.bytes_delivered, found.timeouts), (1_000_000, 0), "{variant}");
+        assert_eq!(found.segments_sent, known.segments_sent + 2, "{variant}");
+        let tunnel = &result.links[2];
+        assert_eq!((tunnel.name.as_str(), tunnel.forward.too_large_packets), ("tunnel", 2));
+        assert_eq!((tunnel.reverse.too_large_packets, tunnel.forward.dropped_packets), (0, 2));
+        assert_eq!(result.flows[0].packets_dropped, 2, "{variant}");
+        assert_eq!(result.warnings, ["link tunnel: 2 packets were larger than its mtu"]);
+    }
+}
+
+#[test]
+fn every_variant_delivers_every_byte_over_a_narrow_link_and_out_of_a_black_hole() {
+    for variant in VARIANTS {
+        for (tunnel, path_mtu, timeouts) in [(NARROW, "icmp", 0), (NARROW, "probe", 0), (HOLE, "probe", 2)] {
+            // A window that does not make the RTT outgrow the timer, which each repeat costs a sample.
+            let stack = format!("variant = \"{variant}\", window = \"64 kB\", path_mtu = \"{path_mtu}\"");
+            let (found, result) = transfer(tunnel, "1 MB", &stack);
+            let case = format!("{variant} {path_mtu} {tunnel}");
+            assert_eq!((found.bytes_delivered, found.timeouts), (1_000_000, timeouts), "{case}");
+            assert!(found.completed_s.is_some(), "{case}");
+            let dropped = result.links[2].forward.too_large_packets;
+            // In the hole: the first flight, what the timer and RACK's probes of the tail repeat, and three probes of each of
+            // four sizes.
+            let most = if tunnel == HOLE { 2 + 3 + 12 } else { 2 };
+            assert!((1..=most).contains(&dropped), "{case}: {dropped}");
+        }
+    }
+}
+
+#[test]
+fn a_black_hole_costs_two_timeouts() {
+    // A kilobyte: 1040 bytes on the wire, which no message stops. RTT of the handshake: a SYN and its answer of 52
+    // bytes (RFC 6298 2.2: RTO = R + 4 R/2, in steps of 10 ms), then twice that.
+    let small = |bytes: f64| ms(bytes, 10.0, 5.0) + ms(bytes, 1.5, 250.0) + ms(bytes, 10.0, 5.0);
+    let (found, result) = transfer(HOLE, "1000 B", "path_mtu = \"probe\"");
+    let syn = found.rtt_min_s.unwrap() * 1e3;
+    assert!((syn - 2.0 * small(52.0)).abs() < 0.5, "{syn}");
+    let measured = (syn / 10.0).round() * 10.0;
+    let rto = 3.0 * measured;
+    // Then 536 bytes, their acknowledgment, 464 bytes and theirs.
+    let rounds = small(576.0) + small(40.0) + small(504.0) + small(40.0);
+    let expected_s = (syn + rto + 2.0 * rto + rounds) / 1e3;
+    let took_s = found.completed_s.unwrap();
+    println!("{took_s:.4} s, {expected_s:.4} s by hand");
+    assert!((took_s - expected_s).abs() < 0.005, "{took_s} {expected_s}");
+    assert_eq!((found.timeouts, result.links[2].forward.too_large_packets), (2, 2));
+}
+
+#[test]
+fn who_ignores_messages_gets_nothing_through_and_is_told() {
+    let (found, result) = transfer(NARROW, "1 MB", "path_mtu = \"none\"");
+    assert_eq!((found.bytes_delivered, found.completed_s), (0, None));
+    assert!(found.timeouts > 8, "{found:?}");
+    let [warning] = &result.warnings[..] else { panic!("{:?}", result.warnings) };
+    assert!(warning.ends_with(" packets were larger than its mtu"), "{warning}");
+}
+
+#[test]
+fn a_lost_message_is_asked_for_again_by_the_timer() {
+    // The tunnel's router answers over a satellite that loses every packet back for a while after the
+    // handshake.
+    let hidden = "mtu = \"576 B\"\n[links.satellite.reverse]\nschedule = [{ from = \"600 ms\", to = \"1500 ms\", outage = \"lose\" }]";
+    let (found, result) = transfer(hidden, "100 kB", "path_mtu = \"icmp\"");
+    assert_eq!((found.bytes_delivered, found.timeouts), (100_000, 1));
+    assert_eq!(result.links[2].forward.too_large_packets, 3);
+}
+
+#[test]
+fn an_ends_own_link_is_known_to_it() {
+    // The first link is the server's own: nothing larger is ever sent.
+    let text = r#"
+duration = "60 s"
+[links.dsl]
+rate = "1 Mbit/s"
+delay = "15 ms"
+mtu = "576 B"
+[links.lan]
+rate = "10 Mbit/s"
+delay = "5 ms"
+mtu = "1500 B"
+[[flows]]
+path = ["server", "dsl", "lan", "user"]
+transport = { kind = "tcp", path_mtu = "none" }
+traffic = { kind = "bulk", size = "100 kB" }
+"#;
+    let loaded = skyhop_scenario::parse(text.as_bytes(), "mtu.toml", &[]).unwrap();
+    let result = run(&loaded);
+    let FlowKind::Transfer(found) = &result.flows[0].kind else { panic!("not a transfer") };
+    assert_eq!((found.bytes_delivered, found.segments_retransmitted), (100_000, 0));
+    // A SYN, and 187 segments of which the last carries the FIN.
+    assert_eq!(found.segments_sent, 1 + 100_000u64.div_ceil(536));
+    assert!(result.warnings.is_empty(), "{:?}", result.warnings);
+}
+
+#[test]
+fn pings_and_datagrams_that_are_too_large_never_arrive() {
+    let ping = |size: u32| -> (PingResult, u64) {
+        let flow = format!("stop = \"100 s\"\ntraffic = {{ kind = \"ping\", size = \"{size} B\" }}");
+        let result = run(&load(NARROW, &flow));
+        let FlowKind::Ping(ping) = result.flows[0].kind.clone() else { panic!("not a ping") };
+        (ping, result.links[2].forward.too_large_packets)
+    };
+    let (fits, too_large) = ping(548);
+    assert_eq!((fits.received, too_large), (fits.sent, 0));
+    let (lost, too_large) = ping(549);
+    assert_eq!((lost.received, too_large, lost.sent), (0, 100, 100));
+    let flow = "stop = \"10 s\"\ntransport = { kind = \"udp\" }\n\
+                traffic = { kind = \"cbr\", rate = \"80 kbit/s\", size = \"1000 B\" }";
+    let result = run(&load(NARROW, flow));
+    let FlowKind::Datagrams(datagrams) = &result.flows[0].kind else { panic!("not datagrams") };
+    assert!(datagrams.sent > 80 && datagrams.received == 0, "{datagrams:?}");
+    assert_eq!(result.links[2].forward.too_large_packets, datagrams.sent);
+}

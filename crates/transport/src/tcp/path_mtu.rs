@@ -1,0 +1,405 @@
+//! How large a packet the path carries: by what routers say, or by trying.
+//!
+//! Follows RFC 1191 §6 (routers' messages), RFC 4821 §7 and RFC 8899 §5 (probes and black holes), RFC 5927 §4.1 (whom to believe).
+//! Differs: sizes are tried from a table of those that occur; ssthresh is what it was once a black hole is found to be one.
+//! Leaves out cutting packets up on the way, and the ageing of what routers have said (RFC 1191 §6.3).
+
+use super::config::{Config, PathMtu};
+use super::connection::{Connection, State};
+use super::recovery::pipe::Phase;
+use super::sender::{Outgoing, Sender};
+use skyhop_units::{Span, Time};
+use skyhop_wire::{TooLarge, expand};
+
+/// Headers of IP and TCP without options, bytes.
+const HEADERS: u32 = 40;
+/// RFC 8899 §5.1.2 BASE_PLPMTU: with this the search begins, bytes.
+const BASE: u32 = 1200;
+/// RFC 791: every link carries this, bytes.
+const LEAST: u32 = 68;
+/// RFC 8899 §5.1.2 MAX_PROBES: losses of one size until it is taken for too large.
+const MOST_TRIES: u32 = 3;
+/// Timeouts without an acknowledgment between that look like a black hole (RFC 4821 §7.7).
+const BLACK_HOLE: u32 = 2;
+/// RFC 8899 §5.1.1 PMTU_RAISE_TIMER.
+const RAISE_AFTER: Span = Span::from_secs(600);
+/// What is fallen back to in a black hole: the base, what every host accepts (RFC 1122), RFC 1191's lowest, the least.
+const STEPS: [u32; 4] = [BASE, 576, 296, LEAST];
+/// RFC 1191 §7.1.
+const PLATEAUS: [u32; 11] = [65_535, 32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 296, LEAST];
+/// Sizes that occur: those, and tunnels and large frames of today.
+const SIZES: [u32; 22] = [
+    68, 296, 508, 576, 1006, 1200, 1280, 1400, 1420, 1440, 1460, 1472, 1480, 1492, 1500, 2002, 4352, 8166,
+    9000, 17_914, 32_000, 65_535,
+];
+
+/// What an end knows of its path's MTU. Sizes are whole packets, bytes.
+#[derive(Debug, Clone)]
+pub(crate) struct Path {
+    /// Nothing larger is sent, but for probes; `u32::MAX` while nothing is known.
+    pub limit: u32,
+    /// What both ends would take.
+    most: u32,
+    /// IP and TCP headers with the options of each segment.
+    headers: u32,
+    /// A full segment of this size has been acknowledged.
+    confirmed: bool,
+    /// There is something to be tried.
+    pub seeking: bool,
+    /// The smallest size that is known not to pass.
+    high: u32,
+    /// Nothing has been tried yet, and the largest comes first.
+    fresh: bool,
+    /// Losses of the size that is being tried.
+    tries: u32,
+    /// A probe that is under way: where it begins and ends, and its size.
+    pub probe: Option<(u64, u64, u32)>,
+    /// What was in a probe that was lost, to be sent again: begin and end. Who knows segments one by one needs no such note.
+    pub repeat: Option<(u64, u64)>,
+    /// When larger sizes are tried again.
+    raise_at: Option<Time>,
+    /// Timeouts since the last acknowledgment, and ssthresh before the first of them.
+    timeouts: u32,
+    before: u64,
+    /// ssthresh to be restored, once it is certain that the losses were a black hole's.
+    ssthresh: Option<u64>,
+}
+
+/// What a search does with the next new data.
+pub(super) enum Turn {
+    /// They go as a probe.
+    Probe(Outgoing),
+    /// They wait until the window has room for one.
+    Wait,
+    /// They go as ever.
+    Pass,
+}
+
+impl Path {
+    pub fn new(config: &Config) -> Self {
+        Self {
+            limit: config.link_mtu.unwrap_or(u32::MAX),
+            most: config.mss + HEADERS,
+            headers: HEADERS,
+            confirmed: false,
+            seeking: false,
+            high: u32::MAX,
+            fresh: true,
+            tries: 0,
+            probe: None,
+            repeat: None,
+            raise_at: None,
+            timeouts: 0,
+            before: u64::MAX,
+            ssthresh: None,
+        }
+    }
+
+    /// The largest packet that is sent, but for probes.
+    fn size(&self) -> u32 {
+        self.limit.min(self.most)
+    }
+
+    fn mss(&self) -> u32 {
+        self.size().saturating_sub(self.headers).max(1)
+    }
+
+    /// The next size to try, between what passes and what does not.
+    fn candidate(&self) -> Option<u32> {
+        let (low, high) = (self.size(), self.high.min(self.most + 1));
+        if low >= self.most {
+            return None;
+        }
+        if self.fresh && self.most < high {
+            return Some(self.most);
+        }
+        let between = SIZES.iter().copied().filter(|s| *s > low && *s < high && *s != self.most);
+        let between: Vec<u32> = between.chain((self.most < high).then_some(self.most)).collect();
+        between.get(between.len() / 2).copied()
+    }
+
+    /// The largest size below `len` that routers of old would have meant (RFC 1191 §7.1).
+    fn plateau(len: u32) -> u32 {
+        PLATEAUS.iter().copied().find(|size| *size < len).unwrap_or(LEAST)
+    }
+}
+
+impl Connection {
+    /// Tells a new connection's end the MTU of its own link, bytes.
+    pub fn over_link(mut self, mtu: Option<u32>) -> Self {
+        self.sender.config.link_mtu = mtu;
+        self.sender.path = Path::new(&self.sender.config);
+        self
+    }
+
+    /// A router says that a packet was too large.
+    pub(super) fn handle_too_large(&mut self, now: Time, message: &TooLarge) {
+        let Some((source, destination, seq)) = message.segment() else { return };
+        let ends = [(message.ip.source, source), (message.ip.destination, destination)];
+        let ours = [self.local, self.remote].map(|end| (*end.ip(), end.port()));
+        if ends != ours || matches!(self.state, State::Closed | State::Listen | State::TimeWait) {
+            return;
+        }
+        // RFC 5927 §4.1: only what is outstanding can have been too large.
+        let outstanding = self.sender.snd_una..self.sender.snd_max;
+        let Some(seq) = expand(self.iss, seq, self.sender.snd_una).filter(|s| outstanding.contains(s)) else {
+            return;
+        };
+        self.sender.handle_too_large(now, seq, message.next_hop_mtu.into(), message.total_len.into());
+    }
+}
+
+impl Sender {
+    /// Settles the size of a full segment, once both ends have named theirs: `most` bytes without the IP and TCP headers,
+    /// of which `options` come out of each segment (RFC 6691).
+    pub(super) fn settle_size(&mut self, most: u32, options: u32) {
+        let path = &mut self.path;
+        let own = self.config.link_mtu.unwrap_or(u32::MAX);
+        (path.most, path.headers) = ((most + HEADERS).min(own), HEADERS + options);
+        if self.config.path_mtu == PathMtu::Probe {
+            // What is remembered was found by a search.
+            let known = path.confirmed;
+            path.seeking = !known && path.most > LEAST;
+            if !known {
+                path.limit = path.limit.min(BASE);
+                path.fresh = path.most > path.limit;
+            }
+        }
+        let mss = path.mss();
+        self.set_mss(mss);
+    }
+
+    /// Begins with what another connection has found.
+    pub(super) fn begin_with_size(&mut self, size: u32) {
+        self.path.limit = self.path.limit.min(size.max(LEAST));
+        self.path.confirmed = true;
+    }
+
+    /// What another connection may begin with.
+    pub(super) fn size_found(&self) -> Option<u32> {
+        let path = &self.path;
+        match self.config.path_mtu {
+            PathMtu::None => None,
+            PathMtu::Icmp => Some(path.limit).filter(|limit| *limit < path.most),
+            PathMtu::Probe => Some(path.size()).filter(|_| path.confirmed && !path.seeking),
+        }
+    }
+
+    fn handle_too_large(&mut self, now: Time, seq: u64, next_hop_mtu: u32, total_len: u32) {
+        if self.config.path_mtu == PathMtu::None {
+            return;
+        }
+        let mtu = if next_hop_mtu == 0 { Path::plateau(total_len) } else { next_hop_mtu };
+        // RFC 8899 §4.6.2: a size that is not below the packet's says nothing.
+        if mtu >= total_len {
+            return;
+        }
+        let mtu = mtu.max(LEAST);
+        if self.path.probe.is_some_and(|(start, _, _)| start == seq) && mtu >= self.path.size() {
+            // Only the probe was too large, and the next one is as large as the router says.
+            (self.path.high, self.path.fresh) = (mtu + 1, true);
+            self.path.most = self.path.most.min(mtu);
+            self.probe_failed(now, true);
+            return;
+        }
+        if mtu >= self.path.limit {
+            return;
+        }
+        let before = self.mss;
+        self.path.limit = mtu;
+        self.path.high = self.path.high.min(mtu + 1);
+        if self.config.path_mtu == PathMtu::Probe {
+            self.path.confirmed = false;
+        }
+        self.apply_size();
+        if self.snd_una == 0 {
+            // What went with the SYN waits for the SYN's own timer.
+            self.segments.cut(self.mss.into(), self.fin_at(), true);
+        } else if self.mss < before && self.snd_max > self.snd_una {
+            self.send_smaller(now);
+        }
+    }
+
+    /// The size has changed: windows stay what they are in bytes (RFC 4821 §6.1).
+    fn apply_size(&mut self) {
+        self.mss = self.path.mss();
+        self.congestion.set_mss(self.mss);
+    }
+
+    /// What is outstanding and too large goes again at once in smaller segments. The window is not cut: nothing was lost to
+    /// congestion (RFC 1191 §6.5).
+    fn send_smaller(&mut self, now: Time) {
+        self.path.probe = None;
+        self.path.repeat = None;
+        if self.how.pipe() {
+            self.segments.cut(self.mss.into(), self.fin_at(), true);
+            self.repair_without_signal();
+        } else {
+            self.segments.cut(self.mss.into(), self.fin_at(), true);
+            self.recover_timeout();
+        }
+        self.timed = None;
+        self.rto_at = Some(now + self.rtt.rto());
+    }
+
+    /// What is marked as lost is repaired as after a timeout, and is no signal.
+    fn repair_without_signal(&mut self) {
+        let mss = u64::from(self.mss);
+        self.pipe.without_signal((self.segments.pipe / mss) as i64, self.snd_max);
+    }
+
+    /// An acknowledgment has come that moves snd_una by `newly` to `ack`.
+    pub(super) fn note_size(&mut self, now: Time, ack: u64, newly: u64) {
+        let path = &mut self.path;
+        path.timeouts = 0;
+        if newly >= self.mss.into() && !path.confirmed {
+            path.confirmed = true;
+            if let Some(ssthresh) = path.ssthresh.take() {
+                self.congestion.set_ssthresh(ssthresh);
+            }
+        }
+        let path = &mut self.path;
+        if path.repeat.is_some_and(|(_, end)| ack >= end) {
+            path.repeat = None;
+        }
+        if let Some((_, end, size)) = path.probe
+            && ack >= end
+        {
+            path.probe = None;
+            (path.limit, path.tries, path.fresh) = (size, 0, false);
+            self.apply_size();
+        }
+        if self.path.raise_at.is_some_and(|at| at <= now) {
+            let path = &mut self.path;
+            (path.raise_at, path.seeking, path.fresh, path.high) = (None, true, true, u32::MAX);
+        }
+    }
+
+    /// What a search does with the next new data, `snd_max` on. `room` is what the congestion window has left.
+    pub(super) fn probe_turn(&mut self, now: Time, room: u64) -> Turn {
+        let repairing = self.counting.active || self.pipe.phase != Phase::Open;
+        let path = &mut self.path;
+        if path.probe.is_some() || path.repeat.is_some() || !path.confirmed || repairing {
+            return Turn::Pass;
+        }
+        let Some(size) = path.candidate() else {
+            path.seeking = false;
+            if path.size() < path.most || path.high <= path.most {
+                path.raise_at = Some(now + RAISE_AFTER);
+            }
+            return Turn::Pass;
+        };
+        let len = u64::from(size.saturating_sub(path.headers));
+        // RFC 4821 §7.4: enough behind it that its loss would be noticed without the timer.
+        let needed = len + u64::from(self.threshold + 1) * u64::from(self.mss);
+        if self.unsent() < needed || self.window() < needed {
+            return Turn::Pass;
+        }
+        if room < len || self.window_edge < self.snd_max + len {
+            return if self.in_flight() > 0 { Turn::Wait } else { Turn::Pass };
+        }
+        self.path.probe = Some((self.snd_max, self.snd_max + len, size));
+        Turn::Probe(Outgoing { seq: self.snd_max, len: len as u32, fin: false })
+    }
+
+    /// Whether all that is lost is a probe; then it was too large, and its loss is no signal (RFC 4821 §7.6.1).
+    pub(super) fn only_probe_lost(&mut self, now: Time) -> bool {
+        let Some((start, _, _)) = self.path.probe else { return false };
+        let index = self.segments.starting_at(start);
+        let probe = index.and_then(|i| self.segments.get(i)).filter(|s| s.lost && !s.in_pipe);
+        let alone = probe.is_some_and(|s| s.len() == self.segments.lost_waiting);
+        if alone {
+            self.probe_failed(now, false);
+        }
+        alone
+    }
+
+    /// A duplicate: whether it is the third that asks for a probe. Then that was too large, and they are no signal.
+    pub(super) fn duplicates_ask_for_probe(&mut self, now: Time) -> bool {
+        // Vegas does not wait for the third.
+        let enough = self.counting.duplicates == self.threshold || self.vegas_expired(now);
+        let asks = enough && self.path.probe.is_some_and(|(start, _, _)| start == self.snd_una);
+        if asks {
+            self.probe_failed(now, false);
+        }
+        asks
+    }
+
+    /// A probe did not pass, as a router has said or as its loss suggests.
+    fn probe_failed(&mut self, now: Time, told: bool) {
+        let Some((start, end, size)) = self.path.probe.take() else { return };
+        self.count_failure(size, told);
+        if self.how.pipe() {
+            self.segments.cut(self.mss.into(), self.fin_at(), true);
+            self.repair_without_signal();
+        } else {
+            self.segments.cut(self.mss.into(), self.fin_at(), false);
+            self.path.repeat = Some((start, end));
+            self.counting.probe_repaired = true;
+        }
+        // Karn's rule for the probe itself; a later segment's sample has the repair in it, which makes the timer patient.
+        self.timed = self.timed.filter(|(timed, _)| *timed <= start || *timed > end);
+        self.rto_at = Some(now + self.rtt.rto());
+    }
+
+    fn count_failure(&mut self, size: u32, told: bool) {
+        let path = &mut self.path;
+        if told {
+            path.tries = 0;
+            return;
+        }
+        path.tries += 1;
+        if path.tries >= MOST_TRIES {
+            (path.high, path.tries, path.fresh) = (size, 0, false);
+        }
+    }
+
+    /// Losses are being repaired, or a repeat has gone: what becomes of a probe says nothing (RFC 4821 §7.6.3).
+    pub(super) fn abandon_probe(&mut self) {
+        if self.path.probe.take().is_some() && self.how.pipe() {
+            self.segments.cut(self.mss.into(), self.fin_at(), false);
+        }
+    }
+
+    /// The next segment of a lost probe's data.
+    pub(super) fn poll_probe_repeat(&mut self) -> Option<Outgoing> {
+        let (start, end) = self.path.repeat?;
+        let start = start.max(self.snd_una);
+        let len = end.saturating_sub(start).min(self.mss.into()) as u32;
+        self.path.repeat = Some((start + u64::from(len), end)).filter(|(next, _)| *next < end);
+        if len == 0 || self.snd_una >= end {
+            return None;
+        }
+        Some(Outgoing { seq: start, len, fin: false })
+    }
+
+    /// The retransmission timer has run out.
+    pub(super) fn suspect_size(&mut self) {
+        let tail = self.path.probe.take();
+        self.path.repeat = None;
+        if let Some((start, _, size)) = tail {
+            if start == self.snd_una {
+                self.count_failure(size, false);
+            }
+            self.segments.cut(self.mss.into(), self.fin_at(), true);
+            return;
+        }
+        let ssthresh = self.congestion.ssthresh();
+        let outstanding = self.in_flight().min(u32::MAX.into()) as u32;
+        let path = &mut self.path;
+        path.timeouts += 1;
+        if path.timeouts == 1 {
+            path.before = ssthresh;
+        }
+        let largest = path.size().min(outstanding.saturating_add(path.headers));
+        let below = STEPS.iter().copied().find(|step| *step < largest);
+        if let Some(step) = below.filter(|_| path.timeouts >= BLACK_HOLE) {
+            // The search begins anew from here.
+            (path.limit, path.confirmed, path.seeking) = (step, false, true);
+            path.ssthresh = Some(path.before);
+            (path.high, path.fresh, path.tries) = (u32::MAX, false, 0);
+            self.apply_size();
+            self.segments.cut(self.mss.into(), self.fin_at(), true);
+        }
+    }
+}
