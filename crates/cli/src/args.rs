@@ -5,6 +5,7 @@
 //! Leaves out configuration files and environment variables.
 
 use crate::command::{constellation, delay, map, passes, route, sweep, tables};
+use crate::stp;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -57,6 +58,13 @@ pub enum Command {
     /// Draw a constellation and its links over the world.
     #[command(after_help = MAP_EXAMPLES)]
     Map(map::Snapshot),
+    /// Move files between real hosts over STP, encrypted.
+    #[command(after_help = stp::EXAMPLES)]
+    Stp {
+        /// What to do.
+        #[command(subcommand)]
+        what: stp::What,
+    },
 }
 
 /// `skyhop run`.

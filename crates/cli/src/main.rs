@@ -1,7 +1,7 @@
 //! The skyhop command.
 //!
 //! A map of the code: [`args`] is what may be typed, [`command`] one file for each command, [`engine`] a run with its
-//! files, [`progress`] the bar, [`statistics`] and [`table`] what becomes of numbers.
+//! files, [`progress`] the bar, [`stp`] files between real hosts, [`statistics`] and [`table`] what becomes of numbers.
 //! Differs from the library: here are the terminal, the files and the exit codes (0, 1 while running, 2 before).
 //! Leaves out knowledge of networks, which is in the library.
 
@@ -11,6 +11,7 @@ mod engine;
 mod failure;
 mod progress;
 mod statistics;
+mod stp;
 mod table;
 
 use args::{Args, Command};
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Command::Route(route) => command::route::run(route),
         Command::Tables(tables) => command::tables::run(tables),
         Command::Map(map) => command::map::run(map),
+        Command::Stp { what } => stp::run(what),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

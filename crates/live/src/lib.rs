@@ -41,4 +41,6 @@ pub mod tokio;
 
 pub use connection::Traffic;
 pub use options::{Notice, Options, Security};
-pub use stream::{Endpoint, StpListener, StpStream, StreamStats};
+pub use skyhop_transport::stp::Congestion;
+pub use skyhop_wire::stp::UDP_PORT;
+pub use stream::{Endpoint, NOTHING_HAPPENED, StpListener, StpStream, StreamStats};

@@ -5,7 +5,7 @@
 //! endpoint is one socket for many connections; `finish` says that every byte has arrived. Leaves out urgent data and peeking.
 
 use crate::association::Counters;
-use crate::connection::{Conn, Traffic};
+use crate::connection::{Conn, Failed, Traffic};
 use crate::driver::{self, Shared};
 use crate::host::{Host, Name};
 use crate::options::Options;
@@ -225,6 +225,8 @@ impl StpStream {
     pub fn reset(&self) -> io::Result<()> {
         self.with(|conn| {
             conn.machine.reset();
+            let message = "this host has broken the connection off".into();
+            conn.fail(Failed { kind: io::ErrorKind::ConnectionAborted, message });
             Ok(())
         })?;
         self.handle.0.kick();
@@ -477,6 +479,9 @@ impl Wake for Parker {
     }
 }
 
+/// What the error says when a timeout that was set has passed; the connection is as it was.
+pub const NOTHING_HAPPENED: &str = "nothing has happened for too long";
+
 /// Waits for what a poll gives.
 fn block_on<T>(
     timeout: Option<Duration>,
@@ -491,7 +496,7 @@ fn block_on<T>(
         }
         match end.map(|end| end.saturating_duration_since(Instant::now())) {
             Some(Duration::ZERO) => {
-                return Err(io::Error::new(io::ErrorKind::TimedOut, "nothing has happened for too long"));
+                return Err(io::Error::new(io::ErrorKind::TimedOut, NOTHING_HAPPENED));
             }
             Some(left) => std::thread::park_timeout(left),
             None => std::thread::park(),

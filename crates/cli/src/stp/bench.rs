@@ -1,0 +1,148 @@
+//! `skyhop stp bench`: how fast STP moves data, and what that costs.
+//!
+//! Follows iperf3 and quinn's bench: one connection, one direction, zeros.
+//! Differs: CPU time is that of this process, both ends of it where both are here; the kernel's share is in it.
+//! Leaves out the disk, and any judgment.
+
+use super::options::{Common, address, bind_failure};
+use super::report::{Bar, bit_rate, line, numbers};
+use super::send::{SendError, endpoint_for, open, send};
+use super::transfer::{Ask, Patient, Reply, Request, take_data};
+use crate::engine::interrupted;
+use crate::failure::Failure;
+use clap::Args;
+use serde_json::Value;
+use skyhop_live::Endpoint;
+use skyhop_units::Bytes;
+use std::io::{self, Read};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// `skyhop stp bench`.
+#[derive(Debug, Args)]
+pub struct Bench {
+    /// The host that serves; without it both ends are here.
+    pub to: Option<String>,
+    /// So much.
+    #[arg(long, value_name = "SIZE", conflicts_with = "seconds")]
+    pub size: Option<Bytes>,
+    /// For so long.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub seconds: u64,
+    /// Print the numbers as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// What all have.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Runs the command.
+pub fn run(args: &Bench) -> Result<(), Failure> {
+    let here = args.to.is_none();
+    let options = args.common.options(here)?;
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let server = match &args.to {
+        Some(_) => None,
+        None => Some(Endpoint::bind(any, options.clone()).map_err(|e| bind_failure(any, e))?),
+    };
+    let to = match (&args.to, &server) {
+        (Some(to), _) => address(to)?,
+        (None, server) => server.as_ref().map_or(any, Endpoint::local_addr),
+    };
+    let endpoint = endpoint_for(to, options)?;
+    let cpu = cpu_time();
+    let begin = Instant::now();
+    let (sent, stats) = std::thread::scope(|scope| {
+        if let Some(server) = &server {
+            scope.spawn(move || swallow(server));
+        }
+        let stream = open(&endpoint, to)?;
+        let mut bar = Bar::new("bench", args.size.map(Bytes::get), args.common.quiet);
+        let end = begin + Duration::from_secs(args.seconds);
+        let mut zeros =
+            Zeros { left: args.size.map_or(u64::MAX, Bytes::get), end: args.size.is_none().then_some(end) };
+        let request = Request { ask: Ask::Sink, name: "bench".into(), size: args.size.map(Bytes::get) };
+        let sent = send(&stream, &mut zeros, request, |bytes| bar.show(bytes, || stream.stats()));
+        bar.clear();
+        Ok::<_, Failure>((sent, stream.stats()))
+    })?;
+    let elapsed = begin.elapsed();
+    let cpu_s = cpu_time().zip(cpu).map(|(now, before)| now - before);
+    let (bytes, ours, theirs) = sent.map_err(|e| match e {
+        SendError::Interrupted => Failure::Stopped("interrupted".into()),
+        SendError::Receiver(why) => Failure::Run(format!("the receiver says: {why}")),
+        SendError::Source(e) | SendError::Network(e) => Failure::Run(format!("not all has arrived: {e}")),
+    })?;
+    if ours != theirs {
+        return Err(Failure::Run("what has arrived is not what was sent".into()));
+    }
+    let gigabits = bytes as f64 * 8.0 / 1e9;
+    let per_gigabit = cpu_s.map(|cpu_s| cpu_s / gigabits.max(1e-9));
+    let mut value = numbers(bytes, elapsed, &stats);
+    value["cpu_s"] = Value::from(cpu_s);
+    value["cpu_s_per_gbit"] = Value::from(per_gigabit);
+    value["both_ends"] = Value::from(here);
+    value["encrypted"] = Value::from(!args.common.insecure);
+    if args.json {
+        return crate::command::print(&format!("{value:#}\n"));
+    }
+    let cost = match (cpu_s, per_gigabit) {
+        (Some(cpu_s), Some(per_gigabit)) => format!(
+            "{cpu_s:.2} CPU s of {}, {:.3} for each Gbit: {} per core\n",
+            if here { "both ends" } else { "this end" },
+            per_gigabit,
+            bit_rate(1e9 / per_gigabit.max(1e-9)),
+        ),
+        _ => String::new(),
+    };
+    crate::command::print(&format!("{}\n{cost}", line(true, "zeros", bytes, elapsed, &stats)))
+}
+
+/// The other end, where both are here.
+fn swallow(server: &Endpoint) -> io::Result<()> {
+    let listener = server.listen();
+    loop {
+        let stream = match listener.accept_timeout(Duration::from_millis(200)) {
+            Ok((stream, _)) => stream,
+            Err(e) if e.kind() == io::ErrorKind::TimedOut && !interrupted() => continue,
+            Err(e) => return Err(e),
+        };
+        let mut patient = Patient::new(&stream)?;
+        Request::take(&mut patient)?;
+        let Ok((_, found, _)) = take_data(&mut patient, &mut io::sink(), false, |_| !interrupted()) else {
+            return Ok(());
+        };
+        Reply::Done(found).put(&mut patient)?;
+        patient.finish()?;
+        return Ok(());
+    }
+}
+
+/// Zeros, so many or for so long.
+struct Zeros {
+    left: u64,
+    end: Option<Instant>,
+}
+
+impl Read for Zeros {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.end.is_some_and(|end| Instant::now() >= end) {
+            return Ok(0);
+        }
+        let len = (buf.len() as u64).min(self.left) as usize;
+        buf[..len].fill(0);
+        self.left -= len as u64;
+        Ok(len)
+    }
+}
+
+/// CPU seconds of this process so far, user's and kernel's, where /proc tells.
+fn cpu_time() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // Behind the name, which may hold anything but ends with the last parenthesis.
+    let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace().skip(11);
+    let ticks = fields.next()?.parse::<f64>().ok()? + fields.next()?.parse::<f64>().ok()?;
+    // USER_HZ is 100 wherever Linux runs.
+    Some(ticks / 100.0)
+}

@@ -1,0 +1,53 @@
+//! `skyhop stp key`: keys for hosts.
+//!
+//! Follows docs/stp-hosts.md; the keys are Noise's.
+//! Differs from ssh-keygen: no passphrase.
+//! Leaves out everything that certificates do.
+
+use crate::failure::Failure;
+use clap::Args;
+use skyhop_live::keys::{KeyError, Keys};
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// `skyhop stp key`.
+#[derive(Debug, Args)]
+pub struct Key {
+    /// The new file.
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// A key for this host alone; its public key goes into FILE.pub.
+    #[arg(long)]
+    pub pair: bool,
+}
+
+/// Runs the command.
+pub fn run(args: &Key) -> Result<(), Failure> {
+    let failed = |e: KeyError| match &e {
+        KeyError::Io(_, io) if io.kind() == io::ErrorKind::AlreadyExists => Failure::Scenario(e.to_string()),
+        _ => Failure::Run(e.to_string()),
+    };
+    if !args.pair {
+        Keys::generate_shared().write(&args.out).map_err(failed)?;
+        return crate::command::print(&format!(
+            "{}: a shared key; the other host needs the same file, brought there by a safe way\n",
+            args.out.display()
+        ));
+    }
+    let mut path = args.out.clone().into_os_string();
+    path.push(".pub");
+    let path = PathBuf::from(path);
+    let (keys, public) = Keys::generate_pair();
+    // The public one first: a private key without it would be of no use.
+    let written = std::fs::File::create_new(&path).and_then(|mut file| writeln!(file, "{public}"));
+    written.map_err(|e| failed(KeyError::Io(path.clone(), e)))?;
+    if let Err(e) = keys.write(&args.out) {
+        let _ = std::fs::remove_file(&path);
+        return Err(failed(e));
+    }
+    crate::command::print(&format!(
+        "{}: this host's key, which stays here\n{}: its public key, for --peer of the others\n",
+        args.out.display(),
+        path.display()
+    ))
+}

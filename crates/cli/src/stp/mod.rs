@@ -1,0 +1,98 @@
+//! `skyhop stp`: files and streams over STP between real hosts.
+//!
+//! Follows HT §5.1 for the protocol; `skyhop_live` has sockets, keys and streams.
+//! Differs from scp and nc: who sends learns from the receiver itself whether every byte is there and unaltered.
+//! Leaves out resuming: a transfer that breaks off begins anew.
+
+mod bench;
+mod key;
+mod options;
+mod receive;
+mod report;
+mod send;
+mod serve;
+mod transfer;
+
+use crate::failure::Failure;
+use clap::Subcommand;
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum What {
+    /// Make a key: one that two hosts share, or a pair for each.
+    #[command(after_help = KEY_EXAMPLES)]
+    Key(key::Key),
+    /// Wait for others: take their files, give them files, swallow what is sent for measurement.
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(serve::Serve),
+    /// Send a file or standard input to a host that serves.
+    #[command(after_help = SEND_EXAMPLES)]
+    Send(send::Send),
+    /// Get a file from a host that serves.
+    #[command(after_help = RECEIVE_EXAMPLES)]
+    Receive(receive::Receive),
+    /// Measure: to a host that serves, or both ends on this one.
+    #[command(after_help = BENCH_EXAMPLES)]
+    Bench(bench::Bench),
+}
+
+/// Runs the command.
+pub fn run(what: &What) -> Result<(), Failure> {
+    match what {
+        What::Key(key) => key::run(key),
+        What::Serve(serve) => serve::run(serve),
+        What::Send(send) => send::run(send),
+        What::Receive(receive) => receive::run(receive),
+        What::Bench(bench) => bench::run(bench),
+    }
+}
+
+/// Examples of `skyhop stp`.
+pub const EXAMPLES: &str = "\
+Examples:
+  skyhop stp key --out link.key                              once; copy it to the other host by a safe way
+  skyhop stp serve --key link.key --dir incoming             on one host
+  skyhop stp send results.tar 192.0.2.7 --key link.key       on the other
+  skyhop stp bench --insecure                                what this host can do
+
+Packets go over UDP, port 57824 unless told otherwise, encrypted and authenticated with the key.";
+
+const KEY_EXAMPLES: &str = "\
+Examples:
+  skyhop stp key --out link.key                  a key for both hosts
+  skyhop stp key --pair --out ground.key         a key for this host, and ground.key.pub for the others
+
+Key files may be read by their owner only; others are refused. Exit code: 0 done, 1 the file cannot be written, 2 wrong usage.";
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  skyhop stp serve --key link.key --dir incoming                   take files into a folder, and give them from there
+  skyhop stp serve --key link.key --to - --once | tar x            the first file to standard output, then end
+  skyhop stp serve --key ground.key --peer ship.pub --peer buoy.pub --listen 0.0.0.0:9000
+  skyhop stp serve --insecure --listen 127.0.0.1:57824             for measurement: whoever knows the port may send
+
+Exit code: 0 done, 1 a transfer failed (with --once) or the socket did, 2 wrong usage, key or address, 130 interrupted.";
+
+const SEND_EXAMPLES: &str = "\
+Examples:
+  skyhop stp send results.tar ground.example --key link.key
+  tar c results | skyhop stp send - ground.example:9000 --key link.key --name results.tar
+  skyhop stp send big.bin 192.0.2.7 --key ship.key --peer ground.pub --rate \"20 Mbit/s\"
+
+Exit code: 0 every byte has arrived and been acknowledged by the receiver's application, which has the same SHA-256;
+1 not so, and why; 2 wrong usage, file, key or address; 130 interrupted.";
+
+const RECEIVE_EXAMPLES: &str = "\
+Examples:
+  skyhop stp receive results.tar ground.example --key link.key
+  skyhop stp receive results.tar ground.example --key link.key --out - | tar x
+
+Exit code: 0 the file is there, unaltered; 1 not so, and why; 2 wrong usage, key or address; 130 interrupted.";
+
+const BENCH_EXAMPLES: &str = "\
+Examples:
+  skyhop stp bench                               both ends on this host, encrypted with a key of the moment
+  skyhop stp bench --insecure --size \"1 GB\"
+  skyhop stp bench 192.0.2.7 --key link.key --seconds 20 --json
+
+Exit code: 0 done, 1 the transfer failed, 2 wrong usage, key or address, 130 interrupted.";

@@ -1,0 +1,166 @@
+//! What the commands of `skyhop stp` have in common: keys, sizes, rates, addresses.
+//!
+//! Follows docs/stp-hosts.md.
+//! Differs from a scenario: these are hosts, so a mistake ends the command before a packet leaves.
+//! Leaves out configuration files.
+
+use crate::failure::Failure;
+use clap::{Args, ValueEnum};
+use skyhop_live::associations::Config as Associations;
+use skyhop_live::keys::Keys;
+use skyhop_live::seal::Cipher;
+use skyhop_live::socket::Carrier;
+use skyhop_live::{Options, Security};
+use skyhop_units::{Bytes, Rate};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+
+/// How the sender finds its rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Congestion {
+    /// Learn the path's rate, and back off when the round trip grows.
+    Delay,
+    /// TCP's window.
+    Window,
+    /// The promised rate of --rate, whatever happens.
+    Rate,
+}
+
+/// Options of every command that opens a socket.
+#[derive(Debug, Args)]
+pub struct Common {
+    /// The key: shared by both hosts, or this host's own.
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub key: Option<PathBuf>,
+    /// The other host's public key, beside a key of this host's own; may be given often by who serves.
+    #[arg(long = "peer", value_name = "FILE", requires = "key")]
+    pub peers: Vec<PathBuf>,
+    /// Without encryption and without knowing who is there: for measurement only.
+    #[arg(long)]
+    pub insecure: bool,
+    /// Cipher of the associations that this host opens: aes-128-gcm or chacha20-poly1305.
+    #[arg(long, value_name = "CIPHER", default_value = "aes-128-gcm")]
+    pub cipher: Cipher,
+    /// The path's MTU in bytes; otherwise it is searched for, from 1280 to 1500.
+    #[arg(long, value_name = "BYTES")]
+    pub mtu: Option<u32>,
+    /// Send at most so fast; with --congestion rate exactly so fast.
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<Rate>,
+    /// How the sender finds its rate; `rate` if --rate is given, else `delay`.
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub congestion: Option<Congestion>,
+    /// What is held for the application and behind gaps at most, in memory.
+    #[arg(long, value_name = "SIZE", default_value = "64 MB")]
+    pub window: Bytes,
+    /// Packets that may be out of order before they are taken for replays.
+    #[arg(long, value_name = "PACKETS", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(64..=1 << 24))]
+    pub replay_window: u32,
+    /// Straight over IPv4 with this protocol number instead of UDP; needs the right to raw sockets.
+    #[arg(long, value_name = "PROTOCOL", num_args = 0..=1, default_missing_value = "253")]
+    pub ip: Option<u8>,
+    /// Write the secrets of each association into this new file, so that captures can be decrypted.
+    #[arg(long, value_name = "FILE")]
+    pub key_log: Option<PathBuf>,
+    /// Print neither progress nor warnings.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+impl Common {
+    /// The endpoint's options. `moment`: without a key, both ends being here, one of the moment will do.
+    pub fn options(&self, moment: bool) -> Result<Options, Failure> {
+        let keys = match &self.key {
+            Some(key) => {
+                Some(Keys::read(key, &self.peers).map_err(|e| Failure::Scenario(format!("--key: {e}")))?)
+            }
+            None if self.insecure => None,
+            None if moment => Some(Keys::generate_shared()),
+            None => {
+                let message = "no key: give one with --key (\"skyhop stp key --out link.key\" makes it), or measure with \
+                               --insecure";
+                return Err(Failure::Scenario(message.into()));
+            }
+        };
+        if keys.is_none() {
+            self.warn(
+                "INSECURE: anybody on the path can read, alter and forge what is sent; only for measurement",
+            );
+        }
+        let security = match keys {
+            Some(keys) => {
+                let mut config = Associations::new(keys);
+                config.sealing.cipher = self.cipher;
+                config.sealing.replay_window = self.replay_window;
+                config.key_log = self.key_log.is_some();
+                Security::Sealed(Box::new(config))
+            }
+            None if self.key_log.is_some() => {
+                return Err(Failure::Scenario("--key-log: without encryption there are no secrets".into()));
+            }
+            None => Security::Insecure,
+        };
+        if self.key_log.is_some() {
+            self.warn("the key log lets whoever has it read everything");
+        }
+        let mut options = Options::new(security);
+        options.key_log = self.key_log.clone();
+        options.carrier = self.ip.map_or(Carrier::Udp, Carrier::Ip);
+        if let Some(mtu) = self.mtu {
+            (options.mtu, options.mtu_base) = (mtu, None);
+        }
+        if self.window.get() < 2 * u64::from(options.mtu) {
+            return Err(Failure::Scenario(format!("--window: {} is less than two packets", self.window)));
+        }
+        options.stp.window = self.window.get();
+        options.stp.max_rate = self.rate;
+        options.stp.congestion = match (self.congestion, self.rate) {
+            (Some(Congestion::Rate), None) => {
+                return Err(Failure::Scenario(
+                    "--congestion rate: give the promised rate with --rate".into(),
+                ));
+            }
+            (Some(Congestion::Rate), _) | (None, Some(_)) => skyhop_live::Congestion::Rate,
+            (Some(Congestion::Window), _) => skyhop_live::Congestion::Window,
+            (Some(Congestion::Delay) | None, _) => skyhop_live::Congestion::Delay,
+        };
+        Ok(options)
+    }
+
+    /// Tells a warning.
+    pub fn warn(&self, message: &str) {
+        // What is insecure says so, however quiet.
+        if !self.quiet || message.starts_with("INSECURE") {
+            eprintln!("warning: {message}");
+        }
+    }
+}
+
+/// A host and a port, the latter STP's unless given.
+pub fn address(text: &str) -> Result<SocketAddr, Failure> {
+    let failed = |e: String| Failure::Scenario(format!("address \"{text}\": {e}"));
+    let bare = text.parse::<std::net::IpAddr>().map(|ip| SocketAddr::new(ip, skyhop_live::UDP_PORT));
+    if let Ok(address) = bare {
+        return Ok(address);
+    }
+    let found = match text.rsplit_once(':') {
+        Some(_) => text.to_socket_addrs(),
+        None => (text, skyhop_live::UDP_PORT).to_socket_addrs(),
+    };
+    found.map_err(|e| failed(e.to_string()))?.next().ok_or_else(|| failed("no such host".into()))
+}
+
+/// Failures to open a socket are the user's to mend; what comes later is the network's.
+pub fn bind_failure(address: SocketAddr, e: std::io::Error) -> Failure {
+    use std::io::ErrorKind::*;
+    match e.kind() {
+        AddrInUse => Failure::Scenario(format!("{address}: the port is in use; choose another")),
+        AddrNotAvailable => Failure::Scenario(format!("{address}: not an address of this host")),
+        PermissionDenied => {
+            Failure::Scenario(format!("{address}: not allowed: {e} (raw sockets and low ports need root)"))
+        }
+        AlreadyExists => Failure::Scenario("--key-log: the file exists and is not overwritten".into()),
+        InvalidInput | Unsupported => Failure::Scenario(e.to_string()),
+        _ => Failure::Run(format!("{address}: {e}")),
+    }
+}

@@ -1,0 +1,145 @@
+//! `skyhop stp receive`: a file from a host that serves.
+//!
+//! Follows `send`, the other way round: the sender learns that all is here.
+//! Differs: the file gets its name when all of it is here.
+//! Leaves out lists of what there is.
+
+use super::options::{Common, address};
+use super::report::{Bar, line, numbers};
+use super::send::{endpoint_for, open};
+use super::transfer::{Ask, Broken, Patient, Reply, Request, hex, take_data};
+use crate::engine::interrupted;
+use crate::failure::Failure;
+use clap::Args;
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// `skyhop stp receive`.
+#[derive(Debug, Args)]
+pub struct Receive {
+    /// The file's name at the host that serves.
+    pub name: String,
+    /// The host that serves, and its port unless it is 57824.
+    pub from: String,
+    /// Write here; - is standard output. Otherwise the name itself.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Print the numbers as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// What all have.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Runs the command.
+pub fn run(args: &Receive) -> Result<(), Failure> {
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(&args.name));
+    let stdout = out == Path::new("-");
+    if !stdout && out.exists() {
+        return Err(Failure::Scenario(format!("{} exists and is not overwritten", out.display())));
+    }
+    if args.out.is_none() && (out.components().count() != 1 || out.file_name().is_none()) {
+        return Err(Failure::Scenario(format!(
+            "\"{}\" is no plain file name: say where with --out",
+            args.name
+        )));
+    }
+    let from = address(&args.from)?;
+    let endpoint = endpoint_for(from, args.common.options(false)?)?;
+    let stream = open(&endpoint, from)?;
+    let begin = Instant::now();
+    let broken = |e: io::Error| match interrupted() {
+        true => Failure::Stopped("interrupted; what had arrived was thrown away".into()),
+        false => Failure::Run(format!("{}: not all has arrived: {e}", args.name)),
+    };
+    let mut patient = Patient::new(&stream).map_err(broken)?;
+    Request { ask: Ask::Get, name: args.name.clone(), size: None }.put(&mut patient).map_err(broken)?;
+    if let Reply::Failed(why) = Reply::take(&mut patient).map_err(broken)? {
+        return Err(Failure::Run(format!("{from} says: {}: {why}", args.name)));
+    }
+    let mut size = [0; 8];
+    patient.read_exact(&mut size).map_err(broken)?;
+    let mut bar = Bar::new(&args.name, Some(u64::from_be_bytes(size)), args.common.quiet);
+
+    let part = out.with_file_name(format!(
+        ".{}.{}.part",
+        out.file_name().unwrap_or_default().to_string_lossy(),
+        std::process::id()
+    ));
+    let show = |bytes| {
+        bar.show(bytes, || stream.stats());
+        !interrupted()
+    };
+    let taken = if stdout {
+        let mut out = io::stdout().lock();
+        take_data(&mut patient, &mut out, true, show)
+            .and_then(|taken| out.flush().map(|()| taken).map_err(Broken::Target))
+    } else {
+        let file = File::create_new(&part).map_err(Broken::Target);
+        file.and_then(|mut file| {
+            let taken = take_data(&mut patient, &mut file, true, show)?;
+            file.sync_all().map_err(Broken::Target)?;
+            Ok(taken)
+        })
+    };
+    bar.clear();
+    let checked = match taken {
+        Ok((bytes, found, expected)) if found == expected => Ok((bytes, found)),
+        Ok(_) => {
+            Err((Failure::Run("what has arrived is not what was sent: the digests differ".into()), true))
+        }
+        Err(Broken::Source(e)) => Err((broken(e), false)),
+        Err(Broken::Target(e)) => Err((Failure::Run(format!("{}: cannot write: {e}", out.display())), true)),
+    };
+    let named = checked.and_then(|done| {
+        if stdout {
+            return Ok(done);
+        }
+        let named = fs::hard_link(&part, &out).and_then(|()| fs::remove_file(&part));
+        named
+            .map(|()| done)
+            .map_err(|e| (Failure::Run(format!("{}: cannot write: {e}", out.display())), true))
+    });
+    let (bytes, digest) = match named {
+        Ok(done) => done,
+        Err((failure, tell)) => {
+            if !stdout {
+                let _ = fs::remove_file(&part);
+            }
+            if tell {
+                let mut words = Vec::new();
+                let _ = failure.tell(&mut words);
+                let why = String::from_utf8_lossy(&words).trim().trim_start_matches("skyhop: ").to_owned();
+                let _ = Reply::Failed(why)
+                    .put(&mut patient)
+                    .and_then(|()| stream.finish(Some(Duration::from_secs(5))));
+            }
+            drop(stream);
+            endpoint.wait_at_rest(Duration::from_secs(2));
+            return Err(failure);
+        }
+    };
+    let elapsed = begin.elapsed();
+    let stats = stream.stats();
+    Reply::Done(digest).put(&mut patient).and_then(|()| patient.finish()).map_err(|e| {
+        Failure::Run(format!("{}: all is here, but the sender could not be told: {e}", args.name))
+    })?;
+    drop(stream);
+    endpoint.wait_at_rest(Duration::from_secs(2));
+    let mut value = numbers(bytes, elapsed, &stats);
+    value["sha256"] = Value::from(hex(&digest));
+    let text = match args.json {
+        true => format!("{value:#}\n"),
+        false => format!("{}\nsha256 {}\n", line(false, &args.name, bytes, elapsed, &stats), hex(&digest)),
+    };
+    if stdout {
+        // The file has standard output for itself.
+        eprint!("{text}");
+        return Ok(());
+    }
+    crate::command::print(&text)
+}

@@ -1,0 +1,169 @@
+//! `skyhop stp send`: a file or standard input to a host that serves.
+//!
+//! Follows the end-to-end argument: done is what the receiver's application has written and digested.
+//! Differs from a copy: the file's name is the receiver's to accept.
+//! Leaves out folders; tar makes them a stream.
+
+use super::options::{Common, address, bind_failure};
+use super::report::{Bar, line, numbers};
+use super::transfer::{Ask, Broken, Digest, Patient, Reply, Request, hex, put_data};
+use crate::engine::interrupted;
+use crate::failure::Failure;
+use clap::Args;
+use serde_json::Value;
+use skyhop_live::{Endpoint, StpStream};
+use std::fs::File;
+use std::io::{self, Read};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// `skyhop stp send`.
+#[derive(Debug, Args)]
+pub struct Send {
+    /// The file; - is standard input.
+    pub file: PathBuf,
+    /// The host that serves, and its port unless it is 57824.
+    pub to: String,
+    /// What the receiver calls it; otherwise the file's own name.
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Print the numbers as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// What all have.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Runs the command.
+pub fn run(args: &Send) -> Result<(), Failure> {
+    let stdin = args.file == Path::new("-");
+    let shown = args.file.display();
+    let own_name = args.file.file_name().filter(|_| !stdin).map(|name| name.to_string_lossy().into_owned());
+    let name = args.name.clone().or(own_name).unwrap_or_else(|| "stdin".into());
+    let (mut source, size): (Box<dyn Read>, Option<u64>) = if stdin {
+        (Box::new(io::stdin().lock()), None)
+    } else {
+        let opened = File::open(&args.file).and_then(|file| Ok((file.metadata()?, file)));
+        let (meta, file) = opened.map_err(|e| Failure::Scenario(format!("{shown}: {e}")))?;
+        if meta.is_dir() {
+            return Err(Failure::Scenario(format!(
+                "{shown}: a folder; \"tar c {shown} | skyhop stp send -\" sends it"
+            )));
+        }
+        (Box::new(file), meta.is_file().then_some(meta.len()))
+    };
+    let to = address(&args.to)?;
+    let options = args.common.options(false)?;
+    let endpoint = endpoint_for(to, options)?;
+    let stream = open(&endpoint, to)?;
+    let begin = Instant::now();
+    let mut bar = Bar::new(&name, size, args.common.quiet);
+    let sent = send(&stream, &mut source, Request { ask: Ask::Put, name: name.clone(), size }, |bytes| {
+        bar.show(bytes, || stream.stats());
+    });
+    bar.clear();
+    let elapsed = begin.elapsed();
+    let stats = stream.stats();
+    let (bytes, ours, theirs) = sent.map_err(|e| describe(e, &args.file))?;
+    drop(stream);
+    endpoint.wait_at_rest(Duration::from_secs(2));
+    let same = ours == theirs;
+    if args.json {
+        let mut value = numbers(bytes, elapsed, &stats);
+        value["sha256"] = Value::from(hex(&ours));
+        value["sha256_receiver"] = Value::from(hex(&theirs));
+        value["acknowledged"] = Value::from(same);
+        crate::command::print(&format!("{value:#}\n"))?;
+    } else {
+        let line = line(true, &name, bytes, elapsed, &stats);
+        crate::command::print(&format!(
+            "{line}\nsha256 here  {}\nsha256 there {}\n",
+            hex(&ours),
+            hex(&theirs)
+        ))?;
+    }
+    if !same {
+        return Err(Failure::Run(format!("{name}: what has arrived at {to} is not what was sent")));
+    }
+    Ok(())
+}
+
+/// An endpoint from which a peer can be reached.
+pub fn endpoint_for(to: SocketAddr, options: skyhop_live::Options) -> Result<Endpoint, Failure> {
+    let any: SocketAddr = if to.is_ipv4() { ([0; 4], 0).into() } else { ([0_u16; 8], 0).into() };
+    Endpoint::bind(any, options).map_err(|e| bind_failure(any, e))
+}
+
+/// A connection to a peer.
+pub fn open(endpoint: &Endpoint, to: SocketAddr) -> Result<StpStream, Failure> {
+    endpoint.connect(to).map_err(|e| Failure::Run(format!("cannot connect: {e}")))
+}
+
+/// Why sending has failed.
+#[derive(Debug)]
+pub enum SendError {
+    /// The file cannot be read.
+    Source(io::Error),
+    /// The connection is broken.
+    Network(io::Error),
+    /// The receiver says why not.
+    Receiver(String),
+    /// The user has had enough.
+    Interrupted,
+}
+
+fn describe(e: SendError, file: &Path) -> Failure {
+    match e {
+        SendError::Source(e) => Failure::Run(format!("{}: {e}", file.display())),
+        SendError::Network(e) => Failure::Run(format!("{}: not all has arrived: {e}", file.display())),
+        SendError::Receiver(why) => Failure::Run(format!("the receiver says: {why}")),
+        SendError::Interrupted => {
+            Failure::Stopped("interrupted; the receiver has thrown away what had arrived".into())
+        }
+    }
+}
+
+/// Sends a source and waits for the receiver's word. Returns bytes, our digest and theirs.
+pub fn send(
+    stream: &StpStream,
+    source: &mut dyn Read,
+    request: Request,
+    mut show: impl FnMut(u64),
+) -> Result<(u64, Digest, Digest), SendError> {
+    std::thread::scope(|scope| {
+        // The reply may come early: the disk is full. It is listened for while data go out.
+        let reply = scope.spawn(|| {
+            let reply = Patient::new(stream).and_then(|mut stream| Reply::take(&mut stream));
+            if matches!(reply, Ok(Reply::Failed(_))) {
+                let _ = stream.reset();
+            }
+            reply
+        });
+        let sent = (|| {
+            let mut to = Patient::new(stream).map_err(Broken::Target)?;
+            request.put(&mut to).map_err(Broken::Target)?;
+            let mut source = source;
+            let sent = put_data(&mut source, &mut to, request.ask != Ask::Sink, |bytes| {
+                show(bytes);
+                !interrupted()
+            })?;
+            to.finish().map_err(Broken::Target)?;
+            Ok(sent)
+        })();
+        if sent.is_err() && !reply.is_finished() {
+            // A reply that explains the failure may be on its way; without one, nobody waits for it any longer.
+            std::thread::sleep(Duration::from_millis(100));
+            let _ = stream.reset();
+        }
+        let reply = reply.join().expect("reading a reply does not panic");
+        match (sent, reply) {
+            (_, Ok(Reply::Failed(why))) => Err(SendError::Receiver(why)),
+            (_, _) if interrupted() => Err(SendError::Interrupted),
+            (Err(Broken::Source(e)), _) => Err(SendError::Source(e)),
+            (Err(Broken::Target(e)), _) | (Ok(_), Err(e)) => Err(SendError::Network(e)),
+            (Ok((bytes, ours)), Ok(Reply::Done(theirs))) => Ok((bytes, ours, theirs)),
+        }
+    })
+}

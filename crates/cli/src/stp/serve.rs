@@ -1,0 +1,262 @@
+//! `skyhop stp serve`: takes files, gives files, swallows data for measurement.
+//!
+//! Follows the habit of a safe write: into a file of another name beside it, and under its own name when all is there.
+//! Differs from a file server: one folder, plain names, nothing is overwritten unless that is allowed.
+//! Leaves out users; whoever has the key may do all of it.
+
+use super::options::{Common, bind_failure};
+use super::report::line;
+use super::transfer::{Ask, Broken, Patient, Reply, Request, hex, put_data, take_data};
+use crate::engine::interrupted;
+use crate::failure::Failure;
+use clap::Args;
+use skyhop_live::{Endpoint, Notice, StpStream};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// `skyhop stp serve`.
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// Listen here; without a port at 57824.
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0")]
+    pub listen: String,
+    /// Take files into this folder, and give them from there.
+    #[arg(long, value_name = "DIR", conflicts_with = "to")]
+    pub dir: Option<PathBuf>,
+    /// Write what comes into this file, whatever its name; - is standard output.
+    #[arg(long, value_name = "FILE", requires = "once")]
+    pub to: Option<PathBuf>,
+    /// Files of the folder may be replaced.
+    #[arg(long, requires = "dir")]
+    pub overwrite: bool,
+    /// End after the first transfer; the exit code tells how it went.
+    #[arg(long)]
+    pub once: bool,
+    /// What all have.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// Transfers at a time.
+const TRANSFERS_MAX: usize = 64;
+
+/// Runs the command.
+pub fn run(args: &Serve) -> Result<(), Failure> {
+    if let Some(dir) = &args.dir
+        && !dir.is_dir()
+    {
+        return Err(Failure::Scenario(format!("--dir: {} is not a folder", dir.display())));
+    }
+    let listen = super::options::address(&args.listen)?;
+    let mut options = args.common.options(false)?;
+    let quiet = args.common.quiet;
+    options.notices = Some(Arc::new(move |notice: &Notice| {
+        if !quiet && !matches!(notice, Notice::Opened(..)) {
+            eprintln!("skyhop: {notice}");
+        }
+    }));
+    let endpoint = Endpoint::bind(listen, options).map_err(|e| bind_failure(listen, e))?;
+    let listener = endpoint.listen();
+    if !quiet {
+        eprintln!("skyhop: listening at {}", endpoint.local_addr());
+    }
+    let running = AtomicUsize::new(0);
+    let numbers = AtomicU64::new(0);
+    let result = std::thread::scope(|scope| {
+        loop {
+            if interrupted() {
+                return Err(Failure::Stopped("interrupted".into()));
+            }
+            if running.load(Ordering::Relaxed) >= TRANSFERS_MAX {
+                std::thread::sleep(Duration::from_millis(20));
+                continue;
+            }
+            let (stream, peer) = match listener.accept_timeout(Duration::from_millis(200)) {
+                Ok(accepted) => accepted,
+                Err(e) if e.kind() == io::ErrorKind::TimedOut => continue,
+                Err(e) => return Err(Failure::Run(e.to_string())),
+            };
+            let number = numbers.fetch_add(1, Ordering::Relaxed);
+            if args.once {
+                return handle(args, &stream, peer, number).map_err(Failure::Run);
+            }
+            running.fetch_add(1, Ordering::Relaxed);
+            let running = &running;
+            scope.spawn(move || {
+                if let Err(why) = handle(args, &stream, peer, number)
+                    && !quiet
+                {
+                    eprintln!("skyhop: {why}");
+                }
+                drop(stream);
+                running.fetch_sub(1, Ordering::Relaxed);
+            });
+        }
+    });
+    endpoint.wait_at_rest(Duration::from_secs(3));
+    result
+}
+
+/// Serves one connection. The message says what went wrong, and with whom.
+fn handle(args: &Serve, stream: &StpStream, peer: SocketAddr, number: u64) -> Result<(), String> {
+    let say = |why: String| format!("{peer}: {why}");
+    let mut patient = Patient::new(stream).map_err(|e| say(e.to_string()))?;
+    let request = Request::take(&mut patient).map_err(|e| say(e.to_string()))?;
+    let begin = Instant::now();
+    let name = request.name.clone();
+    let done = match request.ask {
+        Ask::Put => put(args, &mut patient, &request, number),
+        Ask::Get => return get(args, patient, &request).map_err(|e| say(format!("{name}: {e}"))),
+        Ask::Sink => take(&mut patient, &mut io::sink(), false),
+    };
+    let reply = match &done {
+        Ok((_, digest)) => Reply::Done(*digest),
+        Err(why) => Reply::Failed(why.clone()),
+    };
+    let stats = stream.stats();
+    let told = reply.put(&mut patient).and_then(|()| patient.finish());
+    match (done, told) {
+        (Ok((bytes, digest)), Ok(())) => {
+            if !args.common.quiet {
+                eprintln!("{}\nsha256 {}", line(false, &name, bytes, begin.elapsed(), &stats), hex(&digest));
+            }
+            Ok(())
+        }
+        (Ok(_), Err(e)) => Err(say(format!("{name}: all is here, but the sender could not be told: {e}"))),
+        (Err(why), _) => Err(say(format!("{name}: {why}"))),
+    }
+}
+
+type Taken = Result<(u64, [u8; 32]), String>;
+
+/// Takes data and compares digests.
+fn take(from: &mut impl Read, target: &mut impl Write, hashed: bool) -> Taken {
+    match take_data(from, target, hashed, |_| !interrupted()) {
+        Ok((bytes, found, expected)) if found == expected => Ok((bytes, found)),
+        Ok(_) => Err("what has arrived is not what was sent: the digests differ".into()),
+        Err(Broken::Source(e)) => Err(format!("the transfer broke off: {e}")),
+        Err(Broken::Target(e)) => Err(format!("cannot write: {e}")),
+    }
+}
+
+fn put(args: &Serve, from: &mut Patient<'_>, request: &Request, number: u64) -> Taken {
+    if let Some(to) = &args.to {
+        if to == Path::new("-") {
+            let mut out = io::stdout().lock();
+            let taken = take(from, &mut out, true)?;
+            out.flush().map_err(|e| format!("cannot write: {e}"))?;
+            return Ok(taken);
+        }
+        let mut file = File::create(to).map_err(|e| format!("cannot write: {e}"))?;
+        let taken = take(from, &mut file, true)?;
+        file.sync_all().or_else(ignore_unsyncable).map_err(|e| format!("cannot write: {e}"))?;
+        return Ok(taken);
+    }
+    let Some(dir) = &args.dir else {
+        return Err("this host takes no files (serve with --dir or --to)".into());
+    };
+    let path = dir.join(plain_name(&request.name)?);
+    if path.exists() && !args.overwrite {
+        return Err(format!("{} exists and is not overwritten", request.name));
+    }
+    let part = dir.join(format!(".{}.{}-{number}.part", request.name, std::process::id()));
+    let taken = (|| {
+        let mut file = File::create_new(&part).map_err(|e| format!("cannot write: {e}"))?;
+        let taken = take(from, &mut file, true)?;
+        file.sync_all().map_err(|e| format!("cannot write: {e}"))?;
+        let named = if args.overwrite {
+            fs::rename(&part, &path)
+        } else {
+            // A link, unlike a new name, fails if the file has come to be meanwhile.
+            fs::hard_link(&part, &path).and_then(|()| fs::remove_file(&part))
+        };
+        named.map_err(|e| format!("cannot write: {e}"))?;
+        Ok(taken)
+    })();
+    if taken.is_err() {
+        let _ = fs::remove_file(&part);
+    }
+    taken
+}
+
+/// Pipes and devices cannot be synchronised, and need not be.
+fn ignore_unsyncable(e: io::Error) -> io::Result<()> {
+    if e.kind() == io::ErrorKind::InvalidInput { Ok(()) } else { Err(e) }
+}
+
+fn get(args: &Serve, mut stream: Patient<'_>, request: &Request) -> Result<(), String> {
+    let begin = Instant::now();
+    let opened = (|| {
+        let dir = args.dir.as_ref().ok_or("this host gives no files (serve with --dir)")?;
+        let path = dir.join(plain_name(&request.name)?);
+        let meta = fs::symlink_metadata(&path).map_err(|_| "no such file".to_owned())?;
+        if !meta.is_file() {
+            return Err("no such file".to_owned());
+        }
+        let file = File::open(&path).map_err(|e| format!("cannot be read: {}", e.kind()))?;
+        Ok((meta.len(), file))
+    })();
+    let (size, mut file) = match opened {
+        Ok(opened) => opened,
+        Err(why) => {
+            let _ = Reply::Failed(why.clone()).put(&mut stream).and_then(|()| stream.finish());
+            return Err(why);
+        }
+    };
+    let sent = (|| {
+        Reply::Done([0; 32]).put(&mut stream).map_err(Broken::Target)?;
+        stream.write_all(&size.to_be_bytes()).map_err(Broken::Target)?;
+        put_data(&mut file, &mut stream, true, |_| !interrupted())
+    })();
+    let (bytes, digest) = sent.map_err(|e| match e {
+        Broken::Source(e) => format!("cannot be read: {e}"),
+        Broken::Target(e) => format!("the transfer broke off: {e}"),
+    })?;
+    stream.finish().map_err(|e| format!("the transfer broke off: {e}"))?;
+    match Reply::take(&mut stream) {
+        Ok(Reply::Done(theirs)) if theirs == digest => {
+            if !args.common.quiet {
+                let stats = stream.0.stats();
+                eprintln!(
+                    "{}\nsha256 {}",
+                    line(true, &request.name, bytes, begin.elapsed(), &stats),
+                    hex(&digest)
+                );
+            }
+            Ok(())
+        }
+        Ok(Reply::Done(_)) => Err("what has arrived is not what was sent: the digests differ".into()),
+        Ok(Reply::Failed(why)) => Err(format!("the receiver says: {why}")),
+        Err(e) => Err(format!("the receiver did not say that all is there: {e}")),
+    }
+}
+
+/// A name that stays in its folder.
+fn plain_name(name: &str) -> Result<&str, String> {
+    let plain = !name.is_empty()
+        && name.len() <= 200
+        && !name.starts_with('.')
+        && !name.contains(['/', '\\', '\0'])
+        && !name.chars().any(char::is_control);
+    if plain { Ok(name) } else { Err("that is no plain file name: no folders, no leading dot".into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain_name;
+
+    #[test]
+    fn names_stay_in_their_folder() {
+        for name in ["a", "results.tar", "größe", "a b"] {
+            assert_eq!(plain_name(name), Ok(name));
+        }
+        for name in ["", ".", "..", "../a", "/etc/passwd", "a/b", ".ssh", "a\\b", "a\0", "a\n"] {
+            assert!(plain_name(name).is_err(), "{name:?}");
+        }
+    }
+}

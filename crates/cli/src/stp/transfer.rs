@@ -1,0 +1,312 @@
+//! What two `skyhop stp` say to each other over a stream: a request, blocks of data, a digest, a reply.
+//!
+//! Follows the end-to-end argument: the receiver's application says what has arrived, not its transport.
+//! Differs from HTTP: a length need not be known, and the digest follows the data.
+//! Leaves out names with folders in them: a file goes into one folder, under one name.
+
+use crate::engine::interrupted;
+use ring::digest::{Context, SHA256};
+use skyhop_live::StpStream;
+use std::io::{self, Read, Write};
+use std::time::Duration;
+
+/// A SHA-256.
+pub type Digest = [u8; 32];
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ask {
+    /// Take a file.
+    Put = 1,
+    /// Give a file.
+    Get = 2,
+    /// Swallow what comes.
+    Sink = 3,
+}
+
+/// A request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// What is asked for.
+    pub ask: Ask,
+    /// Of which name.
+    pub name: String,
+    /// Bytes, if that is known.
+    pub size: Option<u64>,
+}
+
+/// What a receiver says at the end, or as soon as it knows that there will be no good one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// All is there, with this digest.
+    Done(Digest),
+    /// It is not, and why.
+    Failed(String),
+}
+
+const MAGIC: &[u8; 8] = b"SKYSTP-1";
+/// The most that a block holds.
+const BLOCK: usize = 256 << 10;
+/// How often a wait looks up.
+const GLANCE: Duration = Duration::from_millis(200);
+
+/// A stream that gives up when the user does.
+pub struct Patient<'a>(pub &'a StpStream);
+
+impl<'a> Patient<'a> {
+    /// Wraps a stream.
+    pub fn new(stream: &'a StpStream) -> io::Result<Self> {
+        stream.set_read_timeout(Some(GLANCE))?;
+        stream.set_write_timeout(Some(GLANCE))?;
+        Ok(Patient(stream))
+    }
+
+    fn wait<T>(&self, mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+        loop {
+            match attempt() {
+                Err(e) if e.kind() == io::ErrorKind::TimedOut && e.get_ref().is_some_and(is_glance) => {
+                    if interrupted() {
+                        return Err(io::Error::other("interrupted"));
+                    }
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Waits until everything that was written is acknowledged, and that it was all.
+    pub fn finish(&self) -> io::Result<()> {
+        self.wait(|| self.0.finish(Some(GLANCE)))
+    }
+}
+
+/// Whether a wait has come to its end, and not the connection.
+fn is_glance(e: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    e.to_string() == skyhop_live::NOTHING_HAPPENED
+}
+
+impl Read for Patient<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        self.wait(|| (&*self.0).read(buf))
+    }
+}
+
+impl Write for Patient<'_> {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.wait(|| (&*self.0).write(buf))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn wrong(message: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, message.into())
+}
+
+fn take<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    from.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// A text with its length before it.
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    let mut end = text.len().min(1024);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    out.extend_from_slice(&(end as u16).to_be_bytes());
+    out.extend_from_slice(&text.as_bytes()[..end]);
+}
+
+fn take_text(from: &mut impl Read) -> io::Result<String> {
+    let len = usize::from(u16::from_be_bytes(take(from)?));
+    if len > 1024 {
+        return Err(wrong("a text that is too long"));
+    }
+    let mut text = vec![0; len];
+    from.read_exact(&mut text)?;
+    // What a stranger says goes to a terminal: no control characters.
+    Ok(String::from_utf8_lossy(&text).chars().filter(|c| !c.is_control()).collect())
+}
+
+impl Request {
+    /// Writes the request.
+    pub fn put(&self, to: &mut impl Write) -> io::Result<()> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.push(self.ask as u8);
+        bytes.extend_from_slice(&self.size.unwrap_or(u64::MAX).to_be_bytes());
+        put_text(&mut bytes, &self.name);
+        to.write_all(&bytes)
+    }
+
+    /// Reads a request.
+    pub fn take(from: &mut impl Read) -> io::Result<Self> {
+        if take::<8>(from)? != *MAGIC {
+            return Err(wrong("what the peer says is no request of \"skyhop stp\""));
+        }
+        let [ask] = take(from)?;
+        let ask = [Ask::Put, Ask::Get, Ask::Sink].into_iter().find(|a| *a as u8 == ask);
+        let size = u64::from_be_bytes(take(from)?);
+        let ask = ask.ok_or_else(|| wrong("the peer asks for what this version does not know"))?;
+        Ok(Request { ask, name: take_text(from)?, size: (size != u64::MAX).then_some(size) })
+    }
+}
+
+impl Reply {
+    /// Writes the reply.
+    pub fn put(&self, to: &mut impl Write) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        match self {
+            Reply::Done(digest) => {
+                bytes.push(0);
+                bytes.extend_from_slice(digest);
+            }
+            Reply::Failed(why) => {
+                bytes.push(1);
+                put_text(&mut bytes, why);
+            }
+        }
+        to.write_all(&bytes)
+    }
+
+    /// Reads a reply.
+    pub fn take(from: &mut impl Read) -> io::Result<Self> {
+        match take(from)? {
+            [0] => Ok(Reply::Done(take(from)?)),
+            [1] => Ok(Reply::Failed(take_text(from)?)),
+            _ => Err(wrong("what the peer says is no reply of \"skyhop stp\"")),
+        }
+    }
+}
+
+/// Why data did not get from here to there.
+#[derive(Debug)]
+pub enum Broken {
+    /// Reading them failed.
+    Source(io::Error),
+    /// Writing them failed.
+    Target(io::Error),
+}
+
+/// Writes everything that a source has as blocks, and the digest behind; the number of bytes stands in for it where `hashed` is
+/// false, for measurement. `go_on` is asked after each block.
+pub fn put_data(
+    source: &mut impl Read,
+    to: &mut impl Write,
+    hashed: bool,
+    mut go_on: impl FnMut(u64) -> bool,
+) -> Result<(u64, Digest), Broken> {
+    let mut buffer = vec![0; BLOCK + 4];
+    let (mut digest, mut total) = (hashed.then(|| Context::new(&SHA256)), 0);
+    loop {
+        let len = match source.read(&mut buffer[4..]) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            other => other.map_err(Broken::Source)?,
+        };
+        buffer[..4].copy_from_slice(&(len as u32).to_be_bytes());
+        to.write_all(&buffer[..4 + len]).map_err(Broken::Target)?;
+        if len == 0 {
+            break;
+        }
+        if let Some(digest) = &mut digest {
+            digest.update(&buffer[4..4 + len]);
+        }
+        total += len as u64;
+        if !go_on(total) {
+            return Err(Broken::Target(io::Error::other("interrupted")));
+        }
+    }
+    let digest = of(digest, total);
+    to.write_all(&digest).map_err(Broken::Target)?;
+    Ok((total, digest))
+}
+
+/// Reads blocks and their digest, and writes the data. Returns how many bytes, the digest of what came, and what it should be.
+pub fn take_data(
+    from: &mut impl Read,
+    target: &mut impl Write,
+    hashed: bool,
+    mut go_on: impl FnMut(u64) -> bool,
+) -> Result<(u64, Digest, Digest), Broken> {
+    let mut buffer = vec![0; BLOCK];
+    let (mut digest, mut total) = (hashed.then(|| Context::new(&SHA256)), 0);
+    loop {
+        let len = u32::from_be_bytes(take(from).map_err(Broken::Source)?) as usize;
+        if len == 0 {
+            let expected = take(from).map_err(Broken::Source)?;
+            return Ok((total, of(digest, total), expected));
+        }
+        if len > BLOCK {
+            return Err(Broken::Source(wrong("a block that is too long")));
+        }
+        from.read_exact(&mut buffer[..len]).map_err(Broken::Source)?;
+        if let Some(digest) = &mut digest {
+            digest.update(&buffer[..len]);
+        }
+        target.write_all(&buffer[..len]).map_err(Broken::Target)?;
+        total += len as u64;
+        if !go_on(total) {
+            return Err(Broken::Source(io::Error::other("interrupted")));
+        }
+    }
+}
+
+fn of(digest: Option<Context>, total: u64) -> Digest {
+    let mut out = [0; 32];
+    match digest {
+        Some(digest) => out.copy_from_slice(digest.finish().as_ref()),
+        None => out[..8].copy_from_slice(&total.to_be_bytes()),
+    }
+    out
+}
+
+/// A digest as one reads it.
+pub fn hex(digest: &Digest) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_come_through_with_their_digest() {
+        for len in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 17] {
+            let data: Vec<u8> = (0..len).map(|n| (n * 7 + n / 256) as u8).collect();
+            let mut wire = Vec::new();
+            let (sent, digest) = put_data(&mut &data[..], &mut wire, true, |_| true).unwrap();
+            let mut out = Vec::new();
+            let (received, found, expected) = take_data(&mut &wire[..], &mut out, true, |_| true).unwrap();
+            assert_eq!((sent, received), (len as u64, len as u64));
+            assert!(out == data && found == expected && found == digest);
+            // What is missing at the end is noticed.
+            let cut = &wire[..wire.len() - 1];
+            assert!(matches!(
+                take_data(&mut &cut[..], &mut io::sink(), true, |_| true),
+                Err(Broken::Source(_))
+            ));
+        }
+        // FIPS 180-4's example.
+        let (_, digest) = put_data(&mut &b"abc"[..], &mut Vec::new(), true, |_| true).unwrap();
+        assert!(hex(&digest).starts_with("ba7816bf8f01cfea414140de5dae2223"));
+    }
+
+    #[test]
+    fn requests_and_replies_read_back() {
+        for size in [None, Some(0), Some(1 << 40)] {
+            let request = Request { ask: Ask::Put, name: "größe.bin".into(), size };
+            let mut wire = Vec::new();
+            request.put(&mut wire).unwrap();
+            assert_eq!(Request::take(&mut &wire[..]).unwrap(), request);
+            wire[3] ^= 1;
+            assert_eq!(Request::take(&mut &wire[..]).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        }
+        let mut wire = Vec::new();
+        Reply::Failed("No space\u{1b}[2J left\n".into()).put(&mut wire).unwrap();
+        assert_eq!(Reply::take(&mut &wire[..]).unwrap(), Reply::Failed("No space[2J left".into()));
+        assert!(Reply::take(&mut &[9_u8; 40][..]).is_err());
+    }
+}
