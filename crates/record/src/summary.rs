@@ -113,6 +113,8 @@ fn flow(flow: &FlowResult) -> Value {
             "jitter_mean_s": d.jitter_mean_s,
         }),
     };
+    out["forward_bytes"] = json!(flow.forward_bytes);
+    out["return_bytes"] = json!(flow.return_bytes);
     out["packets_sent"] = json!(flow.packets_sent);
     out["packets_delivered"] = json!(flow.packets_delivered);
     out["packets_dropped"] = json!(flow.packets_dropped);

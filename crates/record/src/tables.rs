@@ -151,6 +151,8 @@ pub const FLOW_METRICS: &[FlowMetric] = &[
     real("rtt_min_s", |f| rtts(f)[0]),
     real("rtt_mean_s", |f| rtts(f)[1]),
     real("rtt_max_s", |f| rtts(f)[2]),
+    count("forward_bytes", |f| Some(f.forward_bytes)),
+    count("return_bytes", |f| Some(f.return_bytes)),
     count("packets_sent", |f| Some(f.packets_sent)),
     count("packets_delivered", |f| Some(f.packets_delivered)),
     count("packets_dropped", |f| Some(f.packets_dropped)),

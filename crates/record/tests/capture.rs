@@ -558,3 +558,40 @@ fn number(packet: &Fields, field: &str) -> u64 {
 fn numbers(packet: &Fields, field: &str) -> Vec<u64> {
     packet[field].split(',').filter(|n| !n.is_empty()).map(|n| n.parse().unwrap()).collect()
 }
+
+/// STP over UDP, whose packets tshark hands out as bytes: they are STP's, and as many as the summary counts.
+#[test]
+fn stp_packets_are_captured_as_they_are() {
+    let scratch = Scratch::new("capture-stp");
+    for format in ["full", "plain\", over = \"udp"] {
+        let flow = format!(
+            r#"
+traffic = {{ kind = "bulk", size = "1 MB" }}
+transport = {{ kind = "stp", format = "{format}" }}"#
+        );
+        let (kind, capture) = record(&scratch, &flow, 0.01);
+        let FlowKind::Transfer(transfer) = kind else { panic!("a transfer gives a transfer's results") };
+        let fields = ["ip.src", "udp.srcport", "udp.dstport", "udp.checksum.status", "udp.payload", "ip.len"];
+        let Some(packets) = tshark(&capture, &fields) else { return };
+        let (mut sent, mut bytes, mut stats) = (0, 0, 0);
+        for packet in &packets {
+            let port = skyhop_wire::stp::UDP_PORT.to_string();
+            assert!(packet["udp.dstport"] == port || packet["udp.srcport"] == port, "{packet:?}");
+            assert_eq!(packet["udp.checksum.status"], GOOD, "{packet:?}");
+            let hex = packet["udp.payload"].replace(':', "");
+            let payload: Vec<u8> =
+                (0..hex.len() / 2).map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap()).collect();
+            assert_eq!(packet["ip.len"], (payload.len() + 28).to_string(), "{packet:?}");
+            let stp = skyhop_wire::stp::parse(&payload).unwrap_or_else(|e| panic!("{e}: {packet:?}"));
+            assert_eq!(packet["udp.srcport"], stp.source_port.to_string());
+            if let Some(data) = stp.data {
+                sent += 1;
+                bytes += data.len();
+            }
+            stats += u32::from(stp.control.is_some_and(|control| control.stat.is_some()));
+        }
+        assert_eq!(sent, transfer.segments_sent, "{format}");
+        assert!((1_000_000..1_100_000).contains(&bytes), "{format}: {bytes}");
+        assert!((5..200).contains(&stats), "{format}: {stats}");
+    }
+}

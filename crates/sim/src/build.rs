@@ -236,6 +236,7 @@ fn build_flow(
         priority,
         app,
         sent: 0,
+        bytes: [0; 2],
         delivered: 0,
         dropped: 0,
         lost: 0,

@@ -36,6 +36,8 @@ pub(crate) struct Flow {
     pub priority: u8,
     pub app: App,
     pub sent: u64,
+    /// Bytes with headers that its `from` has sent, and its `to`.
+    pub bytes: [u64; 2],
     pub delivered: u64,
     pub dropped: u64,
     pub lost: u64,
@@ -125,6 +127,8 @@ impl Flow {
         FlowResult {
             name: self.name.clone(),
             kind,
+            forward_bytes: self.bytes[0],
+            return_bytes: self.bytes[1],
             packets_sent: self.sent,
             packets_delivered: self.delivered,
             packets_dropped: self.dropped,

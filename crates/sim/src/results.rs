@@ -105,6 +105,10 @@ pub struct FlowResult {
     pub name: String,
     /// What it measured.
     pub kind: FlowKind,
+    /// Bytes, headers of IP and above included, that its `from` handed to the network.
+    pub forward_bytes: u64,
+    /// The same of its `to`: acknowledgments, and whatever else goes back.
+    pub return_bytes: u64,
     /// Packets handed to the network by either end.
     pub packets_sent: u64,
     /// Packets that reached either end.

@@ -33,6 +33,8 @@ pub fn run() -> RunResult {
                     rtt_mean_s: Some(0.7),
                     rtt_max_s: Some(0.9),
                 }),
+                forward_bytes: 19_100_000,
+                return_bytes: 254_000,
                 packets_sent: 19_050,
                 packets_delivered: 19_000,
                 packets_dropped: 16,
@@ -42,6 +44,8 @@ pub fn run() -> RunResult {
             FlowResult {
                 name: "echo".into(),
                 kind: FlowKind::Ping(PingResult { sent: 3, received: 0, ..PingResult::default() }),
+                forward_bytes: 252,
+                return_bytes: 0,
                 packets_sent: 3,
                 packets_delivered: 0,
                 packets_dropped: 0,

@@ -501,7 +501,7 @@ impl<P: Payload> Connection<P> {
             self.last_echo = Some(echo);
             receiver.on_poll(now, echo, behind);
             // The answer says so again, in case that the first ENDAK was lost.
-            self.end_ack_due |= receiver.complete();
+            self.end_ack_due |= receiver.complete() && !self.hold_end;
         }
         self.finish_peer();
     }

@@ -64,9 +64,8 @@ impl Timers {
     fn rto(&self, config: &Config, backoff: u32) -> Span {
         let rto = match self.smoothed {
             None => config.rto_initial,
-            Some((srtt, rttvar)) => {
-                Span::from_nanos(srtt.as_nanos() + 4 * rttvar.as_nanos()).max(config.rto_min)
-            }
+            // A queue may grow by more than a steady round trip has varied.
+            Some((srtt, rttvar)) => srtt + Span::from_nanos(4 * rttvar.as_nanos()).max(config.rto_min),
         };
         Span::from_nanos(rto.as_nanos().saturating_mul(1 << backoff.min(16))).min(config.rto_max)
     }
