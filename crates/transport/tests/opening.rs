@@ -23,6 +23,8 @@ struct Exchange {
     /// When the client had the whole response.
     latency: Span,
     ends: [Connection; 2],
+    /// When nothing more was to be done.
+    ended: Time,
     /// Events of each end.
     events: [Vec<Event>; 2],
 }
@@ -92,7 +94,7 @@ fn exchange(
         let timers = ends.iter().filter_map(Connection::poll_timeout);
         let Some(next) = timers.chain(wire.front().map(|w| w.0)).min() else {
             let latency = latency.expect("the response has arrived");
-            return Exchange { log, latency, ends, events };
+            return Exchange { log, latency, ends, ended: now, events };
         };
         now = next;
         if let Some((_, to, packet)) = wire.pop_front_if(|w| w.0 <= now) {
@@ -280,4 +282,102 @@ fn table_4_2_of_the_thesis() {
         }
     }
     assert_eq!(compared, 32);
+}
+
+/// RFC 1644 §3.3: with T/TCP the wait of a connection shorter than an MSL lasts 8 RTO, and otherwise 2 MSL.
+#[test]
+fn a_short_transactions_wait_is_short() {
+    for (open, rtt_s, expected_s) in
+        [(TTCP_KNOWN, 0.6, 14.4), (TTCP_KNOWN, 0.1, 8.0), (Open::Handshake, 0.6, 2.0)]
+    {
+        let rtt = Span::from_secs_f64(rtt_s);
+        let done = exchange(both(open), None, [500, 1000], rtt, &[]);
+        // The last packet of all is the acknowledgment of the server's FIN, which comes when the client begins to wait; with
+        // nothing else to do the clock stops at the wait's end. RFC 6298 2.2: RTO = R + 4 R/2, and a second at least.
+        let (began, _, _) = *done.log.iter().rfind(|(_, from, _)| *from == CLIENT).unwrap();
+        let waited_s = done.ended.since(began).as_secs_f64();
+        assert!((waited_s - expected_s).abs() < 0.05, "{open:?} {rtt_s}: {waited_s} s");
+    }
+}
+
+/// A host that does one transaction after the other between the same ports, without waiting in between: RFC 1644 §2.4.
+#[test]
+fn the_next_transaction_takes_the_place_of_the_last() {
+    let rtt = Span::from_millis(600);
+    let [client, server] = [1, 2].map(|n| SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, n), 80));
+    // The server's FIN is acknowledged by nobody: the packet is lost, and the next SYN says the same.
+    let first = exchange(both(TTCP_KNOWN), None, [500, 1000], rtt, &[]);
+    let lost = first.log.len() - 1;
+    let now = first.ended;
+    let SomeEnds { mut old, memories } = half_closed(rtt, lost);
+    assert_eq!([old[CLIENT].state(), old[SERVER].state()], [State::TimeWait, State::LastAck]);
+    assert!(old[CLIENT].gives_way(Time::ZERO + rtt * 2), "a short connection");
+    assert!(!old[CLIENT].gives_way(now + Span::from_secs(300)), "counts may have come round");
+    assert!(!old[SERVER].gives_way(Time::ZERO + rtt), "its own FIN is not acknowledged");
+    let mut next =
+        Connection::connect(config(TTCP_KNOWN), client, server, 5_000).with_memory(memories[CLIENT]);
+    next.write(400);
+    next.shutdown();
+    let syn = next.poll_transmit(Time::ZERO + rtt * 2).unwrap();
+    assert_eq!((syn.payload_len, tcp(&syn).opening), (400, Some(Opening::Count(2))));
+    // Neither an old SYN nor one with the same count takes its place.
+    let mut stale = syn;
+    if let Transport::Tcp(tcp) = &mut stale.transport {
+        tcp.opening = Some(Opening::Count(1));
+    }
+    assert!(!old[SERVER].makes_way(&stale));
+    assert_eq!(old[SERVER].state(), State::LastAck);
+    while old[SERVER].poll_event().is_some() {}
+    assert!(old[SERVER].makes_way(&syn));
+    assert_eq!((old[SERVER].state(), old[SERVER].poll_event()), (State::Closed, Some(Event::Closed)));
+    assert_eq!(old[SERVER].poll_timeout(), None);
+    let mut heir =
+        Connection::listen(config(TTCP_KNOWN), server, client, 7_000).with_memory(old[SERVER].memory());
+    heir.handle_packet(Time::ZERO + rtt * 2, &syn);
+    assert_eq!((heir.delivered(), heir.poll_event()), (400, Some(Event::Connected)));
+    // And a client's own wait ends for a SYN of the server's, were it to open one.
+    assert!(old[CLIENT].makes_way(&Packet { transport: with_count(&syn, 9), ..syn }));
+    assert_eq!((old[CLIENT].state(), old[CLIENT].poll_timeout()), (State::Closed, None));
+}
+
+struct SomeEnds {
+    old: [Connection; 2],
+    memories: [Memory; 2],
+}
+
+/// Two ends after a transaction whose packet `lost` did not arrive, at the moment when the client begins to wait.
+fn half_closed(rtt: Span, lost: usize) -> SomeEnds {
+    let [client, server] = [1, 2].map(|n| SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, n), 80));
+    let mut old = [
+        Connection::connect(config(TTCP_KNOWN), client, server, 1_000),
+        Connection::listen(config(TTCP_KNOWN), server, client, 9_000),
+    ];
+    old[CLIENT].write(500);
+    old[CLIENT].shutdown();
+    let (mut now, mut sent) = (Time::ZERO, 0);
+    let mut wire: VecDeque<(Time, usize, Packet)> = VecDeque::new();
+    while old[CLIENT].state() != State::TimeWait {
+        for end in [CLIENT, SERVER] {
+            if end == SERVER && old[SERVER].read() > 0 {
+                old[SERVER].write(1000);
+                old[SERVER].shutdown();
+            }
+            while let Some(packet) = old[end].poll_transmit(now) {
+                if sent != lost {
+                    wire.push_back((now + rtt / 2, 1 - end, packet));
+                }
+                sent += 1;
+            }
+        }
+        let Some((at, to, packet)) = wire.pop_front() else { panic!("no way to the end") };
+        now = at;
+        old[to].handle_packet(now, &packet);
+        old[CLIENT].read();
+    }
+    let memories = old.each_ref().map(Connection::memory);
+    SomeEnds { old, memories }
+}
+
+fn with_count(packet: &Packet, count: u32) -> Transport {
+    Transport::Tcp(TcpHeader { opening: Some(Opening::Count(count)), ..tcp(packet) })
 }

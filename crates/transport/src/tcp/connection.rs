@@ -504,11 +504,17 @@ impl Connection {
 
     fn restart_time_wait(&mut self, now: Time) {
         if self.state == State::TimeWait {
-            self.time_wait_until = Some(now + self.sender.config.rto_min * 2);
+            self.time_wait_until = Some(now + self.time_wait(now));
         }
     }
 
-    fn closed(&mut self) {
+    /// The wait is over.
+    pub(super) fn forget_wait(&mut self) {
+        self.abandon();
+        self.time_wait_until = None;
+    }
+
+    pub(super) fn closed(&mut self) {
         self.state = State::Closed;
         self.sender.stop_timers();
         self.events.push_back(Event::Closed);
@@ -642,8 +648,8 @@ impl Connection {
         header.window = self.receiver.announce(self.scale_out);
         if self.sack {
             let mut room = (40 - header.options_len() as usize - 2) / 8;
-            // Blocks have to fit the path beside the payload.
-            let size = 42 + header.options_len() + len;
+            // Blocks, their option's own two bytes and its padding have to fit the path beside the payload.
+            let size = 44 + header.options_len() + len;
             room = room.min(self.sender.path.limit.saturating_sub(size) as usize / 8);
             header.sack = self.receiver.sack_blocks(room.min(self.sender.config.sack_blocks as usize));
         }

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `connection` | segments, close, timers, the public verbs |
 //! | `opening` | the handshake, T/TCP, Fast Open |
+//! | `time_wait` | the wait behind a close, and T/TCP's short cut |
 //! | `memory` | what is remembered from one connection to the next |
 //! | `sender` | what is sent next, acknowledgments, timeouts |
 //! | `path_mtu` | how large a packet the path carries: by routers' words or by probes |
@@ -32,6 +33,7 @@ mod rtt;
 mod scoreboard;
 mod segments;
 mod sender;
+mod time_wait;
 
 pub use config::{AfterIdle, Config, DelayedAck, Increase, Law, LossRecovery, Open, PathMtu, Saved, Variant};
 pub use connection::{Connection, Event, State};

@@ -2,7 +2,7 @@
 //!
 //! Follows RFC 9293 §3.5; RFC 1644 (T/TCP: data and FIN on SYNs, connection counts, the test of TAO); RFC 7413 (Fast Open).
 //! Differs: data on a SYN that is not accepted is sent again and not kept; a repeated SYN carries none.
-//! Leaves out T/TCP's truncated TIME-WAIT, which frees ports that here are never reused, and its half-synchronised states by name.
+//! Leaves out T/TCP's half-synchronised states by name; its short TIME-WAIT is `time_wait`'s.
 
 use super::config::Open;
 use super::connection::{Connection, Event, State, clock};
@@ -18,6 +18,8 @@ pub(super) struct Beginning {
     /// This connection's number, and the peer's once each segment carries them.
     count: u32,
     peer_count: Option<u32>,
+    /// When the first SYN came or went.
+    pub opened_at: Option<Time>,
     /// The peer's number waits for the end of a handshake.
     unconfirmed: Option<u32>,
     /// A cookie to be granted with the SYN's acknowledgment.
@@ -35,6 +37,11 @@ impl Beginning {
         self.peer_count.map(|_| Opening::Count(self.count))
     }
 
+    /// Whether `count` is of a later connection of the peer's than this one.
+    pub fn follows(&self, count: u32) -> bool {
+        self.peer_count.is_some_and(|last| count.wrapping_sub(last) as i32 > 0)
+    }
+
     /// RFC 1644 §3.4: whether a segment is of this connection and not of an earlier one between the same ports.
     pub fn belongs(&self, tcp: &TcpHeader) -> bool {
         let exempt = tcp.flags.has(Flags::SYN) || tcp.flags.has(Flags::RST);
@@ -47,6 +54,7 @@ impl Connection {
         if tcp.flags.has(Flags::RST) || !tcp.flags.has(Flags::SYN) || tcp.flags.has(Flags::ACK) {
             return;
         }
+        self.beginning.opened_at = Some(now);
         let accepted = self.take_opening(tcp);
         self.take_syn(tcp);
         self.receiver.ack_now = false;
@@ -185,6 +193,7 @@ impl Connection {
             return None;
         }
         let first = self.sender.snd_max == 0;
+        self.beginning.opened_at.get_or_insert(now);
         let answering = self.state != State::SynSent;
         self.sender.sent_syn(now);
         let config = &self.sender.config;
