@@ -5,7 +5,7 @@ Differs from the reference, whose seeds each have one stream of losses for all p
 the mean is the expected one. With `--thesis` all points have ns-2's default stream, and windows are cut as ns-2 did it in 2004.
 Leaves out points far from the levels, and of the others half; needs Debian's package ns2, and ten minutes.
 
-    (python3 bench/thompson_ns2.py; python3 bench/thompson_ns2.py --thesis | tail -n +2) > python/tests/thompson_ns2.csv
+    (python3 bench/thompson_ns2.py; python3 bench/thompson_ns2.py --thesis --every 2 2 | tail -n +2) > python/tests/thompson_ns2.csv
 """
 
 from __future__ import annotations

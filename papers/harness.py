@@ -4,7 +4,7 @@ Each script in `papers/<publication>/` has `SOURCE`, `CLAIM` and `reproduce()`, 
 Differs from a notebook: every number has a tolerance bounded on both sides, stated before the run.
 Leaves out sentences of the publications; numbers are cited with their place.
 
-    python papers/harness.py [--out DIR] [NAME ...]      # such as henderson1999/fig_6_10
+    python papers/harness.py [--full] [--out DIR] [NAME ...]      # such as henderson1999/fig_6_10
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import csv
 import importlib.util
+import os
 import sys
 import time
 from dataclasses import dataclass, field
@@ -70,7 +71,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="entries to run; all of them if none is given")
     parser.add_argument("--out", type=Path, default=Path("out/papers"), help="folder for tables and figures")
+    parser.add_argument("--full", action="store_true", help="all points and seeds, where less is the default (SKYHOP_FULL=1)")
     arguments = parser.parse_args()
+    if arguments.full:
+        os.environ["SKYHOP_FULL"] = "1"
 
     import matplotlib
 

@@ -83,6 +83,29 @@ def level(
     )
 
 
+def crossing(
+    rate_kbps: Sequence[float] | np.ndarray,
+    rtt_ms: Sequence[float] | np.ndarray,
+    utilisation: Sequence[float] | np.ndarray,
+    wanted: float,
+    *,
+    within: float = 0.15,
+) -> float:
+    """The E at which utilisation is `wanted`, on a straight line through the points that are `within` that of it.
+
+    `level` is always the E of some link, and on part of a grid those lie apart; this is what few points say best of the level.
+    Raises `ValueError` if fewer than three points are that near, or utilisation does not rise with E there.
+    """
+    e, used = equivalence(rate_kbps, rtt_ms).ravel(), np.asarray(utilisation, dtype=float).ravel()
+    near = abs(used - wanted) < within
+    if near.sum() < 3:
+        raise ValueError(f"{near.sum()} points have a utilisation within {within:g} of {wanted:g}; expected three or more")
+    slope, at_0 = np.polyfit(e[near], used[near], 1)
+    if slope <= 0:
+        raise ValueError(f"utilisation does not rise with E near {wanted:g}: no level")
+    return float((wanted - at_0) / slope)
+
+
 @dataclass(frozen=True)
 class Found:
     """A level found with few points, and the points that it took: rate in kbit/s, RTT in ms, utilisation."""

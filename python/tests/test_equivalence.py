@@ -1,26 +1,43 @@
-"""The equivalence metric against the reference's levels, and our simulator against both.
+"""The equivalence metric against ns-2's levels and the thesis's, and our simulator against both: five stacks, two bit error rates.
 
-Follows ../shared/reference/ns2/README.md section 3 and TH table 5.1.
-Differs: the reference's files hold two thirds of its points, so levels of theirs move a little.
-Leaves out 90 %, which the reference's notes rule out.
+Follows ../shared/reference/ns2/README.md section 3, TH table 5.1, and ns-2's own numbers in thompson_ns2.csv (bench/thompson_ns2.py).
+Differs: by default strips of the grid around the levels and an eighth of the public points, a minute of one core; `SKYHOP_FULL=1`
+takes all 675 points, six minutes. Three seeds in any case. Leaves out 90 %, which the reference's notes rule out.
 """
 
 import csv
+import os
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import skyhop
-from skyhop.equivalence import RATES_KBPS, RTTS_MS, equivalence, find_level, grid, level, utilisations
+from skyhop.equivalence import RATES_KBPS, RTTS_MS, Simulated, crossing, equivalence, find_level, fit_ber, grid, level, strip
 
+FULL = os.environ.get("SKYHOP_FULL", "") not in ("", "0")
 REFERENCE = Path(__file__).parents[2].parent / "shared" / "reference" / "ns2"
+OWN = Path(__file__).parent / "thompson_ns2.csv"
 WANTED = (0.5, 0.6, 0.7, 0.8)
-# TH table 5.1, bit error rate 1e-6.
+STACKS = ("tahoe", "reno", "newreno", "sack", "fack")
+BERS = (1e-6, 1e-7)
+# TH table 5.1 at these four utilisations.
 THESIS = {
-    "fack": (0.84163, 0.94309, 1.0362, 1.1427),
-    "reno": (0.87942, 0.96657, 1.0757, 1.1804),
+    ("tahoe", 1e-6): (0.95078, 1.0555, 1.1804, 1.3565),
+    ("reno", 1e-6): (0.87942, 0.96657, 1.0757, 1.1804),
+    ("newreno", 1e-6): (0.86012, 0.95078, 1.0457, 1.1675),
+    ("sack", 1e-6): (0.86646, 0.96657, 1.0555, 1.1675),
+    ("fack", 1e-6): (0.84163, 0.94309, 1.0362, 1.1427),
+    ("tahoe", 1e-7): (0.39794, 0.49485, 0.6197, 0.7447),
+    ("reno", 1e-7): (0.37675, 0.44369, 0.5528, 0.6819),
+    ("newreno", 1e-7): (0.37675, 0.44369, 0.5528, 0.6576),
+    ("sack", 1e-7): (0.37675, 0.44369, 0.5528, 0.6576),
+    ("fack", 1e-7): (0.35654, 0.44369, 0.5228, 0.6198),
 }
+# At 1e-5, for the relation of levels and bit error rates.
+THESIS_1E5 = {"sack": (1.5406, 1.6576, 1.7959, 1.9830), "fack": (1.4949, 1.6234, 1.7694, 1.9508)}
+each_stack = pytest.mark.parametrize("stack", STACKS)
+each_ber = pytest.mark.parametrize("ber", BERS)
 
 
 def rows(name):
@@ -30,93 +47,165 @@ def rows(name):
         return list(csv.DictReader(file))
 
 
-def test_the_metric_is_the_references():
-    # The thesis: 6 - log10 of a rate and a round trip of its grid.
-    assert float(equivalence(500, 140)) == pytest.approx(6 - np.log10(70_000))
-    assert float(equivalence(10, 20)) == pytest.approx(3.69897, abs=1e-5)
-    levels = {
-        (r["stack"], float(r["ber"]), float(r["utilisation_level"])): r
-        for r in rows("thompson_equivalence_levels.csv")
-        if r["wire_bytes"] == "500"
-    }
-    points = rows("thompson_grid_500.csv")
+@cache
+def ns2(losses, stack, ber):
+    """ns-2's utilisation by link: losses of its own at each point, or the thesis's one stream of them."""
+    with open(OWN) as file:
+        mine = [r for r in csv.DictReader(file) if (r["losses"], r["stack"], float(r["ber"])) == (losses, stack, ber)]
+    assert len(mine) >= 40
+    return {(float(r["bw_kbps"]), float(r["rtt_ms"])): float(r["utilisation"]) for r in mine}
+
+
+@cache
+def simulated(stack, ber):
+    """Our utilisations, mean of three seeds, each link once for all tests."""
+    measure = Simulated(variant={"sack": "sack1"}.get(stack, stack), bit_error_rate=ber, seeds=3)
+    if FULL:
+        measure((b, d) for b in RATES_KBPS for d in RTTS_MS)
+        assert len(measure.used) == 675
+    return measure
+
+
+def level_of(points, wanted):
+    b, d = np.array(list(points)).T
+    return level(b, d, list(points.values()), wanted).level
+
+
+def crossing_of(points, wanted):
+    b, d = np.array(list(points)).T
+    return crossing(b, d, list(points.values()), wanted)
+
+
+@cache
+def on_the_slope(stack, ber):
+    """Our utilisations of the links that ns-2's file has; of every other at 1e-7, where a run takes longest."""
+    links = list(ns2("own", stack, ber))[:: 1 if FULL or ber == 1e-6 else 2]
+    return dict(zip(links, simulated(stack, ber)(links)))
+
+
+@each_ber
+@each_stack
+def test_levels_and_utilisation_are_ns2s(stack, ber):
+    theirs, used = ns2("own", stack, ber), on_the_slope(stack, ber)
+    off = np.array([u / theirs[link] - 1 for link, u in used.items()])
+    print(f"{stack} {ber:.0e}: {len(off)} links on the slope, utilisation {off.mean():+.2%}")
+    # A link's mean of ns-2's four runs is known to 7 % at 1e-7, where a run has eight losses; that of all links to 1 %.
+    assert abs(off.mean()) < 0.02
+    for wanted in WANTED:
+        found, reference = crossing_of(used, wanted), crossing_of(theirs, wanted)
+        print(f"  {wanted:.0%}: {found:.4f}, ns-2 {reference:.4f}")
+        assert found == pytest.approx(reference, abs=0.03)
+
+
+def test_levels_are_the_references():
     compared = 0
-    for stack in ("fack", "reno", "sack", "newreno", "tahoe", "vegas"):
-        mine = [p for p in points if p["stack"] == stack and float(p["ber"]) == 1e-6]
-        seeds = {}
-        for p in mine:
-            seeds.setdefault((float(p["bw_kbps"]), float(p["rtt_ms"])), []).append(float(p["utilisation"]))
-        b, d = np.array(list(seeds)).T
-        u = [np.mean(values) for values in seeds.values()]
-        for wanted in WANTED:
-            theirs = levels.get((stack, 1e-6, wanted))
-            if theirs is None or theirs["equiv_level_min_diff"] == "":
-                continue
-            ours = level(b, d, u, wanted)
-            assert ours.level == pytest.approx(float(theirs["equiv_level_min_diff"]), abs=0.04), (stack, wanted)
-            assert ours.differing <= int(theirs["differing_points"]) + 6
-            compared += 1
-    assert compared >= 16
+    for r in rows("thompson_equivalence_levels.csv"):
+        stack, ber, wanted = r["stack"], float(r["ber"]), float(r["utilisation_level"])
+        if (stack, ber) not in THESIS or wanted not in WANTED or r["wire_bytes"] != "500":
+            continue
+        found = level_of(simulated(stack, ber).used, wanted) if FULL else crossing_of(on_the_slope(stack, ber), wanted)
+        reference = float(r["equiv_level_min_diff"])
+        # One stream of losses for all points, and eight losses a run: ns-2's own mean says how unlucky that stream was.
+        luck = reference - crossing_of(ns2("own", stack, ber), wanted) if ber == 1e-7 else 0.0
+        print(f"{stack} {ber:.0e} {wanted:.0%}: {found:.4f} {luck:+.4f}, the reference's {r['seeds']} stream(s) {reference}")
+        assert found + luck == pytest.approx(reference, abs=0.05)
+        compared += 1
+    assert compared >= 12
 
 
-@pytest.fixture(scope="module")
-def simulated(tmp_path_factory):
-    """Utilisation of all 675 points, mean of three seeds, for two stacks."""
-    folder = tmp_path_factory.mktemp("thompson")
-    tables = {}
-    for stack in THESIS:
-        file = folder / f"{stack}.toml"
-        file.write_text(grid(variant=stack, seeds=3))
-        tables[stack] = utilisations(skyhop.sweep(file, out=folder / stack))
-        assert len(tables[stack]) == len(RATES_KBPS) * len(RTTS_MS) == 675
-    return tables
+# What the thesis prints and ns-2.35 does not give with the thesis's stream either: its queue and run length are not known.
+MISSED_BY_NS2 = {("tahoe", 1e-6, 0.8), ("reno", 1e-7, 0.8)}
 
 
-def test_levels_are_the_thesis_and_the_references(simulated):
-    theirs = {
-        (r["stack"], float(r["utilisation_level"])): r["equiv_level_min_diff"]
-        for r in rows("thompson_equivalence_levels.csv")
-        if float(r["ber"]) == 1e-6 and r["wire_bytes"] == "500"
-    }
-    for stack, used in simulated.items():
-        b, d = np.array(list(used)).T
-        for wanted, published in zip(WANTED, THESIS[stack]):
-            found = level(b, d, list(used.values()), wanted)
-            reference = float(theirs[stack, wanted])
-            print(f"{stack} {wanted:.0%}: {found.level:.4f}, ns-2 {reference}, thesis {published}; {found.differing} differ")
-            assert found.level == pytest.approx(reference, abs=0.05)
-            assert found.level == pytest.approx(published, abs=0.08)
-            assert found.differing <= 20
+@each_ber
+@each_stack
+def test_levels_are_the_thesiss(stack, ber):
+    for wanted, published in zip(WANTED, THESIS[stack, ber]):
+        # The thesis's runs set no seed, so that all 675 points of all stacks saw one and the same stream of losses; ns-2 run that
+        # way, and with losses of its own at each point, says what that stream did to the level.
+        with_stream = crossing_of(ns2("thesis", stack, ber), wanted)
+        luck = with_stream - crossing_of(ns2("own", stack, ber), wanted)
+        found = crossing_of(on_the_slope(stack, ber), wanted)
+        print(f"{stack} {ber:.0e} {wanted:.0%}: {found:.4f} {luck:+.4f}, ns-2 with that stream {with_stream:.4f}, thesis {published}")
+        assert 0.01 < luck < 0.06
+        if (stack, ber, wanted) in MISSED_BY_NS2:
+            assert abs(with_stream - published) > 0.05
+            published = with_stream
+        assert found + luck == pytest.approx(published, abs=0.05)
 
 
-def test_utilisation_is_that_of_ns2(simulated):
-    for stack, used in simulated.items():
-        theirs = {}
-        for r in rows("thompson_grid_500.csv"):
-            if r["stack"] == stack and float(r["ber"]) == 1e-6:
-                theirs.setdefault((float(r["bw_kbps"]), float(r["rtt_ms"])), []).append(float(r["utilisation"]))
-        assert {len(seeds) for seeds in theirs.values()} == {3}
-        off = np.array([used[key] / np.mean(seeds) - 1 for key, seeds in theirs.items()])
-        print(f"{stack}: {len(off)} points, mean {off.mean():+.2%}, within 10 %: {(abs(off) < 0.1).mean():.1%}")
-        # ns-2's three seeds each have one stream for all points: 4 % of deviation a seed, 2.3 % of their mean.
-        assert abs(off.mean()) < 0.03 and (abs(off) < 0.1).mean() >= 0.95 and len(off) > 400
+@each_stack
+def test_utilisation_is_that_of_the_public_grid(stack):
+    seeds = {}
+    for r in rows("thompson_grid_500.csv"):
+        if float(r["ber"]) == 1e-6:
+            link = float(r["bw_kbps"]), float(r["rtt_ms"])
+            seeds.setdefault(r["stack"], {}).setdefault(link, {})[r["seed"]] = float(r["utilisation"])
+    links = list(seeds[stack])[:: 1 if FULL else 8]
+    theirs = np.array([np.mean(list(seeds[stack][link].values())) for link in links])
+    streams = len(seeds[stack][links[0]])
+    if streams == 1:
+        # Stream 1 is unlucky by 3.3 % for FACK and 3.8 % for Reno, beside their means of streams 1 to 3.
+        both = [[seeds[s][link]["1"] / np.mean(list(seeds[s][link].values())) for s in ("fack", "reno")] for link in links]
+        theirs /= np.mean(both, axis=1)
+    off = np.array(simulated(stack, 1e-6)(links)) / theirs - 1
+    print(f"{stack}: {len(off)} points, {streams} stream(s), mean {off.mean():+.2%}, within 10 %: {(abs(off) < 0.1).mean():.1%}")
+    assert len(off) >= (400 if FULL else 50)
+    assert abs(off.mean()) < 0.02 and (abs(off) < 0.1).mean() >= 0.95
 
 
-def test_a_tenth_of_the_points_finds_the_level(simulated):
-    for stack, used in simulated.items():
-        b, d = np.array(list(used)).T
-        for wanted in WANTED:
-            asked = []
+@each_ber
+@each_stack
+def test_a_tenth_of_the_points_finds_the_level(stack, ber):
+    measure = simulated(stack, ber)
+    for wanted in WANTED if FULL else (0.7,):
+        if not FULL and (ber == 1e-7) != (stack == "fack"):
+            continue
+        asked = []
 
-            def measure(links):
-                asked.extend(links)
-                return [used[link] for link in links]
+        def tell(links):
+            asked.extend(links)
+            return measure(links)
 
-            found = find_level(measure, wanted)
-            full = level(b, d, list(used.values()), wanted).level
-            print(f"{stack} {wanted:.0%}: {found.level:.4f} from {len(asked)} points, {full:.4f} from 675")
-            assert len(asked) <= 67 and len(set(asked)) == len(asked) == len(found.points)
-            assert found.level == pytest.approx(full, abs=0.03)
+        found = find_level(tell, wanted)
+        # The whole grid, or all links near the level of ns-2, beyond which no link is on the wrong side.
+        near = level_of(ns2("own", stack, ber), wanted)
+        links = strip(near - 0.12, near + 0.12)
+        full = measure.level(wanted).level if FULL else level_of(dict(zip(links, measure(links))), wanted)
+        print(f"{stack} {ber:.0e} {wanted:.0%}: {found.level:.4f} from {len(asked)} points, {full:.4f} from all")
+        assert len(asked) <= 67 and len(set(asked)) == len(asked) == len(found.points)
+        assert found.level == pytest.approx(full, abs=0.03)
+
+
+def test_seeds_of_a_link_do_not_depend_on_what_else_is_asked():
+    alone, together = Simulated(seeds=2), Simulated(seeds=2)
+    (one,) = alone([(9000, 500)])
+    assert together([(10, 20), (9000, 500), (9000.0, 500.0)])[1:] == [one, one]
+    # And differ from those of another.
+    text = grid(links=[(9000, 500), (9000, 480)])
+    seeds = text.split("seed = [")[1].split("]")[0].split(",")
+    assert len(set(map(int, seeds))) == 2
+
+
+def test_levels_fall_by_half_with_a_tenth_of_the_errors():
+    # The square-root law with slope one half, found again from its own levels.
+    law = {(w, ber): a + 0.5 * (np.log10(ber) + 6) for w, a in {0.5: 0.8, 0.8: 1.1}.items() for ber in (1e-8, 1e-7, 1e-6)}
+    fit = fit_ber(law)
+    assert fit.slope == pytest.approx(0.5) and fit.residual < 1e-9
+    assert fit.level(0.8, 1e-7) == pytest.approx(0.6)
+    for stack in ("fack", "sack"):
+        published = {(w, ber): e for ber in BERS for w, e in zip(WANTED, THESIS[stack, ber])}
+        found = {(w, ber): crossing_of(on_the_slope(stack, ber), w) for ber in BERS for w in WANTED}
+        thesis, mine = fit_ber(published), fit_ber(found)
+        print(f"{stack}: slope {mine.slope:.3f}, thesis {thesis.slope:.3f}; off the lines by {mine.residual:.4f} and {thesis.residual:.4f}")
+        # The thesis: 0.505 and 0.506. Timeouts, which the law leaves out, make the slope a little more.
+        assert mine.slope == pytest.approx(thesis.slope, abs=0.06)
+        assert 0.49 < mine.slope < 0.58 and mine.residual < 0.03
+        # At 1e-5 they decide: the levels lie above the line.
+        with_1e5 = fit_ber(published | {(w, 1e-5): e for w, e in zip(WANTED, THESIS_1E5[stack])})
+        assert with_1e5.slope > thesis.slope + 0.08
+    with pytest.raises(ValueError, match="one bit error rate each"):
+        fit_ber({(0.5, 1e-6): 0.8, (0.8, 1e-6): 1.1})
 
 
 def test_doubtful_input():
@@ -128,3 +217,7 @@ def test_doubtful_input():
         level([1, 2], [10, 10], [0.1], 0.5)
     with pytest.raises(ValueError, match="50 is not between"):
         level([1, 2], [10, 10], [0.1, 0.9], 50)
+    with pytest.raises(ValueError, match="2 points have a utilisation within 0.15 of 0.5"):
+        crossing([1, 2, 3], [10, 10, 10], [0.6, 0.4, 0.1], 0.5)
+    with pytest.raises(ValueError, match="does not rise with E"):
+        crossing([1, 2, 3], [10, 10, 10], [0.4, 0.5, 0.6], 0.5)
