@@ -31,9 +31,9 @@ class Outcome:
 
 @lru_cache(maxsize=None)
 def measure(
-    rtt_ms: int, *, neighbour: bool = True, split: bool = False, router_mbps: float = 10, duration_s: int = 300, variant: str = "sack-newreno"
+    rtt_ms: int, *, neighbour: bool = True, split: bool = False, router_mbps: float = 10, duration_s: int = 300, variant: str = "sack-newreno", beyond: str = ""
 ) -> Outcome:
-    text = scenario(rtt_ms, neighbour, split, router_mbps, duration_s, variant)
+    text = scenario(rtt_ms, neighbour, split, router_mbps, duration_s, variant, beyond)
     runs = [run_text(text, seed).summary for seed in range(1, SEEDS + 1)]
     goodput = [run["flows"]["download"]["goodput_bps"] / 1e3 for run in runs]
     return Outcome(
@@ -44,7 +44,8 @@ def measure(
     )
 
 
-def scenario(rtt_ms: int, neighbour: bool, split: bool, router_mbps: float, duration_s: int, variant: str) -> str:
+def scenario(rtt_ms: int, neighbour: bool, split: bool, router_mbps: float, duration_s: int, variant: str, beyond: str = "") -> str:
+    """`beyond` is what the gateway speaks over the satellite; the flow's own TCP if empty."""
     fast = 'rate = "100 Mbit/s"\ndelay = "1 ms"\nqueue = { kind = "drop-tail", limit = "10000 packets" }'
     slow = 'queue = { kind = "drop-tail", limit = "50 packets" }'
     tcp = (
@@ -88,11 +89,12 @@ def scenario(rtt_ms: int, neighbour: bool, split: bool, router_mbps: float, dura
         {tcp}
         """
     if split:
-        text += """
+        text += f"""
         [splices.gateway]
         at = "gateway"
         flows = ["download"]
         buffer = "500 kB"
+        {f"transport = {beyond}" if beyond else ""}
         """
     return text
 

@@ -1,0 +1,29 @@
+"""HT figure 5.10: goodput of a satellite transfer whose gateway speaks STP over the satellite, beside one whose gateway speaks TCP.
+
+Follows section 5.3: the topology of figure 5.9 (4.22), a connection of 20 ms beside it, congestion control alike.
+Differs: see `compete.py`; STP's packets carry as much as TCP's.
+Leaves out the figure's numbers, which are in no text; the bounds are how its words were read.
+"""
+
+from __future__ import annotations
+
+from compete import CEILING_KBPS, RTTS_MS, draw, measure
+from harness import Reproduction, Row
+
+SOURCE = "Henderson 1999, figure 5.10 and section 5.3"
+CLAIM = "Split STP sends about as much as split TCP, a little less over long round trips, where its packets are spread over one"
+
+STP = '{ kind = "stp", format = "plain", packet_size = "1012 B" }'
+
+
+def reproduce() -> Reproduction:
+    tcp = [measure(rtt, split=True) for rtt in RTTS_MS]
+    stp = [measure(rtt, split=True, beyond=STP) for rtt in RTTS_MS]
+    rows = [
+        Row(f"RTT {rtt} ms: STP over TCP", "times", None, s.satellite / t.satellite, 0.85, 1.1) for rtt, s, t in zip(RTTS_MS, stp, tcp)
+    ]
+    rows.append(Row("RTT 600 ms: STP, of what the link carries", "", None, stp[-1].satellite / CEILING_KBPS, 0.7, 1.02))
+    spread = measure(600, split=True, beyond=STP.replace(" }", ", spread = 0.33 }")).satellite
+    alone = measure(600, split=True, neighbour=False, beyond=STP).satellite
+    remark = f"RTT 600 ms, kbit/s: STP {stp[-1].satellite:.0f}, TCP {tcp[-1].satellite:.0f}; STP spread over a third of a round trip {spread:.0f}, without the neighbour {alone:.0f}."
+    return Reproduction(rows, draw({"split STP": stp, "split TCP": tcp}, "satellite", "goodput (kbit/s)"), [remark])

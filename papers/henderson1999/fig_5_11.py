@@ -1,0 +1,30 @@
+"""HT figure 5.11: what the satellite's way back carries for the transfers of figure 5.10.
+
+Follows section 5.3: TCP acknowledges every second segment, STP polls three times a round trip.
+Differs: see `compete.py` and `fig_5_10.py`.
+Leaves out link layer headers.
+"""
+
+from __future__ import annotations
+
+from compete import RTTS_MS, draw, measure
+from harness import Reproduction, Row
+
+SOURCE = "Henderson 1999, figure 5.11 and section 5.3"
+CLAIM = "Split STP needs up to ten times less of the way back than split TCP, and the less the longer the round trip, whatever goes forward"
+
+STP = '{ kind = "stp", format = "plain", packet_size = "1012 B" }'
+
+
+def reproduce() -> Reproduction:
+    tcp = [measure(rtt, split=True) for rtt in RTTS_MS]
+    stp = [measure(rtt, split=True, beyond=STP) for rtt in RTTS_MS]
+    rows = [
+        Row("RTT 600 ms: TCP over STP", "times", 10, tcp[-1].back / stp[-1].back, 8, 15),
+        Row("RTT 40 ms: TCP over STP", "times", None, tcp[0].back / stp[0].back, 1.2, 8),
+        Row("least fall from one RTT to the next", "times", None, min(a.back / b.back for a, b in zip(stp, stp[1:])), 1.05, 3),
+    ]
+    # Three STATs of 56 bytes a round trip, the queue before the satellite included.
+    for rtt, s in zip(RTTS_MS, stp):
+        rows.append(Row(f"RTT {rtt} ms: STP, over three STATs a path's round trip", "", None, s.back / (3 * 56 * 8 / rtt), 0.1, 1.3))
+    return Reproduction(rows, draw({"split STP": stp, "split TCP": tcp}, "back", "return bandwidth (kbit/s)"))

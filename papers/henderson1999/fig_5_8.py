@@ -1,0 +1,25 @@
+"""HT figure 5.8: what goes back for STP at a promised rate of 1 Mbit/s over a link with bit errors.
+
+Follows section 5.2.3: no rate control on the way back; USTATs make more of it as errors do.
+Differs: see `stp_errors.py`.
+Leaves out the figure's points, which are in no text; the bounds are how its words were read.
+"""
+
+from __future__ import annotations
+
+from harness import Reproduction, Row
+from stp_errors import BIT_ERROR_RATES, draw, measure
+
+SOURCE = "Henderson 1999, figure 5.8 and section 5.2.3"
+CLAIM = "The return bandwidth rises with the bit error ratio, as every loss is reported at once"
+
+
+def reproduce() -> Reproduction:
+    back = {ber: measure(ber)[1] for ber in BIT_ERROR_RATES}
+    rows = [
+        Row("least rise from one ratio to the next", "times", None, min(b / a for a, b in zip(list(back.values()), list(back.values())[1:])), 1, 5),
+        Row("at 1e-8: three STATs of 56 bytes a round trip", "kbit/s", None, back[1e-8], 2.2, 2.7),
+        Row("at 1e-5 over 1e-8", "times", None, back[1e-5] / back[1e-8], 1.5, 5),
+        Row("at 1e-4 over 968 kbit/s", "%", None, 100 * back[1e-4] / 968, 0.5, 5),
+    ]
+    return Reproduction(rows, draw(back, "return bandwidth (kbit/s)"))

@@ -1,0 +1,84 @@
+"""HT table 5.3: mean time and packets of transfers of the web of 1995 over TCP, T/TCP and STP, RTT 600 ms.
+
+Follows section 5.3: an initial window of one segment for all, standard congestion avoidance, a thousand transfers.
+Differs: simulated, over 1.3 Mbit/s as in `table_4_2_experiments.py`; three thousand transfers; sizes are the fit to Mah's.
+Leaves out what the thesis's hosts took to process a transfer.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from harness import Reproduction, Row
+from satellite import run_text
+from stp import head, link, toml
+
+SOURCE = "Henderson 1999, table 5.3"
+CLAIM = "Short transfers over STP take longer than over T/TCP, as packets are spread over a round trip, and less than over TCP"
+
+BSD = {
+    "kind": "tcp",
+    "mss": "1460 B",
+    "window": "240 kB",
+    "initial_window": "1 segment",
+    "limited_transmit": False,
+    "rto_initial": "3 s",
+    "rto_granularity": "500 ms",
+    "delayed_ack": {"kind": "heartbeat", "period": "200 ms"},
+}
+STP = {"kind": "stp", "format": "plain", "packet_size": "1480 B"}
+STACKS = {"TCP": BSD, "T/TCP": BSD | {"open": {"kind": "t-tcp", "known": True}}, "STP": STP}
+#: Seconds, packets.
+PRINTED = {"TCP": (2.0, 12.3), "T/TCP": (1.4, 7.3), "STP": (1.5, 9.1)}
+SEEDS, TRANSFERS = (1, 2, 3), 1000
+
+
+def reproduce() -> Reproduction:
+    ours = {name: measure(name) for name in STACKS}
+    rows = [Row(f"{name}: mean time", "s", s, ours[name][0], s - 0.25, s + 0.25) for name, (s, _) in PRINTED.items()]
+    rows += [Row(f"{name}: packets", "", n, ours[name][1], 0.8 * n, 1.2 * n, known=KNOWN.get(name, "")) for name, (_, n) in PRINTED.items()]
+    rows.append(Row("STP over T/TCP, time", "times", 1.5 / 1.4, ours["STP"][0] / ours["T/TCP"][0], 1, 1.4))
+    rows.append(Row("STP over TCP, time", "times", 1.5 / 2.0, ours["STP"][0] / ours["TCP"][0], 0.65, 0.95))
+    other = {"spread over a third of a round trip": {"spread": 0.33}, "not spread": {"spread": 0.0}, "an initial window of 4": {"initial_window": "4 packets"}}
+    told = ", ".join(f"{what} {mean(STP | change)[0]:.2f} s" for what, change in other.items())
+    return Reproduction(rows, draw(ours), [f"STP {ours['STP'][0]:.2f} s; {told}."])
+
+
+KNOWN = {
+    "T/TCP": "our browser ends a connection after the reply, and not with the request, as a client of T/TCP can: FINs and their "
+    "acknowledgments travel alone",
+}
+
+
+def measure(name: str) -> tuple[float, float]:
+    return mean(STACKS[name])
+
+
+def mean(transport: dict) -> tuple[float, float]:
+    """Mean time and packets of a transfer."""
+    return cached(toml(transport))
+
+
+@lru_cache(maxsize=None)
+def cached(transport: str) -> tuple[float, float]:
+    mah = {"kind": "mah"}
+    traffic = {"kind": "request-response", "request": mah, "reply": mah, "count": TRANSFERS}
+    traffic["think"] = {"kind": "uniform", "least": "10 s", "most": "12 s"}
+    text = head(60 * TRANSFERS, 1000) + link("satellite", "near", "far", "1.3 Mbit/s", 299, 50) + link("ethernet", "client", "near", "10 Mbit/s", 1, 50)
+    text += f'[[flows]]\nname = "web"\nfrom = "client"\nto = "far"\ntransport = {transport}\ntraffic = {toml(traffic)}\n'
+    webs = [run_text(text, seed).summary["flows"]["web"] for seed in SEEDS]
+    if any(web["completed"] != TRANSFERS for web in webs):
+        raise RuntimeError(f"{[web['completed'] for web in webs]} of {TRANSFERS} transfers completed")
+    return float(np.mean([web["completion_mean_s"] for web in webs])), float(np.mean([web["packets_sent"] for web in webs])) / TRANSFERS
+
+
+def draw(ours):
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(8, 3.8), layout="constrained")
+    for place, (ax, label) in enumerate(zip(axes, ("mean time of a transfer (s)", "packets of a transfer"))):
+        ax.bar(list(ours), [values[place] for values in ours.values()], 0.6, color="0.5")
+        ax.plot(list(ours), [PRINTED[name][place] for name in ours], "D", color="#cf222e", markersize=4)
+        ax.set(ylabel=label)
+    return figure
