@@ -54,6 +54,10 @@ impl Sender {
         if self.config.overhead == Span::ZERO || self.released || !self.would_send() {
             return false;
         }
+        // As in ns-2, whose agents answer duplicates at once.
+        if self.answers_duplicate() {
+            return false;
+        }
         if self.hold_at.is_none() {
             let share = self.chance.as_mut().map_or(0.0, Stream::uniform);
             self.hold_at = Some(now + Span::from_secs_f64(self.config.overhead.as_secs_f64() * share));

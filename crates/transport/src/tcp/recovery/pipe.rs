@@ -274,9 +274,19 @@ impl Sender {
         if !self.has_room(mss) {
             return None;
         }
+        let held = self.holds_new();
+        if !held && let Some(segment) = self.poll_new(now) {
+            return Some(segment);
+        }
+        self.last_resort(now)
+    }
+
+    /// Whether new data have to wait though the pipe has room.
+    fn holds_new(&self) -> bool {
+        let mss = self.mss as u64;
         // With no timer running nothing would end the wait.
         let holding = self.pipe.phase == Phase::Open && self.pipe.duplicates > 0 && self.rto_at.is_some();
-        let held = match self.how {
+        match self.how {
             LossRecovery::Fack => holding,
             // Until it repairs something ns-2's counts from the oldest outstanding; a duplicate lets one more go.
             LossRecovery::Sack1 if self.pipe.phase == Phase::Open && self.rto_at.is_some() => {
@@ -285,11 +295,24 @@ impl Sender {
                 self.in_flight() + mss > self.congestion.cwnd() + more
             }
             _ => holding && !self.config.limited_transmit && self.in_flight() + mss > self.congestion.cwnd(),
-        };
-        if !held && let Some(segment) = self.poll_new(now) {
-            return Some(segment);
         }
-        self.last_resort(now)
+    }
+
+    /// Whether what goes next goes for a duplicate: limited transmit, or the repeat that begins a recovery.
+    pub(in crate::tcp) fn answers_duplicate(&self) -> bool {
+        if !self.how.pipe() {
+            let more = self.counting.limited_transmit(&self.config, self.threshold, self.mss);
+            return more > 0 && self.in_flight() + self.mss as u64 > self.congestion.cwnd();
+        }
+        match self.pipe.phase {
+            Phase::Fast => self.pipe.force,
+            Phase::Timeout => false,
+            Phase::Open => {
+                self.config.limited_transmit
+                    && (1..self.threshold).contains(&self.pipe.duplicates)
+                    && self.in_flight() + self.mss as u64 > self.congestion.cwnd()
+            }
+        }
     }
 
     /// Whether the window has room for `bytes` more.
@@ -312,7 +335,8 @@ impl Sender {
             return self.pipe.force;
         }
         let rest = self.unsent();
-        self.segments.lost_waiting > 0 || (rest > 0 && self.snd_max + rest.min(mss) <= self.window_edge)
+        self.segments.lost_waiting > 0
+            || (rest > 0 && self.snd_max + rest.min(mss) <= self.window_edge && !self.holds_new())
     }
 
     /// RFC 6675 NextSeg rules 3 and 4: in recovery, with nothing new to send, what may be lost.
