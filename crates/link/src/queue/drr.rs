@@ -4,8 +4,10 @@
 //! Differs: each flow has a queue of its own, found by its number; their `stealing` drops from the longest queue.
 //! Leaves out weights.
 
+use super::flow_index::FlowIndex;
+use super::heaviest::Heaviest;
 use super::{Discarded, Fifo, Limit, Next, Waiting};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Parameters of deficit round robin.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,24 +19,39 @@ pub struct DrrConfig {
 }
 
 struct Flow<T> {
+    id: u32,
     fifo: Fifo<T>,
     deficit: u64,
 }
 
 pub(crate) struct Drr<T> {
     config: DrrConfig,
-    /// Flows that have packets; one that has none is forgotten, and its deficit with it.
-    flows: BTreeMap<u32, Flow<T>>,
+    /// Places of flows; a flow that has no packets is forgotten at its turn, and its place and buffer go to the next that comes.
+    places: Vec<Flow<T>>,
+    free: Vec<u32>,
+    index: FlowIndex,
+    /// Places in the order of their turns.
     round: VecDeque<u32>,
     /// Whether the first of the round has had its quantum.
     granted: bool,
+    heaviest: Heaviest,
     packets: usize,
     bytes: u64,
 }
 
 impl<T: Copy> Drr<T> {
     pub fn new(config: DrrConfig) -> Self {
-        Drr { config, flows: BTreeMap::new(), round: VecDeque::new(), granted: false, packets: 0, bytes: 0 }
+        Drr {
+            config,
+            places: Vec::new(),
+            free: Vec::new(),
+            index: FlowIndex::default(),
+            round: VecDeque::new(),
+            granted: false,
+            heaviest: Heaviest::default(),
+            packets: 0,
+            bytes: 0,
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -43,62 +60,102 @@ impl<T: Copy> Drr<T> {
 
     pub fn offer(&mut self, packet: Waiting<T>, sending: Option<u32>, out: &mut Discarded<T>) -> bool {
         while !self.config.limit.admits(self.packets as u64, self.bytes, packet.size, sending) {
-            let longest = self.flows.iter_mut().max_by_key(|(_, flow)| flow.fifo.bytes);
-            let own = |id: u32| id == packet.label.flow;
-            match longest {
-                Some((id, flow)) if !own(*id) => {
-                    let id = *id;
-                    let Some(stolen) = flow.fifo.waiting.pop_back() else { return false };
-                    flow.fifo.bytes -= stolen.size as u64;
-                    self.packets -= 1;
-                    self.bytes -= stolen.size as u64;
-                    out.push_back(stolen.packet);
-                    if flow.fifo.len() == 0 {
-                        self.leave(id);
-                    }
-                }
-                // The longest is the packet's own, or nothing is left to be stolen.
-                _ => return false,
+            if !self.heaviest.watches() {
+                self.heaviest.begin(self.places.iter().map(|flow| flow.fifo.bytes));
             }
+            let longest = self.heaviest.first();
+            let Some(flow) = self.places.get_mut(longest) else { return false };
+            // The longest is the packet's own, or nothing is left to be stolen.
+            if flow.id == packet.label.flow {
+                return false;
+            }
+            let Some(stolen) = flow.fifo.pop_back() else { return false };
+            out.push_back(stolen.packet);
+            self.gone(longest, stolen.size);
+            self.forget_the_empty();
         }
+        let place = self.place(packet.label.flow);
+        let fifo = &mut self.places[place].fifo;
         self.packets += 1;
         self.bytes += packet.size as u64;
-        let id = packet.label.flow;
-        let round = &mut self.round;
-        let flow = self.flows.entry(id).or_insert_with(|| {
-            round.push_back(id);
-            Flow { fifo: Fifo::default(), deficit: 0 }
-        });
-        flow.fifo.push(packet);
+        fifo.push(packet);
+        if self.heaviest.watches() {
+            self.heaviest.set(place, fifo.bytes);
+        }
         true
     }
 
+    /// The flow's place, a new one if it has none.
+    fn place(&mut self, id: u32) -> usize {
+        let places = &self.places;
+        if let Some(place) = self.index.find(id, |place| places[place as usize].id) {
+            return place as usize;
+        }
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(Flow { id, fifo: Fifo::default(), deficit: 0 });
+            self.places.len() as u32 - 1
+        });
+        let flow = &mut self.places[place as usize];
+        (flow.id, flow.deficit) = (id, 0);
+        let places = &self.places;
+        self.index.insert(place, |place| places[place as usize].id);
+        self.round.push_back(place);
+        place as usize
+    }
+
     pub fn filter(&mut self, packet: &mut Waiting<T>, out: &mut Discarded<T>) -> bool {
-        let Some(flow) = self.flows.get_mut(&packet.label.flow) else { return false };
-        let before = flow.fifo.bytes;
-        let filtered = flow.fifo.filter(packet, out);
-        self.bytes = self.bytes - before + flow.fifo.bytes;
+        let places = &self.places;
+        let Some(place) = self.index.find(packet.label.flow, |place| places[place as usize].id) else {
+            return false;
+        };
+        let fifo = &mut self.places[place as usize].fifo;
+        let before = fifo.bytes;
+        let filtered = fifo.filter(packet, out);
+        self.bytes = self.bytes - before + fifo.bytes;
+        if self.heaviest.watches() {
+            self.heaviest.set(place as usize, fifo.bytes);
+        }
         filtered
     }
 
-    fn leave(&mut self, id: u32) {
-        self.flows.remove(&id);
-        if self.round.front() == Some(&id) {
-            self.granted = false;
-            self.round.pop_front();
+    /// A packet has left a place.
+    fn gone(&mut self, place: usize, size: u32) {
+        self.packets -= 1;
+        self.bytes -= size as u64;
+        if !self.heaviest.watches() {
+        } else if self.packets == 0 {
+            self.heaviest.end();
         } else {
-            self.round.retain(|other| *other != id);
+            self.heaviest.set(place, self.places[place].fifo.bytes);
+        }
+    }
+
+    /// Forgets the flow whose turn it is if it has no packets, and with it its deficit.
+    fn forget_the_empty(&mut self) {
+        while let Some(&place) = self.round.front()
+            && self.places[place as usize].fifo.len() == 0
+        {
+            let places = &self.places;
+            self.index.remove(place, |place| places[place as usize].id);
+            self.round.pop_front();
+            self.free.push(place);
+            self.granted = false;
         }
     }
 
     pub fn pop(&mut self) -> Option<Next<T>> {
         loop {
-            let id = *self.round.front()?;
-            let flow = self.flows.get_mut(&id)?;
+            let place = *self.round.front()? as usize;
+            let flow = &mut self.places[place];
             if !std::mem::replace(&mut self.granted, true) {
                 flow.deficit += u64::from(self.config.quantum);
             }
-            let size = flow.fifo.front()?.size;
+            let Some(next) = flow.fifo.front() else {
+                // All that it had was stolen.
+                self.forget_the_empty();
+                continue;
+            };
+            let size = next.size;
             if u64::from(size) > flow.deficit {
                 self.round.rotate_left(1);
                 self.granted = false;
@@ -106,23 +163,20 @@ impl<T: Copy> Drr<T> {
             }
             flow.deficit -= u64::from(size);
             let packet = flow.fifo.pop()?;
-            self.packets -= 1;
-            self.bytes -= size as u64;
-            if flow.fifo.len() == 0 {
-                self.leave(id);
-            }
+            self.gone(place, size);
+            self.forget_the_empty();
             return Some(packet.into());
         }
     }
 
     pub fn retain(&mut self, lost: &mut dyn FnMut() -> bool, dropped: &mut dyn FnMut(T)) {
-        for flow in self.flows.values_mut() {
-            flow.fifo.retain(lost, dropped);
+        // In the order of their turns.
+        for place in &self.round {
+            self.places[*place as usize].fifo.retain(lost, dropped);
         }
-        let empty: Vec<u32> =
-            self.flows.iter().filter(|(_, f)| f.fifo.len() == 0).map(|(id, _)| *id).collect();
-        empty.into_iter().for_each(|id| self.leave(id));
-        self.packets = self.flows.values().map(|f| f.fifo.len()).sum();
-        self.bytes = self.flows.values().map(|f| f.fifo.bytes).sum();
+        self.packets = self.places.iter().map(|f| f.fifo.len()).sum();
+        self.bytes = self.places.iter().map(|f| f.fifo.bytes).sum();
+        self.heaviest.end();
+        self.forget_the_empty();
     }
 }

@@ -5,6 +5,7 @@
 //! Leaves out classifiers other than the flow.
 
 use super::codel::Control;
+use super::heaviest::Heaviest;
 use super::{Discarded, Fifo, Limit, Next, Waiting};
 use skyhop_units::{Span, Time};
 use std::collections::VecDeque;
@@ -38,6 +39,7 @@ pub(crate) struct FqCodel<T> {
     flows: Vec<Flow<T>>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
+    heaviest: Heaviest,
     packets: usize,
     bytes: u64,
 }
@@ -55,6 +57,7 @@ impl<T: Copy> FqCodel<T> {
             flows: (0..config.queues.max(1)).map(flow).collect(),
             new: VecDeque::new(),
             old: VecDeque::new(),
+            heaviest: Heaviest::default(),
             packets: 0,
             bytes: 0,
         }
@@ -77,18 +80,37 @@ impl<T: Copy> FqCodel<T> {
         let size = packet.size;
         flow.fifo.push(packet);
         // §4.1: room is made at the head of the queue that holds most. The packet that came is in already.
+        let limit = self.config.limit;
         let over = |packets: usize, bytes: u64| {
             let (packets, bytes) = (packets as u64 - 1, bytes - u64::from(size));
-            !self.config.limit.admits(packets, bytes, size, sending)
+            !limit.admits(packets, bytes, size, sending)
         };
+        self.weigh(index as usize);
         while self.packets > 0 && self.bytes >= u64::from(size) && over(self.packets, self.bytes) {
-            let fattest = (0..self.flows.len()).max_by_key(|i| (self.flows[*i].fifo.bytes, usize::MAX - i));
-            let Some(dropped) = fattest.and_then(|i| self.flows[i].fifo.pop()) else { break };
+            if !self.heaviest.watches() {
+                self.heaviest.begin(self.flows.iter().map(|flow| flow.fifo.bytes));
+            }
+            let fattest = self.heaviest.first();
+            let Some(dropped) = self.flows[fattest].fifo.pop() else { break };
             self.packets -= 1;
             self.bytes -= dropped.size as u64;
             out.push_back(dropped.packet);
+            self.weigh(fattest);
         }
         true
+    }
+
+    /// A queue holds more or less than before.
+    #[inline]
+    fn weigh(&mut self, index: usize) {
+        if !self.heaviest.watches() {
+            return;
+        }
+        if self.packets == 0 {
+            self.heaviest.end();
+        } else {
+            self.heaviest.set(index, self.flows[index].fifo.bytes);
+        }
     }
 
     pub fn filter(&mut self, packet: &mut Waiting<T>, out: &mut Discarded<T>) -> bool {
@@ -97,6 +119,7 @@ impl<T: Copy> FqCodel<T> {
         let before = fifo.bytes;
         let filtered = fifo.filter(packet, out);
         self.bytes = self.bytes - before + fifo.bytes;
+        self.weigh(index as usize);
         filtered
     }
 
@@ -121,8 +144,11 @@ impl<T: Copy> FqCodel<T> {
             self.bytes -= bytes - flow.fifo.bytes;
             if let Some(packet) = next {
                 flow.deficit -= i64::from(packet.size);
+                self.weigh(index as usize);
                 return Some(packet.into());
             }
+            self.weigh(index as usize);
+            let flow = &mut self.flows[index as usize];
             // §4.2: an empty new queue is an old one for a round, lest it come back as new at once.
             if from_new {
                 self.new.pop_front();
@@ -140,6 +166,7 @@ impl<T: Copy> FqCodel<T> {
         }
         self.packets = self.flows.iter().map(|f| f.fifo.len()).sum();
         self.bytes = self.flows.iter().map(|f| f.fifo.bytes).sum();
+        self.heaviest.end();
     }
 }
 

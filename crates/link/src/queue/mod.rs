@@ -8,7 +8,9 @@ mod ack_filter;
 mod codel;
 mod drop_tail;
 mod drr;
+mod flow_index;
 mod fq_codel;
+mod heaviest;
 mod priority;
 mod red;
 
@@ -253,6 +255,12 @@ impl<T> Fifo<T> {
 
     pub fn pop(&mut self) -> Option<Waiting<T>> {
         let packet = self.waiting.pop_front()?;
+        self.bytes -= packet.size as u64;
+        Some(packet)
+    }
+
+    pub fn pop_back(&mut self) -> Option<Waiting<T>> {
+        let packet = self.waiting.pop_back()?;
         self.bytes -= packet.size as u64;
         Some(packet)
     }
