@@ -384,19 +384,31 @@ impl<T: Copy> Link<T> {
 
     /// Does what the transmitter has done since the last call. The order of events is the order of time, so the
     /// outcome is the same as if each packet had had a timer.
+    #[inline]
     pub fn advance(&mut self, now: Time, medium: &impl Medium) {
-        while self.free_at <= now && !self.held {
-            let next = match &mut self.queue {
-                Queue::DropTail(queue) => {
-                    queue.pop().map(|(packet, size)| Next { packet, size, marked: false })
-                }
-                queue => queue.pop(self.free_at, &mut self.discarded),
-            };
-            let Some(next) = next else { return };
+        if self.free_at > now || self.held {
+            return;
+        }
+        // Most links have this queue.
+        while let Queue::DropTail(queue) = &mut self.queue {
+            let Some((packet, size)) = queue.pop() else { return };
+            self.send(self.free_at, Next { packet, size, marked: false }, medium);
+            if self.free_at > now {
+                return;
+            }
+        }
+        self.advance_other(now, medium);
+    }
+
+    #[inline(never)]
+    fn advance_other(&mut self, now: Time, medium: &impl Medium) {
+        while self.free_at <= now {
+            let Some(next) = self.queue.pop(self.free_at, &mut self.discarded) else { return };
             self.send(self.free_at, next, medium);
         }
     }
 
+    #[inline]
     fn send(&mut self, at: Time, next: Next<T>, medium: &impl Medium) {
         let Next { packet, size, marked } = next;
         if self.extras.is_some() {
@@ -415,6 +427,7 @@ impl<T: Copy> Link<T> {
     }
 
     /// As [`Link::send`], where rate, loss and delay depend on the time, or packets are late.
+    #[inline(never)]
     fn send_with_extras(&mut self, at: Time, next: Next<T>, medium: &impl Medium) {
         let Next { packet, size, marked } = next;
         let Some(extras) = &mut self.extras else { return };
