@@ -65,6 +65,7 @@ struct Driver {
     batch: Batch,
     key_log: Option<File>,
     waits_for_room: bool,
+    heard_at: Time,
 }
 
 /// Binds and starts the thread. It ends when no handle is left and all connections are at their end.
@@ -93,7 +94,14 @@ pub(crate) fn start(options: Options, local: SocketAddr) -> io::Result<Arc<Share
         send_buffer,
     });
     let batch = Batch::new(socket.segments_max());
-    let mut driver = Driver { shared: shared.clone(), socket, batch, key_log, waits_for_room: false };
+    let mut driver = Driver {
+        shared: shared.clone(),
+        socket,
+        batch,
+        key_log,
+        waits_for_room: false,
+        heard_at: Time::ZERO,
+    };
     std::thread::Builder::new().name("stp".into()).spawn(move || driver.run())?;
     Ok(shared)
 }
@@ -140,9 +148,15 @@ impl Driver {
             let mut host = shared.lock();
             let now = shared.clock.now();
             for run in 0..runs {
+                // The time at which the kernel got them, not that at which this thread woke: the spacing of packets tells the
+                // path's rate.
+                let age = Span::from_nanos(self.socket.age(run).as_nanos() as u64);
+                let at =
+                    Time::from_nanos(now.as_nanos() - age.as_nanos().min(now.as_nanos())).max(self.heard_at);
+                self.heard_at = at;
                 let (from, to, datagrams) = self.socket.received(run);
                 for datagram in datagrams {
-                    host.handle_datagram(now, from, to, datagram);
+                    host.handle_datagram(at, from, to, datagram);
                 }
             }
             more = read + 1 == READS;

@@ -8,6 +8,7 @@ use quinn_udp::{RecvMeta, Transmit, TransportErrorPayload, UdpSocketState};
 use socket2::{Domain, Protocol, Type};
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// What carries the packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,6 +24,9 @@ pub enum Carrier {
 const BATCH: usize = 8;
 /// The most that one of them is.
 const DATAGRAM_MAX: usize = 65_536;
+
+/// What waits longer than this in the kernel waits for this host, and that the peer should feel.
+const AGE_MAX: Duration = Duration::from_millis(20);
 
 /// A run of datagrams to one peer, all as long as the first but the last, which may be shorter.
 #[derive(Debug, Clone, Copy)]
@@ -123,6 +127,13 @@ impl Socket {
             Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => Ok(0),
             other => other,
         }
+    }
+
+    /// How long ago the kernel has received the run `index`; zero if it does not say.
+    pub fn age(&self, index: usize) -> Duration {
+        let since = self.metas[index].timestamp.zip(SystemTime::now().duration_since(UNIX_EPOCH).ok());
+        // The host's clock may have been set in between.
+        since.map_or(Duration::ZERO, |(then, now)| now.saturating_sub(then)).min(AGE_MAX)
     }
 
     /// The datagrams of the run `index`: from whom, to which of this host's addresses, and the bytes of each.

@@ -8,7 +8,7 @@ mod common {
     pub mod relay;
 }
 
-use common::relay::{Net, Path};
+use common::relay::{Net, Path, ip};
 use ring::digest::{Context, SHA256, digest};
 use skyhop_live::associations::Config;
 use skyhop_live::keys::Keys;
@@ -171,4 +171,32 @@ fn a_hundred_megabytes_arrive_intact_and_as_fast_as_simulated() {
         return;
     }
     panic!("goodput differs from the simulated by more than 10 % in each of three runs: {measured:?}");
+}
+
+#[test]
+fn an_interface_that_is_too_narrow_is_named() {
+    let Some(net) = net(9) else { return };
+    let keys = Keys::generate_shared();
+    let (server_options, client_options) = (options(&keys), options(&keys));
+    let server = net.server;
+    let far_end = net.right(move || Endpoint::bind(server, server_options)).unwrap();
+    let _listener = far_end.listen();
+    let near_end = net.left(move || {
+        ip("link set eth0 mtu 1400").unwrap();
+        Endpoint::bind(SocketAddr::from(([0; 4], 0)), client_options)
+    });
+    let stream = near_end.unwrap().connect(net.far).unwrap();
+    stream.write_bytes(bytes::Bytes::from(vec![0; 100_000])).unwrap();
+    let e = stream.finish(Some(Duration::from_secs(30))).unwrap_err();
+    assert_eq!(
+        e.to_string(),
+        "packets of 1500 bytes are larger than this host's interface carries: use a smaller --mtu"
+    );
+    // Who searches finds what the path carries.
+    let mut searching = options(&keys);
+    searching.mtu_base = Some(1280);
+    let near_end = net.left(move || Endpoint::bind(SocketAddr::from(([0; 4], 0)), searching)).unwrap();
+    let stream = near_end.connect(net.far).unwrap();
+    stream.write_bytes(bytes::Bytes::from(vec![0; 100_000])).unwrap();
+    stream.finish(Some(Duration::from_secs(30))).unwrap();
 }

@@ -6,6 +6,7 @@
 
 use skyhop_live::associations::Config;
 use skyhop_live::keys::Keys;
+use skyhop_live::socket::Carrier;
 use skyhop_live::{Endpoint, Options, Security, StpListener, StpStream};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, UdpSocket};
@@ -246,4 +247,42 @@ fn an_unproven_address_gets_three_times_what_it_sends() {
     forger.send_to(&bgn, server).unwrap();
     let e = listener.accept_timeout(Duration::from_millis(300)).err().expect("a BGN counts once");
     assert_eq!(e.kind(), ErrorKind::TimedOut);
+}
+
+#[test]
+fn straight_over_ip_without_udp() {
+    for keys in kinds() {
+        let over_ip = || {
+            let mut options = options(keys.as_ref());
+            options.carrier = Carrier::Ip(253);
+            options
+        };
+        let address = SocketAddr::from(([127, 0, 0, 1], 7000));
+        let listener = match StpListener::bind(address, over_ip()) {
+            Err(e) if e.kind() == ErrorKind::PermissionDenied => {
+                println!("skipped: no raw sockets here: {e}");
+                return;
+            }
+            other => other.unwrap(),
+        };
+        let data = pattern(1_000_000, 5);
+        let expected = data.clone();
+        let far = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            let mut received = Vec::new();
+            stream.read_to_end(&mut received).unwrap();
+            assert!(received == expected);
+            stream.write_all(b"thanks").unwrap();
+            stream.finish(Some(PATIENCE)).unwrap();
+        });
+        let mut stream = StpStream::connect(address, over_ip()).unwrap();
+        stream.write_all(&data).unwrap();
+        stream.finish(Some(PATIENCE)).unwrap();
+        let mut thanks = String::new();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.read_to_string(&mut thanks).unwrap();
+        assert_eq!(thanks, "thanks");
+        far.join().unwrap();
+    }
 }

@@ -92,7 +92,8 @@ impl Namespace {
     }
 }
 
-fn ip(args: &str) -> io::Result<()> {
+/// Calls `ip` in the namespace of this thread.
+pub fn ip(args: &str) -> io::Result<()> {
     let out = Command::new("ip").args(args.split_whitespace()).output()?;
     if out.status.success() {
         return Ok(());

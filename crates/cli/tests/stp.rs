@@ -1,0 +1,398 @@
+//! `skyhop stp` as two users meet it: files from host to host, and every way in which that can fail.
+//!
+//! Follows the promises of the help texts and docs/stp-hosts.md; both hosts are this one.
+//! Differs from the library's tests: each starts processes.
+//! Leaves out delay and losses.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("skyhop-stp-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(path.join("in")).unwrap();
+        Folder(path)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+
+    /// A file whose bytes differ from place to place.
+    fn file(&self, name: &str, len: usize) -> Vec<u8> {
+        let data: Vec<u8> =
+            (0..len as u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()).take(len).collect();
+        fs::write(self.0.join(name), &data).unwrap();
+        data
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn skyhop(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_skyhop")).args(args).output().unwrap()
+}
+
+fn code(out: &Output) -> i32 {
+    out.status.code().unwrap()
+}
+
+fn stdout(out: &Output) -> String {
+    String::from_utf8(out.stdout.clone()).unwrap()
+}
+
+fn stderr(out: &Output) -> String {
+    String::from_utf8(out.stderr.clone()).unwrap()
+}
+
+/// A host that serves, until it is dropped.
+struct Server {
+    child: Child,
+    address: String,
+    log: BufReader<ChildStderr>,
+}
+
+impl Server {
+    fn new(args: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_skyhop"))
+            .args(["stp", "serve", "--listen", "127.0.0.1:0"])
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        let address = loop {
+            line.clear();
+            assert!(log.read_line(&mut line).unwrap() > 0, "it ends at once");
+            if let Some(address) = line.trim().strip_prefix("skyhop: listening at ") {
+                break address.to_owned();
+            }
+        };
+        Server { child, address, log }
+    }
+
+    /// Waits for its end: exit code, what it has printed and told.
+    fn end(mut self) -> (i32, Vec<u8>, String) {
+        let (mut out, mut told) = (Vec::new(), String::new());
+        self.child.stdout.take().unwrap().read_to_end(&mut out).unwrap();
+        self.log.read_to_string(&mut told).unwrap();
+        (self.child.wait().unwrap().code().unwrap(), out, told)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn key(folder: &Folder, name: &str) -> String {
+    let path = folder.path(name);
+    let out = skyhop(&["stp", "key", "--out", &path]);
+    assert_eq!(code(&out), 0, "{}", stderr(&out));
+    path
+}
+
+#[test]
+fn help_has_examples() {
+    for command in [
+        &["stp"][..],
+        &["stp", "key"],
+        &["stp", "serve"],
+        &["stp", "send"],
+        &["stp", "receive"],
+        &["stp", "bench"],
+    ] {
+        let mut args = command.to_vec();
+        args.push("--help");
+        let out = skyhop(&args);
+        assert_eq!(code(&out), 0);
+        assert!(stdout(&out).contains("Examples:\n  skyhop stp "), "{command:?}");
+    }
+}
+
+#[test]
+fn a_file_goes_there_and_comes_back() {
+    let folder = Folder::new("there");
+    let key = key(&folder, "link.key");
+    let data = folder.file("data.bin", 5_000_001);
+    let server = Server::new(&["--key", &key, "--dir", &folder.path("in")]);
+    let sent = skyhop(&["stp", "send", &folder.path("data.bin"), &server.address, "--key", &key]);
+    assert_eq!(code(&sent), 0, "{}", stderr(&sent));
+    assert!(fs::read(folder.path("in/data.bin")).unwrap() == data);
+    let text = stdout(&sent);
+    let digest = |word: &str| {
+        let line = text.lines().find(|line| line.starts_with(&format!("sha256 {word}"))).unwrap();
+        line.split_whitespace().last().unwrap().to_owned()
+    };
+    assert_eq!(digest("here"), digest("there"));
+    let sum = Command::new("sha256sum").arg(folder.path("data.bin")).output().unwrap();
+    assert!(stdout(&sum).starts_with(&digest("here")), "as sha256sum sees it");
+    assert!(
+        text.contains("5000001 bytes") && text.contains("rtt") && text.contains("bytes came back"),
+        "{text}"
+    );
+
+    // Nothing is overwritten, and nothing half-written is left.
+    let again = skyhop(&["stp", "send", &folder.path("data.bin"), &server.address, "--key", &key]);
+    assert_eq!(code(&again), 1);
+    assert_eq!(stderr(&again), "skyhop: the receiver says: data.bin exists and is not overwritten\n");
+    assert_eq!(fs::read_dir(folder.path("in")).unwrap().count(), 1);
+
+    let back = folder.path("back.bin");
+    let got =
+        skyhop(&["stp", "receive", "data.bin", &server.address, "--key", &key, "--out", &back, "--json"]);
+    assert_eq!(code(&got), 0, "{}", stderr(&got));
+    assert!(fs::read(&back).unwrap() == data);
+    assert!(stdout(&got).contains(&format!("\"sha256\": \"{}\"", digest("here"))));
+    for (name, why) in [("nothing", "no such file"), ("../link.key", "that is no plain file name")] {
+        let out = folder.path("none");
+        let got = skyhop(&["stp", "receive", name, &server.address, "--key", &key, "--out", &out]);
+        assert_eq!(code(&got), 1);
+        assert!(stderr(&got).contains(why), "{}", stderr(&got));
+        assert!(!Path::new(&out).exists());
+    }
+    let hidden = skyhop(&[
+        "stp",
+        "send",
+        &folder.path("data.bin"),
+        &server.address,
+        "--key",
+        &key,
+        "--name",
+        "../evil",
+    ]);
+    assert_eq!(code(&hidden), 1);
+    assert!(stderr(&hidden).contains("no plain file name"), "{}", stderr(&hidden));
+    assert!(!Path::new(&folder.path("evil")).exists());
+}
+
+#[test]
+fn standard_input_to_standard_output_with_a_pair_of_keys() {
+    let folder = Folder::new("pipe");
+    for name in ["ship.key", "ground.key", "stranger.key"] {
+        assert_eq!(code(&skyhop(&["stp", "key", "--pair", "--out", &folder.path(name)])), 0);
+    }
+    let file = |name: &str| folder.path(name);
+    let server =
+        Server::new(&["--key", &file("ground.key"), "--peer", &file("ship.key.pub"), "--to", "-", "--once"]);
+    // One whom the server does not know comes first.
+    let out = skyhop(&[
+        "stp",
+        "send",
+        &file("ship.key.pub"),
+        &server.address,
+        "--key",
+        &file("stranger.key"),
+        "--peer",
+        &file("ground.key.pub"),
+    ]);
+    assert_eq!(code(&out), 1);
+    assert_eq!(
+        stderr(&out),
+        format!(
+            "skyhop: cannot connect: {}: refused: the keys of the two hosts do not match\n",
+            server.address
+        )
+    );
+    let mut sender = Command::new(env!("CARGO_BIN_EXE_skyhop"))
+        .args([
+            "stp",
+            "send",
+            "-",
+            &server.address,
+            "--key",
+            &file("ship.key"),
+            "--peer",
+            &file("ground.key.pub"),
+        ])
+        .args(["--cipher", "chacha20-poly1305"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = sender.stdin.take().unwrap();
+    stdin.write_all(b"first, ").unwrap();
+    stdin.flush().unwrap();
+    stdin.write_all(b"and last").unwrap();
+    drop(stdin);
+    assert_eq!(sender.wait().unwrap().code(), Some(0));
+    let (code, out, told) = server.end();
+    assert_eq!((code, &out[..]), (0, &b"first, and last"[..]));
+    assert!(told.contains("refused: the keys of the two hosts do not match"), "{told}");
+}
+
+#[test]
+fn a_full_disk_ends_the_sender_with_the_reason() {
+    let folder = Folder::new("full");
+    let key = key(&folder, "link.key");
+    folder.file("data.bin", 30_000_000);
+    let server = Server::new(&["--key", &key, "--to", "/dev/full", "--once"]);
+    let sent = skyhop(&["stp", "send", &folder.path("data.bin"), &server.address, "--key", &key]);
+    assert_eq!((code(&sent), stdout(&sent)), (1, String::new()));
+    assert!(
+        stderr(&sent).starts_with("skyhop: the receiver says: cannot write: No space left on device"),
+        "{}",
+        stderr(&sent)
+    );
+    let (code, _, told) = server.end();
+    assert_eq!(code, 1);
+    assert!(told.contains("cannot write: No space left on device"), "{told}");
+}
+
+#[test]
+fn keys_that_are_none() {
+    let folder = Folder::new("keys");
+    let good = key(&folder, "good.key");
+    let send = |args: &[&str]| {
+        let mut all = vec!["stp", "send", "/etc/hostname", "127.0.0.1:9"];
+        all.extend_from_slice(args);
+        let out = skyhop(&all);
+        (code(&out), stderr(&out))
+    };
+    let (exit, told) = send(&[]);
+    assert_eq!(exit, 2);
+    assert!(told.starts_with("no key: give one with --key"), "{told}");
+    let (exit, told) = send(&["--key", &folder.path("none.key")]);
+    assert_eq!(exit, 2);
+    assert!(told.contains("none.key does not exist"), "{told}");
+    let exposed = key(&folder, "exposed.key");
+    fs::set_permissions(&exposed, fs::Permissions::from_mode(0o644)).unwrap();
+    let (exit, told) = send(&["--key", &exposed]);
+    assert_eq!(exit, 2);
+    assert!(
+        told.contains("may be read by others than its owner (mode 0644)") && told.contains("chmod 600"),
+        "{told}"
+    );
+    folder.file("noise.key", 100);
+    fs::set_permissions(folder.path("noise.key"), fs::Permissions::from_mode(0o600)).unwrap();
+    let (exit, told) = send(&["--key", &folder.path("noise.key")]);
+    assert_eq!(exit, 2, "{told}");
+    let (exit, told) = send(&["--key", &good, "--peer", &good]);
+    assert_eq!(exit, 2);
+    assert!(told.contains("is a shared key"), "{told}");
+    let twice = skyhop(&["stp", "key", "--out", &good]);
+    assert_eq!(code(&twice), 2);
+    assert!(stderr(&twice).contains("exists and is not overwritten"));
+}
+
+#[test]
+fn addresses_ports_and_sizes_that_will_not_do() {
+    let folder = Folder::new("ports");
+    let key = key(&folder, "link.key");
+    let taken = UdpSocket::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let out = skyhop(&["stp", "serve", "--listen", &address, "--key", &key, "--dir", &folder.path("in")]);
+    assert_eq!((code(&out), stderr(&out)), (2, format!("{address}: the port is in use; choose another\n")));
+    let send = |args: &[&str]| {
+        let mut all = vec!["stp", "send", &key];
+        all.extend_from_slice(args);
+        all.extend_from_slice(&["--key", &key]);
+        let out = skyhop(&all);
+        (code(&out), stderr(&out))
+    };
+    drop(taken);
+    let (exit, told) = send(&[&address]);
+    assert_eq!(
+        (exit, told),
+        (1, format!("skyhop: cannot connect: {address}: nothing listens at that address and port\n"))
+    );
+    let (exit, told) = send(&["127.0.0.1:notaport"]);
+    assert_eq!(exit, 2);
+    assert!(told.starts_with("address \"127.0.0.1:notaport\": "), "{told}");
+    let (exit, told) = send(&["127.0.0.1:9", "--mtu", "100"]);
+    assert_eq!((exit, told.as_str()), (2, "an MTU of 100 bytes; 576 to 65535 are possible\n"));
+    let (exit, told) = send(&["127.0.0.1:9", "--rate", "20 mbps"]);
+    assert_eq!(exit, 2, "{told}");
+    let (exit, told) = send(&["127.0.0.1:9", "--congestion", "rate"]);
+    assert_eq!((exit, told.as_str()), (2, "--congestion rate: give the promised rate with --rate\n"));
+    let out = skyhop(&["stp", "send", &folder.path("in"), "127.0.0.1:9", "--key", &key]);
+    assert_eq!(code(&out), 2);
+    assert!(stderr(&out).contains("a folder"), "{}", stderr(&out));
+    // Over IP, root has raw sockets and others are told; the loopback's MTU is larger than any that may be asked for.
+    let out =
+        skyhop(&["stp", "serve", "--listen", "[::1]:9", "--ip", "--key", &key, "--dir", &folder.path("in")]);
+    assert_eq!((code(&out), stderr(&out)), (2, "straight over IP goes with IPv4 only\n".into()));
+}
+
+#[test]
+fn what_is_insecure_says_so() {
+    let folder = Folder::new("insecure");
+    let data = folder.file("data.bin", 300_000);
+    let server = Server::new(&["--insecure", "--dir", &folder.path("in")]);
+    let sent = skyhop(&["stp", "send", &folder.path("data.bin"), &server.address, "--insecure", "--quiet"]);
+    assert_eq!(code(&sent), 0, "{}", stderr(&sent));
+    assert!(
+        stderr(&sent).starts_with("warning: INSECURE: anybody on the path can read"),
+        "{}",
+        stderr(&sent)
+    );
+    assert!(fs::read(folder.path("in/data.bin")).unwrap() == data);
+    let key = key(&folder, "link.key");
+    let sealed = skyhop(&["stp", "send", &key, &server.address, "--key", &key]);
+    assert_eq!(code(&sealed), 1);
+    assert!(stderr(&sealed).contains("the peer speaks without encryption only"), "{}", stderr(&sealed));
+    let both = skyhop(&["stp", "send", &key, &server.address, "--key", &key, "--insecure"]);
+    assert_eq!(code(&both), 2);
+    let log = skyhop(&["stp", "send", &key, &server.address, "--insecure", "--key-log", &folder.path("log")]);
+    assert_eq!(code(&log), 2);
+}
+
+#[test]
+fn the_key_log_has_the_secrets_and_nobody_else_reads_it() {
+    let folder = Folder::new("log");
+    let key = key(&folder, "link.key");
+    folder.file("data.bin", 1000);
+    let server = Server::new(&["--key", &key, "--dir", &folder.path("in")]);
+    let log = folder.path("keys.log");
+    let send = |name: &str| {
+        skyhop(&[
+            "stp",
+            "send",
+            &folder.path("data.bin"),
+            &server.address,
+            "--key",
+            &key,
+            "--key-log",
+            &log,
+            "--name",
+            name,
+        ])
+    };
+    let out = send("one");
+    assert_eq!(code(&out), 0, "{}", stderr(&out));
+    let text = fs::read_to_string(&log).unwrap();
+    let words: Vec<&str> = text.trim().split(' ').collect();
+    assert_eq!((words[0], words[3], words.len()), ("SKYHOP_STP", "aes-128-gcm", 6));
+    assert!(words[4].len() == 64 && words[5].len() == 64 && words[4] != words[5]);
+    assert_eq!(fs::metadata(&log).unwrap().permissions().mode() & 0o777, 0o600);
+    let out = send("two");
+    assert_eq!(code(&out), 2);
+    assert!(stderr(&out).contains("--key-log: the file exists"), "{}", stderr(&out));
+}
+
+#[test]
+fn bench_moves_what_it_says() {
+    for extra in [&[][..], &["--insecure"], &["--rate", "200 Mbit/s"]] {
+        let mut args = vec!["stp", "bench", "--size", "20 MB", "--json", "--quiet"];
+        args.extend_from_slice(extra);
+        let out = skyhop(&args);
+        assert_eq!(code(&out), 0, "{}", stderr(&out));
+        let text = stdout(&out);
+        assert!(text.contains("\"bytes\": 20000000") && text.contains("cpu_s_per_gbit"), "{text}");
+    }
+}
