@@ -104,6 +104,7 @@ def equivalence(rate_kbps: Any, rtt_ms: Any, utilisation: Any, wanted: float = 0
     found = metric.level(b, d, used, wanted)
     e = metric.equivalence(b, d)
     figure = pyplot().figure(figsize=(9, 8), layout="constrained")
+    figure.get_layout_engine().set(hspace=0.08)
     if title:
         figure.suptitle(title)
     rate, rtt = "rate (kbit/s)", "RTT (ms)"
@@ -111,8 +112,8 @@ def equivalence(rate_kbps: Any, rtt_ms: Any, utilisation: Any, wanted: float = 0
     surface(b, d, used, above[0], labels=(rate, rtt, "utilisation", "(a) utilisation"), level=wanted)
     surface(b, d, e, above[1], labels=(rate, rtt, "E", "(b) equivalence metric"), level=found.level)
     below = [figure.add_subplot(2, 2, n) for n in (3, 4)]
-    _region(below[0], b, d, used, wanted, f"(c) utilisation of {wanted:.0%} and more: white")
-    _region(below[1], b, d, e, found.level, f"(d) E of {found.level:.4f} and more: white; {found.differing} of {found.points} differ")
+    _region(below[0], b, d, used, wanted, f"(c) utilisation ≥ {wanted:.0%}: white")
+    _region(below[1], b, d, e, found.level, f"(d) E ≥ {found.level:.4f}: white; {found.differing} of {found.points} differ")
     wrong = (used >= wanted) != (np.round(e, 9) >= found.level)
     if wrong.any():
         off = np.where(used >= wanted, 1.0, -1.0) * abs(used - wanted)

@@ -8,6 +8,7 @@ Leaves out style sheets; lines differ in dash, areas in lightness or hatching, s
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -131,27 +132,55 @@ def intervals(
     if not numbers:
         ax.set_xticks(range(len(places)), [str(place) for place in places])
     if by:
-        ax.legend(frameon=False)
+        ax.legend(frameon=False, ncols=1 if len(series) < 5 else 2, columnspacing=1.2, handlelength=3.6)
     return ax
 
 
 def save(picture: Axes | Figure, path: str | os.PathLike[str], *, width_cm: float | None = None) -> None:
     """Writes a picture for a paper: PDF (or what the name ends in) with text as text, and the same bytes each time.
 
-    `width_cm` is the width on paper, such as 8.4 for a column; heights follow.
+    `width_cm` is the width on paper, such as 8.4 for a column; heights follow. Letters and lines become thinner with it, but letters of
+    10 points not smaller than 7; what is narrow is a little taller, so that it still has room for them.
     """
     plt = pyplot()
     figure = picture if hasattr(picture, "savefig") else picture.figure
     kind = os.path.splitext(os.fspath(path))[1].lower()
     # Letters as outlines of type 3 are refused by journals; a date would make each file another.
     undated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(kind)
+    if width_cm is not None and width_cm <= 0:
+        raise ValueError(f"a width of {width_cm} cm is not above 0")
     with plt.rc_context({"pdf.fonttype": 42, "ps.fonttype": 42, "svg.fonttype": "none", "svg.hashsalt": "skyhop"}):
-        before = figure.get_size_inches().copy()
-        if width_cm is not None:
-            if width_cm <= 0:
-                raise ValueError(f"a width of {width_cm} cm is not above 0")
-            figure.set_size_inches(width_cm / 2.54, width_cm / 2.54 * before[1] / before[0])
+        back = _shrink(figure, width_cm / 2.54) if width_cm is not None else lambda: None
         try:
             figure.savefig(path, dpi=300, metadata=undated)
         finally:
-            figure.set_size_inches(before)
+            back()
+
+
+def _shrink(figure: Figure, width_in: float) -> Callable[[], None]:
+    """Makes a figure as wide as that. What is returned undoes it."""
+    from matplotlib.lines import Line2D
+    from matplotlib.text import Text
+
+    before = figure.get_size_inches().copy()
+    scale = min(1.0, max(0.7, width_in / before[0]))
+    undo: list[tuple[Callable[..., object], float]] = []
+    for axis in [axis for ax in figure.axes for axis in ax._axis_map.values()]:
+        # Ticks that are made while drawing take their size from here.
+        ticks = axis.get_major_ticks()
+        if ticks:
+            size = ticks[0].label1.get_fontsize()
+            undo.append((lambda size, axis=axis: axis.set_tick_params(labelsize=size), size))
+    undo += [(text.set_fontsize, text.get_fontsize()) for text in figure.findobj(Text)]
+    for line in figure.findobj(Line2D):
+        undo += [(line.set_linewidth, line.get_linewidth()), (line.set_markersize, line.get_markersize())]
+    for change, value in undo:
+        change(value * scale)
+    figure.set_size_inches(width_in, width_in * max(before[1] / before[0], 0.72 if scale < 0.8 else 0.0))
+
+    def back() -> None:
+        for change, value in undo:
+            change(value)
+        figure.set_size_inches(before)
+
+    return back

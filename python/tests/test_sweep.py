@@ -78,6 +78,38 @@ def test_data_frames_read_the_table(grid, tmp_path):
     assert [v for v, _ in mean] == ["reno", "sack"] and mean[1][1] > mean[0][1]
 
 
+def test_a_hundred_thousand_runs_are_a_table_that_data_frames_open(tmp_path):
+    import pandas
+    import polars
+
+    duckdb = pytest.importorskip("duckdb")
+    file = tmp_path / "tiny.toml"
+    rates = ", ".join(f'"{n} kbit/s"' for n in range(100, 1100, 10))
+    file.write_text(
+        'duration = "5 s"\n[links.path]\nrate = "1 Mbit/s"\ndelay = "5 ms"\nloss = { kind = "packets", probability = 0.05 }\n[[flows]]\nname = "tiny"\n'
+        'path = ["a", "path", "b"]\ntraffic = { kind = "bulk", size = "2 kB" }\n[sweep]\nseeds = 1000\nmetrics = ["tiny.*"]\n'
+        f'[sweep.grid]\n"links.path.rate" = [{rates}]\n'
+    )
+    done = []
+    table = skyhop.sweep(file, out=tmp_path / "out", progress=done.append)
+    assert len(table) == sum(done) == 100_000
+    completed = table["tiny.completed_s"]
+    assert 0.02 < np.nanmin(completed) < np.nanmax(completed) <= 5 and len(np.unique(table["seed"])) == 1000
+    # The mean of each rate, by five ways to read the file.
+    ours = [float(np.nanmean(completed[table["links.path.rate_bps"] == rate])) for rate in np.unique(table["links.path.rate_bps"])]
+    assert len(ours) == 100
+    frame = pandas.read_parquet(table.path)
+    assert list(frame.columns) == table.columns and len(frame) == 100_000 and frame["error"].isna().all()
+    theirs = frame.groupby("links.path.rate_bps")["tiny.completed_s"].mean()
+    assert list(theirs) == pytest.approx(ours)
+    lazy = polars.scan_parquet(table.path).group_by("links.path.rate_bps").agg(polars.col("tiny.completed_s").mean()).sort("links.path.rate_bps").collect()
+    assert lazy["tiny.completed_s"].to_list() == pytest.approx(ours)
+    rows = duckdb.sql(
+        f"""select "links.path.rate_bps" as r, avg("tiny.completed_s"), count(*) from '{table.path}' group by r order by r"""
+    ).fetchall()
+    assert [mean for _, mean, _ in rows] == pytest.approx(ours) and {count for *_, count in rows} == {1000}
+
+
 def test_refusals(grid, tmp_path):
     out = tmp_path / "out"
     skyhop.sweep(grid, out=out)

@@ -86,28 +86,114 @@ fn each_row_is_what_a_run_of_its_own_says() {
     assert!(table.column_by_name("bulk.delay_mean_s").is_none(), "a transfer has no one-way delay");
 }
 
+/// 400 points of three seeds, each point a part of its own.
+fn many_points() -> String {
+    let rates: Vec<String> = (1..=100).map(|i| format!("\"{} kbit/s\"", 50 * i)).collect();
+    SWEEP.replace("[\"500 kbit/s\", \"2 Mbit/s\"]", &format!("[{}]", rates.join(", ")))
+}
+
 #[test]
 fn a_sweep_that_is_killed_ends_as_one_that_is_not() {
     let dir = folder("killed");
-    let seeds = SWEEP.replace("seeds = 3", "seeds = 25");
-    let file = scenario(&dir, &seeds);
+    let file = scenario(&dir, &many_points());
     let (whole, parts) = (dir.join("whole"), dir.join("parts"));
     assert!(skyhop(&["sweep", path(&file), "--out", path(&whole)]).status.success());
-    let mut kills = 0;
-    for round in 0..10u64 {
-        let args = ["sweep", path(&file), "--out", path(&parts), "--threads", "1"];
-        let mut child = command(&args).stdout(Stdio::null()).spawn().unwrap();
-        // From before the first part to after several of them.
-        std::thread::sleep(Duration::from_millis(3 + 17 * round));
-        let _ = child.kill();
-        kills += (child.wait().unwrap().code() != Some(0)) as u32;
+    let mut chance = moments();
+    let mut finished = Vec::new();
+    for _ in 0..10 {
+        let before = finished_parts(&parts);
+        let args = ["sweep", path(&file), "--out", path(&parts), "--threads", "2"];
+        let mut child = command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // A random moment of the sweep, however fast the machine is: so many parts later, and a little.
+        let later = chance() % 8;
+        while finished_parts(&parts) < before + later as usize && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        std::thread::sleep(Duration::from_micros(chance() % 3000));
+        child.kill().unwrap();
+        let status = child.wait().unwrap();
+        assert_eq!(status.code(), None, "killed, and not at its end: {status}");
+        assert!(!parts.join("runs.parquet").exists());
+        finished.push(finished_parts(&parts));
+        let finished = finished_parts(&parts);
+        assert!(finished < 400 && finished >= before, "{finished} of 400 parts, {before} before");
     }
-    assert!(kills >= 1, "none of ten kills came in time");
+    println!("parts finished at each kill: {finished:?}");
     let out = skyhop(&["sweep", path(&file), "--out", path(&parts)]);
     assert!(out.status.success(), "{}", stderr(&out));
+    assert!(stderr(&out).contains("of 400 points were done before"), "{}", stderr(&out));
+    assert_eq!(table(&parts), table(&whole), "row for row");
     assert_eq!(fs::read(parts.join("runs.parquet")).unwrap(), fs::read(whole.join("runs.parquet")).unwrap());
     let status = stdout(&skyhop(&["sweep", "status", path(&parts)]));
-    assert_eq!(status, "scenario: 200 of 200 runs done (100.0 % of the parts), 0 failed\n");
+    assert_eq!(status, "scenario: 1200 of 1200 runs done (100.0 % of the parts), 0 failed\n");
+}
+
+#[test]
+fn ctrl_c_ends_a_sweep_and_the_same_command_goes_on() {
+    let dir = folder("interrupted");
+    let file = scenario(&dir, &many_points());
+    let (whole, parts) = (dir.join("whole"), dir.join("parts"));
+    assert!(skyhop(&["sweep", path(&file), "--out", path(&whole)]).status.success());
+    let args = ["sweep", path(&file), "--out", path(&parts), "--threads", "1"];
+    let child = command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while finished_parts(&parts) < 3 {
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let out = child.wait_with_output().unwrap();
+    assert_eq!(out.status.code(), Some(130), "{}", stderr(&out));
+    assert!(stderr(&out).contains("the same command goes on"), "{}", stderr(&out));
+    assert!((3..400).contains(&finished_parts(&parts)));
+    let leftovers = fs::read_dir(parts.join("parts")).unwrap().filter(|entry| {
+        let name = entry.as_ref().unwrap().file_name();
+        !name.to_str().unwrap().ends_with(".parquet")
+    });
+    assert_eq!(leftovers.count(), 0, "nothing half-written");
+    assert!(skyhop(&args).status.success());
+    assert_eq!(fs::read(parts.join("runs.parquet")).unwrap(), fs::read(whole.join("runs.parquet")).unwrap());
+}
+
+#[test]
+fn a_hundred_thousand_runs_take_no_more_memory_than_ten_thousand() {
+    let dir = folder("memory");
+    let peak = |rates: u32| {
+        let list = |unit: &str, n: u32| {
+            let values: Vec<String> = (1..=n).map(|i| format!("\"{i} {unit}\"")).collect();
+            values.join(", ")
+        };
+        let sweep = format!(
+            "\n[sweep.grid]\n\"links.satellite.rate\" = [{}]\n\"links.satellite.delay\" = [{}]\n",
+            list("kbit/s", rates),
+            list("ms", 100)
+        );
+        let tiny = SCENARIO.replace("1 MB", "2 kB") + &sweep;
+        let (file, out) = (dir.join(format!("{rates}.toml")), dir.join(format!("{rates}")));
+        fs::write(&file, tiny).unwrap();
+        let args = ["sweep", path(&file), "--out", path(&out), "--threads", "2"];
+        let mut child = command(&args).stdout(Stdio::piped()).spawn().unwrap();
+        let status = format!("/proc/{}/status", child.id());
+        let mut peak_kb = 0;
+        while child.try_wait().unwrap().is_none() {
+            // The most that it ever had, as the system counts; nothing is left to read once it has ended.
+            let text = fs::read_to_string(&status).unwrap_or_default();
+            let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+            let kb = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());
+            peak_kb = peak_kb.max(kb.unwrap_or(0));
+            std::thread::sleep(Duration::from_micros(500));
+        }
+        let said = stdout(&child.wait_with_output().unwrap());
+        assert!(said.starts_with(&format!("{} runs of {} points", 100 * rates, 100 * rates)), "{said}");
+        let file = fs::File::open(out.join("runs.parquet")).unwrap();
+        let rows =
+            ParquetRecordBatchReaderBuilder::try_new(file).unwrap().metadata().file_metadata().num_rows();
+        assert_eq!(rows, 100 * i64::from(rates));
+        peak_kb
+    };
+    let (few, many): (u64, u64) = (peak(100), peak(1000));
+    println!("10,000 runs: {few} kB at most, 100,000 runs: {many} kB");
+    assert!(few > 4_000, "{few} kB is no reading");
+    assert!(many < few + 8_000, "10,000 runs: {few} kB, 100,000 runs: {many} kB");
 }
 
 #[test]
@@ -120,8 +206,10 @@ fn shards_make_the_same_table() {
         let args = ["sweep", path(&file), "--out", path(&shared), "--shard", n];
         command(&args).stdout(Stdio::null()).spawn().unwrap()
     };
-    let mut three: Vec<_> = ["1/3", "2/3", "3/3"].into_iter().map(shard).collect();
-    assert!(three.iter_mut().all(|child| child.wait().unwrap().success()));
+    let mut two: Vec<_> = ["1/3", "2/3"].into_iter().map(shard).collect();
+    assert!(two.iter_mut().all(|child| child.wait().unwrap().success()));
+    let last = stdout(&skyhop(&["sweep", path(&file), "--out", path(&shared), "--shard", "3/3"]));
+    assert_eq!(last, format!("24 runs of 8 points in {}\n", shared.join("runs.parquet").display()));
     let merged = skyhop(&["sweep", "merge", path(&shared)]);
     assert_eq!(stdout(&merged), format!("24 runs in {}\n", shared.join("runs.parquet").display()));
     assert_eq!(fs::read(shared.join("runs.parquet")).unwrap(), fs::read(whole.join("runs.parquet")).unwrap());
@@ -177,6 +265,9 @@ fn seeds_are_added_until_the_mean_is_known() {
         let variance = x.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
         (variance / n).sqrt() / mean
     };
+    let rows = table.num_rows();
+    let status = stdout(&skyhop(&["sweep", "status", path(&dir.join("out"))]));
+    assert_eq!(status, format!("scenario: {rows} runs done (100.0 % of the parts), 0 failed\n"));
     assert_eq!(of(0).len(), 2, "without errors two runs are the same");
     let lossy = of(1);
     assert!(lossy.len() > 2 && lossy.len() < 40, "{}", lossy.len());
@@ -268,15 +359,19 @@ fn a_full_disk_ends_a_sweep_that_goes_on_when_there_is_room() {
     }
     let _unmount = Unmount(&disk);
     let file = scenario(&dir, SWEEP);
-    let out = disk.join("out");
-    let args = ["sweep", path(&file), "--out", path(&out)];
+    let whole = dir.join("whole");
+    assert!(skyhop(&["sweep", path(&file), "--out", path(&whole)]).status.success());
+    let parts = disk.join("out");
+    let args = ["sweep", path(&file), "--out", path(&parts)];
     let out = skyhop(&args);
     assert_eq!(out.status.code(), Some(1), "{}{}", stdout(&out), stderr(&out));
+    assert!((1..8).contains(&finished_parts(&parts)), "midway: {}", finished_parts(&parts));
     assert!(stderr(&out).contains("no space left on device"), "{}", stderr(&out));
     assert!(mount("remount,size=10m"));
     let out = skyhop(&args);
     assert!(out.status.success() && stderr(&out).contains("points were done before"), "{}", stderr(&out));
-    assert_eq!(table(&disk.join("out")).num_rows(), 24);
+    assert_eq!(table(&parts).num_rows(), 24);
+    assert_eq!(fs::read(parts.join("runs.parquet")).unwrap(), fs::read(whole.join("runs.parquet")).unwrap());
 }
 
 struct Unmount<'a>(&'a Path);
@@ -284,6 +379,25 @@ struct Unmount<'a>(&'a Path);
 impl Drop for Unmount<'_> {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("-l").arg(self.0).status();
+    }
+}
+
+/// Parts of a sweep that are finished.
+fn finished_parts(dir: &Path) -> usize {
+    let Ok(entries) = fs::read_dir(dir.join("parts")) else { return 0 };
+    entries.filter(|e| e.as_ref().unwrap().file_name().to_str().unwrap().ends_with(".parquet")).count()
+}
+
+/// Random numbers (xorshift), other ones each time: any moment must do.
+fn moments() -> impl FnMut() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let mut state = now.as_nanos() as u64 | 1;
+    println!("seed {state}");
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state >> 8
     }
 }
 

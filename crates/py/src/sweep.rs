@@ -110,7 +110,11 @@ impl SweepFolder {
             })
         });
         match halted {
-            Ok(()) => Ok(()),
+            // What was done since Python was last asked, so that a bar ends at its end.
+            Ok(()) => match done_since.into_inner() {
+                0 => Ok(()),
+                runs => told.call1(py, (runs,)).map(drop),
+            },
             Err(Halt::Store(e)) => Err(failed(e)),
             Err(Halt::Stopped) => match interrupt.into_inner() {
                 Ok(Some(e)) => Err(e),

@@ -11,7 +11,7 @@ use crate::fit::{Mistakes, fit};
 use crate::model::Scenario;
 use crate::path::KeyPath;
 use crate::shape::SCENARIO;
-use crate::tree::{Node, Origin};
+use crate::tree::{Node, Origin, Value};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::fs::File;
@@ -57,16 +57,25 @@ impl Loaded {
         Ok(loaded)
     }
 
+    /// The same scenario as one run of it: [`Loaded::with`] is then not slowed down by lists of thousands of values.
+    pub fn without_sweep(&self) -> Loaded {
+        let mut alone = self.clone();
+        alone.source = self.source.without("sweep");
+        alone.scenario.sweep = None;
+        alone
+    }
+
     /// Whether every value of a sweep can be set, told at the value that cannot.
     fn check_sweep(&self) -> Result<(), Errors> {
         let Some(sweep) = &self.scenario.sweep else { return Ok(()) };
+        let alone = self.source.without("sweep");
         let mut problems = Vec::new();
         for (group, lists) in [("grid", &sweep.grid), ("zip", &sweep.zip)] {
             let at = KeyPath::default().key("sweep").key(group);
             for (path, values) in lists {
                 for (i, value) in values.iter().enumerate() {
                     let set = [(path.clone(), value.to_string())];
-                    if let Err(errors) = self.source.clone().set(&set) {
+                    if let Err(errors) = alone.clone().set(&set) {
                         let at = at.key(path).index(i);
                         let place = self.source.place(&at);
                         let wrong = |p: Problem| Problem {
@@ -193,6 +202,15 @@ struct Source {
 }
 
 impl Source {
+    /// The same without a table of the top.
+    fn without(&self, key: &str) -> Source {
+        let mut alone = self.clone();
+        if let Value::Table(table) = &mut alone.top.value {
+            table.remove(key);
+        }
+        alone
+    }
+
     /// Sets values and holds the tree against its shape.
     fn set(&mut self, sets: &[(String, String)]) -> Result<(), Errors> {
         for (path, value) in sets {

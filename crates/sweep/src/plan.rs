@@ -32,6 +32,8 @@ struct Axis {
 /// A sweep, ready to be run.
 pub struct Plan {
     base: Loaded,
+    /// The scenario that points change: without the lists, which are long where points are many.
+    one: Loaded,
     axes: Vec<Axis>,
     seeds: u32,
     /// From the first seed of a point to that of the next.
@@ -85,7 +87,8 @@ impl Plan {
         let seeds = sweep.seeds.unwrap_or(least).max(least);
         let most = sweep.until.as_ref().map_or(seeds, |until| until.most_seeds.max(seeds));
         let stride = if sweep.common_seeds { 0 } else { u64::from(most) };
-        Ok(Plan { base: loaded.clone(), axes, seeds, stride, until: sweep.until.clone(), columns })
+        let (base, one) = (loaded.clone(), loaded.without_sweep());
+        Ok(Plan { base, one, axes, seeds, stride, until: sweep.until.clone(), columns })
     }
 
     /// How many combinations there are; `None` if they are more than a machine can count.
@@ -149,7 +152,7 @@ impl Plan {
             let steps = self.steps(number);
             let values = self.axes.iter().zip(&steps).flat_map(|(axis, step)| &axis.steps[*step]).cloned();
             let values: Vec<toml::Value> = values.collect();
-            let loaded = self.base.with(&point.sets);
+            let loaded = self.one.with(&point.sets);
             let mut known = Known::default();
             for offset in 0.. {
                 let first = loaded.as_ref().map_or(self.base.scenario.seed, |l| l.scenario.seed);

@@ -51,6 +51,9 @@ impl std::str::FromStr for Shard {
     }
 }
 
+/// Rows that are joined before they are written.
+const ROWS_IN_A_GROUP: usize = 8_192;
+
 /// Why a folder cannot be used.
 #[derive(Debug)]
 pub enum StoreError {
@@ -183,6 +186,8 @@ pub struct Status {
     pub points: u64,
     /// Runs to be done, at least.
     pub runs: u64,
+    /// Whether seeds are added until a mean is known, so that there may be more.
+    pub open_ended: bool,
     /// Rows in finished parts.
     pub rows: u64,
     /// Of those, runs that failed.
@@ -321,6 +326,7 @@ pub fn status(dir: &Path) -> Result<Status, StoreError> {
         scenario: manifest.scenario.clone(),
         points: manifest.points,
         runs: manifest.runs,
+        open_ended: manifest.values.keys().any(|key| key.starts_with("sweep.until")),
         rows: 0,
         failed: 0,
         parts: (0, manifest.parts()),
@@ -360,6 +366,7 @@ fn merge(dir: &Path, manifest: &Manifest) -> Result<(PathBuf, u64), StoreError> 
     let temporary = dir.join(format!(".runs-{}", std::process::id()));
     write_whole(&temporary, &path, |file| {
         let mut writer = ArrowWriter::try_new(file, schema, Some(properties())).map_err(text)?;
+        let mut waiting = 0;
         for part in present() {
             for batch in read(&part).map_err(|e| e.to_string())? {
                 let batch = batch.and_then(|b| {
@@ -372,8 +379,11 @@ fn merge(dir: &Path, manifest: &Manifest) -> Result<(PathBuf, u64), StoreError> 
                 let batch = batch.map_err(|e| e.to_string())?;
                 rows += batch.num_rows() as u64;
                 writer.write(&batch).map_err(text)?;
-                // A row group of a hundred thousand rows and as many columns would not be small.
-                if writer.in_progress_size() > 16_000_000 {
+                // A row group's columns each have a dictionary and pages of their own until it is written: with more rows
+                // in one, memory would grow with the sweep.
+                waiting += batch.num_rows();
+                if waiting >= ROWS_IN_A_GROUP || writer.in_progress_size() > 4_000_000 {
+                    waiting = 0;
                     writer.flush().map_err(text)?;
                 }
             }

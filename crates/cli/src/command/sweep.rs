@@ -85,9 +85,11 @@ fn tell(dir: &Path) -> Result<(), Failure> {
     let (finished, all) = s.parts;
     let share = if all > 0 { 100.0 * finished as f64 / all as f64 } else { 100.0 };
     let busy = if s.busy { ", running" } else { "" };
+    // How many a stopping rule takes is known when it has.
+    let of = if s.open_ended { String::new() } else { format!(" of {}", s.runs) };
     print(&format!(
-        "{}: {} of {} runs done ({share:.1} % of the parts){busy}, {} failed\n",
-        s.scenario, s.rows, s.runs, s.failed
+        "{}: {}{of} runs done ({share:.1} % of the parts){busy}, {} failed\n",
+        s.scenario, s.rows, s.failed
     ))
 }
 
@@ -134,6 +136,8 @@ fn all(args: &Sweep, file: &Path) -> Result<(), Failure> {
     }
     let (path, rows) = store.merge().map_err(failed)?;
     drop(store);
+    // A shard that ends last joins those of all.
+    let points = plan.points().unwrap_or(points);
     let failures = status(&dir).map_err(failed)?.failed;
     let failures =
         if failures > 0 { format!(", {failures} of them failed: see column error") } else { String::new() };
