@@ -25,5 +25,8 @@ def reproduce() -> Reproduction:
     rows.append(Row("RTT 600 ms: STP, of what the link carries", "", None, stp[-1].satellite / CEILING_KBPS, 0.7, 1.02))
     spread = measure(600, split=True, beyond=STP.replace(" }", ", spread = 0.33 }")).satellite
     alone = measure(600, split=True, neighbour=False, beyond=STP).satellite
-    remark = f"RTT 600 ms, kbit/s: STP {stp[-1].satellite:.0f}, TCP {tcp[-1].satellite:.0f}; STP spread over a third of a round trip {spread:.0f}, without the neighbour {alone:.0f}."
+    remark = (
+        f"RTT 600 ms, kbit/s: STP {stp[-1].satellite:.0f}, TCP {tcp[-1].satellite:.0f}; STP spread over a third of a round trip "
+        f"{spread:.0f}, without the neighbour {alone:.0f}."
+    )
     return Reproduction(rows, draw({"split STP": stp, "split TCP": tcp}, "satellite", "goodput (kbit/s)"), [remark])
