@@ -16,7 +16,7 @@ use skyhop_live::{Endpoint, Options, Security};
 use skyhop_sim::Simulation;
 use skyhop_sim::results::FlowKind;
 use std::io::Read;
-use std::net::SocketAddr;
+use std::net::{Shutdown, SocketAddr};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 use std::thread;
@@ -90,8 +90,14 @@ fn transfer(net: &Net) -> f64 {
     let stream = near_end.connect(net.far).unwrap();
     let begin = Instant::now();
     stream.write_bytes(bytes::Bytes::from(data)).unwrap();
-    stream.finish(Some(Duration::from_secs(120))).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    // As the simulation counts: to the last byte acknowledged, and not to the END behind it.
+    while stream.stats().acknowledged < BYTES as u64 {
+        assert!(begin.elapsed() < Duration::from_secs(120), "{:?}", stream.stats());
+        thread::sleep(Duration::from_millis(5));
+    }
     let seconds = begin.elapsed().as_secs_f64();
+    stream.finish(Some(Duration::from_secs(30))).unwrap();
     let (total, found) = told.recv().unwrap();
     assert_eq!(total, BYTES);
     assert_eq!(found.as_ref(), expected.as_ref(), "intact");
