@@ -7,6 +7,7 @@
 mod stp_pair;
 
 use proptest::prelude::*;
+use skyhop_chance::Seed;
 use stp_pair::net::{Net, Outcome};
 use stp_pair::plan::Plan;
 
@@ -21,7 +22,35 @@ fn a_quiet_path() {
 fn replay() {
     let Ok(case) = std::env::var("STP_CASE") else { return };
     let bytes: Vec<u8> = case.split(',').map(|b| b.trim().parse().expect("a byte")).collect();
-    println!("{:?}", Net::new(Plan::from_bytes(&bytes)).run());
+    let size = if std::env::var_os("STP_SMALL").is_some() { 12 } else { 150 };
+    println!("{:?}", Net::new(Plan::of_size(&bytes, size)).run());
+}
+
+/// Small cases by number: `cargo test --release -p skyhop-transport --test stp_pairs million -- --ignored --nocapture`
+#[test]
+#[ignore = "ten minutes; run before a release"]
+fn a_million_cases() {
+    let number = |name: &str, other: u64| std::env::var(name).map_or(other, |n| n.parse().expect("a number"));
+    let (first, count) = (number("STP_FIRST", 0), number("STP_CASES", 1_000_000));
+    let (mut done, mut wrapped, mut repeats, mut packets) = (0u64, 0u64, 0, 0);
+    for case in first..first + count {
+        let mut stream = Seed(case).stream("case");
+        let len = stream.bits() as usize % 96;
+        let bytes: Vec<u8> = (0..len).map(|_| stream.bits() as u8).collect();
+        let mut net = Net::new(Plan::of_size(&bytes, 12));
+        let run = std::panic::AssertUnwindSafe(|| net.run());
+        let Ok(outcome) = std::panic::catch_unwind(run) else { panic!("case {case}: STP_CASE={bytes:?}") };
+        done += u64::from(outcome == Outcome::Done);
+        wrapped += u64::from(net.observer.wrapped());
+        repeats += net.observer.repeats;
+        packets += net.count[0] + net.count[1];
+    }
+    println!(
+        "{count} cases from {first}: {done} delivered all, {} gave up and said so; {packets} packets, {repeats} repeats, \
+         {wrapped} cases across 2^24",
+        count - done
+    );
+    assert!(done * 10 >= count * 8 && wrapped * 20 >= count, "the cases are not what they are meant to be");
 }
 
 proptest! {

@@ -74,6 +74,11 @@ impl Observer {
         }
     }
 
+    /// Whether an end's numbers have gone from 2^24-1 to 0.
+    pub fn wrapped(&self) -> bool {
+        self.directions.iter().any(|d| d.first + d.sent.len() as u64 > 1 << 24)
+    }
+
     /// `from` sends a packet.
     pub fn sent(&mut self, from: usize, _now: Time, packet: &Packet<Bytes>) {
         self.data_sent(from, packet);

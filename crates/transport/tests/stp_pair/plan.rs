@@ -100,9 +100,14 @@ impl Source<'_> {
 impl Plan {
     /// The plan that `bytes` say. Zeros: a few packets each way over a path that does nothing to them.
     pub fn from_bytes(bytes: &[u8]) -> Self {
+        Self::of_size(bytes, 150)
+    }
+
+    /// The same with at most so many packets of data each way.
+    pub fn of_size(bytes: &[u8], packets: usize) -> Self {
         let mut source = Source(bytes);
         let config = config(&mut source);
-        let most = 150 * config.max_payload() as usize;
+        let most = packets * config.max_payload() as usize;
         let sides = [side(&mut source, most), side(&mut source, most)];
         let delay_ms = [10, 1, 50, 300, 0, 600, 3, 100][source.below(8) as usize];
         let flags = source.byte();
