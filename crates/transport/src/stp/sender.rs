@@ -206,7 +206,9 @@ impl<P: Payload> Sender<P> {
         let data = slot.data.clone()?;
         self.in_flight += data.len() as u64;
         if let Some(after) = copy_after {
-            self.again.push_back((number, now + after));
+            // In order of time, though round trips shrink: the first is the one that the timer waits for.
+            let at = self.again.back().map_or(now + after, |&(_, last)| last.max(now + after));
+            self.again.push_back((number, at));
         }
         self.count(&data);
         self.stats.packets_retransmitted += 1;
