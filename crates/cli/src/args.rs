@@ -4,7 +4,7 @@
 //! Differs from a settings layer: every option changes one run, and a scenario's values change with `--set` only.
 //! Leaves out configuration files and environment variables.
 
-use crate::command::{constellation, delay, map, passes, route, sweep, tables};
+use crate::command::{constellation, delay, map, passes, route, sweep, tables, wireshark};
 use crate::stp;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use std::path::PathBuf;
@@ -64,6 +64,13 @@ pub enum Command {
         /// What to do.
         #[command(subcommand)]
         what: stp::What,
+    },
+    /// Teach Wireshark and tshark to read STP.
+    #[command(after_help = WIRESHARK_EXAMPLES)]
+    Wireshark {
+        /// What to do.
+        #[command(subcommand)]
+        what: wireshark::What,
     },
 }
 
@@ -225,3 +232,12 @@ Examples:
   skyhop map --constellation iridium --isls off --footprints --out footprints.svg
 
 Exit code: 0 done, 1 the file cannot be written, 2 wrong usage.";
+
+const WIRESHARK_EXAMPLES: &str = "\
+Examples:
+  skyhop wireshark install                                    the protocol is called skystp; stp is Spanning Tree
+  tshark -r packets.pcapng -Y 'skystp.type.ustat == 1'
+  tshark -r packets.pcapng -X lua_script:\"$(skyhop wireshark path)\"    where personal plugins are not read
+  tshark -r packets.pcapng -d udp.port==9000,skystp           STP on a port where it is not recognised
+
+Exit code: 0 done, 1 not installed, not writable, or tshark is missing, 2 wrong usage.";

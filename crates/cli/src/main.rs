@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Command::Tables(tables) => command::tables::run(tables),
         Command::Map(map) => command::map::run(map),
         Command::Stp { what } => stp::run(what),
+        Command::Wireshark { what } => command::wireshark::run(what),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -17,6 +17,7 @@ pub mod run;
 mod show;
 pub mod sweep;
 pub mod tables;
+pub mod wireshark;
 
 use crate::failure::Failure;
 use skyhop_scenario::Loaded;

@@ -1,0 +1,77 @@
+//! `skyhop wireshark`: the dissector of STP, put where Wireshark and tshark look for it.
+//!
+//! Follows `tshark -G folders`, which knows the user's own folder for Lua scripts on every system.
+//! Differs from a package: one file, carried in the command, so that it fits the version that wrote the packets.
+//! Leaves out removing it; what `path` prints may be deleted.
+
+use crate::failure::Failure;
+use clap::{Args, Subcommand};
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The dissector.
+const DISSECTOR: &str = include_str!("../wireshark/skystp.lua");
+const NAME: &str = "skystp.lua";
+
+/// `skyhop wireshark`.
+#[derive(Debug, Subcommand)]
+pub enum What {
+    /// Put the dissector into the user's own folder of Lua plugins, in place of an older one.
+    Install(Place),
+    /// Print the installed dissector's path.
+    Path(Place),
+}
+
+/// Where the dissector goes.
+#[derive(Debug, Args)]
+pub struct Place {
+    /// This folder, and not the one that tshark names.
+    #[arg(long, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub fn run(what: &What) -> Result<(), Failure> {
+    let (What::Install(place) | What::Path(place)) = what;
+    let folder = match &place.folder {
+        Some(folder) => folder.clone(),
+        None => personal_folder()?,
+    };
+    let path = folder.join(NAME);
+    let shown = path.display();
+    if let What::Install(_) = what {
+        skyhop_record::write_all(folder, &[(NAME, DISSECTOR.as_bytes())])?;
+        return super::print(&format!("{shown}\n"));
+    }
+    match std::fs::read(&path) {
+        Ok(bytes) => {
+            if bytes != DISSECTOR.as_bytes() {
+                eprintln!("warning: {shown} is of another version; skyhop wireshark install replaces it");
+            }
+            super::print(&format!("{shown}\n"))
+        }
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            Err(Failure::Run(format!("{shown}: not installed; skyhop wireshark install puts it there")))
+        }
+        Err(e) => Err(Failure::Run(format!("{shown}: {e}"))),
+    }
+}
+
+/// The user's own folder of Lua plugins, as tshark names it.
+fn personal_folder() -> Result<PathBuf, Failure> {
+    const WAY_OUT: &str = "name the folder of Lua plugins with --folder DIR";
+    let out = Command::new("tshark").args(["-G", "folders"]).output().map_err(|e| {
+        let why = match e.kind() {
+            ErrorKind::NotFound => "tshark is not installed".into(),
+            _ => format!("tshark does not start: {e}"),
+        };
+        Failure::Run(format!("{why}; {WAY_OUT}"))
+    })?;
+    let text = String::from_utf8_lossy(&out.stdout);
+    let folder = text.lines().find_map(|line| line.strip_prefix("Personal Lua Plugins:")).map(str::trim);
+    match folder {
+        Some(folder) if !folder.is_empty() => Ok(PathBuf::from(folder)),
+        _ => Err(Failure::Run(format!("tshark knows of no folder for Lua plugins; {WAY_OUT}"))),
+    }
+}

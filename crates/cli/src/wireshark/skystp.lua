@@ -1,0 +1,436 @@
+-- skystp: the satellite transport protocol of docs/stp.md, in the form that is not encrypted.
+--
+-- Follows §3 of that document for the bytes and §2 for where they are found: UDP with the same ports, or IP protocol 253.
+-- Differs from a machine: it sees both directions at one point of the path, so "has passed" is not "has arrived".
+-- Leaves out encrypted packets; data are shown as bytes and not put together.
+
+local proto = Proto("skystp", "Satellite Transport Protocol")
+
+local UDP_PORT, IP_PROTOCOL = 57824, 253
+local HEADER, MODULUS, VERSION = 12, 0x1000000, 1
+local SD, POLL, STAT, USTAT, BGN, BGNAK, END, ENDAK = 0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80
+local KINDS = {
+  { bit = BGN, name = "BGN", text = "opens" },
+  { bit = BGNAK, name = "BGNAK", text = "answers a BGN" },
+  { bit = END, name = "END", text = "ends a direction or the connection" },
+  { bit = ENDAK, name = "ENDAK", text = "answers an END" },
+  { bit = STAT, name = "STAT", text = "the state of the receiver" },
+  { bit = USTAT, name = "USTAT", text = "gaps, unasked" },
+  { bit = POLL, name = "POLL", text = "asks for a STAT" },
+  { bit = SD, name = "SD", text = "sequenced data" },
+}
+local REASONS = {
+  [0] = "finished", [1] = "aborted by the application", [2] = "the peer was silent", [3] = "refused", [4] = "protocol error",
+}
+local CHECKSUMS = { [0] = "bad", [1] = "good", [2] = "not verified" }
+
+local f = {
+  srcport = ProtoField.uint16("skystp.srcport", "Source port"),
+  dstport = ProtoField.uint16("skystp.dstport", "Destination port"),
+  kind = ProtoField.uint8("skystp.type", "Type", base.HEX),
+  ns = ProtoField.uint24("skystp.ns", "N(S)"),
+  checksum = ProtoField.uint16("skystp.checksum", "Checksum", base.HEX),
+  checksum_status = ProtoField.uint8("skystp.checksum.status", "Checksum status", base.DEC, CHECKSUMS),
+  instance = ProtoField.uint16("skystp.instance", "Instance"),
+  begin = ProtoField.none("skystp.begin", "Begin"),
+  begin_version = ProtoField.uint8("skystp.begin.version", "Version"),
+  begin_features = ProtoField.uint8("skystp.begin.features", "Features", base.HEX),
+  begin_compact = ProtoField.bool("skystp.begin.features.compact", "COMPACT", 8, nil, 0x01),
+  begin_report = ProtoField.bool("skystp.begin.features.report", "REPORT", 8, nil, 0x02),
+  begin_most = ProtoField.uint16("skystp.begin.most_payload", "Most payload"),
+  begin_first = ProtoField.uint24("skystp.begin.first", "First"),
+  begin_nmr = ProtoField.uint24("skystp.begin.nmr", "N(MR)"),
+  begin_count = ProtoField.uint32("skystp.begin.count", "Connection count"),
+  reason = ProtoField.uint8("skystp.end.reason", "Reason", base.DEC, REASONS),
+  stat = ProtoField.none("skystp.stat", "STAT"),
+  stat_echo = ProtoField.uint32("skystp.stat.echo", "Echo"),
+  stat_from = ProtoField.uint24("skystp.stat.from", "From"),
+  stat_upto = ProtoField.uint24("skystp.stat.upto", "Up to, without"),
+  stat_poll = ProtoField.framenum("skystp.stat.poll_in", "Answers the POLL in frame", base.NONE, frametype.REQUEST),
+  stat_time = ProtoField.relative_time("skystp.stat.time", "Time since that POLL"),
+  ustat = ProtoField.none("skystp.ustat", "USTAT"),
+  list_flags = ProtoField.uint8("skystp.list.flags", "Flags", base.HEX),
+  list_compact = ProtoField.bool("skystp.list.compact", "Short form", 8, nil, 0x01),
+  list_report = ProtoField.bool("skystp.list.report", "Report follows", 8, nil, 0x02),
+  list_nr = ProtoField.uint24("skystp.list.nr", "N(R)"),
+  list_nmr = ProtoField.uint24("skystp.list.nmr", "N(MR)"),
+  list_gaps = ProtoField.uint32("skystp.list.gaps", "Number of gaps"),
+  gap = ProtoField.none("skystp.gap", "Gap"),
+  gap_start = ProtoField.uint24("skystp.gap.start", "Start"),
+  gap_end = ProtoField.uint24("skystp.gap.end", "Behind it"),
+  report = ProtoField.none("skystp.report", "Report"),
+  report_received = ProtoField.uint32("skystp.report.received", "SDs received"),
+  report_at = ProtoField.uint32("skystp.report.at", "Receiver's clock (us)"),
+  report_delayed = ProtoField.uint32("skystp.report.delayed", "Held back (us)"),
+  poll = ProtoField.uint32("skystp.poll.timestamp", "POLL timestamp"),
+  data = ProtoField.bytes("skystp.data", "Data"),
+  data_len = ProtoField.uint32("skystp.data.len", "Data length"),
+  padding = ProtoField.bytes("skystp.padding", "Padding"),
+}
+for _, kind in ipairs(KINDS) do
+  f[kind.name] = ProtoField.bool("skystp.type." .. kind.name:lower(), kind.name .. ": " .. kind.text, 8, nil, kind.bit)
+end
+proto.fields = f
+
+local x = {
+  retransmission = ProtoExpert.new("skystp.retransmission", "Retransmission: reported missing before",
+    expert.group.SEQUENCE, expert.severity.NOTE),
+  duplicate = ProtoExpert.new("skystp.duplicate", "Duplicate: has passed, and nobody has reported it missing since",
+    expert.group.SEQUENCE, expert.severity.NOTE),
+  late = ProtoExpert.new("skystp.out_of_order", "Out of order: later numbers have passed, and nobody has reported it missing",
+    expert.group.SEQUENCE, expert.severity.WARN),
+  gap = ProtoExpert.new("skystp.gap_before", "Numbers before this one have not passed",
+    expert.group.SEQUENCE, expert.severity.WARN),
+  missing = ProtoExpert.new("skystp.missing", "The receiver reports gaps", expert.group.SEQUENCE, expert.severity.NOTE),
+  full = ProtoExpert.new("skystp.no_credit", "The receiver takes nothing more", expert.group.SEQUENCE, expert.severity.NOTE),
+  broken = ProtoExpert.new("skystp.broken", "The connection is broken off", expert.group.SEQUENCE, expert.severity.WARN),
+  version = ProtoExpert.new("skystp.version", "Another version", expert.group.PROTOCOL, expert.severity.WARN),
+  checksum = ProtoExpert.new("skystp.checksum.bad", "Bad checksum", expert.group.CHECKSUM, expert.severity.ERROR),
+  malformed = ProtoExpert.new("skystp.malformed", "Malformed packet", expert.group.MALFORMED, expert.severity.ERROR),
+}
+proto.experts = { x.retransmission, x.duplicate, x.late, x.gap, x.missing, x.full, x.broken, x.version, x.checksum, x.malformed }
+
+-- What is remembered of a capture. A packet may be dissected often and in any order: what is to be said of it is settled at
+-- the first time, when packets come in the order of the capture, and kept by the frame's number.
+local flows, verdicts = {}, {}
+
+function proto.init()
+  flows, verdicts = {}, {}
+end
+
+local function has(kind, bit)
+  return math.floor(kind / bit) % 2 == 1
+end
+
+-- The number without bounds, nearest to `near`, that reads `number` in 24 bits.
+local function expand(number, near)
+  local distance = (number - near) % MODULUS
+  if distance >= MODULUS / 2 then distance = distance - MODULUS end
+  return near + distance
+end
+
+-- A direction of a connection: which numbers have passed, which the other side has reported missing, when POLLs passed.
+local function flow(from, from_port, to, to_port, instance)
+  local key = table.concat({ tostring(from), from_port, tostring(to), to_port, instance }, " ")
+  if not flows[key] then flows[key] = { passed = {}, missing = {}, polls = {} } end
+  return flows[key]
+end
+
+-- What is to be said of an SD with this number, and of how many numbers.
+local function judge(direction, number)
+  local n = expand(number, direction.next or number)
+  local following = direction.next or n
+  local verdict, count
+  if direction.missing[n] then
+    verdict = "retransmission"
+  elseif direction.passed[n] then
+    verdict = "duplicate"
+  elseif n < following then
+    verdict = "late"
+  elseif n > following then
+    verdict, count = "gap", n - following
+  end
+  direction.passed[n], direction.missing[n] = true, nil
+  direction.next = math.max(following, n + 1)
+  return verdict, count
+end
+
+-- The other side reports gaps in this direction.
+local function report_missing(direction, gaps)
+  if not direction.next then return end
+  for _, gap in ipairs(gaps) do
+    local first = expand(gap[1], direction.next)
+    local last = math.min(first + (gap[2] - gap[1]) % MODULUS, direction.next)
+    for n = first, last - 1 do direction.missing[n] = true end
+  end
+end
+
+-- 1 if the Internet checksum (RFC 1071) over all bytes is right, 0 if not, 2 if not all were captured.
+local function verify(tvb)
+  local len = tvb:reported_len()
+  if tvb:len() < len then return 2 end
+  local sum = 0
+  for i = 0, len - 2, 2 do sum = sum + tvb(i, 2):uint() end
+  if len % 2 == 1 then sum = sum + tvb(len - 1, 1):uint() * 256 end
+  while sum > 0xffff do sum = sum % 0x10000 + math.floor(sum / 0x10000) end
+  return sum == 0xffff and 1 or 0
+end
+
+-- Reads on from `at`; what does not fit raises a table with the reason, which the dissector shows.
+local Reader = {}
+Reader.__index = Reader
+
+function Reader:take(len)
+  if self.at + len > self.tvb:len() then error({ why = "too short for what its type announces" }) end
+  local range = self.tvb(self.at, len)
+  self.at = self.at + len
+  return range
+end
+
+-- A distance: QUIC's variable-length integer of one, two or four bytes (RFC 9000, section 16).
+function Reader:varint()
+  local first = self:take(1):uint()
+  local form = math.floor(first / 64)
+  if form == 3 then error({ why = "a distance of eight bytes" }) end
+  self.at = self.at - 1
+  local range = self:take(2 ^ form)
+  return range:uint() % 2 ^ (8 * 2 ^ form - 2), range
+end
+
+function Reader:ahead(from)
+  local distance, range = self:varint()
+  if distance >= MODULUS then error({ why = "a distance of 2^24 or more" }) end
+  return (from + distance) % MODULUS, range
+end
+
+-- One byte of no meaning and a number of 24 bits.
+function Reader:number()
+  local range = self:take(4)(1, 3)
+  return range:uint(), range
+end
+
+local function begin(reader, tree, name)
+  local range = reader:take(16)
+  local item = tree:add(f.begin, range):set_text(name)
+  local version = item:add(f.begin_version, range(0, 1))
+  if range(0, 1):uint() ~= VERSION then version:add_proto_expert_info(x.version) end
+  local features = item:add(f.begin_features, range(1, 1))
+  features:add(f.begin_compact, range(1, 1))
+  features:add(f.begin_report, range(1, 1))
+  item:add(f.begin_most, range(2, 2))
+  item:add(f.begin_first, range(5, 3))
+  item:add(f.begin_nmr, range(9, 3))
+  item:add(f.begin_count, range(12, 4))
+  item:append_text(string.format(", first %d, connection %d", range(5, 3):uint(), range(12, 4):uint()))
+  return range(5, 3):uint()
+end
+
+local function flags(reader, item)
+  local range = reader:take(1)
+  local shown = item:add(f.list_flags, range)
+  shown:add(f.list_compact, range)
+  shown:add(f.list_report, range)
+  local next = reader:take(3)
+  item:add(f.list_nr, next)
+  return range:uint(), next:uint()
+end
+
+local function gaps(reader, item, compact, from, count)
+  local list, before = {}, from
+  local furthest = 0
+  if count * (compact and 2 or 8) > reader.tvb:len() - reader.at then error({ why = "more gaps than fit" }) end
+  for i = 1, count do
+    local at = reader.at
+    local first, last, first_range, last_range
+    if compact then
+      first, first_range = reader:ahead(before)
+      last, last_range = reader:ahead(first)
+    else
+      first, first_range = reader:number()
+      last, last_range = reader:number()
+    end
+    local start, behind = (first - from) % MODULUS, (last - from) % MODULUS
+    if start < furthest or behind <= start then error({ why = "a list of gaps that is not in order" }) end
+    before, furthest = last, behind
+    local missing = behind - start
+    local text = string.format("%d to %d: %d missing", first, (last - 1) % MODULUS, missing)
+    local shown = item:add(f.gap, reader.tvb(at, reader.at - at)):set_text(text)
+    shown:add(f.gap_start, first_range, first)
+    shown:add(f.gap_end, last_range, last)
+    list[i] = { first, last }
+  end
+  if count > 0 then item:add_proto_expert_info(x.missing, string.format("%d gaps", count)) end
+  return list
+end
+
+local function stat(reader, tree)
+  local at = reader.at
+  local item = tree:add(f.stat, reader.tvb(at)):set_text("STAT")
+  local set, next = flags(reader, item)
+  local compact = has(set, 1)
+  local echo = reader:take(4)
+  item:add(f.stat_echo, echo)
+  local credit, from, upto, count, ranges
+  if compact then
+    local a, b, c, d
+    credit, a = reader:ahead(next)
+    from, b = reader:ahead(next)
+    upto, c = reader:ahead(from)
+    count, d = reader:varint()
+    ranges = { a, b, c, d }
+  else
+    local a, b, c, d
+    credit, a = reader:number()
+    from, b = reader:number()
+    upto, c = reader:number()
+    count, d = reader:number()
+    ranges = { a, b, c, d }
+  end
+  item:add(f.list_nmr, ranges[1], credit)
+  item:add(f.stat_from, ranges[2], from)
+  item:add(f.stat_upto, ranges[3], upto)
+  item:add(f.list_gaps, ranges[4], count)
+  local list = gaps(reader, item, compact, from, count)
+  if has(set, 2) then
+    local range = reader:take(12)
+    local report = item:add(f.report, range)
+    report:add(f.report_received, range(0, 4))
+    report:add(f.report_at, range(4, 4))
+    report:add(f.report_delayed, range(8, 4))
+  end
+  if credit == next then item:add_proto_expert_info(x.full) end
+  item:set_len(reader.at - at)
+  item:append_text(string.format(", all before %d, takes up to %d", next, (credit - 1) % MODULUS))
+  return echo:uint(), list, item, string.format(" N(R)=%d%s", next, count > 0 and " gaps=" .. count or "")
+end
+
+local function ustat(reader, tree)
+  local at = reader.at
+  local item = tree:add(f.ustat, reader.tvb(at)):set_text("USTAT")
+  local set, next = flags(reader, item)
+  local compact = has(set, 1)
+  local credit, count
+  if compact then
+    local range
+    credit, range = reader:ahead(next)
+    item:add(f.list_nmr, range, credit)
+    count, range = reader:varint()
+    item:add(f.list_gaps, range, count)
+  else
+    local range = reader:take(4)
+    count, credit = range(0, 1):uint(), range(1, 3):uint()
+    item:add(f.list_gaps, range(0, 1))
+    item:add(f.list_nmr, range(1, 3))
+  end
+  local list = gaps(reader, item, compact, next, count)
+  item:set_len(reader.at - at)
+  return list, string.format(" gaps=%d", count)
+end
+
+-- Everything behind the header. Returns the text of the column of information.
+local function contents(reader, tree, kind, number, here, there, verdict)
+  local info = ""
+  if has(kind, BGN) then
+    local first = begin(reader, tree, "BGN")
+    if verdict.new and not here.next then here.next = first end
+  end
+  if has(kind, BGNAK) then
+    local first = begin(reader, tree, "BGNAK")
+    if verdict.new and not here.next then here.next = first end
+  end
+  if has(kind, END) then
+    local range = reader:take(4)
+    local item = tree:add(f.reason, range(0, 1))
+    local reason = range(0, 1):uint()
+    if reason ~= 0 then item:add_proto_expert_info(x.broken, REASONS[reason] or "unknown reason") end
+    info = info .. " (" .. (REASONS[reason] or reason) .. ")"
+  end
+  if has(kind, STAT) then
+    local echo, list, item, text = stat(reader, tree)
+    info = info .. text
+    if verdict.new then
+      report_missing(there, list)
+      verdict.poll = there.polls[echo]
+    end
+    if verdict.poll then
+      item:add(f.stat_poll, verdict.poll.frame):set_generated()
+      local ns = NSTime(math.floor(verdict.time - verdict.poll.time), ((verdict.time - verdict.poll.time) % 1) * 1e9)
+      item:add(f.stat_time, ns):set_generated()
+    end
+  end
+  if has(kind, USTAT) then
+    local list, text = ustat(reader, tree)
+    info = info .. text
+    if verdict.new then report_missing(there, list) end
+  end
+  if has(kind, POLL) then
+    local range = reader:take(4)
+    tree:add(f.poll, range)
+    if verdict.new then here.polls[range:uint()] = { frame = verdict.frame, time = verdict.time } end
+  end
+  local rest = reader.tvb:len() - reader.at
+  local left = reader.tvb:reported_len() - reader.at
+  if has(kind, SD) then
+    if left == 0 then error({ why = "an SD without data" }) end
+    if rest > 0 then tree:add(f.data, reader.tvb(reader.at)) end
+    tree:add(f.data_len, left):set_generated()
+    info = info .. " Len=" .. left
+  elseif left > 0 then
+    if not has(kind, POLL) then error({ why = "bytes behind the last part" }) end
+    if rest > 0 then tree:add(f.padding, reader.tvb(reader.at)) end
+  end
+  return info
+end
+
+function proto.dissector(tvb, pinfo, root)
+  if tvb:len() < HEADER then return 0 end
+  pinfo.cols.protocol = "SKYSTP"
+  local kind, number, instance = tvb(4, 1):uint(), tvb(5, 3):uint(), tvb(10, 2):uint()
+  local src, dst = tvb(0, 2):uint(), tvb(2, 2):uint()
+  local names = {}
+  for _, known in ipairs(KINDS) do
+    if has(kind, known.bit) then names[#names + 1] = known.name end
+  end
+  local name = table.concat(names, "+")
+  local tree = root:add(proto, tvb()):append_text(string.format(", %s, N(S) %d", name, number))
+  tree:add(f.srcport, tvb(0, 2))
+  tree:add(f.dstport, tvb(2, 2))
+  local kinds = tree:add(f.kind, tvb(4, 1)):append_text(" (" .. name .. ")")
+  for _, known in ipairs(KINDS) do kinds:add(f[known.name], tvb(4, 1)) end
+  local shown = tree:add(f.ns, tvb(5, 3))
+  local sum = tree:add(f.checksum, tvb(8, 2))
+  local status = verify(tvb)
+  tree:add(f.checksum_status, tvb(8, 2), status):set_generated()
+  if status == 0 then sum:add_proto_expert_info(x.checksum) end
+  tree:add(f.instance, tvb(10, 2))
+
+  local here = flow(pinfo.src, src, pinfo.dst, dst, instance)
+  local there = flow(pinfo.dst, dst, pinfo.src, src, instance)
+  local verdict = verdicts[pinfo.number]
+  if not verdict then
+    -- What a receiver drops changes nothing.
+    verdict = { frame = pinfo.number, time = pinfo.abs_ts, new = status ~= 0 }
+    verdicts[pinfo.number] = verdict
+  end
+  local info = ""
+  if kind == 0 then
+    tree:add_proto_expert_info(x.malformed, "no type")
+  else
+    local reader = setmetatable({ tvb = tvb, at = HEADER }, Reader)
+    local ok, result = pcall(contents, reader, tree, kind, number, here, there, verdict)
+    if ok then
+      info = result
+    elseif type(result) == "table" and tvb:len() < tvb:reported_len() then
+      info = " [cut off by the capture]"
+    elseif type(result) == "table" then
+      tree:add_proto_expert_info(x.malformed, result.why)
+      info = " [malformed: " .. result.why .. "]"
+    else
+      error(result, 0)
+    end
+  end
+  if verdict.new and has(kind, SD) then verdict.what, verdict.count = judge(here, number) end
+  verdict.new = false
+  if verdict.what == "gap" then
+    shown:add_proto_expert_info(x.gap, string.format("%d numbers before this one have not passed", verdict.count))
+  elseif verdict.what then
+    shown:add_proto_expert_info(x[verdict.what])
+  end
+  local remark = verdict.what and " [" .. (verdict.what == "late" and "out of order" or verdict.what) .. "]" or ""
+  pinfo.cols.info = string.format("%d → %d %s N(S)=%d%s%s", src, dst, name, number, info, remark)
+  return tvb:len()
+end
+
+-- On any port: a header that repeats UDP's ports and a checksum that is right over everything are no accident.
+local function recognise(tvb, pinfo, root)
+  if tvb:len() < HEADER or tvb(4, 1):uint() == 0 then return false end
+  if tvb(0, 2):uint() ~= pinfo.src_port or tvb(2, 2):uint() ~= pinfo.dst_port then return false end
+  if verify(tvb) ~= 1 then return false end
+  proto.dissector(tvb, pinfo, root)
+  pinfo.conversation = proto
+  return true
+end
+
+DissectorTable.get("udp.port"):add(UDP_PORT, proto)
+DissectorTable.get("ip.proto"):add(IP_PROTOCOL, proto)
+proto:register_heuristic("udp", recognise)
