@@ -378,7 +378,7 @@ impl<P: Payload> Connection<P> {
             return;
         }
         self.answer_begin = true;
-        self.sender.limit = self.first + u64::from(begin.credit);
+        self.sender.limit = self.first + u64::from(begin.credit.min(SEQUENCE_MASK >> 1));
         self.open(now, begin);
     }
 

@@ -44,6 +44,8 @@ pub(super) struct Receiver<P> {
     pub ready_bytes: u64,
     /// Bytes behind gaps.
     behind_bytes: u64,
+    /// What waits for the application, and with it what waits behind gaps, may be so many bytes.
+    most_bytes: u64,
     /// Missing numbers, as start and end.
     gaps: BTreeMap<u64, u64>,
     fresh: VecDeque<Fresh>,
@@ -78,6 +80,7 @@ impl<P: Payload> Receiver<P> {
             ready: VecDeque::new(),
             ready_bytes: 0,
             behind_bytes: 0,
+            most_bytes: config.window.max(u64::from(config.max_payload())),
             gaps: BTreeMap::new(),
             fresh: VecDeque::new(),
             ripe: Vec::new(),
@@ -123,7 +126,14 @@ impl<P: Payload> Receiver<P> {
             self.duplicates += 1;
             return 0;
         }
-        if number >= self.limit() {
+        // Packets of the agreed size fit if their number does; the peer may have sent larger ones, early or as a liar.
+        let bytes = data.len() as u64;
+        let room = if number == self.next {
+            self.ready_bytes == 0 || self.ready_bytes + bytes <= self.most_bytes
+        } else {
+            self.ready_bytes + self.behind_bytes + bytes <= self.most_bytes
+        };
+        if number >= self.limit() || !room {
             self.refused += 1;
             return 0;
         }
@@ -137,7 +147,7 @@ impl<P: Payload> Receiver<P> {
             return 0;
         }
         self.received += 1;
-        self.behind_bytes += data.len() as u64;
+        self.behind_bytes += bytes;
         self.slots[(number - self.next) as usize] = Some(data);
         let mut bytes = 0;
         while let Some(slot) = self.slots.front_mut()
