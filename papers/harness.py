@@ -65,6 +65,8 @@ class Reproduction:
     figure: Any = None
     #: What is different from the publication's setting, and what it may do to the numbers.
     remarks: list[str] = field(default_factory=list)
+    #: What the publication leaves open: the value that was chosen, and what others do to the numbers.
+    sensitivity: list[str] = field(default_factory=list)
 
 
 def main() -> int:
@@ -143,7 +145,9 @@ def table(done: list[tuple[str, Any, Reproduction]]) -> list[list[str]]:
 def plain(done: list[tuple[str, Any, Reproduction]]) -> str:
     lines = [COLUMNS, *table(done)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(COLUMNS))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
+    text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines]
+    text += [f"{name}: left open: {said}" for name, _, result in done for said in result.sensitivity]
+    return "\n".join(text)
 
 
 def markdown(done: list[tuple[str, Any, Reproduction]]) -> str:
@@ -152,7 +156,8 @@ def markdown(done: list[tuple[str, Any, Reproduction]]) -> str:
     for name, module, result in done:
         lines += ["", f"## {name}", "", f"{module.CLAIM} ({module.SOURCE})", ""]
         known = [f"{row.metric}: {row.known}" for row in result.rows if row.known]
-        lines += [f"- {remark}" for remark in [*result.remarks, *known]]
+        said = [f"Left open by the publication: {line}" for line in result.sensitivity]
+        lines += [f"- {remark}" for remark in [*result.remarks, *known, *said]]
         if result.figure is not None:
             lines += ["", f"![{name}]({name.replace('/', '-')}.png)"]
     return "\n".join(lines) + "\n"

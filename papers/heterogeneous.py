@@ -199,6 +199,20 @@ def transport(setting: Setting, increase: str) -> str:
     )
 
 
+@lru_cache(maxsize=None)
+def left_open(topology: int = 2, increase: str = "") -> str:
+    """What the thesis does not state of these topologies, and what other values do to the numbers."""
+    base = Setting(topology=topology, increase=increase)
+    cases = {
+        "as chosen, transfers of 10 packets as web load, a clock of 10 ms, accesses of 10 Mbit/s": base,
+        "transfers of 40 packets": replace(base, web_packets=40),
+        "no web load": replace(base, web_load=0),
+        "a clock of 500 ms": replace(base, clock_ms=500),
+    }
+    said = (f"{name}: {o.utilisation:.3f}, {o.jain_all:.3f}" for name, o in zip(cases, all_of(list(cases.values()))))
+    return f"Topology {topology}, SACK over RED, utilisation and fairness: " + "; ".join(said) + "."
+
+
 LIMITS = (4, 10, 20, 30, 40, 50)
 STACKS = {"NewReno": "newreno", "SACK": "sack1"}
 QUEUES = {"FIFO": "fifo", "RED": "red"}

@@ -1,7 +1,7 @@
 """HT figure 4.14: the first minute of a large transfer by an unmodified BSD sender (Reno) over a geostationary path.
 
 Follows section 4.2.3: `satellite.py` has the path; a loss of much of a window at the end of slow start, and what Reno makes of it.
-Differs: the queue, which is not stated, is 50 packets; the remarks have 20.
+Differs: the queue, which is not stated, is 50 packets; what is left open has 20.
 Leaves out false fast retransmissions, which our Reno avoids as ns-2's does by default.
 """
 
@@ -33,11 +33,11 @@ def reproduce() -> Reproduction:
         Row("goodput of the first minute", "Mbit/s", None, ours.flow["goodput_bps"] / 1e6, 0.3, 0.95),
     ]
     remark = (
-        f"With 20 packets: first reduction after {short.t[short.loss]:.1f} s, {short.flow['timeouts']} timeout, {short.reductions} "
+        f"The queue: 50 packets. With 20 packets: first reduction after {short.t[short.loss]:.1f} s, {short.flow['timeouts']} timeout, {short.reductions} "
         f"reductions, {short.flow['goodput_bps'] / 1e6:.2f} Mbit/s. The curve as the figure has it, a burst of losses, a silence and "
         "linear growth, is there with both."
     )
-    return Reproduction(rows, draw(ours, "Reno, RTT 600 ms"), [remark])
+    return Reproduction(rows, draw(ours, "Reno, RTT 600 ms"), sensitivity=[remark])
 
 
 def share(ours) -> float:

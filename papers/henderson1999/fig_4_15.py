@@ -1,7 +1,7 @@
 """HT figure 4.15: the first minute of a large transfer by NewReno ("slow but steady") over a geostationary path.
 
 Follows section 4.2.3: one repeat a round trip, no timeout, no second reduction, no burst when recovery ends.
-Differs: the queue, which is not stated, is 50 packets; the remarks have 20.
+Differs: the queue, which is not stated, is 50 packets; what is left open has 20.
 Leaves out nothing that the figure shows.
 """
 
@@ -29,4 +29,4 @@ def reproduce() -> Reproduction:
         f"The length of recovery is that of the overshoot: {repeats} lost segments with 50 packets, "
         f"{short.flow['segments_retransmitted']} and {short.recovery_s:.1f} s with 20."
     )
-    return Reproduction(rows, draw(ours, "NewReno, RTT 600 ms"), [remark])
+    return Reproduction(rows, draw(ours, "NewReno, RTT 600 ms"), sensitivity=[remark])

@@ -1,7 +1,7 @@
 """HT figure 4.16: NewReno that may send a burst when recovery ends, over a geostationary path.
 
 Follows section 4.2.3: as figure 4.15 with the window reopened to the threshold at once, as the first specifications had it.
-Differs: the queue, which is not stated, is 50 packets; the remarks have 20.
+Differs: the queue, which is not stated, is 50 packets; what is left open has 20.
 Leaves out nothing that the figure shows.
 """
 
@@ -29,7 +29,7 @@ def reproduce() -> Reproduction:
         Row("timeouts", "", 0, ours.flow["timeouts"], 0, 0),
     ]
     remark = f"With 20 packets of queue the next reduction comes {again_s(short):.1f} s after recovery, {short.reductions} in a minute."
-    return Reproduction(rows, draw(ours, "NewReno with a burst after recovery, RTT 600 ms"), [remark])
+    return Reproduction(rows, draw(ours, "NewReno with a burst after recovery, RTT 600 ms"), sensitivity=[remark])
 
 
 def again_s(ours: Trace) -> float:

@@ -1,7 +1,7 @@
 """HT figure 4.17: the first minute of a large transfer by SACK-NewReno over a geostationary path.
 
 Follows section 4.2.3 and the appendix: one reduction, repeats by SACK, then linear growth from a large window.
-Differs: the queue, which is not stated, is 50 packets; the remarks have 20.
+Differs: the queue, which is not stated, is 50 packets; what is left open has 20.
 Leaves out nothing that the figure shows.
 """
 
@@ -29,4 +29,4 @@ def reproduce() -> Reproduction:
         f"With 20 packets {short.reductions} reductions in the minute and {short.flow['goodput_bps'] / 1e6:.2f} Mbit/s, with 50 "
         f"{ours.flow['goodput_bps'] / 1e6:.2f}: a queue shorter than half of rate times RTT runs empty after a reduction."
     )
-    return Reproduction(rows, draw(ours, "SACK-NewReno, RTT 600 ms"), [remark])
+    return Reproduction(rows, draw(ours, "SACK-NewReno, RTT 600 ms"), sensitivity=[remark])

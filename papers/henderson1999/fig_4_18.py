@@ -1,7 +1,7 @@
 """HT figure 4.18: a close look at how SACK repairs the losses of figure 4.17.
 
 Follows section 4.2.3: all losses of the burst are repaired in less than two seconds.
-Differs: the queue, which is not stated, is 50 packets; the remarks have others.
+Differs: the queue, which is not stated, is 50 packets; what is left open has others.
 Leaves out nothing that the figure shows.
 """
 
@@ -23,4 +23,4 @@ def reproduce() -> Reproduction:
         Row("timeouts", "", 0, ours.flow["timeouts"], 0, 0),
     ]
     remark = f"With 20 packets of queue recovery takes {short.recovery_s:.2f} s, with 60 {long.recovery_s:.2f} s."
-    return Reproduction(rows, draw(ours, "SACK-NewReno, the first loss", (start - 1.5, start + 4)), [remark])
+    return Reproduction(rows, draw(ours, "SACK-NewReno, the first loss", (start - 1.5, start + 4)), sensitivity=[remark])

@@ -27,10 +27,15 @@ def reproduce() -> Reproduction:
         for name, (_, row) in NS2.items()
         for rtt, published in row.items()
     ]
-    return Reproduction(rows, draw(ours), ["What stands under published is ns-2.35's; `crates/sim/tests/geo_bulk.rs` has more of it."])
+    return Reproduction(rows, draw(ours), ["What stands under published is ns-2.35's; `crates/sim/tests/geo_bulk.rs` has more of it."], [left_open()])
 
 
-def goodput(variant: str, rtt_ms: int) -> float:
+def left_open() -> str:
+    said = ", ".join(f"{queue} packets {goodput('sack1', 600, queue):.0f} and {goodput('newreno-slow-but-steady', 600, queue):.0f}" for queue in (20, 50, 100))
+    return f"The queue: 50 packets. SACK and NewReno over 600 ms, kbit/s: {said}."
+
+
+def goodput(variant: str, rtt_ms: int, queue: int = 50) -> float:
     burst = "burst_after_recovery = true\nrecovery_burst = 2" if variant.startswith("newreno") else ""
     run = run_text(f"""
         duration = "1000 s"
@@ -40,7 +45,7 @@ def goodput(variant: str, rtt_ms: int) -> float:
         [links.satellite]
         rate = "1.5 Mbit/s"
         delay = "{rtt_ms / 2 - 2:g} ms"
-        queue = {{ kind = "drop-tail", limit = "50 packets" }}
+        queue = {{ kind = "drop-tail", limit = "{queue} packets" }}
         [links.lan]
         rate = "10 Mbit/s"
         delay = "1 ms"

@@ -37,7 +37,7 @@ def reproduce() -> Reproduction:
     remark = "Shares of a fair share, RED: {}; drop-tail of 50 packets: {}.".format(
         *(", ".join(f"{rtt} ms {s:.2f}" for rtt, s in zip(RTTS_MS, each)) for each in (shares, drop_tail))
     )
-    return Reproduction(rows, draw(red[0]), [remark, "Means of five seeds; the first 10 s do not count."])
+    return Reproduction(rows, draw(red[0]), ["Means of five seeds; the first 10 s do not count."], [remark])
 
 
 def trace(setting: Setting, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -29,7 +29,7 @@ def reproduce() -> Reproduction:
         f"A router of 1.5 Mbit/s in place of 10: {narrow.satellite:.0f} kbit/s (ns-2 278 with a spread of 68). NewReno without SACK: "
         f"{slower.satellite:.0f} kbit/s (ns-2 104)."
     )
-    return Reproduction(rows, draw({"alone": alone, "beside 20 ms": beside}, "satellite", "goodput (kbit/s)"), [remark])
+    return Reproduction(rows, draw({"alone": alone, "beside 20 ms": beside}, "satellite", "goodput (kbit/s)"), sensitivity=[remark])
 
 
 def falls(values: list[float]) -> int:

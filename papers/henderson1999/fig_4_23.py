@@ -26,7 +26,10 @@ def reproduce() -> Reproduction:
     ]
     remark = "The neighbour loses what the satellite connection gains: {:.0f} kbit/s beside an end-to-end one.".format(beside[-1].neighbour)
     figure = draw({"split": split, "end to end": beside}, "satellite", "goodput (kbit/s)")
-    return Reproduction(rows, figure, [remark])
+    open_ = "The router has 10 Mbit/s. Split over 600 ms with others, kbit/s: " + ", ".join(
+        f"{mbps:g} Mbit/s {measure(600, split=True, router_mbps=mbps).satellite:.0f}" for mbps in (4, 10, 20)
+    )
+    return Reproduction(rows, figure, [remark], [open_ + ". `fig_4_22.py` has other buffers."])
 
 
 def least_over_most(outcomes) -> float:

@@ -23,4 +23,13 @@ def reproduce() -> Reproduction:
     rows.append(Row("RTT 600 ms, split: way back", "kbit/s", 20, split[-1].back, 17, 33))
     rows.append(Row("RTT 600 ms, end to end: back over forward", "%", None, 100 * beside[-1].back / beside[-1].satellite, 1.8, 3.5))
     remark = "20 kbit/s and 2 % are of 1 Mbit/s forward; ours has 1.3 Mbit/s."
-    return Reproduction(rows, draw({"split": split, "end to end": beside}, "back", "acknowledgments (kbit/s)"), [remark])
+    return Reproduction(rows, draw({"split": split, "end to end": beside}, "back", "acknowledgments (kbit/s)"), [remark], [left_open()])
+
+
+def left_open() -> str:
+    """The share of the way back with other routers."""
+    said = []
+    for mbps in (4, 10, 20):
+        ours = measure(600, split=True, router_mbps=mbps)
+        said.append(f"{mbps} Mbit/s {100 * ours.back / ours.satellite:.2f} %")
+    return "The router has 10 Mbit/s, acknowledgments are delayed. Acknowledgments of what goes forward, split over 600 ms: " + ", ".join(said) + "."

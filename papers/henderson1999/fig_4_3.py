@@ -40,7 +40,7 @@ kind = "tcp"
 variant = "sack1"
 mss = "1000 B"
 window = "100000 segments"
-initial_window = "1 segments"
+initial_window = "{first} segments"
 initial_ssthresh = "1 segments"
 delayed_ack = {{ kind = "none" }}
 increase = {increase}
@@ -70,14 +70,21 @@ def reproduce() -> Reproduction:
         Row(f"{short} over {long} ms, usual", "", (long / short) ** 2, last["u"][short] / last["u"][long], 14, 18),
         Row(f"{short} over {long} ms, constant rate", "", 1, last["c"][short] / last["c"][long], 0.95, 1.15),
     ]
-    return Reproduction(rows, draw(usual, constant), [f"c = {C:g} makes a flow of 200 ms grow as usual. The formula counts from the end of the handshake here."])
+    wider = {rtt: simulated(rtt, one, first=10)[1][-1] for rtt in RTTS_MS}
+    faster = {rtt: simulated(rtt, constant_rate(100))[1][-1] for rtt in RTTS_MS}
+    open_ = (
+        f"The first window is a segment, c is {C:g}, which makes a flow of 200 ms grow as usual. {short} over {long} ms, usual, with a first "
+        f"window of 10 segments: {wider[short] / wider[long]:.2f} in place of {last['u'][short] / last['u'][long]:.2f}; constant rate with "
+        f"c = 100: {faster[short] / faster[long]:.3f} in place of {last['c'][short] / last['c'][long]:.3f}."
+    )
+    return Reproduction(rows, draw(usual, constant), ["The formula counts from the end of the handshake here."], [open_])
 
 
-def simulated(rtt_ms: float, increase: str) -> tuple[np.ndarray, np.ndarray]:
+def simulated(rtt_ms: float, increase: str, first: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Times, and segments that have been acknowledged."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "growth.toml"
-        file.write_text(SCENARIO.format(end=END_S, delay=rtt_ms / 2, increase=increase), encoding="utf-8")
+        file.write_text(SCENARIO.format(end=END_S, delay=rtt_ms / 2, increase=increase, first=first), encoding="utf-8")
         t, acked = skyhop.run(file).sample("flow/flow", "acked_bytes")
     return t, acked / MSS_B
 

@@ -8,7 +8,7 @@ Leaves out the confidence intervals, with three runs a point.
 from __future__ import annotations
 
 from harness import Reproduction, Row
-from heterogeneous import benchmark, draw_benchmark
+from heterogeneous import benchmark, draw_benchmark, left_open
 
 SOURCE = "Henderson 1999, figure 4.6 and section 4.1.3"
 CLAIM = "SACK is fairer than NewReno and RED than FIFO, and with all of them long round trips fare badly"
@@ -31,7 +31,7 @@ def reproduce() -> Reproduction:
         Row("RED over FIFO, NewReno, 50 packets: fairness gained", "", None, gain(at_50, "NewReno, RED", "NewReno, FIFO"), 0.01, 0.2),
         Row("SACK, RED, 50 packets: fairness (table 4.1)", "", 0.807, at_50["SACK, RED"].jain, 0.767, 0.847),
     ]
-    return Reproduction(rows, draw_benchmark("jain", "Jain's index of fairness"))
+    return Reproduction(rows, draw_benchmark("jain", "Jain's index of fairness"), sensitivity=[left_open()])
 
 
 def gain(outcomes, of: str, over: str) -> float:

@@ -8,7 +8,7 @@ Leaves out NewReno, FIFO and coarse clocks, of which the text says that they beh
 from __future__ import annotations
 
 from harness import Reproduction, Row
-from heterogeneous import Setting, all_of, constant_rate, constant_rates, draw_constant_rates, replace
+from heterogeneous import Setting, all_of, constant_rate, constant_rates, draw_constant_rates, left_open, replace
 
 SOURCE = "Henderson 1999, figure 4.7 and section 4.1.4"
 CLAIM = "With few flows a small constant leaves the bottleneck unused; with many it does not"
@@ -36,4 +36,4 @@ def reproduce() -> Reproduction:
         usual, slow = all_of([base, replace(base, increase=constant_rate(4))], 1 if topology == 3 else 4)
         lost = usual.utilisation - slow.utilisation
         rows.append(Row(f"topology {topology}, c = 4, web load of 200 packets each: the same", "", None, lost, 0.005, 0.3))
-    return Reproduction(rows, draw_constant_rates("utilisation", "utilisation"))
+    return Reproduction(rows, draw_constant_rates("utilisation", "utilisation"), sensitivity=[left_open(topology, constant_rate(4)) for topology in (1, 2, 3)])

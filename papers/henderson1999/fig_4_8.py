@@ -8,7 +8,7 @@ Leaves out NewReno, FIFO and coarse clocks, of which the text says that they beh
 from __future__ import annotations
 
 from harness import Reproduction, Row
-from heterogeneous import CONSTANTS, constant_rates, draw_constant_rates
+from heterogeneous import CONSTANTS, constant_rate, constant_rates, draw_constant_rates, left_open
 
 SOURCE = "Henderson 1999, figure 4.8 and section 4.1.4"
 CLAIM = "A constant below 100 makes the sharing much fairer; a large one lets the unfairness come back"
@@ -27,4 +27,4 @@ def reproduce() -> Reproduction:
         rows.append(Row(f"topology {topology}: most fairness gained by c < 100", "", None, small - row[0.0].jain, 0.08, 0.5))
         rows.append(Row(f"topology {topology}: of that lost again at c = 1600", "", None, small - row[1600.0].jain, 0.05, 0.5))
     rows.append(Row("topology 3, most fairness (never equal)", "", None, max(outcomes[3][c].jain for c in CONSTANTS), 0.6, 0.97))
-    return Reproduction(rows, draw_constant_rates("jain", "Jain's index of fairness"))
+    return Reproduction(rows, draw_constant_rates("jain", "Jain's index of fairness"), sensitivity=[left_open(topology, constant_rate(4)) for topology in (1, 2, 3)])

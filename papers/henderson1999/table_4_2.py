@@ -49,7 +49,7 @@ def reproduce() -> Reproduction:
                 known = KNOWN.get((orbit, mss, kind), "") if what == "mean" else ""
                 name = f"{orbit}, {mss} B, {kind}: {what}"
                 rows.append(Row(name, "s", value, got, value - 0.51 * digit, value + 0.51 * digit, known=known))
-    return Reproduction(rows, draw(ours), [sensitivity()])
+    return Reproduction(rows, draw(ours), sensitivity=[sensitivity()])
 
 
 KNOWN = {

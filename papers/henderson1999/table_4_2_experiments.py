@@ -48,7 +48,7 @@ def reproduce() -> Reproduction:
     each = [mean(600, 460, at_once, False, EACH) for at_once in (False, True)]
     remark = f"GEO, 1500 B, TCP: {ours['GEO', 1500, 'TCP']:.2f} s; " + "; ".join(f"{name} {value:.2f}" for name, value in other.items())
     remark += f". Without delayed acknowledgments GEO, 500 B: TCP {each[0]:.2f}, T/TCP {each[1]:.2f}."
-    return Reproduction(rows, draw(ours), [remark])
+    return Reproduction(rows, draw(ours), sensitivity=[remark])
 
 
 SMALL = "as if the thesis's hosts acknowledged each segment of 500 bytes: ours take 2.58 and 1.99 s then"

@@ -37,17 +37,22 @@ def reproduce() -> Reproduction:
     each, second = (np.array(values) for values in ours.values())
     rows.append(Row("RTT 500 ms: every second over each", "times", None, second[-1] / each[-1], 1.4, 2))
     rows.append(Row("500 ms over 100 ms, each", "times", None, each[-1] / each[RTTS_MS.index(100)], 5.5, 12))
-    return Reproduction(rows, draw(ours), [])
+    return Reproduction(rows, draw(ours), sensitivity=[left_open()])
 
 
-def simulated(rtt_s: float, ack_every: int) -> float:
+def left_open() -> str:
+    said = ", ".join(f"{mbps:g} Mbit/s {simulated(0.5, 1, mbps * 1e6):.2f} and {simulated(0.5, 2, mbps * 1e6):.2f} s" for mbps in (0.5, 1, 4))
+    return f"The rate: 1 Mbit/s. Acknowledging each and every second segment over 500 ms: {said}."
+
+
+def simulated(rtt_s: float, ack_every: int, rate_bps: float = RATE_BPS) -> float:
     """Seconds from the end of the handshake until the window is rate times RTT."""
     ack = '{ kind = "none" }' if ack_every == 1 else '{ kind = "one-shot", timeout = "200 ms" }'
     text = f"""
         duration = "{40 * rtt_s:g} s"
         record = {{ sample_interval = "{rtt_s * 10:g} ms" }}
         [links.path]
-        rate = "{RATE_BPS / 1e6:g} Mbit/s"
+        rate = "{rate_bps / 1e6:g} Mbit/s"
         delay = "{rtt_s * 500:g} ms"
         queue = {{ kind = "drop-tail", limit = "1000 packets" }}
         [[flows]]
@@ -60,7 +65,7 @@ def simulated(rtt_s: float, ack_every: int) -> float:
         file = Path(folder) / "fill.toml"
         file.write_text(text, encoding="utf-8")
         t, window = skyhop.run(file).sample("flow/flow", "cwnd_bytes")
-    full = window / (PACKET_B - 40) * PACKET_B * 8 >= RATE_BPS * rtt_s
+    full = window / (PACKET_B - 40) * PACKET_B * 8 >= rate_bps * rtt_s
     return float(t[np.argmax(full)]) - rtt_s if full.any() else float("nan")
 
 

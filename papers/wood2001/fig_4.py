@@ -39,7 +39,7 @@ def reproduce() -> Reproduction:
         sensitivity("acknowledgments {}", "acks", (DELAY, HEARTBEAT), ("after 200 ms at most", "at beats of 200 ms")),
         "With flows spread by a hash in place of packets: " + "; ".join(by_flow(system) for system in SYSTEMS) + ".",
     ]
-    return Reproduction(rows, draw(), remarks)
+    return Reproduction(rows, draw(), [remarks[0], remarks[3]], remarks[1:3])
 
 
 def largest_fall(share: np.ndarray) -> float:

@@ -50,7 +50,7 @@ def reproduce() -> Reproduction:
     remark = "Cost at a threshold of 1, where recovery is the rule: " + "; ".join(
         f"{SYSTEMS[s]} {costs[0]:.0f} % (NewReno), {costs[1]:.0f} % (SACK)" for s, costs in one.items()
     )
-    return Reproduction(rows, draw(), [remark + ".", "Means over eight instants."])
+    return Reproduction(rows, draw(), ["Means over eight instants."], [remark + "."])
 
 
 def cost(system: str, variant: str, case: str) -> float:
