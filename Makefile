@@ -46,6 +46,7 @@ check:  ## Format, lints and documentation, all as errors
 
 bench: build  ## Packets and runs per CPU second beside ns-2's, a long fat pipe, sweeps, large constellations
 	python3 bench/bench.py
+	python3 bench/stp.py
 
 papers: $(VENV)/installed  ## Published numbers beside ours: one table, and the figures
 	$(PYTHON) papers/harness.py

@@ -11,13 +11,18 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
+type Outcome = Result<(), Box<dyn Error + Send + Sync>>;
+
 fn transport() -> Arc<TransportConfig> {
     let mut config = TransportConfig::default();
-    config.stream_receive_window((64_u32 << 20).into()).receive_window((64_u32 << 20).into()).send_window(64 << 20);
+    config
+        .stream_receive_window((64_u32 << 20).into())
+        .receive_window((64_u32 << 20).into())
+        .send_window(64 << 20);
     Arc::new(config)
 }
 
-fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
+fn main() -> Outcome {
     let bytes: u64 = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(1_000_000_000);
     let made = rcgen::generate_simple_self_signed(vec!["localhost".into()])?;
     let cert = CertificateDer::from(made.cert);
@@ -47,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
             reply.write_all(&total.to_be_bytes()).await?;
             reply.finish()?;
             connection.closed().await;
-            Ok::<_, Box<dyn Error + Send + Sync>>(())
+            Outcome::Ok(())
         })
     });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -70,7 +75,9 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
         println!("{}", begin.elapsed().as_secs_f64());
         connection.close(0_u32.into(), b"");
         endpoint.wait_idle().await;
-        if total == bytes.to_be_bytes() { Ok(()) } else { Err("not all has arrived".into()) }
+        let outcome: Outcome =
+            if total == bytes.to_be_bytes() { Ok(()) } else { Err("not all has arrived".into()) };
+        outcome
     })?;
     far.join().map_err(|_| "the server panicked")?
 }
