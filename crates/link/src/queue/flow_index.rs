@@ -2,7 +2,7 @@
 //!
 //! Follows linear probing with the deletion of Knuth's algorithm R (The Art of Computer Programming 3, section 6.4).
 //! Differs: it holds places only; the numbers are where the places are, and the caller says which.
-//! Leaves out a hash: labels' numbers are spread already, and a multiplication does the rest.
+//! Leaves out a choice of hash.
 
 const NONE: u32 = u32::MAX;
 
@@ -14,8 +14,7 @@ pub(crate) struct FlowIndex {
 
 impl FlowIndex {
     fn home(&self, id: u32) -> usize {
-        // Fibonacci's: the upper bits are the well spread ones.
-        (id.wrapping_mul(0x9e37_79b1) >> (32 - self.table.len().trailing_zeros())) as usize
+        spread(id) as usize & (self.table.len() - 1)
     }
 
     /// The place of flow `id`; `id_at` says whose a place is.
@@ -81,6 +80,15 @@ impl FlowIndex {
         self.table[hole] = NONE;
         self.held -= 1;
     }
+}
+
+/// Murmur's finish: flows that follow each other in number do not in tables.
+pub(crate) fn spread(mut flow: u32) -> u32 {
+    flow ^= flow >> 16;
+    flow = flow.wrapping_mul(0x85eb_ca6b);
+    flow ^= flow >> 13;
+    flow = flow.wrapping_mul(0xc2b2_ae35);
+    flow ^ flow >> 16
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! Leaves out classifiers other than the flow.
 
 use super::codel::Control;
+use super::flow_index::spread;
 use super::heaviest::Heaviest;
 use super::{Discarded, Fifo, Limit, Next, Waiting};
 use skyhop_units::{Span, Time};
@@ -168,13 +169,4 @@ impl<T: Copy> FqCodel<T> {
         self.bytes = self.flows.iter().map(|f| f.fifo.bytes).sum();
         self.heaviest.end();
     }
-}
-
-/// Murmur's finish: flows that follow each other in number do not in queues.
-fn spread(mut flow: u32) -> u32 {
-    flow ^= flow >> 16;
-    flow = flow.wrapping_mul(0x85eb_ca6b);
-    flow ^= flow >> 13;
-    flow = flow.wrapping_mul(0xc2b2_ae35);
-    flow ^ flow >> 16
 }
