@@ -324,10 +324,6 @@ impl Simulation {
     ) -> (u32, NodeId) {
         let flow = &mut self.flows[index];
         flow.sent += 1;
-        // What a splice sends is not its ends'.
-        if leg as usize == if backward { flow.legs.len() - 1 } else { 0 } {
-            flow.bytes[backward as usize] += u64::from(packet.wire_len());
-        }
         let way = &flow.legs[leg as usize];
         let node = match way {
             Way::Wires(_) => NodeId(0),

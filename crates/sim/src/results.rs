@@ -105,7 +105,7 @@ pub struct FlowResult {
     pub name: String,
     /// What it measured.
     pub kind: FlowKind,
-    /// Bytes, headers of IP and above included, that its `from` handed to the network.
+    /// Bytes, headers of IP and above included, that its `from` handed to a first link.
     pub forward_bytes: u64,
     /// The same of its `to`: acknowledgments, and whatever else goes back.
     pub return_bytes: u64,

@@ -378,11 +378,19 @@ impl Simulation {
             }
         };
         let wire = &mut self.wires[next as usize];
-        if flow.narrow && frame.packet.wire_len() > wire.mtu {
+        let whole = frame.packet.wire_len();
+        if frame.hop == 0 {
+            // What a splice sends is not its ends'.
+            let first = if frame.backward { flow.legs.len() - 1 } else { 0 };
+            if frame.leg as usize == first {
+                flow.bytes[frame.backward as usize] += u64::from(whole);
+            }
+        }
+        if flow.narrow && whole > wire.mtu {
             return self.too_large(id, next);
         }
         let compressed = wire.compression.as_ref().and_then(|c| c.compressed_len(&frame.packet));
-        let size = compressed.unwrap_or(frame.packet.wire_len());
+        let size = compressed.unwrap_or(whole);
         let label = if wire.link.reads_labels() { frame.label(flow.priority) } else { Label::default() };
         let medium = wire.medium(topology(&self.space));
         if wire.link.handle_packet(self.now, id, size, label, &medium).is_err() {
