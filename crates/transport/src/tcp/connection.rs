@@ -648,9 +648,12 @@ impl Connection {
         header.window = self.receiver.announce(self.scale_out);
         if self.sack {
             let mut room = (40 - header.options_len() as usize - 2) / 8;
-            // Blocks, their option's own two bytes and its padding have to fit the path beside the payload.
-            let size = 44 + header.options_len() + len;
-            room = room.min(self.sender.path.limit.saturating_sub(size) as usize / 8);
+            let limit = self.sender.path.limit;
+            if limit < u32::MAX {
+                // Blocks, their option's own two bytes and its padding have to fit the path beside the payload.
+                let size = 44 + header.options_len() + len;
+                room = room.min(limit.saturating_sub(size) as usize / 8);
+            }
             header.sack = self.receiver.sack_blocks(room.min(self.sender.config.sack_blocks as usize));
         }
         self.last_ack_sent = self.receiver.rcv_nxt;
