@@ -126,7 +126,8 @@ def find_level(
 
     `measure` is handed a list of (rate in kbit/s, RTT in ms) and returns their utilisations. First the level is
     enclosed by halving, on links across the grid; then the strip around it is filled, the points nearest to the level
-    first, and the level is where fewest of all that were measured are on the wrong side.
+    first. The level is half way between where fewest of all that were measured are on the wrong side, which single links
+    decide where losses are rare, and where a straight line through those near `wanted` has it.
     """
     grid = [(float(b), float(d)) for b in rates_kbps for d in rtts_ms]
     e = np.array([float(equivalence(b, d)) for b, d in grid])
@@ -158,12 +159,16 @@ def find_level(
     left = budget - len(known)
     strip = [int(i) for i in near if int(i) not in known][: 2 * left]
     ask(strip[::2])
-    # As from the whole grid, the level is a link's E: the first at or above the crossing.
-    crossing = _crossing(e, known, wanted)
-    return Found(float(e[e >= crossing - 1e-9].min()), [(*grid[i], u) for i, u in sorted(known.items())])
+    points = [(*grid[i], u) for i, u in sorted(known.items())]
+    # As from the whole grid, the level is a link's E: the first at or above where fewest are on the wrong side.
+    fewest = float(e[e >= _fewest_wrong(e, known, wanted) - 1e-9].min())
+    try:
+        return Found((fewest + crossing(*zip(*points), wanted)) / 2, points)
+    except ValueError:
+        return Found(fewest, points)
 
 
-def _crossing(e: np.ndarray, known: dict[int, float], wanted: float) -> float:
+def _fewest_wrong(e: np.ndarray, known: dict[int, float], wanted: float) -> float:
     """Where utilisation crosses `wanted`: fewest points on the wrong side, and of equals the middle."""
     at = np.array([e[i] for i in known])
     well = np.array([u >= wanted for u in known.values()])
