@@ -178,7 +178,11 @@ fn packets() -> Vec<Packet<Length>> {
             from: ahead(5 * (n % 2)),
             upto: ahead(40_000),
             gaps: gaps(ahead(5 * (n % 2)), many),
-            report: (n % 3 != 0).then_some(Report { received: n, at: 0xffff_ff00 + n, delayed: 17 * n }),
+            report: (!n.is_multiple_of(3)).then_some(Report {
+                received: n,
+                at: 0xffff_ff00 + n,
+                delayed: 17 * n,
+            }),
             compact,
         }
     };
