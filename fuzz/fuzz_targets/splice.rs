@@ -1,0 +1,243 @@
+//! Any order of packets, losses, repeats, reordering and lies between two ends and the splice that joins them.
+//!
+//! The first eight bytes are the configuration, each further byte is one thing that happens.
+//! Differs from the properties: nothing is fair, headers may lie, and time passes as the bytes say.
+//! Leaves out that everything arrives, which needs a path that lets something through; it is asked for where the bytes end.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use skyhop_splice::{Config, Event, Opening, Side, Splice};
+use skyhop_transport::tcp::{self, Connection, Variant};
+use skyhop_units::{Span, Time};
+use skyhop_wire::{Packet, Transport};
+use std::collections::VecDeque;
+
+const VARIANTS: [Variant; 8] = [
+    Variant::Reno,
+    Variant::NewReno,
+    Variant::SackNewReno,
+    Variant::Sack,
+    Variant::Fack,
+    Variant::Vegas,
+    Variant::Cubic,
+    Variant::Bbr,
+];
+
+struct Net {
+    now: Time,
+    ends: [Connection; 2],
+    splice: Splice,
+    buffer: u64,
+    /// Towards the splice from each end, and from the splice to each end.
+    ways: [VecDeque<Packet>; 4],
+    written: [u64; 2],
+    /// Whether a header has lied, or an end was reset.
+    lied: bool,
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((config, events)) = bytes.split_first_chunk::<8>() else { return };
+    let mut net = Net::new(config);
+    net.drain();
+    for event in events {
+        net.happens(*event);
+        net.drain();
+        net.check();
+    }
+    net.let_through();
+});
+
+impl Net {
+    fn new(bytes: &[u8; 8]) -> Self {
+        let end = |a: u8, b: u8| tcp::Config {
+            variant: VARIANTS[a as usize % 8],
+            timestamps: a & 8 != 0,
+            dsack: a & 16 != 0,
+            limited_transmit: a & 32 != 0,
+            mss: 300 + 5 * u32::from(b),
+            window: 2_000 + 200 * u64::from(b),
+            rto_max: Span::from_secs(4),
+            ..tcp::Config::default()
+        };
+        let buffer = 1_500 + 100 * u64::from(bytes[6]);
+        let mut config = match bytes[7] % 3 {
+            0 => Config::split(end(bytes[2], bytes[3]), end(bytes[4], bytes[5]), buffer),
+            1 => Config::spoof(end(bytes[2], bytes[3]), buffer),
+            _ => Config::split(end(bytes[2], bytes[3]), end(bytes[4], bytes[5]), buffer),
+        };
+        if bytes[7] % 3 == 2 {
+            config.opening = if bytes[7] & 64 != 0 { Opening::Data } else { Opening::EndToEnd };
+        }
+        let [client, server] = ["10.0.0.1:49152", "10.0.0.2:80"].map(|a| a.parse().expect("an address"));
+        Self {
+            now: Time::ZERO,
+            ends: [
+                Connection::connect(end(bytes[0], bytes[1]), client, server, u32::MAX - 500),
+                Connection::listen(end(bytes[1], bytes[0]), server, client, 7),
+            ],
+            splice: Splice::new(config, [1 << 31, 0]),
+            buffer,
+            ways: Default::default(),
+            written: [0; 2],
+            lied: false,
+        }
+    }
+
+    fn happens(&mut self, event: u8) {
+        let way = (event >> 3) as usize % 4;
+        let more = event >> 5;
+        match event % 8 {
+            // Twice as often as all else: a packet arrives.
+            0 | 1 => self.arrives(way),
+            2 => {
+                self.ways[way].pop_front();
+            }
+            3 => {
+                if let Some(packet) = self.ways[way].front().copied() {
+                    self.ways[way].push_back(packet);
+                }
+            }
+            4 => {
+                let len = self.ways[way].len();
+                if len > 1 {
+                    self.ways[way].swap(0, 1 + more as usize % (len - 1));
+                }
+            }
+            5 => self.lies(way, more),
+            6 => {
+                let steps = [1u64, 20, 200, 1_000, 3_000, 10_000, 70_000, 1_000_000];
+                self.now += Span::from_millis(steps[more as usize]);
+                self.timers();
+            }
+            _ => {
+                let end = way % 2;
+                match more {
+                    0..=4 => {
+                        self.written[end] += 1 << (3 * more);
+                        self.ends[end].write(1 << (3 * more));
+                    }
+                    5 | 6 => self.ends[end].shutdown(),
+                    _ => {
+                        self.lied = true;
+                        self.ends[end].reset();
+                    }
+                }
+            }
+        }
+    }
+
+    fn arrives(&mut self, way: usize) {
+        let Some(packet) = self.ways[way].pop_front() else { return };
+        match way {
+            0 | 1 => self.splice.handle_packet(self.now, Side::BOTH[way], &packet),
+            _ => self.ends[way - 2].handle_packet(self.now, &packet),
+        }
+    }
+
+    /// A header that says what nobody has said.
+    fn lies(&mut self, way: usize, how: u8) {
+        let Some(packet) = self.ways[way].front_mut() else { return };
+        let Transport::Tcp(header) = &mut packet.transport else { return };
+        self.lied = true;
+        match how {
+            0 => header.seq = header.seq.wrapping_add(1_000),
+            1 => header.ack = header.ack.wrapping_add(1_000),
+            2 => header.ack = header.ack.wrapping_sub(100_000),
+            3 => header.window ^= 0xff00,
+            4 => header.flags.0 ^= 1,
+            5 => header.flags.0 ^= 2,
+            6 => header.flags.0 ^= 4,
+            _ => header.sack.push(header.ack.wrapping_add(500), header.ack.wrapping_sub(500)),
+        }
+    }
+
+    fn timers(&mut self) {
+        for end in &mut self.ends {
+            if end.poll_timeout().is_some_and(|at| at <= self.now) {
+                end.handle_timeout(self.now);
+            }
+        }
+        if self.splice.poll_timeout().is_some_and(|at| at <= self.now) {
+            self.splice.handle_timeout(self.now);
+        }
+    }
+
+    fn drain(&mut self) {
+        let mut burst = 0;
+        for end in 0..2 {
+            loop {
+                while self.ends[end].poll_event().is_some() {}
+                self.ends[end].read();
+                let Some(packet) = self.ends[end].poll_transmit(self.now) else { break };
+                self.ways[end].push_back(packet);
+                burst += 1;
+                assert!(burst < 5_000, "an endless burst");
+            }
+        }
+        loop {
+            while let Some(event) = self.splice.poll_event() {
+                // Nobody tells a made-up close from a real one where headers lie.
+                assert!(
+                    self.lied || !matches!(event, Event::Closed) || self.complete(),
+                    "closed, and not all is there"
+                );
+            }
+            let Some((side, packet)) = self.splice.poll_transmit(self.now) else { break };
+            self.ways[2 + side as usize].push_back(packet);
+            burst += 1;
+            assert!(burst < 5_000, "an endless burst");
+        }
+    }
+
+    fn complete(&self) -> bool {
+        (0..2).all(|end| self.ends[1 - end].delivered() == self.written[end])
+    }
+
+    fn check(&self) {
+        for side in Side::BOTH {
+            let held = self.splice.held_from(side);
+            assert!(held <= self.buffer, "{held} held of {}", self.buffer);
+        }
+        if self.lied {
+            return;
+        }
+        for end in 0..2 {
+            let far = self.ends[1 - end].delivered();
+            assert!(far <= self.written[end], "{far} delivered of {}", self.written[end]);
+            assert!(
+                !self.ends[end].fin_acknowledged() || far == self.written[end],
+                "a clean close, {far} delivered"
+            );
+        }
+    }
+
+    /// From here on all arrives in order, in a millisecond: everything comes to an end.
+    fn let_through(&mut self) {
+        for end in &mut self.ends {
+            end.shutdown();
+        }
+        self.drain();
+        // Ends that lies have set at odds may answer each other for ever.
+        let most = if self.lied { 2_000 } else { 200_000 };
+        for _ in 0..most {
+            if self.ways.iter().any(|way| !way.is_empty()) {
+                for way in 0..4 {
+                    for _ in 0..self.ways[way].len() {
+                        self.arrives(way);
+                    }
+                }
+                self.now += Span::from_millis(1);
+            } else {
+                let timers =
+                    self.ends.iter().map(Connection::poll_timeout).chain([self.splice.poll_timeout()]);
+                let Some(at) = timers.flatten().min() else { return };
+                self.now = self.now.max(at);
+            }
+            self.timers();
+            self.drain();
+            self.check();
+        }
+        assert!(self.lied, "no end by {}", self.now);
+    }
+}
