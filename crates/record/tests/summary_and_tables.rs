@@ -102,6 +102,7 @@ fn the_summary_has_its_keys_in_their_order_and_null_for_what_was_not_measured() 
         "dropped_packets": 0,
         "lost_packets": 0,
         "filtered_packets": 0,
+        "too_large_packets": 0,
         "marked_packets": 0,
         "utilisation": 0.99,
         "queue_max_packets": 0
@@ -112,6 +113,7 @@ fn the_summary_has_its_keys_in_their_order_and_null_for_what_was_not_measured() 
         "dropped_packets": 0,
         "lost_packets": 0,
         "filtered_packets": 0,
+        "too_large_packets": 0,
         "marked_packets": 0,
         "utilisation": 0.0,
         "queue_max_packets": 0
