@@ -44,6 +44,10 @@ pub struct Serve {
 
 /// Transfers at a time.
 const TRANSFERS_MAX: usize = 64;
+/// How long a request may take to come.
+const REQUEST_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a transfer may pause: who sends from a pipe may have nothing for a while.
+const DATA_PATIENCE: Duration = Duration::from_secs(3600);
 
 /// Runs the command.
 pub fn run(args: &Serve) -> Result<(), Failure> {
@@ -106,7 +110,10 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
 fn handle(args: &Serve, stream: &StpStream, peer: SocketAddr, number: u64) -> Result<(), String> {
     let say = |why: String| format!("{peer}: {why}");
     let mut patient = Patient::new(stream).map_err(|e| say(e.to_string()))?;
+    // Whoever connects and asks for nothing, or has died meanwhile, does not hold a place for ever.
+    patient.limit(REQUEST_PATIENCE);
     let request = Request::take(&mut patient).map_err(|e| say(e.to_string()))?;
+    patient.limit(DATA_PATIENCE);
     let begin = Instant::now();
     let name = request.name.clone();
     let done = match request.ask {

@@ -8,7 +8,7 @@ use crate::engine::interrupted;
 use ring::digest::{Context, SHA256};
 use skyhop_live::StpStream;
 use std::io::{self, Read, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A SHA-256.
 pub type Digest = [u8; 32];
@@ -50,23 +50,35 @@ const BLOCK: usize = 256 << 10;
 /// How often a wait looks up.
 const GLANCE: Duration = Duration::from_millis(200);
 
-/// A stream that gives up when the user does.
-pub struct Patient<'a>(pub &'a StpStream);
+/// A stream that gives up when the user does, or when nothing comes of a call for too long.
+pub struct Patient<'a>(pub &'a StpStream, Option<Duration>);
 
 impl<'a> Patient<'a> {
     /// Wraps a stream.
     pub fn new(stream: &'a StpStream) -> io::Result<Self> {
         stream.set_read_timeout(Some(GLANCE))?;
         stream.set_write_timeout(Some(GLANCE))?;
-        Ok(Patient(stream))
+        Ok(Patient(stream, None))
+    }
+
+    /// From now on no call takes longer than this.
+    pub fn limit(&mut self, patience: Duration) {
+        self.1 = Some(patience);
     }
 
     fn wait<T>(&self, mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+        let begin = Instant::now();
         loop {
             match attempt() {
                 Err(e) if e.kind() == io::ErrorKind::TimedOut && e.get_ref().is_some_and(is_glance) => {
                     if interrupted() {
                         return Err(io::Error::other("interrupted"));
+                    }
+                    if self.1.is_some_and(|patience| begin.elapsed() >= patience) {
+                        return Err(io::Error::new(
+                            io::ErrorKind::TimedOut,
+                            "the peer says nothing for too long",
+                        ));
                     }
                 }
                 other => return other,
