@@ -55,12 +55,8 @@ const GEO: Span = Span::from_millis(300);
 
 #[test]
 fn provisioned() {
-    let config = Config {
-        congestion: Congestion::Rate,
-        max_rate: Some(Rate::mbit(250)),
-        initial_credit: 30_000,
-        ..Config::default()
-    };
+    let config =
+        Config { congestion: Congestion::Rate, max_rate: Some(Rate::mbit(250)), ..Config::default() };
     let outcome = run(config.clone(), 250e6, 3e6, GEO, 0.0, 100_000_000, 1);
     assert!(
         (3.8..=4.5).contains(&outcome.seconds) && outcome.return_bytes <= 20_000 && outcome.repeats <= 0.01,

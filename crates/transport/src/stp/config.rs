@@ -149,6 +149,13 @@ impl Config {
         self.packet_size.saturating_sub(skyhop_wire::stp::HEADER_LEN as u32).max(1)
     }
 
+    /// Packets that may leave before the peer has said what it takes. A promised rate is not to wait a round trip for
+    /// that: the peer is taken to hold what this end holds.
+    pub(super) fn early_packets(&self) -> u64 {
+        let promised = self.congestion == Congestion::Rate && self.max_rate.is_some();
+        u64::from(self.initial_credit).max(if promised { self.window_packets() } else { 0 })
+    }
+
     /// What the receiver takes, in packets: below half the space of numbers.
     pub(super) fn window_packets(&self) -> u64 {
         (self.window / u64::from(self.max_payload())).clamp(1, (1 << 23) - 1)

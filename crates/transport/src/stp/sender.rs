@@ -130,7 +130,7 @@ impl<P: Payload> Sender<P> {
             slots: VecDeque::new(),
             acked: first,
             next: first,
-            limit: first + u64::from(config.initial_credit),
+            limit: first + config.early_packets(),
             retransmit: BTreeSet::new(),
             again: VecDeque::new(),
             in_flight: 0,
