@@ -113,7 +113,7 @@ impl Default for Stp {
             rto_max: Span::from_secs(60),
             silence: Span::from_secs(120),
             keep_alive: None,
-            linger: Span::from_secs(3),
+            linger: Span::from_secs(30),
             saved: None,
         }
     }
