@@ -40,7 +40,7 @@ def sweep(
 
     `out` is the sweep's folder, named after the scenario if left out; the same call again goes on where it stopped.
     `client` is a `dask.distributed.Client`; parts are then run by its workers, and what a lost worker had is run again.
-    `progress` is called now and then with the number of runs done since the last time; with a client, of points.
+    `progress` is called now and then with the number of runs done since the last time; with a stopping rule and a client, of points.
     `shard="3/8"` does the third of eight shares only, and returns what is finished so far.
 
     Raises `ScenarioError` for a scenario that cannot be swept, `ValueError` for a folder that holds another sweep or
@@ -73,7 +73,7 @@ def _with_dask(folder: Any, file: Path, sets: list[tuple[str, str]], client: Any
 
     def submit(part: int) -> Any:
         # A worker that is lost takes its parts with it; they are run again, as often as it takes.
-        return client.submit(_part, spec, part, folder.points_of(part), pure=False, retries=3)
+        return client.submit(_part, spec, part, folder.units_of(part), pure=False, retries=3)
 
     # So few at once that a scheduler with a hundred thousand runs has little to remember.
     window = max(8, 4 * sum(client.ncores().values()))
@@ -82,7 +82,7 @@ def _with_dask(folder: Any, file: Path, sets: list[tuple[str, str]], client: Any
     for future in waiting:
         part, data = future.result()
         folder.write(part, data)
-        begin, end = folder.points_of(part)
+        begin, end = folder.units_of(part)
         told(end - begin)
         future.release()
         following = next(missing, None)

@@ -86,7 +86,7 @@ fn each_row_is_what_a_run_of_its_own_says() {
     assert!(table.column_by_name("bulk.delay_mean_s").is_none(), "a transfer has no one-way delay");
 }
 
-/// 400 points of three seeds, each point a part of its own.
+/// 400 points of three seeds, two runs to a part.
 fn many_points() -> String {
     let rates: Vec<String> = (1..=100).map(|i| format!("\"{} kbit/s\"", 50 * i)).collect();
     SWEEP.replace("[\"500 kbit/s\", \"2 Mbit/s\"]", &format!("[{}]", rates.join(", ")))
@@ -116,12 +116,12 @@ fn a_sweep_that_is_killed_ends_as_one_that_is_not() {
         assert!(!parts.join("runs.parquet").exists());
         finished.push(finished_parts(&parts));
         let finished = finished_parts(&parts);
-        assert!(finished < 400 && finished >= before, "{finished} of 400 parts, {before} before");
+        assert!(finished < 600 && finished >= before, "{finished} of 600 parts, {before} before");
     }
     println!("parts finished at each kill: {finished:?}");
     let out = skyhop(&["sweep", path(&file), "--out", path(&parts)]);
     assert!(out.status.success(), "{}", stderr(&out));
-    assert!(stderr(&out).contains("of 400 points were done before"), "{}", stderr(&out));
+    assert!(stderr(&out).contains("of 1200 runs were done before"), "{}", stderr(&out));
     assert_eq!(table(&parts), table(&whole), "row for row");
     assert_eq!(fs::read(parts.join("runs.parquet")).unwrap(), fs::read(whole.join("runs.parquet")).unwrap());
     let status = stdout(&skyhop(&["sweep", "status", path(&parts)]));
@@ -144,7 +144,7 @@ fn ctrl_c_ends_a_sweep_and_the_same_command_goes_on() {
     let out = child.wait_with_output().unwrap();
     assert_eq!(out.status.code(), Some(130), "{}", stderr(&out));
     assert!(stderr(&out).contains("the same command goes on"), "{}", stderr(&out));
-    assert!((3..400).contains(&finished_parts(&parts)));
+    assert!((3..600).contains(&finished_parts(&parts)));
     let leftovers = fs::read_dir(parts.join("parts")).unwrap().filter(|entry| {
         let name = entry.as_ref().unwrap().file_name();
         !name.to_str().unwrap().ends_with(".parquet")
@@ -157,18 +157,20 @@ fn ctrl_c_ends_a_sweep_and_the_same_command_goes_on() {
 #[test]
 fn a_hundred_thousand_runs_take_no_more_memory_than_ten_thousand() {
     let dir = folder("memory");
-    let peak = |rates: u32| {
-        let list = |unit: &str, n: u32| {
-            let values: Vec<String> = (1..=n).map(|i| format!("\"{i} {unit}\"")).collect();
-            values.join(", ")
-        };
-        let sweep = format!(
+    let list = |unit: &str, n: u32| {
+        let values: Vec<String> = (1..=n).map(|i| format!("\"{i} {unit}\"")).collect();
+        values.join(", ")
+    };
+    let grid = |rates: u32| {
+        format!(
             "\n[sweep.grid]\n\"links.satellite.rate\" = [{}]\n\"links.satellite.delay\" = [{}]\n",
             list("kbit/s", rates),
             list("ms", 100)
-        );
-        let tiny = SCENARIO.replace("1 MB", "2 kB") + &sweep;
-        let (file, out) = (dir.join(format!("{rates}.toml")), dir.join(format!("{rates}")));
+        )
+    };
+    let peak = |name: &str, sweep: &str, runs: u32, points: u32| {
+        let tiny = SCENARIO.replace("1 MB", "2 kB") + sweep;
+        let (file, out) = (dir.join(format!("{name}.toml")), dir.join(name));
         fs::write(&file, tiny).unwrap();
         let args = ["sweep", path(&file), "--out", path(&out), "--threads", "2"];
         let mut child = command(&args).stdout(Stdio::piped()).spawn().unwrap();
@@ -183,15 +185,19 @@ fn a_hundred_thousand_runs_take_no_more_memory_than_ten_thousand() {
             std::thread::sleep(Duration::from_micros(500));
         }
         let said = stdout(&child.wait_with_output().unwrap());
-        assert!(said.starts_with(&format!("{} runs of {} points", 100 * rates, 100 * rates)), "{said}");
+        assert!(said.starts_with(&format!("{runs} runs of {points} points")), "{said}");
         let file = fs::File::open(out.join("runs.parquet")).unwrap();
         let rows =
             ParquetRecordBatchReaderBuilder::try_new(file).unwrap().metadata().file_metadata().num_rows();
-        assert_eq!(rows, 100 * i64::from(rates));
+        assert_eq!(rows, i64::from(runs));
         peak_kb
     };
-    let (few, many): (u64, u64) = (peak(100), peak(1000));
-    println!("10,000 runs: {few} kB at most, 100,000 runs: {many} kB");
+    let few: u64 = peak("few", &grid(100), 10_000, 10_000);
+    let many: u64 = peak("many", &grid(1000), 100_000, 100_000);
+    let seeds: u64 = peak("seeds", "\n[sweep]\nseeds = 100000\n", 100_000, 1);
+    println!("10,000 points: {few} kB at most, 100,000 points: {many} kB, 100,000 seeds of one: {seeds} kB");
+    assert_eq!(finished_parts(&dir.join("seeds")), 500, "seeds are shared out too");
+    assert!(seeds < few + 8_000, "{seeds} kB");
     assert!(few > 4_000, "{few} kB is no reading");
     assert!(many < few + 8_000, "10,000 runs: {few} kB, 100,000 runs: {many} kB");
 }
@@ -365,11 +371,11 @@ fn a_full_disk_ends_a_sweep_that_goes_on_when_there_is_room() {
     let args = ["sweep", path(&file), "--out", path(&parts)];
     let out = skyhop(&args);
     assert_eq!(out.status.code(), Some(1), "{}{}", stdout(&out), stderr(&out));
-    assert!((1..8).contains(&finished_parts(&parts)), "midway: {}", finished_parts(&parts));
+    assert!((1..24).contains(&finished_parts(&parts)), "midway: {}", finished_parts(&parts));
     assert!(stderr(&out).contains("no space left on device"), "{}", stderr(&out));
     assert!(mount("remount,size=10m"));
     let out = skyhop(&args);
-    assert!(out.status.success() && stderr(&out).contains("points were done before"), "{}", stderr(&out));
+    assert!(out.status.success() && stderr(&out).contains("of 24 runs were done before"), "{}", stderr(&out));
     assert_eq!(table(&parts).num_rows(), 24);
     assert_eq!(fs::read(parts.join("runs.parquet")).unwrap(), fs::read(whole.join("runs.parquet")).unwrap());
 }

@@ -61,9 +61,9 @@ impl SweepFolder {
     }
 
     /// First point of a part, and the one behind its last.
-    fn points_of(&self, part: u64) -> (u64, u64) {
-        let points = self.store.points_of(part);
-        (points.start, points.end)
+    fn units_of(&self, part: u64) -> (u64, u64) {
+        let units = self.store.units_of(part);
+        (units.start, units.end)
     }
 
     /// Points of this shard, and those in finished parts.

@@ -106,6 +106,11 @@ impl Plan {
         self.until.is_some()
     }
 
+    /// Pieces of work that parts are made of: runs, or points where seeds are added until a mean is known.
+    pub fn units(&self) -> Option<u64> {
+        if self.is_open_ended() { self.points() } else { self.runs() }
+    }
+
     /// Columns of the table.
     pub fn schema(&self) -> SchemaRef {
         self.columns.schema()
@@ -142,23 +147,28 @@ impl Plan {
         steps
     }
 
-    /// Runs `points` one after the other and returns their rows; `None` if `go_on` said no.
+    /// Runs `units` one after the other and returns their rows; `None` if `go_on` said no.
     ///
     /// `go_on` is asked at least every few thousand events, and told how many runs are done.
-    pub fn run(&self, points: Range<u64>, mut go_on: impl FnMut(u64) -> bool) -> Option<RecordBatch> {
+    pub fn run(&self, units: Range<u64>, mut go_on: impl FnMut(u64) -> bool) -> Option<RecordBatch> {
         let mut rows = self.columns.rows();
-        for number in points {
+        let each = if self.is_open_ended() { 1 } else { u64::from(self.seeds) };
+        let mut unit = units.start;
+        while unit < units.end {
+            let number = unit / each;
+            // Seeds of the point that are among the units: from the first of them to the last, or to the next point.
+            let from = unit % each;
+            let to = if self.is_open_ended() { u64::MAX } else { each.min(from + units.end - unit) };
+            unit += if self.is_open_ended() { 1 } else { to - from };
             let point = self.point(number);
             let steps = self.steps(number);
             let values = self.axes.iter().zip(&steps).flat_map(|(axis, step)| &axis.steps[*step]).cloned();
             let values: Vec<toml::Value> = values.collect();
             let loaded = self.one.with(&point.sets);
             let mut known = Known::default();
-            for offset in 0.. {
+            for offset in from..to {
                 let first = loaded.as_ref().map_or(self.base.scenario.seed, |l| l.scenario.seed);
-                let seed = first
-                    .saturating_add(self.stride.saturating_mul(number))
-                    .saturating_add(u64::from(offset));
+                let seed = first.saturating_add(self.stride.saturating_mul(number)).saturating_add(offset);
                 let outcome = match &loaded {
                     Ok(loaded) => one(loaded, seed, || go_on(0)),
                     Err(errors) => Outcome::Failed(errors.to_string()),
@@ -174,14 +184,11 @@ impl Plan {
                     return None;
                 }
                 known.add(metric);
-                let enough = match &self.until {
-                    None => offset + 1 >= self.seeds,
-                    Some(until) => {
-                        offset + 1 >= until.most_seeds
-                            || outcome.is_err()
-                            || offset + 1 >= self.seeds && known.within(until.within)
-                    }
-                };
+                let enough = self.until.as_ref().is_some_and(|until| {
+                    offset + 1 >= u64::from(until.most_seeds)
+                        || outcome.is_err()
+                        || offset + 1 >= u64::from(self.seeds) && known.within(until.within)
+                });
                 if enough {
                     break;
                 }

@@ -42,7 +42,7 @@ pub fn sweep(
                 while !halted.load(Ordering::Relaxed) {
                     let Some(part) = missing.lock().ok().and_then(|mut parts| parts.next()) else { return };
                     let wanted = |done| go_on(done) && !halted.load(Ordering::Relaxed);
-                    let Some(rows) = plan.run(store.points_of(part), wanted) else {
+                    let Some(rows) = plan.run(store.units_of(part), wanted) else {
                         return stop(Halt::Stopped);
                     };
                     if let Err(e) = store.write(part, &rows) {

@@ -113,12 +113,14 @@ struct Manifest {
     values: BTreeMap<String, String>,
     points: u64,
     runs: u64,
-    points_per_part: u64,
+    /// What parts are made of: runs, or points where seeds are added until a mean is known.
+    units: u64,
+    units_per_part: u64,
 }
 
 impl Manifest {
     fn of(plan: &Plan) -> Self {
-        let points = plan.points().unwrap_or(u64::MAX);
+        let units = plan.units().unwrap_or(u64::MAX);
         let loaded = plan.base();
         let mut values = BTreeMap::new();
         flatten("", &serde_json::to_value(plan.scenario()).unwrap_or_default(), &mut values);
@@ -127,20 +129,21 @@ impl Manifest {
             scenario: loaded.name.clone(),
             scenario_sha256: loaded.sha256.clone(),
             values,
-            points,
+            points: plan.points().unwrap_or(u64::MAX),
             runs: plan.runs().unwrap_or(u64::MAX),
             // Few enough parts for a folder, small enough that little is lost.
-            points_per_part: (points / 500).clamp(1, 256),
+            units,
+            units_per_part: (units / 500).clamp(1, 256),
         }
     }
 
     fn parts(&self) -> u64 {
-        self.points.div_ceil(self.points_per_part)
+        self.units.div_ceil(self.units_per_part)
     }
 
-    fn points_of(&self, part: u64) -> Range<u64> {
-        let begin = part * self.points_per_part;
-        begin..self.points.min(begin + self.points_per_part)
+    fn units_of(&self, part: u64) -> Range<u64> {
+        let begin = part * self.units_per_part;
+        begin..self.units.min(begin + self.units_per_part)
     }
 
     /// What is different, a line each. The file's bytes may differ where no value does: comments.
@@ -257,15 +260,15 @@ impl Store {
         all.filter(|part| !self.part(*part).exists()).collect()
     }
 
-    /// Points of a part.
-    pub fn points_of(&self, part: u64) -> Range<u64> {
-        self.manifest.points_of(part)
+    /// Units of a part: see [`Plan::units`].
+    pub fn units_of(&self, part: u64) -> Range<u64> {
+        self.manifest.units_of(part)
     }
 
-    /// Points of this shard, and those in finished parts.
+    /// Units of this shard, and those in finished parts.
     pub fn progress(&self) -> (u64, u64) {
         let mine = (0..self.manifest.parts()).filter(|part| self.shard.has(*part));
-        let length = |part: u64| self.points_of(part).end - self.points_of(part).start;
+        let length = |part: u64| self.units_of(part).end - self.units_of(part).start;
         mine.fold((0, 0), |(all, done), part| {
             let finished = if self.part(part).exists() { length(part) } else { 0 };
             (all + length(part), done + finished)

@@ -107,11 +107,13 @@ fn all(args: &Sweep, file: &Path) -> Result<(), Failure> {
     engine::build(&first, first.scenario.seed)?;
     let dir = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-sweep", loaded.name)));
     let store = Store::open(&dir, &plan, args.shard).map_err(failed)?;
-    let (points, done) = store.progress();
-    let each = runs / plan.points().unwrap_or(1).max(1);
-    let bar = bar(&loaded.name, points * each, done * each, args.quiet);
+    let (units, done) = store.progress();
+    let points = plan.points().unwrap_or(1).max(1);
+    // Where seeds are added, a point is at least so many runs.
+    let (each, what) = if plan.is_open_ended() { (runs / points, "points") } else { (1, "runs") };
+    let bar = bar(&loaded.name, units * each, done * each, args.quiet);
     if done > 0 && !args.quiet {
-        eprintln!("{done} of {points} points were done before");
+        eprintln!("{done} of {units} {what} were done before");
     }
     let threads = args.threads.map_or_else(cores, |n| n as usize);
     let halted = sweep(&plan, &store, threads, &|done| {
@@ -136,8 +138,6 @@ fn all(args: &Sweep, file: &Path) -> Result<(), Failure> {
     }
     let (path, rows) = store.merge().map_err(failed)?;
     drop(store);
-    // A shard that ends last joins those of all.
-    let points = plan.points().unwrap_or(points);
     let failures = status(&dir).map_err(failed)?.failed;
     let failures =
         if failures > 0 { format!(", {failures} of them failed: see column error") } else { String::new() };
