@@ -151,7 +151,7 @@ impl Config {
 
     /// Packets that may leave before the peer has said what it takes. A promised rate is not to wait a round trip for
     /// that: the peer is taken to hold what this end holds.
-    pub(super) fn early_packets(&self) -> u64 {
+    pub fn early_packets(&self) -> u64 {
         let promised = self.congestion == Congestion::Rate && self.max_rate.is_some();
         u64::from(self.initial_credit).max(if promised { self.window_packets() } else { 0 })
     }

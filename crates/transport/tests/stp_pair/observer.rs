@@ -63,7 +63,7 @@ impl Observer {
     pub fn new(plan: &Plan) -> Self {
         let direction = |end: usize| Direction {
             first: u64::from(plan.sides[end].initial),
-            assumed: if end == 0 { u64::from(plan.config.initial_credit) } else { 0 },
+            assumed: if end == 0 { plan.config.early_packets() } else { 0 },
             said: (0, 0),
             ..Direction::default()
         };
