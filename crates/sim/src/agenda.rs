@@ -13,63 +13,88 @@ use std::collections::BinaryHeap;
 /// Index of a link direction, a host or a clock.
 pub(crate) type Slot = u32;
 
+/// Time, then the number of the entry, then its slot, as one number: one comparison orders two entries.
+type Entry = u128;
+
+/// Bits for slots; what is left of 64, 40 bits, numbers entries.
+const SLOT_BITS: u32 = 24;
+
+const fn entry(at: Time, number: u64, slot: Slot) -> Entry {
+    (at.as_nanos() as u128) << 64 | (number << SLOT_BITS) as u128 | slot as u128
+}
+
+const fn time(entry: Entry) -> Time {
+    Time::from_nanos((entry >> 64) as u64)
+}
+
+const fn slot(entry: Entry) -> Slot {
+    entry as Slot & ((1 << SLOT_BITS) - 1)
+}
+
 #[derive(Debug)]
 pub(crate) struct Agenda {
-    heap: BinaryHeap<Reverse<(Time, u64, Slot)>>,
-    /// For each slot, the entry that counts: its time and number.
-    wanted: Vec<(Time, u64)>,
+    heap: BinaryHeap<Reverse<Entry>>,
+    /// For each slot, the entry that counts.
+    wanted: Vec<Entry>,
     scheduled: u64,
 }
 
 impl Agenda {
     pub fn new(slots: usize) -> Self {
-        Self { heap: BinaryHeap::new(), wanted: vec![(Time::MAX, 0); slots], scheduled: 0 }
+        assert!(slots < 1 << SLOT_BITS, "16 million links and hosts take more memory than there is");
+        Self { heap: BinaryHeap::new(), wanted: vec![Entry::MAX; slots], scheduled: 0 }
     }
 
     /// One slot more.
     pub fn add(&mut self) -> Slot {
-        self.wanted.push((Time::MAX, 0));
+        assert!(
+            self.wanted.len() < 1 << SLOT_BITS,
+            "16 million links and hosts take more memory than there is"
+        );
+        self.wanted.push(Entry::MAX);
         (self.wanted.len() - 1) as Slot
     }
 
     /// Forgets what `slot` wanted.
     pub fn cancel(&mut self, slot: Slot) {
-        self.wanted[slot as usize] = (Time::MAX, 0);
+        self.wanted[slot as usize] = Entry::MAX;
     }
 
     /// Wakes `slot` at `at`, unless it is to be woken earlier already.
+    #[inline]
     pub fn wake(&mut self, slot: Slot, at: Time) {
         let wanted = &mut self.wanted[slot as usize];
-        if at < wanted.0 {
+        if at < time(*wanted) {
             self.scheduled += 1;
-            *wanted = (at, self.scheduled);
-            self.heap.push(Reverse((at, self.scheduled, slot)));
+            *wanted = entry(at, self.scheduled, slot);
+            self.heap.push(Reverse(*wanted));
         }
     }
 
     /// When the next slot is to be woken.
     pub fn next(&mut self) -> Option<Time> {
         loop {
-            let &Reverse((at, number, slot)) = self.heap.peek()?;
-            if self.wanted[slot as usize].1 == number {
-                return Some(at);
+            let &Reverse(first) = self.heap.peek()?;
+            if self.wanted[slot(first) as usize] == first {
+                return Some(time(first));
             }
             self.heap.pop();
         }
     }
 
     /// The next slot, if it is to be woken by `until`. It is not to be woken again unless somebody says so.
+    #[inline]
     pub fn pop(&mut self, until: Time) -> Option<(Time, Slot)> {
         loop {
-            let &Reverse((at, number, slot)) = self.heap.peek()?;
-            if at > until {
+            let &Reverse(first) = self.heap.peek()?;
+            if time(first) > until {
                 return None;
             }
             self.heap.pop();
-            let wanted = &mut self.wanted[slot as usize];
-            if wanted.1 == number {
-                *wanted = (Time::MAX, 0);
-                return Some((at, slot));
+            let wanted = &mut self.wanted[slot(first) as usize];
+            if *wanted == first {
+                *wanted = Entry::MAX;
+                return Some((time(first), slot(first)));
             }
         }
     }
