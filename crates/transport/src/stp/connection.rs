@@ -182,7 +182,7 @@ impl<P: Payload> Connection<P> {
     }
     /// Bytes written and not known to have arrived.
     pub fn unacknowledged(&self) -> u64 {
-        self.sender.unsent_bytes + self.sender.stats.bytes_sent.min(self.sender.in_flight)
+        self.sender.unsent_bytes + self.sender.outstanding_bytes()
     }
     /// Bytes written and not sent.
     pub fn unsent(&self) -> u64 {
@@ -215,7 +215,7 @@ impl<P: Payload> Connection<P> {
     /// What a later connection of this path may begin with.
     pub fn saved(&self) -> Option<Saved> {
         let rate = self.controller.reached(self.timers.srtt())? * 8.0;
-        Some(Saved { rtt: self.timers.min_rtt()?, rate: Rate::from_bps(rate as u64)? })
+        Some(Saved { rtt: self.sender.stats.rtt.min?, rate: Rate::from_bps(rate as u64)? })
     }
 
     /// Gives data to be sent. After [`Connection::shutdown`] they are dropped.

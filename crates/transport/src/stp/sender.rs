@@ -164,6 +164,11 @@ impl<P: Payload> Sender<P> {
         self.acked < self.next
     }
 
+    /// Bytes sent and not known to have arrived, those that wait to be sent again included.
+    pub fn outstanding_bytes(&self) -> u64 {
+        self.slots.iter().filter_map(|slot| slot.data.as_ref()).map(|data| data.len() as u64).sum()
+    }
+
     /// Whether of what is outstanding the peer takes anything: early data may lie beyond its edge.
     pub fn moves(&self) -> bool {
         self.acked < self.next.min(self.limit)

@@ -15,7 +15,6 @@ const POLL_INTERVAL_LEAST: Span = Span::from_millis(1);
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     smoothed: Option<(Span, Span)>,
-    min_rtt: Option<Span>,
     pub begin_sent: Option<Time>,
     begin_at: Option<Time>,
     begin_backoff: u32,
@@ -43,13 +42,9 @@ impl Timers {
     pub fn srtt(&self) -> Option<Span> {
         self.smoothed.map(|(srtt, _)| srtt)
     }
-    pub fn min_rtt(&self) -> Option<Span> {
-        self.min_rtt
-    }
     /// RFC 6298 §2.
     pub fn sample(&mut self, config: &Config, rtt: Span) {
         let rtt = rtt.max(config.granularity);
-        self.min_rtt = Some(self.min_rtt.map_or(rtt, |least| least.min(rtt)));
         let sample = rtt.as_nanos();
         let (srtt, rttvar) = match self.smoothed {
             None => (sample, sample / 2),
@@ -198,11 +193,11 @@ impl<P: Payload> Connection<P> {
     /// Sets the timers that follow from what is outstanding.
     pub(super) fn arm(&mut self, now: Time) {
         let waits_for_peer = self.waits_for_peer();
-        if waits_for_peer && !std::mem::replace(&mut self.timers.waited, waits_for_peer) {
+        let waited = std::mem::replace(&mut self.timers.waited, waits_for_peer);
+        if waits_for_peer && !waited {
             // Time in which nothing was asked of the peer does not count as its silence.
             self.timers.progress(now);
         }
-        self.timers.waited = waits_for_peer;
         let waits = self.sender.outstanding() || self.waits_for_credit();
         let interval = if waits {
             let answer = self.timers.rto(&self.config, self.timers.poll_backoff);
