@@ -177,15 +177,6 @@ fn outside(rows: impl Iterator<Item = Row>) -> (usize, Vec<String>) {
 #[test]
 fn a_short_flow_takes_from_a_satellite_flow_what_it_takes_in_ns2() {
     let Some(rows) = reference() else { return };
-    let (count, outside) = outside(rows.into_iter().filter(|row| [20, 300].contains(&row.rtt_ms)));
-    assert_eq!(count, 56);
-    assert!(outside.is_empty(), "{} of {count} means differ: {outside:#?}", outside.len());
-}
-
-#[test]
-#[ignore = "a minute; the other test has a third of it"]
-fn every_row() {
-    let Some(rows) = reference() else { return };
     let (count, outside) = outside(rows.into_iter().map(|mut row| {
         let again =
             AGAIN.iter().find(|a| row.stack == "vegas" && (a.0, a.1) == (row.rtt_ms, row.shared_mbps));
@@ -197,8 +188,10 @@ fn every_row() {
 }
 
 /// Rows of Vegas whose three or five seeds happened to be alike, by ns-2.35 again with twelve starts from 600 to 950 ms: RTT, shared rate,
-/// and mean and deviation in kbit/s. The reference has 142.5 +- 8.7 and 92.6 +- 2.5.
-const AGAIN: [(u64, f64, (f64, f64)); 2] = [(600, 10.0, (153.8, 20.2)), (150, 1.5, (82.1, 13.7))];
+/// and mean and deviation in kbit/s. The reference has 142.5 +- 8.7, 92.6 +- 2.5 and 112.7 +- 1.1; of the last row's twelve two end at 70
+/// and one at 164.
+const AGAIN: [(u64, f64, (f64, f64)); 3] =
+    [(600, 10.0, (153.8, 20.2)), (150, 1.5, (82.1, 13.7)), (80, 1.5, (110.5, 23.9))];
 
 /// Goodput of Vegas in ns-2.35 by when the other flow starts: RTT and shared rate, then kbit/s for starts of 25 ms, 75 ms and so on to 975 ms.
 /// Run with the reference's topology and parameters; its own seeds' starts are not known.
