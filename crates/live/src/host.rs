@@ -28,6 +28,19 @@ pub(crate) struct Name {
     pub generation: u64,
 }
 
+/// How late timers were served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Lateness {
+    /// Timers served.
+    pub timers: u64,
+    /// Of those, by more than a millisecond late.
+    pub late: u64,
+    /// All lateness together.
+    pub total: Span,
+    /// The worst.
+    pub worst: Span,
+}
+
 struct Slot {
     generation: u64,
     conn: Option<Conn>,
@@ -63,6 +76,7 @@ pub(crate) struct Host {
     pub broken: Option<Failed>,
     /// How many handles of the application there are.
     pub handles: usize,
+    pub lateness: Lateness,
 }
 
 /// BGNs that are remembered.
@@ -73,6 +87,15 @@ const OUTGOING_MAX: usize = 1024;
 const TURN: usize = 64;
 /// Bytes that share an allocation.
 const ARENA: usize = 64 << 10;
+
+impl Lateness {
+    fn add(&mut self, late: Span) {
+        self.timers += 1;
+        self.late += u64::from(late > Span::from_millis(1));
+        self.total += late;
+        self.worst = self.worst.max(late);
+    }
+}
 
 impl Host {
     pub fn new(now: Time, options: Options, local: SocketAddr) -> Self {
@@ -103,6 +126,7 @@ impl Host {
             key_lines: Vec::new(),
             broken: None,
             handles: 1,
+            lateness: Lateness::default(),
         }
     }
 
@@ -513,6 +537,7 @@ impl Host {
                 break;
             }
             self.timers.pop_first();
+            self.lateness.add(now.since(at));
             if let Some(conn) = self.slots[slot].conn.as_mut() {
                 conn.timer = None;
                 conn.machine.handle_timeout(now);

@@ -40,6 +40,7 @@ mod stream;
 pub mod tokio;
 
 pub use connection::Traffic;
+pub use host::Lateness;
 pub use options::{Notice, Options, Security};
 pub use skyhop_transport::stp::Congestion;
 pub use skyhop_wire::stp::UDP_PORT;

@@ -7,6 +7,7 @@
 use crate::association::Counters;
 use crate::connection::{Conn, Failed, Traffic};
 use crate::driver::{self, Shared};
+use crate::host::Lateness;
 use crate::host::{Host, Name};
 use crate::options::Options;
 use crate::socket::Carrier;
@@ -72,6 +73,10 @@ pub struct StreamStats {
     pub delivered: u64,
     /// The smoothed round trip.
     pub srtt: Option<Span>,
+    /// The pace of packets, network-layer bits per second; `None` while none is known, or with a window.
+    pub pace_bps: Option<f64>,
+    /// Bytes sent and neither acknowledged nor reported missing.
+    pub in_flight: u64,
 }
 
 impl Endpoint {
@@ -123,6 +128,11 @@ impl Endpoint {
             std::thread::sleep(Duration::from_millis(5));
         }
         false
+    }
+
+    /// How punctual this endpoint's thread has been so far: a machine that is too busy shows here, and not in the protocol.
+    pub fn lateness(&self) -> Lateness {
+        self.handle.0.lock().lateness
     }
 
     /// What has come of sealed packets so far; `None` without encryption.
@@ -267,6 +277,8 @@ impl StpStream {
                 acknowledged: conn.machine.acknowledged(),
                 delivered: conn.machine.delivered(),
                 srtt: conn.machine.srtt(),
+                pace_bps: conn.machine.rate_bps(),
+                in_flight: conn.machine.in_flight(),
             })
         });
         stats.unwrap_or_default()

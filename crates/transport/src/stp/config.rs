@@ -56,6 +56,9 @@ pub struct Config {
     pub spread: f64,
     /// Step of the timer that releases packets; zero releases each at its own time.
     pub granularity: Span,
+    /// How much of a late timer's time is made up for by packets that then leave together, if it is more than `granularity`. A timer
+    /// that is never late, as the simulator's, has nothing to make up for.
+    pub catch_up: Span,
     /// POLLs per round trip when the window is large.
     pub polls_per_rtt: u32,
     /// Window, in packets, below which the last packet of each burst carries a POLL and no timer does.
@@ -106,6 +109,7 @@ impl Default for Config {
             max_rate: None,
             spread: 1.0,
             granularity: Span::ZERO,
+            catch_up: Span::from_millis(20),
             polls_per_rtt: 3,
             poll_threshold: 10,
             poll_interval_min: Span::from_millis(10),

@@ -28,6 +28,8 @@ pub(super) struct Timers {
     pub want_poll: bool,
     /// The pace allows the next packet then.
     next_send: Time,
+    /// Nothing but the pace held packets back when they were last asked for.
+    paces: bool,
     /// Distance of packets when a window is spread.
     interval: Span,
     progress_at: Time,
@@ -133,9 +135,17 @@ impl<P: Payload> Connection<P> {
             }
             None => self.timers.interval,
         };
-        // A late timer is made up for, within one of its steps.
-        let earliest = Time::from_nanos(now.as_nanos().saturating_sub(self.config.granularity.as_nanos()));
+        // A late timer is made up for; time in which nothing could be sent is not.
+        let lateness = if self.timers.paces { self.config.catch_up } else { Span::ZERO };
+        let most = self.config.granularity.max(lateness);
+        let earliest = Time::from_nanos(now.as_nanos().saturating_sub(most.as_nanos()));
         self.timers.next_send = self.timers.next_send.max(earliest) + gap;
+    }
+
+    /// Nothing more leaves now. Whether that is for the pace alone decides what a late timer makes up for.
+    pub(super) fn rest(&mut self, now: Time) {
+        self.timers.paces = self.would_send();
+        self.arm(now);
     }
 
     /// What the last answer allows is spread over the round trip (HT §5.1.2).

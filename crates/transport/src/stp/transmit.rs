@@ -98,7 +98,7 @@ impl<P: Payload> Connection<P> {
         let control = self.answers(now);
         let Some(packet) = self.compose(now, control) else {
             // The application may have written what the peer does not take yet.
-            self.arm(now);
+            self.rest(now);
             return None;
         };
         if packet.data.is_none() {
