@@ -112,6 +112,12 @@ class Found:
 
     level: float
     points: list[tuple[float, float, float]]
+    #: Whether all links in doubt were measured: the level is then that of the whole grid. If not, the budget did not reach.
+    enclosed: bool
+
+
+#: So many links in a row that are used as their E says end the strip in which links are in doubt.
+SETTLED = 16
 
 
 def find_level(
@@ -124,60 +130,59 @@ def find_level(
 ) -> Found:
     """The level of `wanted` from at most a tenth of the grid's points (or `budget`), as TH 5.7 asks for.
 
-    `measure` is handed a list of (rate in kbit/s, RTT in ms) and returns their utilisations. First the level is
-    enclosed by halving, on links across the grid; then the strip around it is filled, the points nearest to the level
-    first. The level is half way between where fewest of all that were measured are on the wrong side, which single links
-    decide where losses are rare, and where a straight line through those near `wanted` has it.
+    `measure` is handed a list of (rate in kbit/s, RTT in ms) and returns their utilisations. Links on the wrong side of the level lie in
+    a strip around it, and nothing but them decides it: the level is enclosed, three links at a time, and from there every link is
+    measured by its E, both ways, until `SETTLED` links in a row are on the right side. `level` of those links is that of the grid.
+    Raises `ValueError` if no point, or every point, is used that well.
     """
-    grid = [(float(b), float(d)) for b in rates_kbps for d in rtts_ms]
-    e = np.array([float(equivalence(b, d)) for b, d in grid])
-    budget = budget if budget is not None else max(len(grid) // 10, 1)
+    links = [(float(b), float(d)) for b in rates_kbps for d in rtts_ms]
+    links.sort(key=lambda link: (round(float(equivalence(*link)), 9), link))
+    budget = budget if budget is not None else max(len(links) // 10, 1)
     known: dict[int, float] = {}
 
-    def ask(indices: list[int]) -> None:
-        new = [i for i in dict.fromkeys(indices) if i not in known][: budget - len(known)]
+    def ask(ranks: Iterable[int]) -> None:
+        new = [r for r in dict.fromkeys(ranks) if r not in known][: budget - len(known)]
         if new:
-            for i, u in zip(new, measure([grid[i] for i in new])):
-                known[i] = float(u)
+            known.update(zip(new, map(float, measure([links[r] for r in new]))))
 
-    # Halving: three links near each E, of different rates, whose majority decides.
-    low, high = float(e.min()), float(e.max())
-    for _ in range(7):
-        middle = (low + high) / 2
-        near = np.argsort(np.abs(e - middle), kind="stable")[:12]
-        ask([int(near[0]), int(near[5]), int(near[11])])
-        votes = [known[i] >= wanted for i in map(int, near) if i in known]
-        if sum(votes) * 2 >= len(votes):
-            high = middle
-        else:
-            low = middle
-        if len(known) >= budget:
+    def well(rank: int) -> bool:
+        return known[rank] >= wanted
+
+    # Links up to `low` are ill used, those from `high` on well, as far as three in each round can say.
+    low, high = -1, len(links)
+    while high - low > 4 and len(known) < budget:
+        ask(probes := [low + (high - low) * part // 4 for part in (1, 2, 3)])
+        edges = [low, *probes, high]
+        ill = sum(not well(p) for p in probes if p in known)
+        low, high = edges[ill], edges[ill + 1]
+
+    # The strip from `first` to `last`, measured without gaps; it grows where fewer of its end are on the right side.
+    first = last = min(max((low + high) // 2, 0), len(links) - 1)
+    ask([first])
+    while True:
+        while first - 1 in known:
+            first -= 1
+        while last + 1 in known:
+            last += 1
+        strip = range(first, last + 1)
+        below = next((n for n, r in enumerate(strip) if r not in known or well(r)), len(strip))
+        above = next((n for n, r in enumerate(reversed(strip)) if r not in known or not well(r)), len(strip))
+        more: list[int] = []
+        down, up = first - 1, last + 1
+        # Eight at a time, so that they can be measured side by side.
+        while len(more) < 8:
+            grow_down, grow_up = down >= 0 and below < SETTLED, up < len(links) and above < SETTLED
+            if grow_down and (below <= above or not grow_up):
+                more, down, below = [*more, down], down - 1, below + 1
+            elif grow_up:
+                more, up, above = [*more, up], up + 1, above + 1
+            else:
+                break
+        if not more or len(known) >= budget:
             break
-    # The strip: what is left of the budget, spread over the neighbourhood of the level.
-    centre = (low + high) / 2
-    near = np.argsort(np.abs(e - centre), kind="stable")
-    left = budget - len(known)
-    strip = [int(i) for i in near if int(i) not in known][: 2 * left]
-    ask(strip[::2])
-    points = [(*grid[i], u) for i, u in sorted(known.items())]
-    # As from the whole grid, the level is a link's E: the first at or above where fewest are on the wrong side.
-    fewest = float(e[e >= _fewest_wrong(e, known, wanted) - 1e-9].min())
-    try:
-        return Found((fewest + crossing(*zip(*points), wanted)) / 2, points)
-    except ValueError:
-        return Found(fewest, points)
-
-
-def _fewest_wrong(e: np.ndarray, known: dict[int, float], wanted: float) -> float:
-    """Where utilisation crosses `wanted`: fewest points on the wrong side, and of equals the middle."""
-    at = np.array([e[i] for i in known])
-    well = np.array([u >= wanted for u in known.values()])
-    if well.all() or not well.any():
-        raise ValueError(f"{'every' if well.all() else 'no'} point has a utilisation of {wanted:g}: no level")
-    edges = np.unique(at)
-    middles = (edges[1:] + edges[:-1]) / 2
-    errors = np.array([(well & (at < c)).sum() + (~well & (at >= c)).sum() for c in middles])
-    return float(middles[errors == errors.min()].mean())
+        ask(more)
+    points = [(*links[r], u) for r, u in sorted(known.items())]
+    return Found(level(*zip(*points), wanted).level, points, not more)
 
 
 def grid(
