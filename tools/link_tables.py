@@ -1,0 +1,54 @@
+"""Losses and late packets: a table of docs/links.md from a sweep of scenarios/losses.toml or scenarios/late-packets.toml.
+
+What the flow is told is a column, what the link does a row: Mbit/s, mean over the seeds and half of Student's 95 % interval.
+Differs from which_tcp.py: nothing is picked out, and the spread is shown. With --repeats: segments sent again and timeouts, means.
+Leaves out a name for each row; the document has them.
+
+    skyhop sweep scenarios/losses.toml --out losses && python tools/link_tables.py losses
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+from pathlib import Path
+
+import pyarrow.parquet as parquet
+from scipy.stats import t
+
+GOODPUT = "download.goodput_bps"
+COUNTS = ("download.segments_retransmitted", "download.timeouts")
+
+
+def cell(rows: list[dict], repeats: bool) -> str:
+    if repeats:
+        return ", ".join(f"{statistics.mean(row[count] for row in rows):.1f}" for count in COUNTS)
+    values = [row[GOODPUT] / 1e6 for row in rows]
+    half = float(t.ppf(0.975, len(values) - 1)) * statistics.stdev(values) / math.sqrt(len(values))
+    # Rows without chance are the same for every seed.
+    return f"{statistics.mean(values):.2f}" + (f" ± {half:.2f}" if half >= 0.005 else "")
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("folder", type=Path, help="the sweep's")
+    arguments.add_argument("--repeats", action="store_true", help="segments sent again and timeouts instead of Mbit/s")
+    arguments = arguments.parse_args()
+    cells: dict[tuple[str, ...], dict[str, list[dict]]] = {}
+    columns: dict[str, None] = {}
+    for row in parquet.read_table(arguments.folder / "runs.parquet").to_pylist():
+        if row.get("error"):
+            raise SystemExit(f"a run has failed: {row['error']}")
+        link = tuple(str(value) for name, value in row.items() if name.startswith("links."))
+        flow = next(str(value) for name, value in row.items() if name.startswith("flows."))
+        columns.setdefault(flow)
+        cells.setdefault(link, {}).setdefault(flow, []).append(row)
+    print("|", " | ".join(["", *(f"`{name}`" for name in columns)]), "|")
+    print("|---|" + "---|" * len(columns))
+    for link, by_flow in cells.items():
+        print("|", " | ".join([" ".join(f"`{v}`" for v in link), *(cell(by_flow[c], arguments.repeats) for c in columns)]), "|")
+
+
+if __name__ == "__main__":
+    main()
