@@ -135,8 +135,9 @@ impl<P: Payload> Connection<P> {
             }
             None => self.timers.interval,
         };
-        // A late timer is made up for; time in which nothing could be sent is not.
-        let lateness = if self.timers.paces { self.config.catch_up } else { Span::ZERO };
+        // A late timer is made up for, within what a path of this length has room for; time in which nothing could be sent is not.
+        let eighth = self.timers.srtt().map_or(Span::ZERO, |srtt| Span::from_nanos(srtt.as_nanos() / 8));
+        let lateness = if self.timers.paces { self.config.catch_up.min(eighth) } else { Span::ZERO };
         let most = self.config.granularity.max(lateness);
         let earliest = Time::from_nanos(now.as_nanos().saturating_sub(most.as_nanos()));
         self.timers.next_send = self.timers.next_send.max(earliest) + gap;
