@@ -29,7 +29,7 @@ test: tools  ## Install what the tests need and run all of them
 test-rust: tools
 	$(CARGO) test --release --locked --workspace --exclude skyhop-py
 
-test-python: $(VENV)/installed
+test-python: build $(VENV)/installed
 	$(PYTHON) -m pytest -q python/tests
 
 # The bindings are built anew whenever a source changes; cargo knows whether there is anything to do.

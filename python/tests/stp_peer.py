@@ -1,0 +1,574 @@
+"""A second STP: packets, machine and association in Python, written from the documents alone, for interoperability tests.
+
+Follows docs/stp.md §3 to §7 and docs/stp-hosts.md, "The association"; the numbers in brackets are their sections.
+Differs from crates/transport/src/stp in all that the documents leave open: a fixed window, no pacing, answers ride on data.
+Leaves out congestion control (8), the search for the path's MTU (6.4; it answers the other's), keep-alives, lingering, replay windows.
+"""
+
+import struct
+from dataclasses import dataclass, field
+
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
+from noise.connection import Keypair, NoiseConnection
+
+SD, POLL, STAT, USTAT, BGN, BGNAK, END, ENDAK = (1 << bit for bit in range(8))
+COMPACT, REPORT = 1, 2
+SHORT, REPORTED = 1, 2
+WRAP, HALF = 1 << 24, 1 << 23
+
+
+class Malformed(Exception):
+    """These bytes are no packet (9)."""
+
+
+@dataclass
+class Begin:
+    """BGN or BGNAK (3.2)."""
+
+    first: int
+    n_mr: int
+    count: int
+    features: int = COMPACT | REPORT
+    most: int = 1400
+    version: int = 1
+
+
+@dataclass
+class List:
+    """STAT, or USTAT if there is no echo (3.2, 3.3). Numbers modulo 2^24; gaps are pairs of start and behind."""
+
+    n_r: int
+    n_mr: int
+    gaps: list = field(default_factory=list)
+    echo: int | None = None
+    start: int = 0
+    upto: int = 0
+    report: tuple | None = None
+    short: bool = False
+
+
+@dataclass
+class Packet:
+    """What shares a packet (3). `poll` is a timestamp, `end` a reason, `padding` what follows a lone POLL."""
+
+    source: int = 0
+    destination: int = 0
+    n_s: int = 0
+    instance: int = 0
+    bgn: Begin | None = None
+    bgnak: Begin | None = None
+    end: int | None = None
+    endak: bool = False
+    stat: List | None = None
+    ustat: List | None = None
+    poll: int | None = None
+    data: bytes = b""
+    padding: int = 0
+
+    @property
+    def type(self):
+        parts = (self.data, self.poll is not None, self.stat, self.ustat, self.bgn, self.bgnak, self.end is not None, self.endak)
+        return sum(1 << bit for bit, part in enumerate(parts) if part)
+
+    @property
+    def behind(self):
+        return self.n_s + 1 if self.data else self.n_s
+
+
+def checksum(data):
+    """RFC 1071 (3.1); 0 over a packet that has its checksum."""
+    total = sum(struct.unpack(f">{(len(data) + 1) // 2}H", data + b"\0" * (len(data) % 2)))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return 0xFFFF - total
+
+
+def distance(value):
+    """A variable-length integer (RFC 9000 §16)."""
+    for form, limit in enumerate((1 << 6, 1 << 14, 1 << 30)):
+        if value < limit:
+            return (value | form << (8 * (1 << form) - 2)).to_bytes(1 << form, "big")
+    raise ValueError(value)
+
+
+def emit(packet):
+    """The packet's bytes (3)."""
+
+    def begin(part):
+        return struct.pack(">BBHIII", part.version, part.features, part.most, part.first % WRAP, part.n_mr % WRAP, part.count)
+
+    def answer(part):
+        flags = (SHORT if part.short else 0) | (REPORTED if part.report else 0)
+        head = struct.pack(">I", flags << 24 | part.n_r % WRAP)
+        if part.short:
+            body, at = [distance((part.n_mr - part.n_r) % WRAP)], part.n_r
+            if part.echo is not None:
+                head += struct.pack(">I", part.echo)
+                body += [distance((part.start - part.n_r) % WRAP), distance((part.upto - part.start) % WRAP)]
+                at = part.start
+            body.append(distance(len(part.gaps)))
+            for start, behind in part.gaps:
+                body += [distance((start - at) % WRAP), distance((behind - start) % WRAP)]
+                at = behind
+            head += b"".join(body)
+        else:
+            gaps = [number % WRAP for gap in part.gaps for number in gap]
+            if part.echo is None:
+                head += struct.pack(">I", len(part.gaps) << 24 | part.n_mr % WRAP)
+            else:
+                head += struct.pack(">5I", part.echo, part.n_mr % WRAP, part.start % WRAP, part.upto % WRAP, len(part.gaps))
+            head += struct.pack(f">{len(gaps)}I", *gaps)
+        return head + (struct.pack(">3I", *part.report) if part.report else b"")
+
+    out = struct.pack(">HHIHH", packet.source, packet.destination, packet.type << 24 | packet.n_s % WRAP, 0, packet.instance)
+    for part in (packet.bgn, packet.bgnak):
+        out += begin(part) if part else b""
+    out += bytes([packet.end, 0, 0, 0]) if packet.end is not None else b""
+    for part in (packet.stat, packet.ustat):
+        out += answer(part) if part else b""
+    out += struct.pack(">I", packet.poll) if packet.poll is not None else b""
+    out += packet.data or bytes(packet.padding)
+    return out[:8] + struct.pack(">H", checksum(out)) + out[10:]
+
+
+def parse(data):
+    """The packet that these bytes are, or Malformed (9)."""
+    try:
+        return _parse(data)
+    except (struct.error, IndexError) as error:
+        raise Malformed("too short") from error
+
+
+def _parse(data):
+    source, destination, kind_n_s, _, instance = struct.unpack_from(">HHIHH", data)
+    kind, at = kind_n_s >> 24, 12
+    packet = Packet(source, destination, kind_n_s % WRAP, instance, endak=bool(kind & ENDAK))
+    if kind == 0 or checksum(data):
+        raise Malformed("type or checksum")
+
+    def take(form):
+        nonlocal at
+        values = struct.unpack_from(form, data, at)
+        at += struct.calcsize(form)
+        return values if len(values) > 1 else values[0]
+
+    def varint():
+        nonlocal at
+        size = 1 << (data[at] >> 6)
+        value = int.from_bytes(data[at : at + size], "big") & ((1 << (8 * size - 2)) - 1)
+        at += size
+        if size == 8 or at > len(data) or value >= WRAP:
+            raise Malformed("distance")
+        return value
+
+    def begin():
+        version, features, most, first, n_mr, count = take(">BBHIII")
+        if version == 1 and (first >= WRAP or n_mr >= WRAP):
+            raise Malformed("number")
+        return Begin(first, n_mr, count, features, most, version)
+
+    def answer(polled):
+        flags_n_r = take(">I")
+        flags, part = flags_n_r >> 24, List(flags_n_r % WRAP, 0)
+        part.short = bool(flags & SHORT)
+        part.echo = take(">I") if polled else None
+        if part.short:
+            part.n_mr = part.n_r + varint()
+            part.start = part.n_r + (varint() if polled else 0)
+            part.upto = part.start + (varint() if polled else 0)
+            edge = part.start
+            for _ in range(varint()):
+                start = edge + varint()
+                edge = start + varint()
+                part.gaps.append((start, edge))
+        else:
+            if polled:
+                part.n_mr, part.start, part.upto, gaps = take(">4I")
+            else:
+                gaps_n_mr = take(">I")
+                part.n_mr, gaps = gaps_n_mr % WRAP, gaps_n_mr >> 24
+            if gaps > len(data):
+                raise Malformed("gaps")
+            part.gaps = [take(">II") for _ in range(gaps)]
+        order = [part.start if polled else part.n_r, *(n for gap in part.gaps for n in gap)]
+        steps = [(b - a) % WRAP for a, b in zip(order, order[1:], strict=False)]
+        if any(step >= HALF for step in steps) or 0 in steps[1::2]:
+            raise Malformed("order")
+        part.report = take(">3I") if flags & REPORTED else None
+        return part
+
+    packet.bgn = begin() if kind & BGN else None
+    packet.bgnak = begin() if kind & BGNAK else None
+    packet.end = take(">I") >> 24 if kind & END else None
+    packet.stat = answer(True) if kind & STAT else None
+    packet.ustat = answer(False) if kind & USTAT else None
+    packet.poll = take(">I") if kind & POLL else None
+    if kind & SD:
+        packet.data = data[at:]
+        if not packet.data:
+            raise Malformed("no data")
+    elif kind & POLL:
+        packet.padding = len(data) - at
+    elif at != len(data):
+        raise Malformed("trailing bytes")
+    return packet
+
+
+def near(number, reference):
+    """The number nearest to the reference that this is modulo 2^24 (4)."""
+    return reference + (number - reference + HALF) % WRAP - HALF
+
+
+class Connection:
+    """One end of a connection: `handle` packets and `timeout`s, `transmit` until there is nothing, all at `now`, in seconds."""
+
+    def __init__(self, source, destination, *, first, instance=None, count=None, features=COMPACT | REPORT, window=80, clock=0, **odd):
+        self.source, self.destination, self.features = source, destination, features
+        self.initiator, self.instance, self.count = instance is not None, instance, count
+        self.version, self.size, self.most = odd.get("version", 1), odd.get("size", 1000), odd.get("most", 1400)
+        self.outstanding, self.gaps_per_stat = odd.get("outstanding", 64), odd.get("gaps_per_stat", 1 << 20)
+        self.first = self.vt_s = self.vt_a = first
+        self.vt_ms, self.peer_most = first + 64, self.size
+        self.begun = self.ended = False  # the peer's BGN or BGNAK has come; our END is acknowledged
+        self.copies = 3  # SDs that carry a BGN
+        self.unsent, self.finishing = bytearray(), False
+        self.end_sent, self.end_due, self.endak_due = False, True, False
+        self.kept = {}  # number: [data, last POLL before it left, times sent]
+        self.again = set()
+        self.polls, self.asked, self.answered, self.clock = {}, None, None, clock
+        self.poll_due, self.timer, self.rto, self.srtt = False, None, 1.0, None
+        self.window, self.consumed, self.received = window, 0, 0
+        self.base = self.vr_r = self.vr_h = 0
+        self.store, self.young, self.peer_end, self.inbox = {}, {}, None, []
+        self.answers, self.begin_due, self.refusal, self.error = [], self.initiator, None, None
+        self.exhausted, self.last_echo = False, None
+
+    # The application's side.
+
+    def write(self, data):
+        self.unsent += data
+
+    def finish(self):
+        """Nothing more will be written: half-close."""
+        self.finishing = True
+
+    def read(self, most=1 << 30):
+        """Up to so many SDs that are in order; None where the peer has finished and all was read."""
+        taken, self.inbox = self.inbox[:most], self.inbox[most:]
+        self.consumed += len(taken)
+        # [7]: the last STAT again, without a list, when half of an exhausted window is free.
+        if self.exhausted and self.last_echo is not None and self.vr_mr - self.vr_r >= self.window // 2:
+            self.exhausted = False
+            self.answers.append(List(self.vr_r, self.vr_mr, [], self.last_echo, self.vr_r, self.vr_r, None, bool(self.features & COMPACT)))
+        return None if not taken and self.finished else b"".join(taken)
+
+    @property
+    def finished(self):
+        """The peer has sent END and everything before it is in order."""
+        return self.peer_end is not None and self.vr_r == self.peer_end
+
+    @property
+    def vr_mr(self):
+        return self.base + self.consumed + self.window
+
+    # What arrives.
+
+    def handle(self, now, packet):
+        if packet.destination != self.source or (self.instance is not None and packet.instance != self.instance):
+            return
+        begin = packet.bgn or packet.bgnak
+        if packet.end and packet.end > 0:
+            self.error = packet.end
+            return
+        if not self.begun:
+            if (packet.bgnak if self.initiator else packet.bgn) is None:
+                return
+            if not self.initiator:
+                self.destination, self.instance, self.count = packet.source, packet.instance, begin.count
+            if begin.version != self.version or begin.count != self.count:
+                self.refusal = 4
+                return
+            self.begun, self.begin_due = True, not self.initiator
+            self.base = self.vr_r = self.vr_h = begin.first
+            self.features &= begin.features
+            self.vt_ms = self.first + begin.n_mr if packet.bgn else near(begin.n_mr, self.vt_a)
+            self.peer_most = begin.most
+            self.timer = None
+        elif packet.bgn and (packet.poll is not None or not packet.data):
+            self.begin_due = True
+        if packet.data:
+            self._data(packet)
+        if packet.end == 0:
+            self.peer_end = near(packet.n_s + bool(packet.data), self.vr_r)
+            self._expose(self.peer_end)
+            self.endak_due = True
+        if packet.poll is not None:
+            self._expose(near(packet.behind, self.vr_r))
+            self._answer(now, packet.poll)
+        self.endak_due |= self.finished and bool(packet.data)
+        for part in (packet.stat, packet.ustat):
+            if part:
+                self._list(now, part)
+        if packet.endak and self.end_sent:
+            self.ended, self.vt_a = True, self.vt_s
+            self.kept.clear()
+            self.again.clear()
+
+    def _data(self, packet):
+        number = near(packet.n_s, self.vr_r)
+        if not self.vr_r <= number < self.vr_mr or number in self.store:
+            return
+        new = list(range(self.vr_h, number))
+        self.vr_h = max(self.vr_h, number + 1)
+        self.young.update((n, 0) for n in new)
+        self.young.pop(number, None)
+        self.store[number] = packet.data
+        self.received += 1
+        while self.vr_r in self.store:
+            self.inbox.append(self.store.pop(self.vr_r))
+            self.vr_r += 1
+        self.exhausted |= self.vr_r == self.vr_mr
+        # [7]: a gap is reported when three SDs have arrived since it showed.
+        ripe = []
+        for n in sorted(self.young):
+            self.young[n] += 1
+            if self.young[n] >= 3:
+                ripe.append(n)
+                del self.young[n]
+        gaps = _runs(ripe)
+        short = bool(self.features & COMPACT)
+        for part in [gaps] if short and gaps else [[gap] for gap in gaps]:
+            self.answers.append(List(self.vr_r, self.vr_mr, part, short=short))
+
+    def _expose(self, behind):
+        self.vr_h = max(self.vr_h, min(behind, self.vr_mr))
+
+    def _answer(self, now, echo):
+        gaps = _runs(n for n in range(self.vr_r, self.vr_h) if n not in self.store)
+        short, report = bool(self.features & COMPACT), None
+        if self.features & REPORT:
+            report = (self.received % (1 << 32), self._clock(now), 0)
+        self.answers = [part for part in self.answers if part.echo is None]
+        start = self.vr_r
+        # [3.2]: a list too long for one packet becomes several whose ranges follow each other.
+        for k in range(0, max(len(gaps), 1), self.gaps_per_stat):
+            part = gaps[k : k + self.gaps_per_stat]
+            last = k + self.gaps_per_stat >= len(gaps)
+            upto = self.vr_h if last else part[-1][1]
+            self.answers.append(List(self.vr_r, self.vr_mr, part, echo, start, upto, report, short))
+            start = upto
+        self.last_echo = echo
+
+    def _list(self, now, part):
+        n_r, n_mr = near(part.n_r, self.vt_a), near(part.n_mr, self.vt_a)
+        start, upto = (near(n, self.vt_a) for n in (part.start, part.upto)) if part.echo is not None else (n_r, self.vt_s)
+        gaps = [(near(a, self.vt_a), near(b, self.vt_a)) for a, b in part.gaps]
+        edges = [self.vt_a, n_r, start, *(n for gap in gaps for n in gap), upto, self.vt_s]
+        if edges != sorted(edges):
+            return
+        missing = {n for gap in gaps for n in range(*gap)}
+        if part.echo is not None:
+            # [6.2]: an answer to a POLL that was sent, and not older than the last.
+            if part.echo not in self.polls or (self.answered is not None and (part.echo - self.answered) % (1 << 32) >= 1 << 31):
+                return
+            sent_at, fresh = self.polls[part.echo]
+            if fresh:
+                self.polls[part.echo][1] = False
+                delay = part.report[2] / 1e6 if part.report else 0
+                sample = max(now - sent_at - delay, 0)
+                self.srtt = sample if self.srtt is None else self.srtt + (sample - self.srtt) / 8
+                self.rto = max(0.2, 3 * self.srtt)
+            self.answered, self.timer = part.echo, now + self.rto
+            for n in range(start, upto):
+                if n not in missing:
+                    self.kept.pop(n, None)
+        self.vt_ms = max(self.vt_ms, n_mr)
+        for n in range(self.vt_a, n_r):
+            self.kept.pop(n, None)
+            self.again.discard(n)
+        self.vt_a = n_r
+        self.again &= self.kept.keys()
+        for n in missing & self.kept.keys():
+            _, asked, times = self.kept[n]
+            older = asked is None or (part.echo is not None and 0 < (part.echo - asked) % (1 << 32) < 1 << 31)
+            if older if part.echo is not None else times == 1:
+                self.again.add(n)
+
+    # What leaves.
+
+    def _clock(self, now):
+        return (int(now * 1e6) + self.clock) % (1 << 32)
+
+    @property
+    def waiting(self):
+        """Something is outstanding, or only credit is waited for."""
+        opening = self.initiator and not self.begun
+        return not self.error and bool(opening or self.kept or (self.end_sent and not self.ended) or (self.unsent and self.vt_s >= self.vt_ms))
+
+    def timeout(self, now):
+        """[5, 6.3]: BGN and END again, and a POLL where none was answered for the rto."""
+        if self.timer is not None and now >= self.timer:
+            self.timer, self.rto = None, min(self.rto * 2, 2.0)
+            self.begin_due |= self.initiator and not self.begun
+            self.poll_due = self.vt_a < self.vt_s or self.vt_s >= self.vt_ms
+            self.end_due = True
+
+    def transmit(self, now):
+        """The next packet, or None."""
+        packet = Packet(self.source, self.destination, self.vt_s % WRAP, self.instance or 0)
+        if self.refusal:
+            packet.end, self.refusal, self.error = self.refusal, None, "refused"
+            return packet
+        if not self.initiator and not self.begun or self.error:
+            return None
+        begin = Begin(self.first % WRAP, self.window if self.initiator else self.vr_mr % WRAP, self.count, self.features, self.most, self.version)
+        room = min(self.size, self.peer_most)
+        number = min(self.again, default=None)
+        new = number is None and self.unsent and self.vt_s < self.vt_ms and self.vt_s - self.vt_a < self.outstanding
+        if new:
+            number, self.vt_s = self.vt_s, self.vt_s + 1
+            self.kept[number] = [bytes(self.unsent[:room]), None, 0]
+            del self.unsent[:room]
+        if number is not None:
+            self.again.discard(number)
+            packet.n_s, packet.data = number % WRAP, self.kept[number][0]
+        newest = packet.data == b"" or number == self.vt_s - 1 and new
+        # [6.3]: the last before we have to stop asks, and so does a repeat's last; in between every sixteenth.
+        blocked = not self.unsent or self.vt_s >= self.vt_ms or self.vt_s - self.vt_a >= self.outstanding
+        self.poll_due |= bool(packet.data) and not self.again and (blocked or self.vt_s % 16 == 0)
+        if self.poll_due and newest:
+            self.asked = self._stamp(now)
+            packet.poll, self.poll_due = self.asked, False
+        if number is not None:
+            self.kept[number][1:] = [self.asked, self.kept[number][2] + 1]
+        if self.finishing and not self.unsent and not self.ended and self.end_due and newest:
+            packet.end, self.end_due, self.end_sent = 0, False, True
+        if self.initiator and not self.begun and (self.begin_due or packet.data and (self.copies > 0 or packet.poll is not None)):
+            packet.bgn, self.begin_due = begin, False
+            self.copies -= bool(packet.data)
+        elif not self.initiator and self.begin_due:
+            packet.bgnak, self.begin_due = begin, False
+        if self.answers and len(self.answers[0].gaps) < 20:
+            answer = self.answers.pop(0)
+            packet.stat, packet.ustat = (None, answer) if answer.echo is None else (answer, None)
+            self.endak_due |= packet.stat is not None
+        if self.finished and self.endak_due:
+            packet.endak, self.endak_due = True, False
+        if not self.waiting:
+            self.timer = None
+        elif self.timer is None:
+            self.timer = now + self.rto
+        return packet if packet.type else None
+
+    def _stamp(self, now):
+        stamp = self._clock(now)
+        if self.asked is not None and not 0 < (stamp - self.asked) % (1 << 32) < 1 << 31:
+            stamp = (self.asked + 1) % (1 << 32)
+        self.polls[stamp] = [now, True]
+        return stamp
+
+
+def _runs(numbers):
+    """Ascending numbers as pairs of start and behind."""
+    runs = []
+    for n in numbers:
+        if runs and runs[-1][1] == n:
+            runs[-1] = (runs[-1][0], n + 1)
+        else:
+            runs.append((n, n + 1))
+    return runs
+
+
+# The association.
+
+HELLO, ANSWER, COOKIE, REFUSED, SEALED = range(1, 6)
+SHARED, PAIR = 1, 2
+AES, CHACHA = 1, 2
+
+
+def public(private):
+    """The public key of an X25519 key."""
+    return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
+
+
+class Association:
+    """Seals and opens packets; `hello` as initiator, `handle_hello` as responder."""
+
+    def __init__(self, index, *, shared=None, private=None, public=None, ephemeral, cipher=AES, wanted=b""):
+        self.index, self.cipher, self.pattern = index, cipher, SHARED if shared else PAIR
+        self.shared, self.private, self.public = shared, private, public
+        self.peer, self.cookie, self.wanted = None, b"", wanted
+        self.ephemeral, self.sent = ephemeral, 0
+
+    def _noise(self, initiator, head):
+        name = "NNpsk0" if self.pattern == SHARED else "IK"
+        noise = NoiseConnection.from_name(f"Noise_{name}_25519_ChaChaPoly_BLAKE2s".encode())
+        if self.pattern == SHARED:
+            noise.set_psks(psk=self.shared)
+        else:
+            noise.set_keypair_from_private_bytes(Keypair.STATIC, self.private)
+            if initiator:
+                noise.set_keypair_from_public_bytes(Keypair.REMOTE_STATIC, self.public)
+        noise.set_keypair_from_private_bytes(Keypair.EPHEMERAL, self.ephemeral)
+        (noise.set_as_initiator if initiator else noise.set_as_responder)()
+        noise.set_prologue(b"skyhop stp association" + head)
+        noise.start_handshake()
+        return noise
+
+    @property
+    def _head(self):
+        return bytes([1, self.pattern, self.cipher]) + self.index
+
+    def hello(self):
+        """As initiator: HELLO, always the same but for the cookie."""
+        first = bytes(self._noise(True, self._head).write_message())
+        return bytes([HELLO]) + self._head + bytes([len(self.cookie)]) + self.cookie + first
+
+    def handle_answer(self, datagram):
+        """As initiator: takes ANSWER and COOKIE. Begins anew with each, since a wrong one spoils the state of Noise."""
+        noise = self._noise(True, self._head)
+        first = bytes(noise.write_message())
+        if datagram[1:4] != self.index:
+            return
+        if datagram[0] == COOKIE and datagram[4:12] == first[:8]:
+            self.cookie = datagram[12:28]
+        elif datagram[0] == ANSWER:
+            self._open(noise, bytes(noise.read_message(datagram[4:])))
+
+    def handle_hello(self, datagram):
+        """As responder: the ANSWER, or a COOKIE where one is wanted and not there."""
+        head, size = datagram[1:7], datagram[7]
+        cookie, first = datagram[8 : 8 + size], datagram[8 + size :]
+        if self.wanted and cookie != self.wanted:
+            return bytes([COOKIE]) + head[3:] + first[:8] + self.wanted
+        self.cipher = head[2]
+        noise = self._noise(False, head)
+        noise.read_message(first)
+        answer = bytes([ANSWER]) + head[3:] + bytes(noise.write_message(self.index))
+        self._open(noise, head[3:])
+        return answer
+
+    def _open(self, noise, peer):
+        self.peer = peer
+        states = noise.noise_protocol.cipher_state_encrypt, noise.noise_protocol.cipher_state_decrypt
+        self.outgoing, self.incoming = (self._keys(state.k) for state in states)
+
+    def _keys(self, secret):
+        size = 16 if self.cipher == AES else 32
+        key, vector = (HKDFExpand(SHA256(), n, label).derive(secret) for n, label in ((size, b"skyhop stp key"), (12, b"skyhop stp iv")))
+        return (AESGCM if self.cipher == AES else ChaCha20Poly1305)(key), int.from_bytes(vector, "big")
+
+    def seal(self, packet):
+        aead, vector = self.outgoing
+        head = bytes([SEALED]) + self.peer + struct.pack(">Q", self.sent)
+        nonce, self.sent = (vector ^ self.sent).to_bytes(12, "big"), self.sent + 1
+        return head + aead.encrypt(nonce, packet, head)
+
+    def open(self, datagram):
+        """The STP packet inside; raises cryptography's InvalidTag."""
+        aead, vector = self.incoming
+        nonce = (vector ^ int.from_bytes(datagram[4:12], "big")).to_bytes(12, "big")
+        return aead.decrypt(nonce, datagram[12:], datagram[:12])
