@@ -143,7 +143,7 @@ pub struct Link<T> {
 }
 
 impl<T: Copy> Link<T> {
-    /// A link that is up. `chance` is needed where `loss` is a matter of chance.
+    /// A link that is up. `chance` is needed where `loss` loses anything.
     pub fn new(rate: Rate, queue: impl Into<Discipline>, loss: Loss, chance: Option<Stream>) -> Self {
         Self {
             rate,

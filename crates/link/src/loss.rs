@@ -1,15 +1,16 @@
 //! Losses on the wire.
 //!
 //! Follows TH 4.1: independent bit errors spoil a packet with probability 1 - (1 - bit_error_rate)^bits; Gilbert 1960 and Elliott 1963
-//! for losses that come in bursts, in time or by packets.
+//! for losses that come in bursts, in time or by packets; ns-2's ErrorModel/List for packets that are named.
 //! Differs from TH table 6.1, which multiplies rate and bits; the two agree where the product is small.
 //! Leaves out losses that follow a schedule, which [`crate::Timeline`] holds.
 
 use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
+use std::sync::Arc;
 
 /// How packets are lost after they have used the link's time.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Loss {
     /// Nothing is lost.
     None,
@@ -37,6 +38,15 @@ pub enum Loss {
         bad: Option<bool>,
         /// When the state was last looked at.
         seen: Time,
+    },
+    /// Certain packets and no others.
+    List {
+        /// Their numbers, each larger than the one before; the first packet is 1.
+        packets: Arc<[u64]>,
+        /// How many of them have passed.
+        passed: usize,
+        /// How many packets have been sent.
+        sent: u64,
     },
 }
 
@@ -108,8 +118,13 @@ impl Loss {
         Loss::Bursts { change, probability, bad: None, seen: Time::ZERO }
     }
 
-    /// Whether losses are a matter of chance, so that a stream is needed.
-    pub fn is_random(&self) -> bool {
+    /// The packets of these numbers, each larger than the one before; the first packet is 1.
+    pub fn list(packets: impl Into<Arc<[u64]>>) -> Self {
+        Loss::List { packets: packets.into(), passed: 0, sent: 0 }
+    }
+
+    /// Whether anything can be lost: a link without a stream loses nothing.
+    pub fn loses(&self) -> bool {
         !matches!(self, Loss::None)
     }
 
@@ -135,6 +150,12 @@ impl Loss {
                 *seen = at;
                 chance.happens(probability[usize::from(is_bad)])
             }
+            Loss::List { packets, passed, sent } => {
+                *sent += 1;
+                let lost = packets.get(*passed) == Some(sent);
+                *passed += usize::from(lost);
+                lost
+            }
         }
     }
 }
@@ -156,6 +177,22 @@ mod tests {
             let deviation = (expected * (1.0 - expected) / n as f64).sqrt();
             assert!((lost - expected).abs() < 4.0 * deviation, "{size} bytes: {lost} against {expected}");
         }
+    }
+
+    #[test]
+    fn a_list_spoils_its_packets_and_no_others() {
+        let mut chance = Seed(5).stream("loss");
+        let numbers: Vec<u64> = vec![1, 17, 18, 40];
+        let mut loss = Loss::list(numbers.clone());
+        assert!(loss.loses());
+        let lost: Vec<u64> = (1..=100)
+            .filter(|n| loss.spoils(Time::ZERO, if n % 2 == 0 { 40 } else { 1500 }, &mut chance))
+            .collect();
+        assert_eq!(lost, numbers);
+        // Nothing was drawn: the next draw is the stream's first.
+        assert_eq!(chance.bits(), Seed(5).stream("loss").bits());
+        let mut nothing = Loss::list([]);
+        assert!((0..10).all(|_| !nothing.spoils(Time::ZERO, 40, &mut chance)));
     }
 
     /// Share lost, and the mean length of a run of losses.

@@ -8,7 +8,7 @@ use crate::Loss;
 use skyhop_units::{Bytes, Rate, Span, Time};
 
 /// What holds from an instant on, until the next; what is `None` is the link's own.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Step {
     /// Since when.
     pub from: Time,
@@ -110,8 +110,8 @@ impl Timeline {
         self.steps[step].loss.as_mut()
     }
 
-    /// Whether any step has losses of chance, so that a stream is needed.
-    pub fn is_random(&self) -> bool {
-        self.steps.iter().any(|step| step.loss.is_some_and(|loss| loss.is_random()))
+    /// Whether anything can be lost in any step: a link without a stream loses nothing.
+    pub fn loses(&self) -> bool {
+        self.steps.iter().any(|step| step.loss.as_ref().is_some_and(Loss::loses))
     }
 }

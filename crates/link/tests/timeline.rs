@@ -103,6 +103,26 @@ fn losses_of_a_step_are_its_own() {
 }
 
 #[test]
+fn a_list_loses_its_packets_and_within_a_step_those_counted_in_it() {
+    let steps = vec![
+        Step { from: ms(2000), loss: Some(Loss::list([2, 3])), ..Step::default() },
+        Step { from: ms(4000), ..Step::default() },
+    ];
+    let mut link = Link::new(
+        Rate::mbit(1),
+        Limit::packets(1000),
+        Loss::list([1, 17, 300]),
+        Some(Seed(2).stream("loss")),
+    )
+    .with_timeline(Timeline::new(steps, None));
+    offer(&mut link, Time::ZERO, 0..1000);
+    let lost: Vec<u64> = drain(&mut link).iter().filter(|a| a.2).map(|a| a.0).collect();
+    // Packet n leaves after 10 (n + 1) ms. The step's own list has those that leave from 2 s on, the link's all others: 200 of them
+    // pass it by, so that its packet 300 is the one after 499.
+    assert_eq!(lost, [0, 16, 200, 201, 499]);
+}
+
+#[test]
 fn jitter_keeps_order_and_has_its_mean() {
     for (jitter, mean_us) in [
         (Jitter::Uniform { most: Span::from_millis(4) }, 2000.0),

@@ -62,18 +62,17 @@ pub(crate) fn build(scenario: &Scenario, files: &Files, seed: Seed) -> Result<Bu
             let space = Space::build(model, scenario, files, wires.len(), seed)?;
             for (index, state) in space.topology.links().iter().enumerate() {
                 let name = space.topology.name(skyhop_topology::LinkId(index as u32));
-                let scenario::Radio { rate, queue, loss } = match state.kind {
-                    LinkKind::Gsl => model.gsl,
-                    LinkKind::Fibre => model.fibre,
-                    LinkKind::IntraPlane | LinkKind::InterPlane | LinkKind::CrossSeam => model.isl,
+                let radio = match state.kind {
+                    LinkKind::Gsl => &model.gsl,
+                    LinkKind::Fibre => &model.fibre,
+                    LinkKind::IntraPlane | LinkKind::InterPlane | LinkKind::CrossSeam => &model.isl,
                 };
                 // Fibre stays where it is.
                 let fibre = state.kind == LinkKind::Fibre;
                 let delay = fibre.then(|| space.topology.one_way_delay_s(state.a, state.b, 0.0)).flatten();
                 let delay = delay.map(Span::from_secs_f64);
                 for (direction, from, to) in [("forward", state.a, state.b), ("reverse", state.b, state.a)] {
-                    let mut wire =
-                        Radio::plain(rate, queue, loss).wire(&name, direction, delay, from, to, seed);
+                    let mut wire = Radio::plain(radio).wire(&name, direction, delay, from, to, seed);
                     // All links are down until the topology is looked at for the first time.
                     wire.link.set_down(skyhop_units::Time::ZERO, &skyhop_link::Fixed(Span::ZERO), |_| {});
                     wires.push(wire);

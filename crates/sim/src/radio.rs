@@ -32,11 +32,11 @@ pub(crate) struct Radio {
 
 impl Radio {
     /// A direction on which nothing changes.
-    pub fn plain(rate: Rate, queue: scenario::Queue, loss: scenario::Loss) -> Self {
+    pub fn plain(radio: &scenario::Radio) -> Self {
         Radio {
-            rate,
-            queue,
-            loss,
+            rate: radio.rate,
+            queue: radio.queue,
+            loss: radio.loss.clone(),
             timeline: None,
             jitter: None,
             reordering: None,
@@ -52,7 +52,7 @@ impl Radio {
         let forward = Radio {
             rate: link.rate,
             queue: link.queue,
-            loss: link.loss,
+            loss: link.loss.clone(),
             timeline: timeline(&key, &link.schedule, link.trace.as_deref(), link.repeat, files)?,
             jitter: link.jitter,
             reordering: link.reordering,
@@ -65,7 +65,7 @@ impl Radio {
         let reverse = Radio {
             rate: back.rate.unwrap_or(link.rate),
             queue: back.queue.unwrap_or(link.queue),
-            loss: back.loss.unwrap_or(link.loss),
+            loss: back.loss.unwrap_or_else(|| link.loss.clone()),
             timeline: if own {
                 let schedule = back.schedule.unwrap_or_default();
                 timeline(&format!("{key}.reverse"), &schedule, back.trace.as_deref(), link.repeat, files)?
@@ -93,9 +93,9 @@ impl Radio {
     ) -> Wire {
         let stream = |what: &str| seed.stream(&format!("link/{name}/{direction}/{what}"));
         let queue = discipline(self.queue, || stream("queue"));
-        let loss = losses(self.loss);
-        let random = loss.is_random() || self.timeline.as_ref().is_some_and(Timeline::is_random);
-        let mut link = Link::new(self.rate, queue, loss, random.then(|| stream("loss")));
+        let loss = losses(&self.loss);
+        let loses = loss.loses() || self.timeline.as_ref().is_some_and(Timeline::loses);
+        let mut link = Link::new(self.rate, queue, loss, loses.then(|| stream("loss")));
         if self.queue.ack_filter() {
             link = link.with_ack_filter();
         }
@@ -148,7 +148,7 @@ fn timeline(
             from: interval.from,
             rate: interval.rate,
             delay: interval.delay,
-            loss: interval.loss.map(losses),
+            loss: interval.loss.as_ref().map(losses),
             outage: interval.outage.map(|outage| match outage {
                 scenario::Outage::Lose => Outage::Lose,
                 scenario::Outage::Wait => Outage::Wait,
@@ -163,8 +163,9 @@ fn timeline(
 }
 
 /// The losses of a link.
-fn losses(loss: scenario::Loss) -> Loss {
-    match loss {
+fn losses(loss: &scenario::Loss) -> Loss {
+    match *loss {
+        scenario::Loss::List { ref packets } => Loss::list(packets.as_slice()),
         scenario::Loss::None => Loss::None,
         scenario::Loss::BitErrors { bit_error_rate } => Loss::bit_errors(bit_error_rate),
         scenario::Loss::Packets { probability } => Loss::Packets { probability },

@@ -61,6 +61,45 @@ fn a_scheduled_outage_costs_what_is_sent_in_it() {
 }
 
 #[test]
+fn a_list_loses_the_pings_and_the_answers_that_it_names() {
+    let (ping, _) =
+        pings("loss = { kind = \"list\", packets = [3, 5, 1000] }\nreverse = { loss = { kind = \"none\" } }");
+    // Two are on their way at the end, the thousandth among them.
+    assert_eq!((ping.sent, ping.received, ping.answers_received), (1000, 996, 993));
+    // Both ways: the third answer is that to the fourth ping.
+    let (ping, _) = pings("loss = { kind = \"list\", packets = [3] }");
+    assert_eq!((ping.received, ping.answers_received), (997, 993));
+}
+
+#[test]
+fn one_lost_packet_costs_a_transfer_what_the_rfcs_say() {
+    let fetch = |packets: &str| {
+        let link = format!(
+            "loss = {{ kind = \"list\", packets = {packets} }}\nreverse = {{ loss = {{ kind = \"none\" }} }}"
+        );
+        let flow = "transport = { kind = \"tcp\", variant = \"sack\", mss = \"960 B\", window = \"64 segments\", initial_window = \"10 segments\" }\n\
+                    traffic = { kind = \"bulk\", size = \"96 kB\" }";
+        let result = run(&load(&link, flow));
+        let FlowKind::Transfer(transfer) = result.flows[0].kind.clone() else { panic!("not a transfer") };
+        assert_eq!(transfer.bytes_delivered, 96_000);
+        (transfer.completed_s.unwrap(), transfer.segments_retransmitted, transfer.timeouts)
+    };
+    let (clean, ..) = fetch("[]");
+    // The SYN is number 1 and comes again after a second (RFC 6298 section 2.1).
+    let (late, repeats, _) = fetch("[1]");
+    assert!((late - clean - 1.0).abs() < 1e-9, "{late} {clean} {repeats}");
+    // The first data, which carries the handshake's ACK, in an initial window of ten: one repeat, no timeout, and a window of 5, 6,
+    // 7...: the other 90 take ten round trips of half a second, and not 20, 40 and 30 in three of them, and the repair one more.
+    let (late, repeats, timeouts) = fetch("[2]");
+    assert_eq!((repeats, timeouts), (1, 0));
+    assert!((3.5..5.0).contains(&(late - clean)), "{late} {clean}");
+    // The last of a hundred: nothing behind it tells of it, a timeout does.
+    let (late, repeats, timeouts) = fetch("[101]");
+    assert_eq!((repeats, timeouts), (1, 1));
+    assert!((1.0..2.0).contains(&(late - clean)), "{late} {clean}");
+}
+
+#[test]
 fn a_rate_that_changes_is_what_a_transfer_gets() {
     // 1 Mbit/s, and 250 kbit/s for 40 of 100 s: 70 % of the bits of a link that does not change.
     let link = "schedule = [{ from = \"30 s\", to = \"70 s\", rate = \"250 kbit/s\" }]";

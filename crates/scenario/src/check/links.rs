@@ -17,7 +17,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
         let at = links.key(name);
         name_is_plain(name, || at.clone(), out);
         queue(link.queue, &at, out);
-        loss(link.loss, &at, out);
+        loss(&link.loss, &at, out);
         let late = (link.jitter, link.reordering);
         mtu(link.mtu, &at, out);
         mtu(link.reverse.as_ref().and_then(|reverse| reverse.mtu), &at.key("reverse"), out);
@@ -32,7 +32,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
         if let Some(reverse) = &link.reverse {
             let at = at.key("reverse");
             reverse.queue.iter().for_each(|q| queue(*q, &at, out));
-            reverse.loss.iter().for_each(|l| loss(*l, &at, out));
+            reverse.loss.iter().for_each(|l| loss(l, &at, out));
             let timeline = (reverse.schedule.as_deref().unwrap_or_default(), reverse.trace.as_ref());
             // What is repeated stands at the link.
             let repeat = link.repeat.filter(|_| reverse.trace.is_some() || reverse.schedule.is_some());
@@ -119,12 +119,12 @@ fn quantum_fits(quantum: Bytes, at: impl Fn() -> KeyPath, out: &mut Findings) {
     });
 }
 
-pub(super) fn loss(loss: Loss, at: &KeyPath, out: &mut Findings) {
+pub(super) fn loss(loss: &Loss, at: &KeyPath, out: &mut Findings) {
     let at = |key: &'static str| at.key("loss").key(key);
     let mut probability = |key: &'static str, p: f64| {
         out.require((0.0..=1.0).contains(&p), || at(key), || format!("probability {p} is outside 0 to 1"));
     };
-    match loss {
+    match *loss {
         Loss::None => {}
         Loss::BitErrors { bit_error_rate } => probability("bit_error_rate", bit_error_rate),
         Loss::Packets { probability: p } => probability("probability", p),
@@ -141,6 +141,17 @@ pub(super) fn loss(loss: Loss, at: &KeyPath, out: &mut Findings) {
             probability("loss_good", loss_good);
             probability("loss_bad", loss_bad);
         }
+        Loss::List { ref packets } => {
+            let mut before = 0;
+            for (i, &number) in packets.iter().enumerate() {
+                let place = || at("packets").index(i);
+                out.require(number > 0, place, || "packets are counted from 1".into());
+                out.require(number == 0 || number > before, place, || {
+                    format!("{number} is not after {before}; expected each number once, in order")
+                });
+                before = before.max(number);
+            }
+        }
     }
 }
 
@@ -149,12 +160,12 @@ fn schedule(intervals: &[Interval], repeat: Option<Span>, at: &KeyPath, out: &mu
     let at = at.key("schedule");
     let mut order: Vec<(usize, &Interval)> = intervals.iter().enumerate().collect();
     for (i, interval) in &order {
-        let Interval { from, to, rate, delay, loss: lost, outage } = **interval;
+        let Interval { from, to, rate, delay, loss: ref lost, outage } = **interval;
         let at = at.index(*i);
         out.require(from < to, || at.key("to"), || format!("{to} is not after from, which is {from}"));
         let says = rate.is_some() || delay.is_some() || lost.is_some() || outage.is_some();
         out.require(says, || at.clone(), || "changes nothing; expected rate, delay, loss or outage".into());
-        lost.iter().for_each(|lost| loss(*lost, &at, out));
+        lost.iter().for_each(|lost| loss(lost, &at, out));
         let beyond = repeat.is_some_and(|repeat| to > Time::ZERO + repeat);
         out.require(!beyond, || at.key("to"), || format!("{to} is after the schedule begins again"));
     }

@@ -167,9 +167,9 @@ fn rules(c: &Constellation, at: &KeyPath, out: &mut Findings) {
         || at.key("update_interval"),
         || format!("interval of {} is too short; expected at least 1 ms", c.update_interval),
     );
-    for (key, radio) in [("isl", c.isl), ("gsl", c.gsl), ("fibre", c.fibre)] {
+    for (key, radio) in [("isl", &c.isl), ("gsl", &c.gsl), ("fibre", &c.fibre)] {
         links::queue(radio.queue, &at.key(key), out);
-        links::loss(radio.loss, &at.key(key), out);
+        links::loss(&radio.loss, &at.key(key), out);
     }
 }
 

@@ -88,7 +88,7 @@ pub struct Reverse {
 }
 
 /// An interval of a link's schedule, and what holds in it; whatever is left out is as always.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
     /// When it begins.
@@ -329,7 +329,7 @@ impl Default for Queue {
 }
 
 /// How a link loses packets, after they have used its time.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Loss {
     /// Nothing is lost.
@@ -370,5 +370,10 @@ pub enum Loss {
         /// Probability that a packet is lost in the bad state, from 0 to 1.
         #[serde(default = "certain")]
         loss_bad: f64,
+    },
+    /// Exactly these packets, counted from 1 as this direction sends them; a schedule's interval counts those sent in it.
+    List {
+        /// Numbers of the packets that are lost, each larger than the one before.
+        packets: Vec<u64>,
     },
 }

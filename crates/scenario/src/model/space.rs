@@ -316,7 +316,7 @@ pub struct Ellipse {
 }
 
 /// Rate, queue and loss of every link of one kind; its delay follows from the positions of its ends.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Radio {
     /// Rate of each direction.
