@@ -92,7 +92,7 @@ fn a_hundred_megabytes_over_a_path_of_250_mbit() {
         ("rate promised", PROVISIONED, 0.0, 4.5, 20_000),
         ("nothing known", "", 0.0, 5.5, 20_000),
         ("saved state", SAVED, 0.0, 4.9, 20_000),
-        ("rate promised, 1/64 lost", PROVISIONED, lossy, 5.0, 80_000),
+        ("rate promised, 1/64 lost", PROVISIONED, lossy, 4.8, 80_000),
         ("nothing known, 1/64 lost", "", lossy, 6.6, 80_000),
         ("saved state, 1/64 lost", SAVED, lossy, 6.6, 80_000),
     ];
@@ -102,7 +102,8 @@ fn a_hundred_megabytes_over_a_path_of_250_mbit() {
         for seed in 1..=seeds {
             let ours = measure(Case { loss, transport, ..PATH }, seed);
             println!("{name}, seed {seed}: {ours:?}; at most {most_s} s, {most_bytes} B");
-            let repeats = if loss > 0.0 { 1.5 * loss } else { 0.01 };
+            // Repairs of the last round trip go with copies: what is lost again then costs a round trip.
+            let repeats = if loss > 0.0 { 2.0 * loss } else { 0.01 };
             // 100 MB and their headers take 3.26 s; nobody is faster than that and a round trip.
             let fine = (3.86..=most_s).contains(&ours.seconds)
                 && (200..=most_bytes).contains(&ours.return_bytes)

@@ -62,9 +62,11 @@ fn provisioned() {
         (3.8..=4.5).contains(&outcome.seconds) && outcome.return_bytes <= 20_000 && outcome.repeats <= 0.01,
         "{outcome:?}"
     );
-    for seed in 1..6 {
+    // 3.28 s to send, and at best a repair of the last round trip's losses: 1.2 s. What is lost twice is not to cost another.
+    for seed in 1..31 {
         let outcome = run(config.clone(), 250e6, 3e6, GEO, 1.0 / 64.0, 100_000_000, seed);
-        assert!((3.9..=5.0).contains(&outcome.seconds) && outcome.return_bytes <= 80_000, "{outcome:?}");
+        assert!((4.4..=4.8).contains(&outcome.seconds) && outcome.return_bytes <= 80_000, "{outcome:?}");
+        assert!(outcome.repeats < 2.0 / 64.0, "{outcome:?}");
     }
 }
 
@@ -91,6 +93,38 @@ fn saved_state() {
         (4.2..=4.9).contains(&outcome.seconds) && outcome.return_bytes <= 20_000 && outcome.repeats <= 0.01,
         "{outcome:?}"
     );
+}
+
+/// What was saved of 250 Mbit/s is used where 25 are left: no more is lost than RFC 9959 allows to be tried, and nobody waits longer
+/// than without it. A first burst of two packets tells nothing of the path's rate.
+#[test]
+fn a_saved_rate_where_a_tenth_is_left() {
+    let window = Config { congestion: Congestion::Window, ..Config::default() };
+    let blind = Config { initial_window: 2 * 1428, ..Config::default() };
+    for (name, config) in [("delay", Config::default()), ("delay, without trains", blind), ("window", window)]
+    {
+        for buffer in [1_875_000, 375_000] {
+            let [fresh, resumed] = [None, Some(Saved { rtt: Span::from_millis(600), rate: Rate::mbit(250) })]
+                .map(|saved| {
+                    let links = [
+                        Link::new(25e6, GEO, buffer, 0.0, Seed(1).stream("forward")),
+                        Link::new(3e6, GEO, 225_000, 0.0, Seed(1).stream("back")),
+                    ];
+                    let config = Config { saved, ..config.clone() };
+                    let mut path = Path::new([config.clone(), config], links);
+                    let seconds = transfer(&mut path, 10_000_000, 300.0).expect("arrives");
+                    (seconds, path.links[0].overflows)
+                });
+            println!(
+                "{name}, buffer {buffer} B: {fresh:.2?} s and overflows, with a saved rate {resumed:.2?}"
+            );
+            // 3.28 s to send, two round trips.
+            assert!((4.4..=15.0).contains(&resumed.0) && resumed.0 < 1.05 * fresh.0, "{resumed:?} {fresh:?}");
+            // Half of the saved rate for a round trip is 6510 packets; some of what it loses is lost again.
+            let most = if name == "delay" { fresh.1 } else { 11_000 };
+            assert!(resumed.1 <= most && (name == "delay" || resumed.1 > 1000), "{resumed:?}");
+        }
+    }
 }
 
 /// draft-kuhn-quic-4-sat-06: round trip 650 ms, buffer of one bandwidth-delay product; 2, 10 and 100 MB.

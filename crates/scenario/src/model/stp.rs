@@ -58,7 +58,7 @@ pub struct Stp {
     /// How long a STAT waits for packets that its POLL has overtaken. 2 ms if left out; 0 ms if plain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reordering_delay: Option<Span>,
-    /// Copies of what is resent when nothing new waits. 1 if left out; 0 if plain.
+    /// Copies of what is resent when nothing new waits or that was lost before, at most. 2 if left out; 0 if plain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tail_copies: Option<u32>,
     /// Packets with which a BGN goes out at first. 3 if left out; 1 if plain.

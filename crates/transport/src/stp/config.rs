@@ -71,7 +71,7 @@ pub struct Config {
     pub ustat_delay: Span,
     /// How long a STAT waits for packets that its POLL has overtaken.
     pub reordering_delay: Span,
-    /// How often a packet that is lost when nothing new waits is sent in addition.
+    /// How often a packet that is lost when nothing new waits is sent in addition, at most: once, and more often if losses are many.
     pub tail_copies: u32,
     /// Packets with which a BGN goes out at first.
     pub begin_copies: u32,
@@ -116,7 +116,7 @@ impl Default for Config {
             ustat_threshold: 3,
             ustat_delay: Span::from_millis(20),
             reordering_delay: Span::from_millis(2),
-            tail_copies: 1,
+            tail_copies: 2,
             begin_copies: 3,
             queue_target: Span::from_millis(10),
             rto_initial: Span::from_secs(1),

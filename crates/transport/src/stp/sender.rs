@@ -90,6 +90,8 @@ pub(super) struct Feedback {
     /// The highest number newly known to be missing.
     pub lost_number: Option<u64>,
     pub delivery: Option<Delivery>,
+    /// Of everything before it the report says whether it has arrived.
+    pub seen: u64,
 }
 
 #[derive(Debug)]
@@ -104,8 +106,10 @@ pub(super) struct Sender<P> {
     /// VT(MS): the first that the peer does not take.
     pub limit: u64,
     retransmit: BTreeSet<u64>,
-    /// Second copies of what was lost at the end, and when they go.
-    again: VecDeque<(u64, Time)>,
+    /// Further copies of what was lost at the end: when the next goes, how many are left, how far apart.
+    again: VecDeque<(u64, Time, u32, Span)>,
+    /// SDs reported missing, those reported again counted again.
+    reported: u64,
     /// Bytes sent, not known to have arrived and not waiting to be resent.
     pub in_flight: u64,
     /// Bytes known to have arrived.
@@ -121,6 +125,8 @@ pub(super) struct Sender<P> {
 
 /// POLLs remembered at most; older ones can no longer be answered.
 const POLLS: usize = 256;
+/// How many repairs may be lost with all their copies, on average.
+const ENOUGH_COPIES: f64 = 0.01;
 
 impl<P: Payload> Sender<P> {
     pub fn new(config: &Config, first: u64) -> Self {
@@ -133,6 +139,7 @@ impl<P: Payload> Sender<P> {
             limit: first + config.early_packets(),
             retransmit: BTreeSet::new(),
             again: VecDeque::new(),
+            reported: 0,
             in_flight: 0,
             acked_bytes: 0,
             polls: VecDeque::new(),
@@ -201,7 +208,7 @@ impl<P: Payload> Sender<P> {
     }
 
     /// The lowest missing packet, to be sent once more.
-    pub fn take_retransmission(&mut self, now: Time, copy_after: Option<Span>) -> Option<(u64, P)> {
+    pub fn take_retransmission(&mut self, now: Time, copies: Option<(u32, Span)>) -> Option<(u64, P)> {
         let number = self.retransmit.pop_first()?;
         let stamp = self.last_stamp;
         let slot = &mut self.slots[(number - self.acked) as usize];
@@ -210,19 +217,41 @@ impl<P: Payload> Sender<P> {
         slot.sent = slot.sent.saturating_add(1);
         let data = slot.data.clone()?;
         self.in_flight += data.len() as u64;
-        if let Some(after) = copy_after {
-            // In order of time, though round trips shrink: the first is the one that the timer waits for.
-            let at = self.again.back().map_or(now + after, |&(_, last)| last.max(now + after));
-            self.again.push_back((number, at));
+        if let Some((left, apart)) = copies {
+            self.copy_later(now, number, left, apart);
         }
         self.count(&data);
         self.stats.packets_retransmitted += 1;
         Some((number, data))
     }
 
-    /// A second copy whose time has come, if its packet is still missing.
+    /// Whether the next to be sent again has been before.
+    pub fn repaired_before(&self) -> bool {
+        let next = self.retransmit.first().and_then(|number| self.slots.get((number - self.acked) as usize));
+        next.is_some_and(|slot| slot.sent > 1)
+    }
+
+    /// How many copies, `most` at most, make it unlikely that any repair of what is outstanding is lost with all of them.
+    pub fn copies_wanted(&self, most: u32) -> u32 {
+        let loss = (self.reported as f64 / self.stats.packets_sent.max(1) as f64).min(0.9);
+        // So many repairs are lost, and so many of those with one copy.
+        let mut fail = (self.next - self.acked) as f64 * loss.powi(3);
+        let mut copies = 1;
+        while copies < most && fail > ENOUGH_COPIES {
+            (copies, fail) = (copies + 1, fail * loss);
+        }
+        copies
+    }
+
+    fn copy_later(&mut self, now: Time, number: u64, left: u32, apart: Span) {
+        // In order of time, though round trips shrink: the first is the one that the timer waits for.
+        let at = self.again.back().map_or(now + apart, |&(_, last, ..)| last.max(now + apart));
+        self.again.push_back((number, at, left, apart));
+    }
+
+    /// A further copy whose time has come, if its packet is still missing.
     pub fn take_copy(&mut self, now: Time) -> Option<(u64, P)> {
-        while let Some(&(number, at)) = self.again.front() {
+        while let Some(&(number, at, left, apart)) = self.again.front() {
             let missing = number.checked_sub(self.acked).and_then(|at| self.slots.get(at as usize));
             let Some(data) = missing.filter(|slot| !slot.queued).and_then(|slot| slot.data.clone()) else {
                 self.again.pop_front();
@@ -232,6 +261,9 @@ impl<P: Payload> Sender<P> {
                 return None;
             }
             self.again.pop_front();
+            if left > 1 {
+                self.copy_later(now, number, left - 1, apart);
+            }
             self.count(&data);
             self.stats.packets_retransmitted += 1;
             return Some((number, data));
@@ -239,9 +271,9 @@ impl<P: Payload> Sender<P> {
         None
     }
 
-    /// When the next second copy is due.
+    /// When the next further copy is due.
     pub fn copy_at(&self) -> Option<Time> {
-        self.again.front().map(|&(_, at)| at)
+        self.again.front().map(|&(_, at, ..)| at)
     }
 
     /// The next new packet, of at most `room` bytes.
@@ -351,6 +383,7 @@ impl<P: Payload> Sender<P> {
         let mut feedback = Feedback::default();
         self.credit(stat.credit, next);
         self.acknowledge(next, &mut feedback);
+        feedback.seen = upto;
         let mut gaps = gaps.into_iter().peekable();
         for number in from.max(self.acked)..upto {
             while gaps.next_if(|&(_, end)| end <= number).is_some() {}
@@ -422,6 +455,7 @@ impl<P: Payload> Sender<P> {
         let mut feedback = Feedback::default();
         self.credit(ustat.credit, next);
         self.acknowledge(next, &mut feedback);
+        feedback.seen = next;
         for (start, end) in gaps {
             for number in start..end {
                 // It names what is new: of what has been resent it can only be a copy.
@@ -468,6 +502,7 @@ impl<P: Payload> Sender<P> {
             return;
         }
         slot.queued = true;
+        self.reported += 1;
         self.in_flight -= data.len() as u64;
         feedback.lost += data.len() as u64;
         feedback.lost_number = feedback.lost_number.max(Some(number));

@@ -11,6 +11,8 @@ use skyhop_wire::stp::{Features, Payload, Reason};
 
 /// Whatever the round trip and the configuration: without it a path without delay would see POLLs without end.
 const POLL_INTERVAL_LEAST: Span = Span::from_millis(1);
+/// How many times more often to ask when all has been sent: what is found missing later is what all wait for.
+const EAGER_AT_END: u32 = 3;
 
 #[derive(Debug, Default)]
 pub(super) struct Timers {
@@ -169,6 +171,11 @@ impl<P: Payload> Connection<P> {
         self.timers.next_send = self.timers.next_send.min(now + self.timers.interval);
     }
 
+    /// Whether all has been sent, and what is asked for now is only whether it has come.
+    pub(super) fn last_word(&self) -> bool {
+        self.config.features != Features::PLAIN && self.write_closed && self.sender.unsent_bytes == 0
+    }
+
     /// Whether the next new packet of data, if it leaves now, is the last for the time being.
     pub(super) fn would_be_last(&self, room: usize) -> bool {
         let sender = &self.sender;
@@ -216,9 +223,15 @@ impl<P: Payload> Connection<P> {
                 Some(srtt)
                     if self.sender.moves() && !self.small_window() && self.timers.poll_backoff == 0 =>
                 {
-                    let often = self.config.polls_per_rtt.max(1) * self.controller.eagerness();
+                    let eager =
+                        self.controller.eagerness().max(if self.last_word() { EAGER_AT_END } else { 1 });
+                    let often = self.config.polls_per_rtt.max(1) * eager;
                     let part = Span::from_nanos(srtt.as_nanos() / u64::from(often));
                     part.max(self.config.poll_interval_min).max(POLL_INTERVAL_LEAST)
+                }
+                // A promised rate sends much before the first answer; a USTAT lost meanwhile is to be noticed.
+                None if self.controller.rate().is_some() && self.config.features != Features::PLAIN => {
+                    answer.min(self.config.rto_min)
                 }
                 _ => answer,
             }

@@ -117,7 +117,7 @@ impl<P: Payload> Connection<P> {
         let small = wire_len(&control) <= self.mtu.size as usize / SHARE;
         // What is sent once more was cut to its size before; it travels alone.
         if may_send && !answers {
-            if let Some((number, data)) = self.sender.take_retransmission(now, self.copy_after()) {
+            if let Some((number, data)) = self.sender.take_retransmission(now, self.copies()) {
                 let packet = self.packet(wire_number(number), Some(data), None, control);
                 self.paced(now, packet.wire_len());
                 // The last repair asks whether it has come through (Q.2110 allows this POLL).
@@ -149,6 +149,10 @@ impl<P: Payload> Connection<P> {
         let asks = self.poll_alone(now) || (ends && self.sender.outstanding());
         if !(answers || opens || ends || asks) {
             return None;
+        }
+        if asks && !ends && self.last_word() && self.ends_sent > 0 && !self.end_acked {
+            // Four bytes, in case that the END is what was lost.
+            control.get_or_insert_default().end = Some(End { reason: Reason::Finished });
         }
         let poll = asks.then(|| self.poll(now, false));
         if asks && !(answers || opens || ends) {
@@ -206,10 +210,17 @@ impl<P: Payload> Connection<P> {
         self.sender.poll(now, rides)
     }
 
-    /// When a second copy of a repair follows: only when there is nothing else to send.
-    fn copy_after(&self) -> Option<Span> {
-        let idle = self.config.tail_copies > 0 && self.sender.unsent_bytes == 0;
-        let srtt = self.timers.srtt().filter(|_| idle)?;
-        Some(Span::from_nanos(srtt.as_nanos() / 16))
+    /// How many more copies of a repair follow, and how far apart: of one that all wait for.
+    fn copies(&self) -> Option<(u32, Span)> {
+        let apart = Span::from_nanos(self.timers.srtt()?.as_nanos() / 16);
+        let most = self.config.tail_copies;
+        let wanted = match most {
+            0 => 0,
+            // What is lost again and again holds the receiver's window.
+            _ if self.sender.repaired_before() => most,
+            _ if self.sender.unsent_bytes == 0 => self.sender.copies_wanted(most),
+            _ => 0,
+        };
+        (wanted > 0).then_some((wanted, apart))
     }
 }

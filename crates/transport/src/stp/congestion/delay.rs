@@ -35,6 +35,13 @@ enum Phase {
     Cruise { step: usize, since: Time, draining: bool },
 }
 
+impl Phase {
+    /// Whether a rate on trial has just been chosen.
+    fn begins(self, now: Time) -> bool {
+        matches!(self, Phase::Ramp { since, .. } if since == now)
+    }
+}
+
 #[derive(Debug)]
 pub(in super::super) struct Delay {
     mss: f64,
@@ -50,8 +57,11 @@ pub(in super::super) struct Delay {
     lossy: bool,
     /// What the first part of the first train said of the path's rate.
     train: Option<f64>,
-    /// Nothing is known but what was saved.
-    first_burst: bool,
+    /// Bytes that have arrived before any rate was known, and how many are to before a saved rate is tried.
+    heard: u64,
+    first_bytes: u64,
+    /// The first number sent at the rate on trial, and the bytes lost since.
+    trial: (u64, f64),
     saved: Option<Saved>,
     bounds: (f64, f64),
     queue_target: Span,
@@ -74,7 +84,9 @@ impl Delay {
             round: (0.0, 0.0, Time::ZERO),
             lossy: false,
             train: None,
-            first_burst: false,
+            heard: 0,
+            first_bytes: config.initial_window,
+            trial: (0, 0.0),
             saved: config.saved,
             bounds: (bytes(config.min_rate, 0.0), bytes(config.max_rate, f64::INFINITY)),
             queue_target: config.queue_target,
@@ -151,6 +163,9 @@ impl Delay {
         }
         let lossy = self.lossy;
         let before = self.rate;
+        if self.overshoots(signals) {
+            return true;
+        }
         match self.phase {
             Phase::Start => self.start(now, signals),
             Phase::Ramp { believed, since } => {
@@ -158,34 +173,62 @@ impl Delay {
             }
             Phase::Cruise { .. } => self.steady(now, srtt, feedback.rtt, feedback.delivery, lossy, busy),
         }
+        if self.phase.begins(now) {
+            self.trial = (signals.next, 0.0);
+        }
         self.rate < before && lossy
+    }
+
+    /// The safe retreat of RFC 9959 §4.5: a rate on trial ends as soon as reports say that much of it is lost, be POLLs lost with it.
+    fn overshoots(&mut self, signals: &Signals) -> bool {
+        let Signals { now, feedback, .. } = *signals;
+        let (Phase::Ramp { .. }, Some(last)) = (self.phase, feedback.lost_number) else { return false };
+        let (first, lost) = &mut self.trial;
+        if last < *first {
+            return false;
+        }
+        *lost += feedback.lost as f64;
+        let part = *lost / ((last - *first + 1) as f64 * self.mss);
+        let too_much = *lost >= f64::from(ENOUGH) * self.mss && part > 1.0 - CARRIED;
+        if too_much {
+            self.saved = None;
+            self.cruise(now, self.rate * (1.0 - part).max(0.0), true);
+        }
+        too_much
     }
 
     fn start(&mut self, now: Time, signals: &Signals) {
         let feedback = &signals.feedback;
         self.cwnd += feedback.acked as f64;
+        self.heard += feedback.acked;
+        if feedback.lost > 0 {
+            // RFC 9959 §4: what was saved counts only if the first data come through without loss.
+            self.saved = None;
+        }
         let Some(rtt) = feedback.rtt else { return };
-        let saved = self.saved.filter(|saved| {
+        let alike = self.saved.filter(|saved| {
             rtt.as_nanos() >= saved.rtt.as_nanos() / 2 && rtt.as_nanos() <= saved.rtt.as_nanos() * 10
         });
-        let saved = saved.map(|saved| saved.rate.as_bps() as f64 / 8.0);
-        // Packets that left together and arrive apart have been spaced by the slowest link.
-        let spaced =
-            feedback.delivery.filter(|d| d.packets >= 3 && d.left_in.as_nanos() * 2 < d.span.as_nanos());
-        let train = spaced.filter(|d| d.span.as_nanos() >= 20_000).map(|d| d.bytes / d.span.as_secs_f64());
-        let rate = match train {
-            Some(train) => train / 2.0,
-            None => match feedback.delivery.filter(|d| d.packets >= ENOUGH && d.span.as_nanos() > 0) {
-                // Paced, and all of it came through: twice as much is the next step.
-                Some(d) => 2.0 * d.bytes / d.span.as_secs_f64(),
-                None if saved.is_some() => 0.0,
-                None => return,
-            },
+        let saved = alike.map(|saved| saved.rate.as_bps() as f64 / 8.0);
+        let train = Self::spacing(feedback.delivery);
+        // A path that spaces packets to less than half of what was saved has become narrower.
+        let saved = saved.filter(|saved| train.is_none_or(|train| 2.0 * train > *saved));
+        let rate = match (train, saved) {
+            (Some(train), saved) => saved.map_or(0.0, |saved| train.min(saved / 2.0)).max(train / 2.0),
+            (None, saved) => {
+                match (feedback.delivery.filter(|d| d.packets >= ENOUGH && d.span.as_nanos() > 0), saved) {
+                    // Paced, and all of it came through: twice as much is the next step.
+                    (Some(d), saved) => {
+                        (2.0 * d.bytes / d.span.as_secs_f64()).max(saved.map_or(0.0, |saved| saved / 2.0))
+                    }
+                    (None, Some(saved)) if self.heard >= self.first_bytes => saved / 2.0,
+                    (None, _) => return,
+                }
+            }
         };
-        (self.train, self.first_burst) = (train, train.is_none() && saved.is_some());
+        self.train = train;
         let believed = train.into_iter().chain(saved).reduce(f64::max);
-        let rate =
-            rate.max(saved.map_or(0.0, |saved| saved / 2.0)).max(self.cwnd / rtt.as_secs_f64().max(1e-6));
+        let rate = rate.max(self.cwnd / rtt.as_secs_f64().max(1e-6));
         self.set_rate(rate.min(believed.unwrap_or(f64::INFINITY)));
         self.phase = Phase::Ramp { believed, since: now };
     }
@@ -207,15 +250,9 @@ impl Delay {
         since: Time,
         busy: bool,
     ) {
-        // With a saved rate the ramp begins before any train is known.
-        if self.first_burst && self.train.is_none() && believed.is_some() {
-            self.train = Self::spacing(delivery);
-            self.first_burst = self.train.is_none();
-            return;
-        }
         // The second part of the first train follows the first at once.
         if let (Some(one), Some(two)) = (self.train, Self::spacing(delivery)) {
-            (self.train, self.first_burst) = (None, false);
+            self.train = None;
             let least = one.min(two);
             // Two parts that agree: nothing came between the packets. Else half: what it is must first be proven.
             let agree = (one - two).abs() <= AGREE * one.max(two);
@@ -229,7 +266,10 @@ impl Delay {
         let Some(d) = of_this_rate else {
             // A queue that stands before this rate's packets have come back is of our making too.
             if self.queued(rtt, 2.0) {
-                self.cruise(now, self.rate / 2.0, true);
+                // What has arrived is what the path carries.
+                let proven = delivery.filter(|d| d.packets >= ENOUGH && d.span.as_nanos() > 0);
+                let proven = proven.map_or(f64::INFINITY, |d| d.bytes / d.span.as_secs_f64());
+                self.cruise(now, proven.min(self.rate / 2.0), true);
             }
             return;
         };

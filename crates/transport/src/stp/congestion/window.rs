@@ -7,6 +7,17 @@
 use super::super::config::{Config, Saved};
 use super::Signals;
 
+/// A saved window on trial (RFC 9959 §4.3 to §4.5).
+#[derive(Debug, Clone, Copy)]
+struct Trial {
+    /// Behind the last that was sent of it.
+    end: u64,
+    /// Bytes that have arrived since (PipeSize).
+    proven: f64,
+    /// Losses have shown that it was too large.
+    retreats: bool,
+}
+
 #[derive(Debug)]
 pub(in super::super) struct Window {
     mss: f64,
@@ -15,8 +26,10 @@ pub(in super::super) struct Window {
     /// A loss below this number is of a window that has been cut already.
     recover: u64,
     saved: Option<Saved>,
-    /// While a saved window is on trial: it is proven when this number is acknowledged; the bytes proven so far.
-    trial: Option<(u64, f64)>,
+    /// While a saved window is on trial.
+    trial: Option<Trial>,
+    /// The retreat from a trial is over, and the window grows though its losses are not repaired yet.
+    regrows: bool,
     bounds: (f64, f64),
 }
 
@@ -32,6 +45,7 @@ impl Window {
             recover: 0,
             saved: config.saved,
             trial: None,
+            regrows: false,
             bounds: (bytes(config.min_rate, 0.0), bytes(config.max_rate, f64::INFINITY)),
         }
     }
@@ -49,24 +63,33 @@ impl Window {
     pub fn on_feedback(&mut self, signals: &Signals) -> bool {
         let Signals { feedback, acked, next, .. } = *signals;
         let bytes = feedback.acked as f64;
-        if let Some((_, proven)) = &mut self.trial {
-            *proven += bytes;
+        if let Some(trial) = &mut self.trial {
+            trial.proven += bytes;
         }
         if feedback.lost_number.is_some_and(|number| number >= self.recover) {
             self.saved = None;
+            self.regrows = false;
             self.cut(next);
-            if let Some((_, proven)) = self.trial.take() {
-                // RFC 9959 §4.5: no more than half of what was proven.
-                self.cwnd = (proven / 2.0).max(2.0 * self.mss);
+            if let Some(trial) = &mut self.trial {
+                // No more than half of what was proven, until it is known what has become of all that was sent.
+                self.cwnd = (trial.proven / 2.0).clamp(2.0 * self.mss, self.cwnd);
                 self.ssthresh = self.cwnd;
+                (trial.retreats, trial.end) = (true, next);
             }
             return true;
         }
-        if acked < self.recover {
-            return false;
+        match self.trial {
+            Some(trial) if trial.retreats && feedback.seen.max(acked) >= trial.end => {
+                // What came through in a round trip is what the path carries; half of it is as safe as after any loss.
+                self.ssthresh = (trial.proven / 2.0).max(2.0 * self.mss);
+                self.trial = None;
+                self.regrows = true;
+            }
+            Some(trial) if acked >= trial.end => self.trial = None,
+            _ => {}
         }
-        if self.trial.is_some_and(|(end, _)| acked >= end) {
-            self.trial = None;
+        if acked < self.recover && !self.regrows {
+            return false;
         }
         if signals.busy {
             self.cwnd += if self.cwnd < self.ssthresh { bytes } else { self.mss * bytes / self.cwnd };
@@ -78,7 +101,8 @@ impl Window {
             let jump = saved.rate.as_bps() as f64 / 8.0 * rtt / 2.0;
             if rtt >= then / 2.0 && rtt <= 10.0 * then && jump > self.cwnd {
                 self.cwnd = jump;
-                self.trial = Some((next + (jump / self.mss) as u64, 0.0));
+                let end = next + (jump / self.mss) as u64;
+                self.trial = Some(Trial { end, proven: 0.0, retreats: false });
             }
         }
         if let Some(srtt) = signals.srtt {
