@@ -156,7 +156,9 @@ impl Driver {
                 self.heard_at = at;
                 let (from, to, datagrams) = self.socket.received(run);
                 for datagram in datagrams {
-                    host.handle_datagram(at, from, to, datagram);
+                    if host.handle_datagram(at, from, to, datagram) {
+                        host.fill(shared.clock.now(), &mut self.batch);
+                    }
                 }
             }
             more = read + 1 == READS;

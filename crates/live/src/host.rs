@@ -266,8 +266,15 @@ impl Host {
         }
     }
 
-    /// A datagram from the network, to one of this host's addresses.
-    pub fn handle_datagram(&mut self, now: Time, from: SocketAddr, to: Option<IpAddr>, datagram: &mut [u8]) {
+    /// A datagram from the network, to one of this host's addresses. True if it asks for an answer, which must be taken before the
+    /// next datagram: a second question takes the first one's place.
+    pub fn handle_datagram(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        to: Option<IpAddr>,
+        datagram: &mut [u8],
+    ) -> bool {
         let len = datagram.len();
         let Some(associations) = &mut self.associations else {
             return self.handle_plain(now, from, to, datagram);
@@ -277,18 +284,22 @@ impl Host {
             self.outgoing.push_back((peer, to, packet));
         }
         self.take_events();
-        let Some((id, contents)) = opened else { return };
-        if let Ok(packet) = parse(&datagram[contents]) {
-            self.deliver(now, Channel::Sealed(id), from, to, len, packet);
-        }
+        let Some((id, contents)) = opened else { return false };
+        let Ok(packet) = parse(&datagram[contents]) else { return false };
+        let asks = packet.poll.is_some();
+        self.deliver(now, Channel::Sealed(id), from, to, len, packet);
+        asks
     }
 
-    fn handle_plain(&mut self, now: Time, from: SocketAddr, to: Option<IpAddr>, datagram: &[u8]) {
+    fn handle_plain(&mut self, now: Time, from: SocketAddr, to: Option<IpAddr>, datagram: &[u8]) -> bool {
         if let Ok(packet) = parse(datagram) {
-            return self.deliver(now, Channel::Plain(from), from, to, datagram.len(), packet);
+            let asks = packet.poll.is_some();
+            self.deliver(now, Channel::Plain(from), from, to, datagram.len(), packet);
+            return asks;
         }
         if let Some((_, echo, reason)) = parse_refusal(datagram) {
-            return self.handle_refusal(from, echo, reason);
+            self.handle_refusal(from, echo, reason);
+            return false;
         }
         if let Some(hello) = Hello::parse(datagram)
             && self.listening
@@ -298,6 +309,7 @@ impl Host {
             self.outgoing.push_back((from, to, refusal_packet(Refusal::PlainOnly, hello.index, &echo)));
             self.notice(&Notice::Refused(from, Refusal::PlainOnly));
         }
+        false
     }
 
     /// A peer that seals says so. One such packet proves nothing, three of them will do.

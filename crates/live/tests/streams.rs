@@ -6,12 +6,12 @@
 
 use skyhop_live::associations::Config;
 use skyhop_live::keys::Keys;
-use skyhop_live::socket::Carrier;
+use skyhop_live::socket::{Carrier, Part, Socket};
 use skyhop_live::{Endpoint, Options, Security, StpListener, StpStream};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, UdpSocket};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -247,6 +247,56 @@ fn an_unproven_address_gets_three_times_what_it_sends() {
     forger.send_to(&bgn, server).unwrap();
     let e = listener.accept_timeout(Duration::from_millis(300)).err().expect("a BGN counts once");
     assert_eq!(e.kind(), ErrorKind::TimedOut);
+}
+
+#[test]
+fn each_question_has_its_answer_though_all_come_at_once() {
+    let listener = StpListener::bind(any(), options(None)).unwrap();
+    let server = listener.local_addr().unwrap();
+    // Three packets with a POLL each in one piece, as a sender's first burst reaches a host that wakes late: what their answers tell
+    // of the spacing is how a sender finds its rate.
+    let mut burst = Vec::new();
+    let mut ends = Vec::new();
+    for number in 1..=3 {
+        let begin = skyhop_wire::stp::Begin {
+            version: skyhop_wire::stp::VERSION,
+            features: Default::default(),
+            max_payload: 1400,
+            first: 1,
+            credit: 10_000,
+            count: 1,
+        };
+        let packet = skyhop_wire::stp::Packet {
+            source_port: 50_000,
+            destination_port: server.port(),
+            instance: 7,
+            seq: number,
+            poll: Some(1000 * number),
+            data: Some(skyhop_wire::stp::Length(1000)),
+            control: Some(Box::new(skyhop_wire::stp::Control { begin: Some(begin), ..Default::default() })),
+        };
+        skyhop_wire::stp::emit(&packet, &mut burst);
+        ends.push(burst.len());
+    }
+    let mut socket = Socket::bind(Carrier::Udp, any(), 1 << 20).unwrap();
+    if socket.segments_max() < 3 {
+        println!("skipped: this kernel takes no datagrams together");
+        return;
+    }
+    let part = Part { to: server, from: None, start: 0, end: burst.len(), segment: ends[0] };
+    socket.send(&burst, &part).unwrap();
+    let (mut echoes, begin) = (Vec::new(), Instant::now());
+    while echoes.len() < 3 && begin.elapsed() < Duration::from_secs(5) {
+        for run in 0..socket.receive().unwrap() {
+            for datagram in socket.received(run).2 {
+                let packet = skyhop_wire::stp::parse(datagram).unwrap();
+                let stat = packet.control.and_then(|control| control.stat.clone());
+                echoes.extend(stat.map(|stat| stat.echo));
+            }
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(echoes, [1000, 2000, 3000]);
 }
 
 #[test]
