@@ -51,10 +51,13 @@ bench: build  ## Packets and runs per CPU second beside ns-2's, a long fat pipe,
 papers: $(VENV)/installed  ## Published numbers beside ours: one table, and the figures
 	$(PYTHON) papers/harness.py
 
-fuzz:  ## Five minutes of arbitrary bytes each: as a scenario, as orbital elements, as a distribution, as what happens to a splice, as a packet of STP, as a case for two of its machines
+FUZZ_SECONDS := 300
+FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
+
+fuzz:  ## Five minutes of arbitrary bytes for every file and packet that is read and every machine that is driven (FUZZ_SECONDS=, FUZZ_TARGETS=)
 	command -v cargo-fuzz > /dev/null || $(CARGO) install --locked cargo-fuzz
-	cd fuzz && for target in scenario tle distribution splice stp_packet stp_pair; do \
-	  RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target -- -max_total_time=300 -max_len=65536 || exit 1; done
+	cd fuzz && for target in $(FUZZ_TARGETS); do \
+	  RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -max_len=65536 || exit 1; done
 
 schema:  ## Write the scenario's JSON Schema anew
 	$(CARGO) run -q --release --locked --bin skyhop -- schema > crates/scenario/scenario.schema.json
