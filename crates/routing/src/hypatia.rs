@@ -49,7 +49,10 @@ impl Hypatia {
         }
         for line in lines("description.txt", description) {
             let Some((key, value)) = line.text.split_once('=') else { return Err(line.wrong("key=value")) };
-            let value = || value.trim().parse::<f64>().map_err(|_| line.wrong("a number of metres"));
+            let value = || match value.trim().parse::<f64>() {
+                Ok(metres) if metres.is_finite() && metres >= 0.0 => Ok(metres),
+                _ => Err(line.wrong("a number of metres")),
+            };
             match key.trim() {
                 "max_gsl_length_m" => found.max_gsl_length_m = value()?,
                 "max_isl_length_m" => found.max_isl_length_m = value()?,
@@ -284,6 +287,10 @@ fn epoch(body: &str) -> Option<Epoch> {
         (line.get(18..20)?.trim().parse().ok()?, line.get(20..32)?.trim().parse().ok()?);
     let year = if year < 57 { 2000 + year } else { 1900 + year };
     let begin: Epoch = format!("{year}-01-01").parse().ok()?;
+    // What is no day of a year is told by the parser of elements.
+    if !(0.0..=367.0).contains(&day) {
+        return None;
+    }
     Epoch::new(begin.utc() + std::time::Duration::from_secs_f64((day - 1.0).max(0.0) * 86_400.0)).ok()
 }
 
@@ -307,11 +314,12 @@ fn station(line: &Line<'_>, number: usize) -> Result<Terminal, HypatiaError> {
     let [latitude, longitude, height_m, ..] = degrees[..] else {
         return Err(line.wrong("number,name,latitude,longitude,height"));
     };
-    let terminal = Terminal::from_degrees(*name, latitude, longitude).map_err(|error| HypatiaError {
-        file: line.file,
-        problem: format!("line {}: {error}", line.number),
-    })?;
-    Ok(Terminal { height_m, ..terminal })
+    let terminal = Terminal::from_degrees(*name, latitude, longitude).and_then(|terminal| {
+        let terminal = Terminal { height_m, ..terminal };
+        terminal.check().map(|()| terminal)
+    });
+    terminal
+        .map_err(|error| HypatiaError { file: line.file, problem: format!("line {}: {error}", line.number) })
 }
 
 struct Line<'a> {
@@ -342,7 +350,9 @@ pub struct HypatiaError {
 
 impl fmt::Display for HypatiaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.file, self.problem)
+        // Names come from the file, and may be anything.
+        let problem: String = self.problem.chars().map(|c| if c.is_control() { '.' } else { c }).collect();
+        write!(f, "{}: {problem}", self.file)
     }
 }
 

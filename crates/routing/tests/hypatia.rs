@@ -160,4 +160,16 @@ fn files_that_cannot_be() {
         read(tles, "", "0,a,91,0,0\n").split(';').next(),
         Some("ground_stations.txt: line 1: latitude of 91 deg for terminal \"a\"")
     );
+    assert_eq!(
+        read(tles, "", "0,a\u{1b}[31m,0,0,nan\n").split(';').next(),
+        Some("ground_stations.txt: line 1: height of NaN m for terminal \"a.[31m\"")
+    );
+    for day in ["1e3000000000", "367.99999999", "-01.00000000"] {
+        let wrong = read(&tles.replace("00001.0000", &format!("00{}", &day[..8])), "", "");
+        assert!(wrong.starts_with("tles.txt: "), "{wrong}");
+    }
+    for metres in ["nan", "inf", "-1"] {
+        let wrong = Hypatia::read(tles, "", "", &format!("max_gsl_length_m={metres}\n")).expect_err("wrong");
+        assert!(wrong.to_string().ends_with("expected a number of metres"), "{wrong}");
+    }
 }

@@ -21,7 +21,8 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Step>, String> {
     for (i, name) in head.iter().enumerate() {
         if !COLUMNS.contains(name) {
             return Err(format!(
-                "line 1: unknown column \"{name}\"; expected some of {}",
+                "line 1: unknown column \"{}\"; expected some of {}",
+                shown(name),
                 COLUMNS.join(", ")
             ));
         }
@@ -46,6 +47,11 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Step>, String> {
     if steps.is_empty() { Err("has no rows".into()) } else { Ok(steps) }
 }
 
+/// The beginning of a cell as it may stand in a message.
+fn shown(cell: &str) -> String {
+    cell.chars().take(40).flat_map(char::escape_debug).collect()
+}
+
 fn row(head: &[&str], line: &str) -> Result<Step, String> {
     let cells: Vec<&str> = line.split(',').map(str::trim).collect();
     if cells.len() != head.len() {
@@ -56,7 +62,7 @@ fn row(head: &[&str], line: &str) -> Result<Step, String> {
         if cell.is_empty() && *name != "t_s" {
             continue;
         }
-        let value: f64 = cell.parse().map_err(|_| format!("{name}: \"{cell}\" is not a number"))?;
+        let value: f64 = cell.parse().map_err(|_| format!("{name}: \"{}\" is not a number", shown(cell)))?;
         let within = |least: f64, most: f64| {
             let fits = (least..=most).contains(&value);
             fits.then_some(value).ok_or_else(|| format!("{name}: {cell} is outside {least} to {most}"))
@@ -90,6 +96,7 @@ mod tests {
         for (text, expected) in [
             ("", "is empty"),
             ("t_s,rate\n", "line 1: unknown column \"rate\"; expected some of t_s, rate_bps"),
+            ("t_s,\u{1b}[31m\n", "line 1: unknown column \"\\u{1b}[31m\";"),
             ("rate_bps,t_s\n", "line 1: expected t_s"),
             ("t_s\n0\n", "line 1: expected t_s and some of"),
             ("t_s,loss,loss\n", "line 1: column loss is there twice"),
