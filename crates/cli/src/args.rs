@@ -65,7 +65,7 @@ pub enum Command {
         #[command(subcommand)]
         what: stp::What,
     },
-    /// Teach Wireshark and tshark to read STP.
+    /// Teach Wireshark and tshark to read STP, and open encrypted captures.
     #[command(after_help = WIRESHARK_EXAMPLES)]
     Wireshark {
         /// What to do.
@@ -239,5 +239,6 @@ Examples:
   tshark -r packets.pcapng -Y 'skystp.type.ustat == 1'
   tshark -r packets.pcapng -X lua_script:\"$(skyhop wireshark path)\"    where personal plugins are not read
   tshark -r packets.pcapng -d udp.port==9000,skystp           STP on a port where it is not recognised
+  skyhop wireshark decrypt capture.pcap --keys keys.log --out plain.pcapng
 
 Exit code: 0 done, 1 not installed, not writable, or tshark is missing, 2 wrong usage.";

@@ -194,8 +194,16 @@ fn read_secret(path: &Path) -> Result<Zeroizing<String>, KeyError> {
 /// The 32 bytes of a line `kind hex`, or nothing.
 fn field(text: &str, kind: &str) -> Option<Zeroizing<[u8; 32]>> {
     let (found, digits) = text.trim().split_once(' ')?;
-    let digits = digits.trim().as_bytes();
-    if found != kind || digits.len() != 64 {
+    if found != kind {
+        return None;
+    }
+    unhex(digits.trim())
+}
+
+/// The 32 bytes of 64 hex digits, or nothing.
+pub(crate) fn unhex(digits: &str) -> Option<Zeroizing<[u8; 32]>> {
+    let digits = digits.as_bytes();
+    if digits.len() != 64 {
         return None;
     }
     let mut key = Zeroizing::new([0; 32]);

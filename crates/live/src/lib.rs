@@ -13,6 +13,7 @@
 //! | `replay` | which counters were seen |
 //! | `association` | one open association |
 //! | `associations` | all of a host, those half open too |
+//! | `key_log` | packets of a capture opened with secrets that were kept |
 //! | `options` | what an endpoint may be told |
 //! | `socket` | UDP, or IP itself |
 //! | `batch` | packets that the kernel takes together |
@@ -30,6 +31,7 @@ pub mod cookie;
 mod driver;
 pub mod handshake;
 mod host;
+pub mod key_log;
 pub mod keys;
 pub mod options;
 pub mod replay;

@@ -168,6 +168,17 @@ impl Opener {
         Opener { cipher, epoch_bits, number: 0, previous: None, current, next: None }
     }
 
+    /// An opener that begins with the key of `counter`, which lies `most` keys ahead at most; `None` otherwise. Nothing proves
+    /// the counter yet: keep what opens a packet.
+    pub(crate) fn ahead(&self, counter: u64, most: u64) -> Option<Self> {
+        let number = counter >> self.epoch_bits;
+        let steps = number.checked_sub(self.number).filter(|steps| (1..=most).contains(steps))?;
+        let (cipher, epoch_bits) = (self.cipher, self.epoch_bits);
+        let current = (1..steps)
+            .fold(Epoch::new(cipher, &self.current.next), |epoch, _| Epoch::new(cipher, &epoch.next));
+        Some(Opener { cipher, epoch_bits, number, previous: None, current, next: None })
+    }
+
     /// Opens a whole packet in place; what it carries then begins at [`HEADER_LEN`] and is as long as what is returned.
     /// `None` if it was not sealed under this direction's keys; the packet's bytes are then worthless.
     pub fn open(&mut self, packet: &mut [u8]) -> Option<usize> {
@@ -267,5 +278,17 @@ mod tests {
         forged[11] = 7 * 16;
         assert_eq!(opener.open(&mut forged), None);
         assert_eq!(opener.open(&mut packets[98].clone()), Some(1));
+    }
+
+    #[test]
+    fn a_capture_that_begins_late_is_opened() {
+        let (mut sealer, opener) = pair(Cipher::ChaCha20Poly1305, 4);
+        let packets: Vec<_> = (0..100_u8).map(|n| sealed(&mut sealer, &[n])).collect();
+        assert!(opener.ahead(5, 9).is_none(), "that is its own key");
+        assert!(opener.ahead(99, 5).is_none(), "too far ahead");
+        let mut late = opener.ahead(99, 6).unwrap();
+        assert_eq!(late.open(&mut packets[99].clone()), Some(1));
+        assert_eq!(late.open(&mut packets[95].clone()), None, "what came before is gone");
+        assert_eq!(opener.ahead(40, 2).unwrap().open(&mut packets[40].clone()), Some(1));
     }
 }

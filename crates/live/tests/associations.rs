@@ -6,6 +6,7 @@
 
 use skyhop_live::associations::{Associations, Config, Event, Failure};
 use skyhop_live::handshake::Reason;
+use skyhop_live::key_log::{KeyLog, Reader, Seen};
 use skyhop_live::keys::Keys;
 use skyhop_live::seal::{Cipher, HEADER_LEN};
 use skyhop_units::{Span, Time};
@@ -148,8 +149,41 @@ fn opens_in_one_round_trip_with_either_kind_of_key_and_cipher() {
             assert_eq!(a, b, "both write the same line for a capture");
             assert_eq!(a.split(' ').count(), 6, "{a}");
             assert!(a.contains(&cipher.to_string()));
+            let mut log = KeyLog::default();
+            log.add(&format!("{a}\n\n# again\n{b}\n")).unwrap();
+            assert_eq!(log.len(), 1);
+            read_along(&mut two, (client_id, server_id), &log);
         }
     }
+}
+
+/// A capture of what the two say now is opened with the log, piece by piece and several at once.
+fn read_along(two: &mut Two, (client_id, server_id): (u32, u32), log: &KeyLog) {
+    let mut reader = Reader::new(log);
+    let mut see = |packet: &[u8], whole| reader.datagram(client(), server(), packet, whole);
+    let opened = |packets: &[&[u8]], altered| Seen::Opened {
+        packets: packets.iter().map(|p| p.to_vec()).collect(),
+        altered,
+    };
+    let there = sealed(&mut two.client, client_id, b"there");
+    let back = sealed(&mut two.server, server_id, b"back again");
+    assert_eq!(see(&there, true), opened(&[b"there"], 0));
+    assert_eq!(see(&back, true), opened(&[b"back again"], 0));
+    assert_eq!(see(&there, true), opened(&[b"there"], 0), "captured twice");
+    // The kernel sends packets of one length as one, the last may be shorter.
+    let mut batch: Vec<Vec<u8>> =
+        [&b"first"[..], b"other", b"end"].map(|t| sealed(&mut two.client, client_id, t)).into();
+    assert_eq!(see(&batch.concat(), true), opened(&[b"first", b"other", b"end"], 0));
+    batch[1][14] ^= 1;
+    assert_eq!(see(&batch.concat(), true), opened(&[b"first", &batch[1], b"end"], 1));
+    assert_eq!(see(&batch[1], true), Seen::Altered);
+    assert_eq!(see(&there[..there.len() - 1], false), Seen::CutOff);
+    let mut other = there.clone();
+    other[3] ^= 1;
+    assert_eq!(see(&other, true), Seen::NoKey, "of these two, and of no association that is known");
+    assert_eq!(see(b"something else", true), Seen::Foreign);
+    let tally = reader.tally();
+    assert_eq!((tally.opened, tally.associations, tally.unopened(), tally.foreign), (8, 1, 4, 1));
 }
 
 #[test]

@@ -244,6 +244,17 @@ impl FolderFile {
         Ok(())
     }
 
+    /// Lets nobody but the owner read the file, where systems know of owners; best before anything is in it.
+    pub fn owner_only(&self) -> Result<(), FolderError> {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let failed = |source| FolderError::Io { action: "create", path: self.path.clone(), source };
+            self.out.get_ref().set_permissions(fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        }
+        Ok(())
+    }
+
     fn put(&mut self, bytes: &[u8]) -> Result<(), FolderError> {
         self.out.write_all(bytes).map_err(|source| FolderError::Io {
             action: "write",

@@ -1,8 +1,9 @@
 //! What a run leaves behind: a summary, tables, captures, charts and a report.
 //!
 //! A map of the code: [`session`] runs a scenario and records it, [`summary`] is `summary.json`, [`tables`] the parquet
-//! files and Python's tables, [`capture`] and [`pcapng`] the packets, [`chart`] and [`report`] what people look at,
-//! [`folder`] how any of it reaches a disk; `pace` says when a run's caller is asked whether to go on.
+//! files and Python's tables, [`capture`] and [`pcapng`] the packets, [`rewrite`] changes captures from elsewhere,
+//! [`chart`] and [`report`] what people look at, [`folder`] how any of it reaches a disk; `pace` says when a run's caller is
+//! asked whether to go on.
 //! Differs from a log: results are handed over whole, and a folder appears whole or not at all.
 //! Leaves out finding anything out, which `skyhop-sim` does.
 
@@ -12,6 +13,7 @@ pub mod folder;
 mod pace;
 pub mod pcapng;
 pub mod report;
+pub mod rewrite;
 pub mod session;
 pub mod summary;
 pub mod tables;

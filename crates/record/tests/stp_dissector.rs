@@ -2,7 +2,7 @@
 //!
 //! Every field of every kind of packet must read as the struct says, and a conversation over a lossy path as it went.
 //! Differs from a round trip: the dissector is Lua and shares no code with the parser.
-//! Leaves out encrypted packets, which it does not claim to know.
+//! Leaves out what encrypted packets carry; `skyhop wireshark decrypt` has a test of its own.
 
 mod common;
 
@@ -150,8 +150,44 @@ fn it_is_recognised_on_any_port_and_other_datagrams_are_left_alone() {
     capture.put(0, Under::Udp, &on(4000));
     capture.put_bytes(1, Under::Udp, &bytes(&on(4000)), 5000, 5001);
     capture.put_bytes(2, Under::Udp, &[0xab; 40], 6000, 6001);
+    // Only the listener's port is both UDP's and STP's.
+    capture.put_bytes(3, Under::Udp, &bytes(&on(4000)), 5000, 4001);
     let Some(lines) = tshark("ports", capture, &["skystp.ns", "data.len"], &[]) else { return };
-    assert_eq!(lines, [["1", ""], ["", "32"], ["", "40"]].map(|l| l.map(str::to_owned).to_vec()));
+    assert_eq!(lines, [["1", ""], ["", "32"], ["", "40"], ["1", ""]].map(|l| l.map(str::to_owned).to_vec()));
+}
+
+#[test]
+fn packets_of_associations_are_told_by_their_form() {
+    let fixed = |head: &[u8], len: usize| [head, &vec![0xab; len - head.len()]].concat();
+    let index = [0x12, 0x34, 0x56];
+    let with = |head: &[u8]| [head, &index].concat();
+    let counter = [&with(&[5])[..], &[0, 0, 0, 0, 0, 0, 1, 0]].concat();
+    let cases: [(Vec<u8>, [&str; 6]); 8] = [
+        (fixed(&[1, 1, 1, 1, 0x12, 0x34, 0x56, 0], 56), ["1", "0x123456", "", "1", "1", ""]),
+        (fixed(&[1, 1, 2, 2, 0x12, 0x34, 0x56, 16], 120), ["1", "0x123456", "", "2", "2", ""]),
+        (fixed(&with(&[2]), 55), ["2", "0x123456", "", "", "", ""]),
+        (fixed(&with(&[3]), 28), ["3", "0x123456", "", "", "", ""]),
+        ([fixed(&with(&[4]), 12), vec![1]].concat(), ["4", "0x123456", "", "", "", "1"]),
+        (fixed(&counter, 28), ["5", "0x123456", "256", "", "", ""]),
+        // Another version, and a length that none has: STP with a wrong checksum, and so is a counter without end.
+        (fixed(&[1, 2, 1, 1, 0x12, 0x34, 0x56, 0], 56), [""; 6]),
+        (fixed(&with(&[2]), 54), [""; 6]),
+    ];
+    let mut capture = Capture::new();
+    for (n, (packet, _)) in cases.iter().enumerate() {
+        capture.put_bytes(n as u64, Under::Udp, packet, UDP_PORT, 9);
+    }
+    let fields = ["type", "index", "counter", "pattern", "cipher", "reason"];
+    let fields = fields.map(|f| format!("skystp.association.{f}"));
+    let fields: Vec<&str> =
+        fields.iter().map(String::as_str).chain(["skystp.checksum.bad", "_ws.lua.error"]).collect();
+    let Some(lines) = tshark("associations", capture, &fields, &[]) else { return };
+    assert_eq!(lines.len(), cases.len());
+    for (line, (packet, expected)) in lines.iter().zip(&cases) {
+        let bad = if expected[0].is_empty() { "1" } else { "" };
+        assert_eq!(line[..6], expected[..], "{packet:?}");
+        assert_eq!(line[6..], [bad, ""], "{packet:?}");
+    }
 }
 
 /// Every kind by itself, all pairs, all of them at once; both forms of lists, with none, one and many gaps, across 2^24.

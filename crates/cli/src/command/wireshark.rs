@@ -1,8 +1,10 @@
-//! `skyhop wireshark`: the dissector of STP, put where Wireshark and tshark look for it.
+//! `skyhop wireshark`: the dissector of STP, put where Wireshark and tshark look for it; encrypted captures opened for it.
 //!
 //! Follows `tshark -G folders`, which knows the user's own folder for Lua scripts on every system.
 //! Differs from a package: one file, carried in the command, so that it fits the version that wrote the packets.
 //! Leaves out removing it; what `path` prints may be deleted.
+
+mod decrypt;
 
 use crate::failure::Failure;
 use clap::{Args, Subcommand};
@@ -21,7 +23,19 @@ pub enum What {
     Install(Place),
     /// Print the installed dissector's path.
     Path(Place),
+    /// Open a capture's encrypted STP with a key log, into a new capture.
+    #[command(after_help = DECRYPT_EXAMPLES)]
+    Decrypt(decrypt::Decrypt),
 }
+
+const DECRYPT_EXAMPLES: &str = "\
+Examples:
+  skyhop stp send results.tar 192.0.2.7 --key link.key --key-log keys.log      while tcpdump -w capture.pcap udp port 57824 runs
+  skyhop wireshark decrypt capture.pcap --keys keys.log --out plain.pcapng
+  tshark -r plain.pcapng -Y skystp.retransmission
+
+Either host's key log will do, and --keys may be given often. What cannot be opened stays as it is, and is counted.
+Exit code: 0 done, 1 nothing in it opens or the disk is full, 2 wrong usage, or no capture or key log, 130 interrupted.";
 
 /// Where the dissector goes.
 #[derive(Debug, Args)]
@@ -33,7 +47,10 @@ pub struct Place {
 
 /// Runs the command.
 pub fn run(what: &What) -> Result<(), Failure> {
-    let (What::Install(place) | What::Path(place)) = what;
+    let place = match what {
+        What::Install(place) | What::Path(place) => place,
+        What::Decrypt(args) => return decrypt::run(args),
+    };
     let folder = match &place.folder {
         Some(folder) => folder.clone(),
         None => personal_folder()?,

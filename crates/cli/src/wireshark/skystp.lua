@@ -1,8 +1,8 @@
--- skystp: the satellite transport protocol of docs/stp.md, in the form that is not encrypted.
+-- skystp: the satellite transport protocol of docs/stp.md, and what of its encrypted associations can be read without a key.
 --
 -- Follows §3 of that document for the bytes and §2 for where they are found: UDP with the same ports, or IP protocol 253.
 -- Differs from a machine: it sees both directions at one point of the path, so "has passed" is not "has arrived".
--- Leaves out encrypted packets; data are shown as bytes and not put together.
+-- Leaves out decryption, which "skyhop wireshark decrypt" does; data are shown as bytes and not put together.
 
 local proto = Proto("skystp", "Satellite Transport Protocol")
 
@@ -22,9 +22,25 @@ local KINDS = {
 local REASONS = {
   [0] = "finished", [1] = "aborted by the application", [2] = "the peer was silent", [3] = "refused", [4] = "protocol error",
 }
+-- Packets of associations, docs/stp-hosts.md.
+local HELLO, ANSWER, COOKIE, REFUSED, SEALED = 1, 2, 3, 4, 5
+local ASSOCIATION = {
+  [HELLO] = "HELLO", [ANSWER] = "ANSWER", [COOKIE] = "COOKIE", [REFUSED] = "REFUSED", [SEALED] = "SEALED",
+}
+local PATTERNS = { [1] = "shared key", [2] = "pair of keys" }
+local CIPHERS = { [1] = "AES-128-GCM", [2] = "ChaCha20-Poly1305" }
+local REFUSALS = {
+  [1] = "key", [2] = "version", [3] = "pattern", [4] = "plain only", [5] = "sealed only", [6] = "full",
+}
 local CHECKSUMS = { [0] = "bad", [1] = "good", [2] = "not verified" }
 
 local f = {
+  association = ProtoField.uint8("skystp.association.type", "Association", base.DEC, ASSOCIATION),
+  association_index = ProtoField.uint24("skystp.association.index", "Index", base.HEX),
+  association_counter = ProtoField.uint64("skystp.association.counter", "Counter"),
+  association_pattern = ProtoField.uint8("skystp.association.pattern", "Pattern", base.DEC, PATTERNS),
+  association_cipher = ProtoField.uint8("skystp.association.cipher", "Cipher", base.DEC, CIPHERS),
+  association_reason = ProtoField.uint8("skystp.association.reason", "Reason", base.DEC, REFUSALS),
   srcport = ProtoField.uint16("skystp.srcport", "Source port"),
   dstport = ProtoField.uint16("skystp.dstport", "Destination port"),
   kind = ProtoField.uint8("skystp.type", "Type", base.HEX),
@@ -362,9 +378,48 @@ local function contents(reader, tree, kind, number, here, there, verdict)
   return info
 end
 
+-- Which packet of an association this is, by its form; nil if none. No STP begins so: a SEALED packet's counter never
+-- grows into the byte where STP has its type, and the others have lengths of their own.
+local function association_kind(tvb)
+  local kind, len = tvb(0, 1):uint(), tvb:reported_len()
+  if kind == SEALED then return tvb(4, 1):uint() == 0 and len >= 28 and kind or nil end
+  if kind == HELLO then
+    local cookie = tvb(7, 1):uint()
+    local known = tvb(1, 1):uint() == 1 and PATTERNS[tvb(2, 1):uint()] and CIPHERS[tvb(3, 1):uint()]
+    return known and (cookie == 0 or cookie == 16) and len == cookie + (tvb(2, 1):uint() == 1 and 56 or 104) and kind or nil
+  end
+  local lengths = { [ANSWER] = 55, [COOKIE] = 28, [REFUSED] = 13 }
+  return lengths[kind] == len and kind or nil
+end
+
+local function association(tvb, pinfo, root, kind)
+  local name = ASSOCIATION[kind]
+  local tree = root:add(proto, tvb()):append_text(", association, " .. name)
+  tree:add(f.association, tvb(0, 1))
+  local at = kind == HELLO and 4 or 1
+  local index = tvb(at, 3)
+  tree:add(f.association_index, index)
+  local info = string.format("Association %s, index %06x", name, index:uint())
+  if kind == SEALED then
+    tree:add(f.association_counter, tvb(4, 8))
+    info = string.format("%s, counter %s [encrypted]", info, tostring(tvb(4, 8):uint64()))
+  elseif kind == HELLO then
+    tree:add(f.association_pattern, tvb(2, 1))
+    tree:add(f.association_cipher, tvb(3, 1))
+  elseif kind == REFUSED and tvb:len() == 13 then
+    tree:add(f.association_reason, tvb(12, 1))
+    info = string.format("%s (%s)", info, REFUSALS[tvb(12, 1):uint()] or "unknown reason")
+  end
+  pinfo.cols.info = info
+  return tvb:len()
+end
+
 function proto.dissector(tvb, pinfo, root)
   if tvb:len() < HEADER then return 0 end
   pinfo.cols.protocol = "SKYSTP"
+  local status = verify(tvb)
+  local other = status ~= 1 and association_kind(tvb)
+  if other then return association(tvb, pinfo, root, other) end
   local kind, number, instance = tvb(4, 1):uint(), tvb(5, 3):uint(), tvb(10, 2):uint()
   local src, dst = tvb(0, 2):uint(), tvb(2, 2):uint()
   local names = {}
@@ -379,7 +434,6 @@ function proto.dissector(tvb, pinfo, root)
   for _, known in ipairs(KINDS) do kinds:add(f[known.name], tvb(4, 1)) end
   local shown = tree:add(f.ns, tvb(5, 3))
   local sum = tree:add(f.checksum, tvb(8, 2))
-  local status = verify(tvb)
   tree:add(f.checksum_status, tvb(8, 2), status):set_generated()
   if status == 0 then sum:add_proto_expert_info(x.checksum) end
   tree:add(f.instance, tvb(10, 2))
@@ -421,10 +475,11 @@ function proto.dissector(tvb, pinfo, root)
   return tvb:len()
 end
 
--- On any port: a header that repeats UDP's ports and a checksum that is right over everything are no accident.
+-- On any port: a header that repeats the listener's port of UDP and a checksum that is right over everything are no accident.
+-- The initiator's port is its own.
 local function recognise(tvb, pinfo, root)
   if tvb:len() < HEADER or tvb(4, 1):uint() == 0 then return false end
-  if tvb(0, 2):uint() ~= pinfo.src_port or tvb(2, 2):uint() ~= pinfo.dst_port then return false end
+  if tvb(0, 2):uint() ~= pinfo.src_port and tvb(2, 2):uint() ~= pinfo.dst_port then return false end
   if verify(tvb) ~= 1 then return false end
   proto.dissector(tvb, pinfo, root)
   pinfo.conversation = proto

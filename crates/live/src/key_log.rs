@@ -1,0 +1,313 @@
+//! Key logs, and the sealed packets of a capture opened with them.
+//!
+//! Follows the key log of TLS (RFC 9850) in what it is for: whoever has the secrets of a session reads it afterwards.
+//! Differs: a line has both directions, under the indices that its packets carry; and a capture is no network, so a packet is
+//! opened as often as it was captured, wherever it came from, and the datagrams that a kernel sends as one are taken apart.
+//! Leaves out handshakes: their packets tell nothing but who met whom, and the log has what came of them.
+
+use crate::handshake::{
+    Hello, INDEX_MASK, Secrets, index_of, kind, parse_answer, parse_cookie, parse_refusal,
+};
+use crate::keys::unhex;
+use crate::seal::{Cipher, EPOCH_BITS, HEADER_LEN, OVERHEAD, Opener};
+use skyhop_wire::stp::UDP_PORT;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::SocketAddr;
+
+/// The word with which a line begins.
+pub(crate) const WORD: &str = "SKYHOP_STP";
+
+/// Keys that a packet may be ahead of the last that was opened: 400 GB that were not captured.
+const SKIPPED_MAX: u64 = 4;
+
+/// A line that is none of a key log. Says nothing of what stands in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyLogError {
+    /// Which, from 1 on; 0 if there is none.
+    pub line: usize,
+    why: &'static str,
+}
+
+impl fmt::Display for KeyLogError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => f.write_str(self.why),
+            line => write!(
+                f,
+                "line {line}: {}; expected \"{WORD} INITIATOR RESPONDER CIPHER FORWARD BACK\", as --key-log writes it",
+                self.why
+            ),
+        }
+    }
+}
+
+impl std::error::Error for KeyLogError {}
+
+/// An association's line.
+#[derive(Clone)]
+struct Line {
+    indices: (u32, u32),
+    cipher: Cipher,
+    secrets: Secrets,
+}
+
+/// The secrets of associations.
+#[derive(Clone, Default)]
+pub struct KeyLog {
+    lines: Vec<Line>,
+}
+
+impl fmt::Debug for KeyLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyLog").field("associations", &self.lines.len()).finish_non_exhaustive()
+    }
+}
+
+impl KeyLog {
+    /// Takes the lines of a file, beside those that are there: both hosts may have kept one. Empty lines and such that
+    /// begin with # are left out, and so is what is known already.
+    ///
+    /// # Errors
+    ///
+    /// The first line that is none, or that there is none; nothing of the file is taken then.
+    pub fn add(&mut self, text: &str) -> Result<(), KeyLogError> {
+        let mut new = Vec::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.trim();
+            if !line.is_empty() && !line.starts_with('#') {
+                new.push(parse(line).map_err(|why| KeyLogError { line: number, why })?);
+            }
+        }
+        if new.is_empty() {
+            return Err(KeyLogError { line: 0, why: "no association in it" });
+        }
+        for line in new {
+            let same = |known: &Line| {
+                known.indices == line.indices
+                    && known.cipher == line.cipher
+                    && known.secrets.forward == line.secrets.forward
+                    && known.secrets.back == line.secrets.back
+            };
+            if !self.lines.iter().any(same) {
+                self.lines.push(line);
+            }
+        }
+        Ok(())
+    }
+
+    /// How many associations there are.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+}
+
+fn parse(line: &str) -> Result<Line, &'static str> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [WORD, initiator, responder, cipher, forward, back] = words[..] else {
+        return Err("no line of a key log");
+    };
+    let index =
+        |word: &str| u32::from_str_radix(word, 16).ok().filter(|i| *i <= INDEX_MASK && word.len() == 6);
+    let indices = index(initiator).zip(index(responder)).ok_or("an index that is not six hex digits")?;
+    let cipher = cipher.parse().map_err(|_| "an unknown cipher")?;
+    let secret = |word: &str| unhex(word).ok_or("a secret that is not 64 hex digits");
+    Ok(Line { indices, cipher, secrets: Secrets { forward: secret(forward)?, back: secret(back)? } })
+}
+
+/// What a datagram of a capture is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seen {
+    /// Nothing of these associations, as far as can be said.
+    Foreign,
+    /// A packet that opens an association, or refuses to.
+    Handshake,
+    /// One sealed packet or several.
+    Opened {
+        /// The STP packets in them; what is altered is as it was.
+        packets: Vec<Vec<u8>>,
+        /// So many of them are altered.
+        altered: usize,
+    },
+    /// A sealed packet of an association that is not in the log.
+    NoKey,
+    /// A sealed packet of an association in the log that does not open: altered on the way, or forged.
+    Altered,
+    /// A sealed packet that was not captured to its end.
+    CutOff,
+}
+
+/// How many there were of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Sealed packets that were opened.
+    pub opened: u64,
+    /// Associations of which there were any.
+    pub associations: u64,
+    /// Packets of handshakes.
+    pub handshake: u64,
+    /// Sealed datagrams without a key.
+    pub no_key: u64,
+    /// Sealed datagrams that do not open with their key.
+    pub altered: u64,
+    /// Sealed datagrams that were cut off by the capture.
+    pub cut_off: u64,
+    /// Other datagrams.
+    pub foreign: u64,
+}
+
+impl Tally {
+    /// Sealed datagrams that were not opened.
+    pub fn unopened(&self) -> u64 {
+        self.no_key + self.altered + self.cut_off
+    }
+}
+
+struct Direction {
+    line: usize,
+    opener: Opener,
+}
+
+/// Opens what a capture has of the associations in a key log.
+pub struct Reader {
+    /// By the index that the packets carry. Two associations may have drawn the same.
+    directions: BTreeMap<u32, Vec<Direction>>,
+    /// Pairs of addresses of which something was recognised.
+    known: BTreeSet<[SocketAddr; 2]>,
+    opened: BTreeSet<usize>,
+    tally: Tally,
+}
+
+impl Reader {
+    /// Of the associations in `log`.
+    pub fn new(log: &KeyLog) -> Self {
+        let mut directions: BTreeMap<u32, Vec<Direction>> = BTreeMap::new();
+        for (number, line) in log.lines.iter().enumerate() {
+            let (initiator, responder) = line.indices;
+            for (index, secret) in [(responder, &line.secrets.forward), (initiator, &line.secrets.back)] {
+                let opener = Opener::new(line.cipher, secret, EPOCH_BITS);
+                directions.entry(index).or_default().push(Direction { line: number, opener });
+            }
+        }
+        Reader { directions, known: BTreeSet::new(), opened: BTreeSet::new(), tally: Tally::default() }
+    }
+
+    /// What there was so far.
+    pub fn tally(&self) -> Tally {
+        Tally { associations: self.opened.len() as u64, ..self.tally }
+    }
+
+    /// A datagram between these two; `whole` unless the capture has cut it off.
+    pub fn datagram(&mut self, from: SocketAddr, to: SocketAddr, payload: &[u8], whole: bool) -> Seen {
+        let pair = [from.min(to), from.max(to)];
+        let seen = self.look(pair, payload, whole);
+        let counted = match &seen {
+            Seen::Foreign => &mut self.tally.foreign,
+            Seen::Handshake => &mut self.tally.handshake,
+            Seen::NoKey => &mut self.tally.no_key,
+            Seen::Altered => &mut self.tally.altered,
+            Seen::CutOff => &mut self.tally.cut_off,
+            Seen::Opened { packets, altered } => {
+                self.tally.opened += (packets.len() - altered) as u64;
+                self.tally.altered += *altered as u64;
+                self.known.insert(pair);
+                return seen;
+            }
+        };
+        *counted += 1;
+        seen
+    }
+
+    fn look(&mut self, pair: [SocketAddr; 2], payload: &[u8], whole: bool) -> Seen {
+        // The port is a sign, and so is what these two have said before: any datagram may begin with these bytes.
+        let ours = self.known.contains(&pair) || pair.iter().any(|end| end.port() == UDP_PORT);
+        if handshake(payload) && (ours || Hello::parse(payload).is_some_and(|hello| hello.version == 1)) {
+            self.known.insert(pair);
+            return Seen::Handshake;
+        }
+        let Some(counter) = counter(payload) else { return Seen::Foreign };
+        let index = index_of(&payload[1..4]);
+        if !whole {
+            let claimed = ours || self.directions.contains_key(&index);
+            return if claimed { Seen::CutOff } else { Seen::Foreign };
+        }
+        if payload.len() < OVERHEAD {
+            return if ours { Seen::Altered } else { Seen::Foreign };
+        }
+        let Some(directions) = self.directions.get_mut(&index) else {
+            return if ours { Seen::NoKey } else { Seen::Foreign };
+        };
+        for direction in directions {
+            if let Some(seen) = pieces(payload, counter).find_map(|len| direction.open(payload, len)) {
+                self.opened.insert(direction.line);
+                return seen;
+            }
+        }
+        Seen::Altered
+    }
+}
+
+impl Direction {
+    /// Opens a datagram that is cut into pieces of `len` bytes and a rest, if any of them opens.
+    fn open(&mut self, payload: &[u8], len: usize) -> Option<Seen> {
+        let mut altered = 0;
+        let packets: Vec<Vec<u8>> = payload
+            .chunks(len)
+            .map(|piece| {
+                self.open_one(piece).unwrap_or_else(|| {
+                    altered += 1;
+                    piece.to_vec()
+                })
+            })
+            .collect();
+        (altered < packets.len()).then_some(Seen::Opened { packets, altered })
+    }
+
+    fn open_one(&mut self, piece: &[u8]) -> Option<Vec<u8>> {
+        let counter = counter(piece)?;
+        let mut packet = piece.to_vec();
+        let len = match self.opener.open(&mut packet) {
+            Some(len) => len,
+            None => {
+                let mut ahead = self.opener.ahead(counter, SKIPPED_MAX)?;
+                packet.copy_from_slice(piece);
+                let len = ahead.open(&mut packet)?;
+                self.opener = ahead;
+                len
+            }
+        };
+        packet.truncate(HEADER_LEN + len);
+        packet.drain(..HEADER_LEN);
+        Some(packet)
+    }
+}
+
+/// Lengths at which a datagram may be several that a kernel sends or takes as one: where the next counter stands. Its whole
+/// length last.
+fn pieces(payload: &[u8], counter: u64) -> impl Iterator<Item = usize> {
+    let following = counter.wrapping_add(1).to_be_bytes();
+    let places = (OVERHEAD..payload.len().saturating_sub(OVERHEAD - 1)).filter(move |&at| {
+        payload[at..at + 4] == payload[..4] && payload[at + 4..at + HEADER_LEN] == following
+    });
+    places.chain([payload.len()])
+}
+
+fn counter(payload: &[u8]) -> Option<u64> {
+    let header = payload.get(..HEADER_LEN).filter(|header| header[0] == kind::SEALED)?;
+    Some(u64::from_be_bytes(header[4..].try_into().ok()?))
+}
+
+fn handshake(payload: &[u8]) -> bool {
+    match payload.first() {
+        Some(&kind::HELLO) => Hello::parse(payload).is_some(),
+        Some(&kind::ANSWER) => parse_answer(payload).is_some(),
+        Some(&kind::COOKIE) => parse_cookie(payload).is_some(),
+        Some(&kind::REFUSED) => parse_refusal(payload).is_some(),
+        _ => false,
+    }
+}

@@ -1,0 +1,105 @@
+//! A capture written again with some of its datagrams replaced, and everything else as it was.
+//!
+//! Follows the formats of pcapng and pcap; what is written is pcapng.
+//! Differs from a filter of packets: blocks that are not replaced keep their bytes, with their options and their order.
+//! Leaves out what the datagrams mean: whoever calls says what becomes of each.
+
+mod blocks;
+mod datagram;
+
+pub use blocks::ReadError;
+pub use datagram::Datagram;
+
+use blocks::{Blocks, Kind, replaced};
+use std::fmt;
+use std::io::{self, Read, Write};
+
+/// Why a capture could not be written again.
+#[derive(Debug)]
+pub enum RewriteError {
+    /// The capture could not be read.
+    Read(ReadError),
+    /// The new one could not be written.
+    Write(io::Error),
+}
+
+impl fmt::Display for RewriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RewriteError::Read(e) => e.fmt(f),
+            RewriteError::Write(e) => e.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RewriteError {}
+
+impl From<ReadError> for RewriteError {
+    fn from(e: ReadError) -> Self {
+        RewriteError::Read(e)
+    }
+}
+
+/// What was there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Rewritten {
+    /// Packets read.
+    pub packets: u64,
+    /// Packets among them that carry no datagram: fragments, TCP, other protocols, link types that are not known.
+    pub others: u64,
+    /// Packets written.
+    pub written: u64,
+    /// Whether the file ended within a packet; what was before it was taken.
+    pub cut: bool,
+}
+
+/// Writes the capture `input` to `output` as pcapng. `change` is shown each datagram and says what stands for it: `None` for
+/// itself, or the contents of one packet or several, which have its headers and its time.
+///
+/// # Errors
+///
+/// What cannot be a capture, and what reading and writing failed of. `output` is not flushed.
+pub fn rewrite(
+    input: impl Read,
+    mut output: impl Write,
+    mut change: impl FnMut(&Datagram<'_>) -> Option<Vec<Vec<u8>>>,
+) -> Result<Rewritten, RewriteError> {
+    let mut blocks = Blocks::new(input)?;
+    let mut done = Rewritten::default();
+    let mut new = Vec::new();
+    while let Some((block, kind)) = blocks.next()? {
+        let mut put = |bytes: &[u8]| output.write_all(bytes).map_err(RewriteError::Write);
+        let Kind::Packet(packet) = kind else {
+            put(block)?;
+            continue;
+        };
+        done.packets += 1;
+        let frame = &block[packet.at..packet.at + packet.captured];
+        let found = packet.link_type.and_then(|link_type| datagram::find(link_type, frame, packet.original));
+        let Some((datagram, places)) = found else {
+            done.others += 1;
+            done.written += 1;
+            put(block)?;
+            continue;
+        };
+        let frames: Option<Vec<Vec<u8>>> = change(&datagram).and_then(|contents| {
+            let frames = (0u16..).zip(&contents).map(|(n, c)| datagram::replace(frame, places, n, c));
+            frames.collect()
+        });
+        match frames {
+            Some(frames) => {
+                for frame in &frames {
+                    replaced(block, &packet, frame, &mut new);
+                    put(&new)?;
+                }
+                done.written += frames.len() as u64;
+            }
+            None => {
+                done.written += 1;
+                put(block)?;
+            }
+        }
+    }
+    done.cut = blocks.cut();
+    Ok(done)
+}
