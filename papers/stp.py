@@ -1,8 +1,8 @@
 """HT section 5.2: the simulated GEO and LEO topologies of figures 5.5 and 5.6, and rows of tables 5.1 and 5.2.
 
 Follows section 5.2.1: packets of 1000 bytes with headers, ns's TCP with delayed acknowledgments and a large window, runs of 60 s.
-Differs: the web is Poisson transfers of Mah's replies, a tenth of the bottleneck; queues are 13 and 28 packets, and STP polls twice a
-round trip: see `SETTING`. Leaves out ns's agents, whose STP is in no text.
+Differs: the web is Poisson transfers of Mah's replies, a tenth of the bottleneck; queues are 13 and 28 packets: see `SETTING`.
+Leaves out ns's agents, whose STP is in no text.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ DURATION_S = 60
 RUNS = 200
 #: Below the rows, as remarks.
 SETTING = (
-    "Queues are said to be about a tenth of the line rate: 19 and 25 packets. With 13 (GEO) and 28 (LEO) the rows of TCP come nearest. "
-    "Our plain STAT has 56 bytes with IP's header; the table's return bandwidth leaves at most 49 for each of three a round trip, so that ours polls twice."
+    "Queues are said to be about a tenth of the line rate: 19 and 25 packets. With 13 (GEO) and 28 (LEO) the rows of TCP come nearest."
 )
 
-STP = {"kind": "stp", "format": "plain", "window": "2 MB", "polls_per_rtt": 2}
+STP = {"kind": "stp", "format": "plain", "window": "2 MB"}
 TCP = {
     "kind": "tcp",
     "mss": "960 B",

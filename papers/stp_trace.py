@@ -67,8 +67,9 @@ def packet(t_s: float, forward: bool, wire_b: int, stp: bytes) -> Packet:
     told, next_number, gap = tuple(name for bit, name in KINDS.items() if kind & bit), None, None
     at = 12 + 16 * bool(kind & 0x10) + 16 * bool(kind & 0x20) + 4 * bool(kind & 0x40)
     if kind & 0x04:
-        next_number, gaps = (int.from_bytes(stp[at + i : at + i + 3], "big") for i in (1, 21))
-        if gaps:
+        next_number = int.from_bytes(stp[at + 1 : at + 4], "big")
+        # Bit 2: nothing is missing, and there is no list.
+        if not stp[at] & 0x04 and int.from_bytes(stp[at + 21 : at + 24], "big"):
             gap = tuple(int.from_bytes(stp[at + i : at + i + 3], "big") for i in (25, 29))
     elif kind & 0x08:
         next_number = int.from_bytes(stp[at + 1 : at + 4], "big")

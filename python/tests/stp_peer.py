@@ -16,7 +16,7 @@ from noise.connection import Keypair, NoiseConnection
 
 SD, POLL, STAT, USTAT, BGN, BGNAK, END, ENDAK = (1 << bit for bit in range(8))
 COMPACT, REPORT = 1, 2
-SHORT, REPORTED = 1, 2
+SHORT, REPORTED, BARE = 1, 2, 4
 WRAP, HALF = 1 << 24, 1 << 23
 
 
@@ -101,7 +101,8 @@ def emit(packet):
         return struct.pack(">BBHIII", part.version, part.features, part.most, part.first % WRAP, part.n_mr % WRAP, part.count)
 
     def answer(part):
-        flags = (SHORT if part.short else 0) | (REPORTED if part.report else 0)
+        bare = part.echo is not None and not part.short and not part.gaps and part.start % WRAP == part.upto % WRAP == part.n_r % WRAP
+        flags = (SHORT if part.short else 0) | (REPORTED if part.report else 0) | (BARE if bare else 0)
         head = struct.pack(">I", flags << 24 | part.n_r % WRAP)
         if part.short:
             body, at = [distance((part.n_mr - part.n_r) % WRAP)], part.n_r
@@ -119,7 +120,7 @@ def emit(packet):
             if part.echo is None:
                 head += struct.pack(">I", len(part.gaps) << 24 | part.n_mr % WRAP)
             else:
-                head += struct.pack(">5I", part.echo, part.n_mr % WRAP, part.start % WRAP, part.upto % WRAP, len(part.gaps))
+                head += struct.pack(">2I", part.echo, part.n_mr % WRAP) if bare else struct.pack(">5I", part.echo, part.n_mr % WRAP, part.start % WRAP, part.upto % WRAP, len(part.gaps))
             head += struct.pack(f">{len(gaps)}I", *gaps)
         return head + (struct.pack(">3I", *part.report) if part.report else b"")
 
@@ -185,7 +186,9 @@ def _parse(data):
                 edge = start + varint()
                 part.gaps.append((start, edge))
         else:
-            if polled:
+            if polled and flags & BARE:
+                part.n_mr, part.start, part.upto, gaps = take(">I"), part.n_r, part.n_r, 0
+            elif polled:
                 part.n_mr, part.start, part.upto, gaps = take(">4I")
             else:
                 gaps_n_mr = take(">I")

@@ -252,6 +252,13 @@ fn packets() -> Vec<Packet<Length>> {
             let control = Control { stat: Some(stat(1, many, compact)), ..Control::default() };
             out.push(Packet { control: Some(Box::new(control)), data: None, ..data(3, 0) });
         }
+        // Nothing is missing.
+        for n in [1, 3] {
+            let stat = stat(n, 0, compact);
+            let stat = Stat { from: stat.next, upto: stat.next, ..stat };
+            let control = Control { stat: Some(stat), ..Control::default() };
+            out.push(Packet { control: Some(Box::new(control)), data: None, ..data(4, 0) });
+        }
     }
     out
 }
@@ -285,6 +292,8 @@ fn expected(packet: &Packet<Length>) -> Vec<String> {
         |get: &dyn Fn(&Report) -> u32| join(stat.and_then(|s| s.report).map(|r| get(&r).to_string()));
     let kind = packet.kind();
     let flags = |compact: bool, report: bool| u32::from(compact) | u32::from(report) << 1;
+    let bare =
+        |s: &Stat| u32::from(!s.compact && s.gaps.is_empty() && (s.from, s.upto) == (s.next, s.next)) << 2;
     vec![
         packet.source_port.to_string(),
         packet.destination_port.to_string(),
@@ -300,7 +309,7 @@ fn expected(packet: &Packet<Length>) -> Vec<String> {
         begin(&|b| b.count.to_string()),
         join(control.end.map(|end| end.reason.number().to_string())),
         join(
-            stat.map(|s| flags(s.compact, s.report.is_some()))
+            stat.map(|s| flags(s.compact, s.report.is_some()) | bare(s))
                 .into_iter()
                 .chain(ustat.map(|u| flags(u.compact, false)))
                 .map(|n| format!("0x{n:02x}")),

@@ -81,6 +81,38 @@ fn contents_stand_in_the_documents_order() {
 }
 
 #[test]
+fn a_plain_stat_that_misses_nothing_has_twelve_bytes() {
+    let next = 0xff_fffe;
+    let stat = Stat {
+        echo: 0xdead_beef,
+        next,
+        credit: 0x40,
+        from: next,
+        upto: next,
+        gaps: vec![],
+        report: None,
+        compact: false,
+    };
+    let report = Some(Report { received: 7, at: 8, delayed: 9 });
+    let packet = |stat: Stat| Packet {
+        control: Some(Box::new(Control { stat: Some(stat), ..Control::default() })),
+        ..plain(1)
+    };
+    let head = [0xe1, 0xe0, 0x01, 0xbb, 4, 0, 0, 1, 0, 0, 0x12, 0x34];
+    let bare = [4, 0xff, 0xff, 0xfe, 0xde, 0xad, 0xbe, 0xef, 0, 0, 0, 0x40];
+    same(&packet(stat.clone()), &[&head[..], &bare].concat());
+    let told = [&[6], &bare[1..], &[0, 0, 0, 7, 0, 0, 0, 8, 0, 0, 0, 9]].concat();
+    same(&packet(Stat { report, ..stat.clone() }), &[&head[..], &told].concat());
+    // All that the list speaks of has arrived, but it does not begin at N(R): it is a part of a longer one.
+    let part = [&[0], &bare[1..], &[0, 0, 0, 5, 0, 0, 0, 9, 0, 0, 0, 0]].concat();
+    same(&packet(Stat { from: 5, upto: 9, ..stat.clone() }), &[&head[..], &part].concat());
+    // The long form without a list is read as well.
+    let long = [&[0], &bare[1..], &[0, 0xff, 0xff, 0xfe, 0, 0xff, 0xff, 0xfe, 0, 0, 0, 0]].concat();
+    let long = sealed(&[&head[..], &long].concat());
+    assert_eq!(parse(&long).map(|p| p.map(|d| Data(d.to_vec()))), Ok(packet(stat)));
+}
+
+#[test]
 fn the_short_form_counts_distances() {
     let gaps = vec![
         Gap { start: 0xff_fff8, end: 0xff_fffa },

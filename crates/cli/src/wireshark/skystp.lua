@@ -277,15 +277,25 @@ local function stat(reader, tree)
   else
     local a, b, c, d
     credit, a = reader:number()
-    from, b = reader:number()
-    upto, c = reader:number()
-    count, d = reader:number()
+    if has(set, 4) then
+      from, upto, count = next, next, 0
+    else
+      from, b = reader:number()
+      upto, c = reader:number()
+      count, d = reader:number()
+    end
     ranges = { a, b, c, d }
   end
   item:add(f.list_nmr, ranges[1], credit)
-  item:add(f.stat_from, ranges[2], from)
-  item:add(f.stat_upto, ranges[3], upto)
-  item:add(f.list_gaps, ranges[4], count)
+  if ranges[2] then
+    item:add(f.stat_from, ranges[2], from)
+    item:add(f.stat_upto, ranges[3], upto)
+    item:add(f.list_gaps, ranges[4], count)
+  else
+    item:add(f.stat_from, from):set_generated()
+    item:add(f.stat_upto, upto):set_generated()
+    item:add(f.list_gaps, count):set_generated()
+  end
   local list = gaps(reader, item, compact, from, count)
   if has(set, 2) then
     local range = reader:take(12)

@@ -4,7 +4,7 @@
 //! Differs: the checksum covers the packet and no pseudo-header, so that addresses may be translated on the way.
 //! Leaves out the network layer.
 
-use super::packet::{Begin, COMPACT, Gap, Packet, REPORT, Stat, Ustat};
+use super::packet::{BARE, Begin, COMPACT, Gap, Packet, REPORT, Stat, Ustat};
 use super::payload::Payload;
 use super::sequence::SEQUENCE_MASK;
 
@@ -73,8 +73,12 @@ fn put_begin(out: &mut Vec<u8>, begin: &Begin) {
 }
 
 fn put_stat(out: &mut Vec<u8>, stat: &Stat) {
-    let flags = if stat.compact { COMPACT } else { 0 } | if stat.report.is_some() { REPORT } else { 0 };
-    word(out, flags, stat.next);
+    let form = match (stat.compact, stat.lists()) {
+        (true, _) => COMPACT,
+        (false, true) => 0,
+        (false, false) => BARE,
+    };
+    word(out, form | if stat.report.is_some() { REPORT } else { 0 }, stat.next);
     out.extend_from_slice(&stat.echo.to_be_bytes());
     if stat.compact {
         varint(out, distance(stat.next, stat.credit));
@@ -83,9 +87,11 @@ fn put_stat(out: &mut Vec<u8>, stat: &Stat) {
         varint(out, stat.gaps.len() as u32);
     } else {
         word(out, 0, stat.credit);
-        word(out, 0, stat.from);
-        word(out, 0, stat.upto);
-        word(out, 0, stat.gaps.len() as u32);
+        if stat.lists() {
+            word(out, 0, stat.from);
+            word(out, 0, stat.upto);
+            word(out, 0, stat.gaps.len() as u32);
+        }
     }
     put_gaps(out, stat.compact, stat.from, &stat.gaps);
     if let Some(report) = stat.report {
@@ -157,6 +163,11 @@ impl Gap {
 }
 
 impl Stat {
+    /// Whether there is anything to be said beyond N(R): something is missing, or it is a part of a longer list.
+    pub(super) fn lists(&self) -> bool {
+        !self.gaps.is_empty() || self.from != self.next || self.upto != self.next
+    }
+
     /// Bytes on the wire.
     pub fn wire_len(&self) -> usize {
         let numbers = if self.compact {
@@ -166,8 +177,10 @@ impl Stat {
                 distance(self.from, self.upto),
             ];
             lens.into_iter().chain([self.gaps.len() as u32]).map(varint_len).sum()
-        } else {
+        } else if self.lists() {
             16
+        } else {
+            4
         };
         8 + numbers + gaps_len(self.compact, self.from, &self.gaps) + 12 * self.report.is_some() as usize
     }

@@ -12,8 +12,8 @@ mod sequence;
 
 pub use emit::emit;
 pub use packet::{
-    Begin, COMPACT, Control, End, Features, Gap, HEADER_LEN, Packet, REPORT, Reason, Report, Stat, Ustat,
-    kind,
+    BARE, Begin, COMPACT, Control, End, Features, Gap, HEADER_LEN, Packet, REPORT, Reason, Report, Stat,
+    Ustat, kind,
 };
 pub use parse::{ParseError, parse};
 pub use payload::{Length, Payload};

@@ -33,6 +33,8 @@ pub mod kind {
 pub const COMPACT: u8 = 0x01;
 /// Bit of a STAT's flags: the receiver's clock and count are in it.
 pub const REPORT: u8 = 0x02;
+/// Bit of a STAT's flags in the long form: nothing is missing, and what a list speaks of is left out.
+pub const BARE: u8 = 0x04;
 
 /// What the two ends agree on: the initiator offers, the other end keeps what it understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

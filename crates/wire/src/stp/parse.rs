@@ -6,8 +6,8 @@
 
 use super::emit::checksum;
 use super::packet::{
-    Begin, COMPACT, Control, End, Features, Gap, HEADER_LEN, Packet, REPORT, Reason, Report, Stat, Ustat,
-    kind,
+    BARE, Begin, COMPACT, Control, End, Features, Gap, HEADER_LEN, Packet, REPORT, Reason, Report, Stat,
+    Ustat, kind,
 };
 use super::sequence::SEQUENCE_MASK;
 use std::fmt;
@@ -136,6 +136,8 @@ impl Reader<'_> {
             let credit = self.ahead(next)?;
             let from = self.ahead(next)?;
             (credit, from, self.ahead(from)?, self.varint()?)
+        } else if flags & BARE != 0 {
+            (self.word()?.1, next, next, 0)
         } else {
             (self.word()?.1, self.word()?.1, self.word()?.1, self.word()?.1)
         };
