@@ -190,6 +190,7 @@ def grid(
     variant: str = "fack",
     packet_bytes: int = 500,
     bit_error_rate: float = 1e-6,
+    lost: Sequence[int] | None = None,
     packets: int = 20_000,
     queue_packets: int = 50,
     seeds: int = 1,
@@ -201,7 +202,7 @@ def grid(
 
     All rates with all round-trip times, or the pairs of them in `links` only. Each point has seeds of its own: with common ones all
     points of the grid would be off by the same few hundredths. Those of a pair in `links` depend on nothing else, so that it is used
-    alike whatever else is asked for.
+    alike whatever else is asked for. With `lost` the packets of these numbers are lost, the SYN being 1, and no others.
     Each run lasts `packets` packets at the link's rate, 300 s at least and 2000 s at most, as the reference did.
     """
     pairs = None if links is None else list(links)
@@ -216,6 +217,7 @@ def grid(
     more = ", precise_halving = true" if variant.startswith(("reno", "newreno")) else ""
     if variant.startswith("newreno"):
         more += ", burst_after_recovery = true, recovery_burst = 2"
+    loss = f'{{ kind = "bit-errors", bit_error_rate = {bit_error_rate} }}' if lost is None else f'{{ kind = "list", packets = {list(lost)} }}'
     delays = f'"links.link.delay" = {texts(f"{rtt / 2:g} ms" for rtt in rtts)}'
     own_seeds = "" if pairs is None else f"seed = {[1 + 1000 * crc32(f'{rate:g} {rtt:g}'.encode()) for rate, rtt in pairs]}"
     return f"""duration = "300 s"
@@ -223,7 +225,7 @@ def grid(
 rate = "1 Mbit/s"
 delay = "100 ms"
 queue = {{ kind = "drop-tail", limit = "{queue_packets} packets" }}
-loss = {{ kind = "bit-errors", bit_error_rate = {bit_error_rate} }}
+loss = {loss}
 reverse = {{ loss = {{ kind = "none" }} }}
 [[flows]]
 name = "bulk"

@@ -7,13 +7,28 @@ takes all 675 points, six minutes. Three seeds in any case. Leaves out 90 %, whi
 
 import csv
 import os
+import tempfile
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from skyhop.equivalence import RATES_KBPS, RTTS_MS, Simulated, crossing, equivalence, find_level, fit_ber, grid, level, strip
+from ns2_losses import draws, lost
+from skyhop import sweep
+from skyhop.equivalence import (
+    RATES_KBPS,
+    RTTS_MS,
+    Simulated,
+    crossing,
+    equivalence,
+    find_level,
+    fit_ber,
+    grid,
+    level,
+    strip,
+    utilisations,
+)
 
 FULL = os.environ.get("SKYHOP_FULL", "") not in ("", "0")
 REFERENCE = Path(__file__).parents[2].parent / "shared" / "reference" / "ns2"
@@ -134,23 +149,64 @@ def test_levels_are_the_thesiss(stack, ber):
         assert found + luck == pytest.approx(published, abs=0.05)
 
 
-@each_stack
-def test_utilisation_is_that_of_the_public_grid(stack):
-    seeds = {}
+def test_the_reference_generator_is_the_published_one():
+    # L'Ecuyer's first draws with his seed 12345; and ns-2's with 7936, printed by ns-2 itself, which keeps 31 bits of them.
+    assert draws(12345, 3) == pytest.approx([0.1270111, 0.3185276, 0.3091860], abs=1e-7)
+    assert draws(7936, 1)[0] == pytest.approx(0.65305507586014233, abs=1e-9)
+    # Lanes do not matter, nor does it how many are drawn.
+    assert (draws(7936, 3000, lanes=7) == draws(7936, 5000)[:3000]).all()
+    assert lost(1, 1e-6, 1000) == [352, 515, 726, 880]
+
+
+def with_the_references_losses(stack, ber, stream):
+    """Utilisation of the public points and ours, where the same packets are lost, by their number."""
+    theirs = {}
+    most = 0
     for r in rows("thompson_grid_500.csv"):
-        if float(r["ber"]) == 1e-6:
-            link = float(r["bw_kbps"]), float(r["rtt_ms"])
-            seeds.setdefault(r["stack"], {}).setdefault(link, {})[r["seed"]] = float(r["utilisation"])
-    links = list(seeds[stack])[:: 1 if FULL else 8]
-    theirs = np.array([np.mean(list(seeds[stack][link].values())) for link in links])
-    streams = len(seeds[stack][links[0]])
-    if streams == 1:
-        # Stream 1 is unlucky by 3.3 % for FACK and 3.8 % for Reno, beside their means of streams 1 to 3.
-        both = [[seeds[s][link]["1"] / np.mean(list(seeds[s][link].values())) for s in ("fack", "reno")] for link in links]
-        theirs /= np.mean(both, axis=1)
-    off = np.array(simulated(stack, 1e-6)(links)) / theirs - 1
-    print(f"{stack}: {len(off)} points, {streams} stream(s), mean {off.mean():+.2%}, within 10 %: {(abs(off) < 0.1).mean():.1%}")
-    assert len(off) >= (400 if FULL else 50)
+        if (r["stack"], float(r["ber"]), int(r["seed"])) == (stack, ber, stream):
+            theirs[float(r["bw_kbps"]), float(r["rtt_ms"])] = float(r["utilisation"])
+            most = max(most, int(r["data_pkts_sent"]))
+    links = list(theirs)[:: 1 if FULL else 8 if ber > 1e-7 else 4]
+    variant = {"sack": "sack1"}.get(stack, stack)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "grid.toml"
+        file.write_text(grid(variant=variant, lost=lost(stream, ber, most + most // 10), links=links))
+        used = utilisations(sweep(file, out=Path(folder) / "sweep"))
+    return np.array([theirs[link] for link in links]), np.array([used[link] for link in links])
+
+
+# Stack, bit error rate, stream of losses; mean of the deviations and share of points within 2 %, as far as they are understood.
+EXACT = [(stack, 1e-6, 1, 0.003, 0.95) for stack in ("reno", "newreno", "sack", "fack")]
+EXACT += [(stack, 1e-6, stream, 0.006, 0.93) for stack in ("reno", "fack") for stream in (2, 3)]
+EXACT += [("reno", 1e-7, 1, 0.002, 0.95), ("fack", 1e-7, 1, 0.003, 0.95)]
+EXACT += [("reno", 1e-5, 1, 0.002, 0.95), ("newreno", 1e-5, 1, 0.003, 0.95), ("sack", 1e-5, 1, 0.01, 0.9), ("tahoe", 1e-5, 1, 0.002, 0.95)]
+# One packet more or less in the overflow of the first slow start, and every loss after it meets Tahoe elsewhere: ns-2 itself, with a
+# queue of 49 or 51 instead of 50, is 4 % off where we are.
+EXACT += [("tahoe", 1e-6, 1, 0.008, 0.75)]
+
+
+@pytest.mark.parametrize(("stack", "ber", "stream", "mean", "share"), EXACT)
+def test_utilisation_is_ns2s_where_the_same_packets_are_lost(stack, ber, stream, mean, share):
+    theirs, ours = with_the_references_losses(stack, ber, stream)
+    off = ours / theirs - 1
+    within = [(abs(off) < bound).mean() for bound in (0.005, 0.02, 0.1)]
+    said = ", ".join(f"{share:.1%} within {bound}" for share, bound in zip(within, ("0.5 %", "2 %", "10 %")))
+    print(f"{stack} {ber:.0e} stream {stream}: {len(off)} points, mean {off.mean():+.2%}, {said}, at most {abs(off).max():.1%}")
+    assert len(off) >= (150 if FULL else 35)
+    assert abs(off.mean()) < mean and within[1] >= share and within[2] >= 0.98
+
+
+@pytest.mark.parametrize("stack", ["reno", "fack"])
+def test_utilisation_with_other_losses_is_that_of_the_public_grid(stack):
+    # Three streams there and three seeds here. Of the other stacks the grid has one stream only, the unluckiest of the three.
+    theirs = {}
+    for r in rows("thompson_grid_500.csv"):
+        if (r["stack"], float(r["ber"])) == (stack, 1e-6):
+            theirs.setdefault((float(r["bw_kbps"]), float(r["rtt_ms"])), []).append(float(r["utilisation"]))
+    links = list(theirs)[:: 1 if FULL else 8]
+    assert all(len(theirs[link]) == 3 for link in links) and len(links) >= (400 if FULL else 50)
+    off = np.array(simulated(stack, 1e-6)(links)) / np.array([np.mean(theirs[link]) for link in links]) - 1
+    print(f"{stack}: {len(off)} points, mean {off.mean():+.2%}, within 10 %: {(abs(off) < 0.1).mean():.1%}")
     assert abs(off.mean()) < 0.02 and (abs(off) < 0.1).mean() >= 0.95
 
 
