@@ -11,8 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use skyhop_sim::orbit::{Constellation, passes as passes_of, places};
-use skyhop_sim::routing::flooding::Scope;
-use skyhop_sim::routing::scheme::Cause;
+use skyhop_sim::routing::scheme::{Cause, Scope};
 use skyhop_sim::routing::survey::Survey;
 use skyhop_sim::routing::tables::{TableOptions, orbit_tables};
 use skyhop_sim::routing::{

@@ -7,9 +7,8 @@
 use skyhop_topology::NodeId;
 
 use crate::central::{Controller, ForwardingTable, Next};
-use crate::flooding::Scope;
 use crate::router::Hop;
-use crate::scheme::{Cause, Packet, Scheme, Stranded};
+use crate::scheme::{Cause, Packet, Scheme, Scope, Stranded};
 use crate::view::View;
 
 /// Tables from one place for all satellites.

@@ -9,24 +9,8 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use skyhop_topology::{Change, NodeId};
 
-use crate::scheme::{Cause, Scheme};
+use crate::scheme::{Cause, Scheme, Scope};
 use crate::view::View;
-
-/// How far an announcement goes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Scope {
-    /// To every satellite.
-    Everywhere,
-    /// To satellites within this many hops.
-    Radius(u32),
-    /// To satellites within this many hops, and on to all that are marked (by number).
-    Zone {
-        /// Hops.
-        radius: u32,
-        /// Who else belongs to it.
-        members: Vec<bool>,
-    },
-}
 
 /// What announcements cost.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

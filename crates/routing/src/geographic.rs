@@ -9,10 +9,9 @@ use std::collections::BTreeMap;
 use skyhop_orbit::Ecef;
 use skyhop_topology::{LinkId, NodeId};
 
-use crate::flooding::Scope;
 use crate::graph::Tree;
 use crate::router::Hop;
-use crate::scheme::{Cause, Packet, Scheme, Stranded};
+use crate::scheme::{Cause, Packet, Scheme, Scope, Stranded};
 use crate::view::View;
 
 /// Geographic routing over published orbits.

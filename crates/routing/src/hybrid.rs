@@ -9,10 +9,9 @@ use std::collections::BTreeMap;
 use skyhop_orbit::Ecef;
 use skyhop_topology::{LinkKind, LinkState, NodeId};
 
-use crate::flooding::Scope;
 use crate::graph::Edge;
 use crate::router::Hop;
-use crate::scheme::{Cause, Packet, Scheme, Stranded};
+use crate::scheme::{Cause, Packet, Scheme, Scope, Stranded};
 use crate::view::View;
 
 /// Routing radius by latitude; defaults are those of figures 6.21 and 6.22.

@@ -7,7 +7,6 @@
 use skyhop_orbit::Ecef;
 use skyhop_topology::NodeId;
 
-use crate::flooding::Scope;
 use crate::router::Hop;
 use crate::view::View;
 
@@ -21,8 +20,7 @@ use crate::view::View;
 ///
 /// ```
 /// use skyhop_orbit::{Terminal, preset};
-/// use skyhop_routing::flooding::Scope;
-/// use skyhop_routing::scheme::{Cause, Outcome, Packet, Scheme, Stranded, send};
+/// use skyhop_routing::scheme::{Cause, Outcome, Packet, Scheme, Scope, Stranded, send};
 /// use skyhop_routing::{Failures, Hop, View};
 /// use skyhop_topology::{NodeId, Rules, Topology};
 ///
@@ -78,6 +76,22 @@ pub trait Scheme {
 
     /// How far the satellite `origin` has to tell that one of its links changed; `None` if nobody needs to know.
     fn announces(&self, view: &View<'_>, origin: NodeId, change: Cause) -> Option<Scope>;
+}
+
+/// How far an announcement goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// To every satellite.
+    Everywhere,
+    /// To satellites within this many hops.
+    Radius(u32),
+    /// To satellites within this many hops, and on to all that are marked (by number).
+    Zone {
+        /// Hops.
+        radius: u32,
+        /// Who else belongs to it.
+        members: Vec<bool>,
+    },
 }
 
 /// Why a link changed.

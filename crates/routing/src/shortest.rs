@@ -8,10 +8,9 @@ use std::collections::BTreeMap;
 
 use skyhop_topology::NodeId;
 
-use crate::flooding::Scope;
 use crate::graph::Tree;
 use crate::router::{Hop, Metric};
-use crate::scheme::{Cause, Packet, Scheme, Stranded};
+use crate::scheme::{Cause, Packet, Scheme, Scope, Stranded};
 use crate::view::View;
 
 /// Shortest paths by one metric.

@@ -5,8 +5,8 @@
 //! Left out: announcements that overtake one another.
 
 use skyhop_orbit::preset;
-use skyhop_routing::flooding::{Scope, announce, flood};
-use skyhop_routing::scheme::{Cause, Scheme};
+use skyhop_routing::flooding::{announce, flood};
+use skyhop_routing::scheme::{Cause, Scheme, Scope};
 use skyhop_routing::{Failures, Geographic, Hybrid, Metric, Shortest, View};
 use skyhop_topology::{Change, LinkId, LinkKind, LinkState, NodeId, Rules, Topology};
 

@@ -25,6 +25,7 @@
 pub mod check;
 mod error;
 mod files;
+mod finding;
 mod fit;
 mod model;
 pub mod network;
@@ -34,9 +35,9 @@ mod set;
 mod shape;
 mod tree;
 
-pub use check::Finding;
 pub use error::{Errors, Place, Problem};
 pub use files::{Files, LARGEST_FILE};
+pub use finding::Finding;
 pub use model::*;
 pub use path::{KeyPath, Step};
 pub use read::{LARGEST_SCENARIO, Loaded, load, parse};

@@ -4,9 +4,10 @@
 //! Differs from reading with serde alone: each stage reports all it finds, and none runs on what the one before refused.
 //! Leaves out running anything.
 
-use crate::check::{Finding, check, warnings};
+use crate::check::{check, warnings};
 use crate::error::{Errors, MOST_PROBLEMS, Place, Problem, quoted};
 use crate::files::{Files, LARGEST_FILE, Named, named};
+use crate::finding::Finding;
 use crate::fit::{Mistakes, fit};
 use crate::model::Scenario;
 use crate::path::KeyPath;

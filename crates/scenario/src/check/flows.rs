@@ -4,8 +4,9 @@
 //! Differs: TCP's own limits are in `tcp.rs`.
 //! Leaves out where flows run, which [`crate::network`] finds out.
 
-use super::{Findings, name_is_plain};
+use super::name;
 use crate::error::{expected, quoted};
+use crate::finding::Findings;
 use crate::model::{Flow, Numbers, Scenario, Sizes, Times, Traffic, Transport};
 use crate::path::KeyPath;
 use skyhop_units::{Bytes, Rate, Span, Time};
@@ -33,7 +34,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     for (i, flow) in scenario.flows.iter().enumerate() {
         let at = flows.index(i);
         if let Some(name) = &flow.name {
-            name_is_plain(name, || at.key("name"), out);
+            name::is_plain(name, || at.key("name"), out);
         }
         let name = scenario.flow_name(i);
         if let Some(first) = seen.get(&name) {

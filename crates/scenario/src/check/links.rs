@@ -4,8 +4,9 @@
 //! Differs from the check of a single value: a queue in bytes is held against the packets that cross it.
 //! Leaves out rates and delays, which no value makes wrong.
 
-use super::{Findings, name_is_plain};
+use super::name;
 use crate::error::{expected, quoted};
+use crate::finding::Findings;
 use crate::model::{Interval, Jitter, Loss, Queue, Reordering, Scenario, Traffic};
 use crate::network::{Direction, Network, Route};
 use crate::path::KeyPath;
@@ -15,7 +16,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     let links = KeyPath::default().key("links");
     for (name, link) in &scenario.links {
         let at = links.key(name);
-        name_is_plain(name, || at.clone(), out);
+        name::is_plain(name, || at.clone(), out);
         queue(link.queue, &at, out);
         loss(&link.loss, &at, out);
         let late = (link.jitter, link.reordering);
@@ -45,7 +46,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
             );
         }
         for (i, node) in link.between.iter().flatten().enumerate() {
-            name_is_plain(node, || at.key("between").index(i), out);
+            name::is_plain(node, || at.key("between").index(i), out);
         }
     }
     pcap(scenario, out);

@@ -6,6 +6,7 @@
 
 mod flows;
 mod links;
+pub(crate) mod name;
 mod routing;
 mod space;
 mod splices;
@@ -13,51 +14,17 @@ mod stp;
 mod sweep;
 mod tcp;
 
-use crate::error::{MOST_PROBLEMS, quoted};
+use crate::finding::{Finding, Findings};
 use crate::model::{Scenario, Traffic};
 use crate::path::KeyPath;
 use skyhop_units::Span;
-
-/// Something wrong at a key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// The key.
-    pub path: KeyPath,
-    /// What is wrong with it.
-    pub message: String,
-}
-
-/// Findings, of which only so many are kept.
-#[derive(Debug, Default)]
-pub(crate) struct Findings {
-    pub list: Vec<Finding>,
-    pub more: usize,
-}
-
-impl Findings {
-    // Path and message are made only if they are kept: looking for the nearest of many names takes time.
-    pub fn push(&mut self, path: impl FnOnce() -> KeyPath, message: impl FnOnce() -> String) {
-        if self.list.len() < MOST_PROBLEMS {
-            self.list.push(Finding { path: path(), message: message() });
-        } else {
-            self.more += 1;
-        }
-    }
-
-    /// Notes a finding at `path` unless `fine`.
-    pub fn require(&mut self, fine: bool, path: impl FnOnce() -> KeyPath, message: impl FnOnce() -> String) {
-        if !fine {
-            self.push(path, message);
-        }
-    }
-}
 
 /// Everything that is wrong with a scenario whose keys and types are right, and how much more was not listed.
 pub fn check(scenario: &Scenario) -> (Vec<Finding>, usize) {
     let mut out = Findings::default();
     let at = |key: &str| KeyPath::default().key(key);
     if let Some(name) = &scenario.name {
-        name_is_plain(name, || at("name"), &mut out);
+        name::is_plain(name, || at("name"), &mut out);
     }
     out.require(
         scenario.duration > Span::ZERO,
@@ -102,27 +69,4 @@ pub fn warnings(scenario: &Scenario, given: impl Fn(&KeyPath) -> bool) -> Vec<Fi
     }
     splices::warnings(scenario, given, &mut out);
     out.list
-}
-
-/// Names become keys of results, names of files and parts of paths.
-pub(crate) fn name_is_plain(name: &str, path: impl FnOnce() -> KeyPath, out: &mut Findings) {
-    const LONGEST: usize = 64;
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
-    if name.is_empty() {
-        out.push(path, || "name is empty; expected letters, digits, \"_\", \".\" or \"-\"".into());
-    } else if let Some(c) = name.chars().find(|c| !plain(*c)) {
-        let c = c.escape_debug();
-        out.push(path, || {
-            format!(
-                "character '{c}' in name {}; expected letters, digits, \"_\", \".\" or \"-\"",
-                quoted(name)
-            )
-        });
-    } else if name.len() > LONGEST {
-        out.push(path, || format!("name of {} characters; expected at most {LONGEST}", name.len()));
-    } else if name.starts_with(['.', '-']) {
-        out.push(path, || {
-            format!("name {} begins with \"{}\"; expected a letter, digit or \"_\"", quoted(name), &name[..1])
-        });
-    }
 }

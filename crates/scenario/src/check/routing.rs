@@ -4,8 +4,8 @@
 //! Differs: satellites and links that fail are looked up where orbits are computed.
 //! Leaves out whether a convergence time is realistic.
 
-use super::Findings;
 use crate::error::{expected, quoted};
+use crate::finding::Findings;
 use crate::model::{Metric, Scenario, Scheme, Spread};
 use crate::path::KeyPath;
 use skyhop_units::Span;

@@ -4,8 +4,9 @@
 //! Differs: at most 100,000 satellites, because every update looks at each of them.
 //! Leaves out the elements' file, which is read where orbits are computed.
 
-use super::{Findings, links, name_is_plain};
+use super::{links, name};
 use crate::error::{expected, quoted};
+use crate::finding::Findings;
 use crate::model::{Constellation, Ellipse, Handover, Scenario, Shell, Terminal};
 use crate::path::KeyPath;
 use skyhop_units::{Angle, Span};
@@ -28,7 +29,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     }
     for (name, terminal) in &scenario.terminals {
         let at = terminals.key(name);
-        name_is_plain(name, || at.clone(), out);
+        name::is_plain(name, || at.clone(), out);
         place(terminal, &at, out);
     }
 }

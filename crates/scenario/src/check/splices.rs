@@ -4,8 +4,9 @@
 //! Differs: one splice at a node, because two would be one.
 //! Leaves out whether a buffer is wise (HT 4.3.1: two to three times rate times delay).
 
-use super::{Findings, name_is_plain, stp, tcp};
+use super::{name, stp, tcp};
 use crate::error::{expected, quoted};
+use crate::finding::Findings;
 use crate::model::{Scenario, Splice, SpliceKind, Transport};
 use crate::network::{Crossing, Network, Route};
 use crate::path::KeyPath;
@@ -26,7 +27,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     let mut places: BTreeMap<&str, &str> = BTreeMap::new();
     for (name, splice) in &scenario.splices {
         let at = top.key(name);
-        name_is_plain(name, || at.clone(), out);
+        name::is_plain(name, || at.clone(), out);
         if let Some(first) = places.insert(&splice.at, name) {
             let place = quoted(&splice.at);
             out.push(

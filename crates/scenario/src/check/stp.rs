@@ -4,7 +4,7 @@
 //! Differs: a packet has room for headers and at least one byte of data.
 //! Leaves out what is unwise and possible.
 
-use super::Findings;
+use crate::finding::Findings;
 use crate::model::{STP_HEADER, Stp, StpCongestion};
 use crate::path::KeyPath;
 use skyhop_units::{Bytes, Span};

@@ -4,7 +4,7 @@
 //! Differs from the check of single values, which are held against the scenario when all else is known to be right.
 //! Leaves out how many runs that makes, which is for whoever starts them to judge.
 
-use super::Findings;
+use crate::finding::Findings;
 use crate::model::{Scenario, Sweep};
 use crate::path::KeyPath;
 

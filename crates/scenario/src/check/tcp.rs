@@ -4,8 +4,8 @@
 //! Differs: a segment may hold at most 65,000 bytes, so that every header and option has room.
 //! Leaves out what is unwise and possible.
 
-use super::Findings;
 use crate::error::quoted;
+use crate::finding::Findings;
 use crate::model::{AfterIdle, DelayedAck, Increase, Open, Recovery, Tcp, Variant};
 use crate::path::KeyPath;
 use skyhop_units::{Bytes, Span};

@@ -12,7 +12,7 @@ mod tests;
 
 pub use splices::Crossing;
 
-use crate::check::{Finding, Findings};
+use crate::finding::{Finding, Findings};
 use crate::model::Scenario;
 use std::collections::BTreeMap;
 

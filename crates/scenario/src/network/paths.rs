@@ -5,7 +5,7 @@
 //! Leaves out paths that cross a link twice.
 
 use super::{Builder, Direction, Ends, Route};
-use crate::check::name_is_plain;
+use crate::check::name;
 use crate::error::{expected, hint, quoted};
 use crate::model::Flow;
 use crate::path::KeyPath;
@@ -84,7 +84,7 @@ impl Builder<'_> {
         }
         for (i, host) in [(0, first), (end, last)] {
             if self.host_is_free(host, || at.index(i)) {
-                name_is_plain(host, || at.index(i), self.out);
+                name::is_plain(host, || at.index(i), self.out);
             }
         }
         let from = self.node(first);

@@ -14,12 +14,12 @@ use skyhop_sim::topology::LinkKind;
 use std::fmt::Write;
 
 const WIDTH: f64 = 1000.0;
-pub(super) const LEFT: f64 = 44.0;
+const LEFT: f64 = 44.0;
 const TOP: f64 = 40.0;
-pub(super) const PLOT_WIDTH: f64 = 936.0;
+const PLOT_WIDTH: f64 = 936.0;
 const PLOT_HEIGHT: f64 = PLOT_WIDTH / 2.0;
 const TITLE: f64 = 15.0;
-pub(super) const SMALL: f64 = 11.0;
+const SMALL: f64 = 11.0;
 /// So many satellites have names unless it is said otherwise.
 const NAMED: usize = 100;
 
@@ -28,7 +28,7 @@ fn place(point: Point) -> (f64, f64) {
 }
 
 pub(super) fn svg(map: &Map) -> String {
-    let legend = Legend::of(map);
+    let legend = Legend::of(map, LEFT, PLOT_WIDTH, SMALL);
     let notes = map.notes.len() + 1;
     let below = TOP + PLOT_HEIGHT + 34.0;
     let height = below + ROW * legend.rows() as f64 + 15.0 * notes as f64 + 6.0;

@@ -4,7 +4,6 @@
 //! Differs from a box inside the frame, where it would hide satellites.
 //! Leaves out columns; entries flow into rows.
 
-use super::draw::{LEFT, PLOT_WIDTH, SMALL};
 use super::label::width;
 use super::symbols::{self, KINDS, Pen};
 use super::{Flight, Map};
@@ -26,8 +25,8 @@ pub struct Legend {
 }
 
 impl Legend {
-    /// What is on a map, laid out in rows.
-    pub fn of(map: &Map) -> Self {
+    /// What is on a map, laid out in rows that begin at `left` and are `wide`, in letters of this `size`, all in pixels.
+    pub fn of(map: &Map, left: f64, wide: f64, size: f64) -> Self {
         let mut samples: Vec<(Sample, String)> = Vec::new();
         for (flight, name) in [
             (Flight::Ascending, "ascending satellite"),
@@ -62,13 +61,13 @@ impl Legend {
             let name = format!("{} ({:.1}° mask)", symbols::FOOTPRINT.name, map.mask_deg);
             samples.push((Sample::Line(symbols::FOOTPRINT), name));
         }
-        let (mut x, mut row) = (LEFT, 0);
+        let (mut x, mut row) = (left, 0);
         let mut entries = Vec::new();
         for (sample, name) in samples {
             let sample_width = if matches!(sample, Sample::Line(_)) { 32.0 } else { 16.0 };
-            let total = sample_width + width(&name, SMALL) + 14.0;
-            if x > LEFT && x + total > LEFT + PLOT_WIDTH {
-                (x, row) = (LEFT, row + 1);
+            let total = sample_width + width(&name, size) + 14.0;
+            if x > left && x + total > left + wide {
+                (x, row) = (left, row + 1);
             }
             entries.push((sample, name, x, row));
             x += total;

@@ -1,0 +1,32 @@
+//! Which names links, flows, hosts and scenarios may have.
+//!
+//! Follows what the names become: keys of results, names of files, parts of paths.
+//! Differs from identifiers of a language: digits may come first.
+//! Leaves out whether a name is taken.
+
+use crate::error::quoted;
+use crate::finding::Findings;
+use crate::path::KeyPath;
+
+/// Notes at `path` what keeps `name` from being one.
+pub fn is_plain(name: &str, path: impl FnOnce() -> KeyPath, out: &mut Findings) {
+    const LONGEST: usize = 64;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    if name.is_empty() {
+        out.push(path, || "name is empty; expected letters, digits, \"_\", \".\" or \"-\"".into());
+    } else if let Some(c) = name.chars().find(|c| !plain(*c)) {
+        let c = c.escape_debug();
+        out.push(path, || {
+            format!(
+                "character '{c}' in name {}; expected letters, digits, \"_\", \".\" or \"-\"",
+                quoted(name)
+            )
+        });
+    } else if name.len() > LONGEST {
+        out.push(path, || format!("name of {} characters; expected at most {LONGEST}", name.len()));
+    } else if name.starts_with(['.', '-']) {
+        out.push(path, || {
+            format!("name {} begins with \"{}\"; expected a letter, digit or \"_\"", quoted(name), &name[..1])
+        });
+    }
+}
