@@ -6,6 +6,7 @@
 
 use super::config::Config;
 use super::connection::Connection;
+use crate::tcp::Smoothed;
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{Features, Payload, Reason};
 
@@ -16,7 +17,7 @@ const EAGER_AT_END: u32 = 3;
 
 #[derive(Debug, Default)]
 pub(super) struct Timers {
-    smoothed: Option<(Span, Span)>,
+    smoothed: Smoothed,
     pub begin_sent: Option<Time>,
     begin_at: Option<Time>,
     begin_backoff: u32,
@@ -44,28 +45,15 @@ pub(super) struct Timers {
 
 impl Timers {
     pub fn srtt(&self) -> Option<Span> {
-        self.smoothed.map(|(srtt, _)| srtt)
+        self.smoothed.srtt()
     }
-    /// RFC 6298 §2.
     pub fn sample(&mut self, config: &Config, rtt: Span) {
-        let rtt = rtt.max(config.granularity);
-        let sample = rtt.as_nanos();
-        let (srtt, rttvar) = match self.smoothed {
-            None => (sample, sample / 2),
-            Some((srtt, rttvar)) => {
-                let (srtt, rttvar) = (srtt.as_nanos(), rttvar.as_nanos());
-                ((7 * srtt + sample) / 8, (3 * rttvar + srtt.abs_diff(sample)) / 4)
-            }
-        };
-        self.smoothed = Some((Span::from_nanos(srtt), Span::from_nanos(rttvar)));
+        self.smoothed.add(rtt.max(config.granularity));
     }
     /// How long an answer may take; longer after each time that it did not come.
     fn rto(&self, config: &Config, backoff: u32) -> Span {
-        let rto = match self.smoothed {
-            None => config.rto_initial,
-            // A queue may grow by more than a steady round trip has varied.
-            Some((srtt, rttvar)) => srtt + Span::from_nanos(4 * rttvar.as_nanos()).max(config.rto_min),
-        };
+        // A queue may grow by more than a steady round trip has varied.
+        let rto = self.smoothed.patience(config.rto_min).unwrap_or(config.rto_initial);
         Span::from_nanos(rto.as_nanos().saturating_mul(1 << backoff.min(16))).min(config.rto_max)
     }
     pub fn answered(&mut self) {

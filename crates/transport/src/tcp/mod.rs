@@ -39,4 +39,5 @@ pub use config::{AfterIdle, Config, DelayedAck, Increase, Law, LossRecovery, Ope
 pub use connection::{Connection, Event, State};
 pub use memory::{Memory, PathMemory, divide};
 pub use rtt::RttSamples;
+pub(crate) use rtt::Smoothed;
 pub use sender::SenderStats;

@@ -7,10 +7,43 @@
 use super::config::Config;
 use skyhop_units::Span;
 
+/// Smoothed round trip and its variation (RFC 6298 §2.2 and §2.3), for TCP and STP.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Smoothed(Option<(Span, Span)>);
+
+impl Smoothed {
+    pub fn add(&mut self, rtt: Span) {
+        let rtt = rtt.as_nanos();
+        let (srtt, rttvar) = match self.0 {
+            None => (rtt, rtt / 2),
+            Some((srtt, rttvar)) => {
+                let (srtt, rttvar) = (srtt.as_nanos(), rttvar.as_nanos());
+                ((7 * srtt + rtt) / 8, (3 * rttvar + srtt.abs_diff(rtt)) / 4)
+            }
+        };
+        self.0 = Some((Span::from_nanos(srtt), Span::from_nanos(rttvar)));
+    }
+
+    /// Begins with what another connection has measured, varied by half of it as after a first sample.
+    pub fn seed(&mut self, srtt: Span) {
+        self.0.get_or_insert((srtt, srtt / 2));
+    }
+
+    /// SRTT.
+    pub fn srtt(&self) -> Option<Span> {
+        self.0.map(|(srtt, _)| srtt)
+    }
+
+    /// SRTT and what is to be added to it for a timeout: four times the variation, or `least` if that is more.
+    pub fn patience(&self, least: Span) -> Option<Span> {
+        self.0.map(|(srtt, rttvar)| srtt + (rttvar * 4).max(least))
+    }
+}
+
 /// Smoothed round trip, timeout, and statistics of the samples.
 #[derive(Debug, Clone)]
 pub(crate) struct RttEstimator {
-    smoothed: Option<(Span, Span)>,
+    smoothed: Smoothed,
     backoff: u32,
     initial: Span,
     min: Span,
@@ -53,7 +86,7 @@ impl RttSamples {
 impl RttEstimator {
     pub fn new(config: &Config) -> Self {
         Self {
-            smoothed: None,
+            smoothed: Smoothed::default(),
             backoff: 0,
             initial: config.rto_initial,
             min: config.rto_min,
@@ -67,32 +100,22 @@ impl RttEstimator {
         self.samples.add(rtt);
         let step = self.granularity.as_nanos().max(1);
         let rtt = ((rtt.as_nanos() + step / 2) / step).max(1) * step;
-        let (srtt, rttvar) = match self.smoothed {
-            None => (rtt, rtt / 2),
-            Some((srtt, rttvar)) => {
-                let (srtt, rttvar) = (srtt.as_nanos(), rttvar.as_nanos());
-                ((7 * srtt + rtt) / 8, (3 * rttvar + srtt.abs_diff(rtt)) / 4)
-            }
-        };
-        self.smoothed = Some((Span::from_nanos(srtt), Span::from_nanos(rttvar)));
+        self.smoothed.add(Span::from_nanos(rtt));
         self.backoff = 0;
     }
 
-    /// Begins with another connection's smoothed round trip, varied by half of it as after a first sample.
+    /// Begins with another connection's smoothed round trip.
     pub fn seed(&mut self, srtt: Span) {
-        self.smoothed.get_or_insert((srtt, srtt / 2));
+        self.smoothed.seed(srtt);
     }
 
     /// The smoothed round trip.
     pub fn smoothed(&self) -> Option<Span> {
-        self.smoothed.map(|(srtt, _)| srtt)
+        self.smoothed.srtt()
     }
 
     pub fn rto(&self) -> Span {
-        let base = match self.smoothed {
-            None => self.initial,
-            Some((srtt, rttvar)) => srtt + (rttvar * 4).max(self.granularity),
-        };
+        let base = self.smoothed.patience(self.granularity).unwrap_or(self.initial);
         (base.max(self.min) * (1 << self.backoff)).min(self.max)
     }
 

@@ -92,7 +92,9 @@ impl Window {
             return false;
         }
         if signals.busy {
-            self.cwnd += if self.cwnd < self.ssthresh { bytes } else { self.mss * bytes / self.cwnd };
+            // HT 5.1.2: slow start by a packet for each that is acknowledged, one that has shared its datagram with an answer too.
+            let whole = feedback.acked_packets as f64 * self.mss;
+            self.cwnd += if self.cwnd < self.ssthresh { whole } else { self.mss * bytes / self.cwnd };
         }
         if let (Some(saved), Some(rtt)) = (self.saved, feedback.rtt) {
             self.saved = None;
