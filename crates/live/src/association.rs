@@ -1,12 +1,13 @@
 //! An association that is open: packets are sealed for the peer, and its packets opened once each.
 //!
 //! Follows RFC 4303 §3.4.3 for the order of things: look at the window, open, then mark.
-//! Differs: the peer's address is fixed when the handshake ends; a packet from elsewhere is not the peer's.
-//! Leaves out roaming, and an end: an association that nobody uses is forgotten.
+//! Differs: a responder's address is fixed when the handshake ends, and a packet from elsewhere is not the peer's; an initiator may
+//! move (`roaming`). Leaves out an end: an association that nobody uses is forgotten.
 
 use crate::handshake::{Secrets, index_of, kind};
 use crate::keys::{PublicKey, hex};
 use crate::replay::{ReplayWindow, Verdict};
+use crate::roaming::Moving;
 use crate::seal::{Cipher, HEADER_LEN, OVERHEAD, Opener, Sealer};
 use skyhop_units::Time;
 use std::net::SocketAddr;
@@ -56,6 +57,13 @@ pub struct Association {
     pub key: Option<PublicKey>,
     /// When a packet of the peer was last opened.
     pub heard_at: Time,
+    /// When the peer was last suspected of not knowing the association any more.
+    pub(crate) doubted_at: Option<Time>,
+    /// Where the peer seems to have moved to.
+    pub(crate) moving: Option<Moving>,
+    /// Whether the packet that was opened last is newer than all before it.
+    pub(crate) newest: bool,
+    initiator: bool,
     peer_index: u32,
     sealer: Sealer,
     opener: Opener,
@@ -78,6 +86,10 @@ impl Association {
             peer,
             key: None,
             heard_at: now,
+            doubted_at: None,
+            moving: None,
+            newest: false,
+            initiator,
             peer_index,
             sealer: Sealer::new(sealing.cipher, ours, sealing.epoch_bits),
             opener: Opener::new(sealing.cipher, theirs, sealing.epoch_bits),
@@ -91,12 +103,23 @@ impl Association {
         self.sealer.seal(kind::SEALED, self.peer_index, buffer, start);
     }
 
+    /// Whether this host has opened the association.
+    pub fn initiator(&self) -> bool {
+        self.initiator
+    }
+
+    /// What the peer calls the association.
+    pub(crate) fn peer_index(&self) -> u32 {
+        self.peer_index
+    }
+
     /// Packets sealed so far.
     pub fn sealed(&self) -> u64 {
         self.sealer.counter()
     }
 
-    /// Opens a sealed packet in place. Returns where in it the contents are, if it is good and new.
+    /// Opens a sealed packet in place. Returns where in it the contents are, if it is good and new; wherever it comes from, if this
+    /// host has not opened the association.
     pub fn open(
         &mut self,
         now: Time,
@@ -104,7 +127,7 @@ impl Association {
         packet: &mut [u8],
         counters: &mut Counters,
     ) -> Option<Range<usize>> {
-        if from != self.peer {
+        if self.initiator && from != self.peer {
             counters.unknown += 1;
             return None;
         }
@@ -128,6 +151,7 @@ impl Association {
             counters.forged += 1;
             return None;
         };
+        self.newest = self.window.is_newest(counter);
         self.window.mark(counter);
         self.heard_at = now;
         counters.opened += 1;

@@ -6,13 +6,15 @@
 //! Leaves out sockets and clocks: datagrams and the time are handed in.
 
 use crate::association::{Association, Counters, Sealing, key_log_line, sealed_index};
+use crate::control::{Message, STP_MIN};
 use crate::cookie::Cookies;
 use crate::handshake::{
     ECHO_LEN, Hello, INDEX_MASK, Initiator, Reason, Secrets, VERSION, answer, cookie_packet, kind,
     parse_answer, parse_cookie, parse_refusal, pattern_of, refusal_packet,
 };
 use crate::keys::{Keys, PublicKey};
-use crate::seal::{Cipher, EPOCH_BITS};
+use crate::lost::Probe;
+use crate::seal::{Cipher, EPOCH_BITS, HEADER_LEN};
 use ring::rand::{SecureRandom, SystemRandom};
 use skyhop_units::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -108,6 +110,20 @@ pub enum Event {
         /// Why.
         why: Failure,
     },
+    /// The peer has said, and proven that it is the peer, that it does not know the association any more. It is forgotten.
+    Lost {
+        /// Its number.
+        id: u32,
+        /// The new association with the peer, in which it has said so.
+        instead: u32,
+    },
+    /// The peer has moved to another address, and has proven that it is there.
+    Moved {
+        /// The association's number.
+        id: u32,
+        /// Where the peer is now.
+        peer: SocketAddr,
+    },
     /// Somebody's first packet was refused.
     Refused {
         /// From where, as the packet says.
@@ -139,19 +155,21 @@ struct HalfOpen {
 
 /// The associations of a host.
 pub struct Associations {
-    config: Config,
-    random: SystemRandom,
+    pub(crate) config: Config,
+    pub(crate) random: SystemRandom,
     cookies: Cookies,
-    open: BTreeMap<u32, Association>,
+    pub(crate) open: BTreeMap<u32, Association>,
     half_open: BTreeMap<u32, HalfOpen>,
     half_open_since: VecDeque<(Time, u32)>,
     by_ephemeral: BTreeMap<[u8; 32], u32>,
     attempts: BTreeMap<u32, Attempt>,
+    /// Associations that are opened to ask for another one.
+    pub(crate) probes: BTreeMap<u32, Probe>,
     outgoing: VecDeque<(SocketAddr, Vec<u8>)>,
-    events: VecDeque<Event>,
-    counters: Counters,
+    pub(crate) events: VecDeque<Event>,
+    pub(crate) counters: Counters,
     /// First packets that failed, and packets that refuse, in the second since when.
-    failures: (Time, usize),
+    pub(crate) failures: (Time, usize),
 }
 
 /// Answers wait here until they are sent; more than this many are not worth it.
@@ -176,6 +194,7 @@ impl Associations {
             half_open_since: VecDeque::new(),
             by_ephemeral: BTreeMap::new(),
             attempts: BTreeMap::new(),
+            probes: BTreeMap::new(),
             outgoing: VecDeque::new(),
             events: VecDeque::new(),
             counters: Counters::default(),
@@ -211,6 +230,7 @@ impl Associations {
     /// Forgets an association, or gives up an attempt.
     pub fn forget(&mut self, id: u32) {
         self.attempts.remove(&id);
+        self.probes.remove(&id);
         if let Some(ephemeral) = self.open.remove(&id).and_then(|association| association.ephemeral) {
             self.by_ephemeral.remove(&ephemeral);
         }
@@ -239,6 +259,7 @@ impl Associations {
             Some(&kind::ANSWER) => self.handle_answer(now, from, datagram),
             Some(&kind::COOKIE) => self.handle_cookie(now, from, datagram),
             Some(&kind::REFUSED) => self.handle_refusal(now, from, datagram),
+            Some(&kind::UNKNOWN) => self.handle_unknown(now, from, datagram),
             _ => {
                 self.counters.garbage += 1;
                 // Perhaps a peer that does not encrypt. The answer is never longer than what came.
@@ -285,7 +306,15 @@ impl Associations {
             attempt.tries += 1;
         }
         for (id, why) in failed {
-            self.attempts.remove(&id);
+            self.fail(id, why);
+        }
+        self.ask(now);
+    }
+
+    fn fail(&mut self, id: u32, why: Failure) {
+        self.attempts.remove(&id);
+        // Nobody waits for a probe: that the peer does not answer is what the connections find out themselves.
+        if self.probes.remove(&id).is_none() {
             self.events.push_back(Event::Failed { id, why });
         }
     }
@@ -293,7 +322,8 @@ impl Associations {
     /// When to call [`Associations::handle_timeout`] next.
     pub fn poll_timeout(&self) -> Option<Time> {
         let expiry = self.half_open_since.front().map(|(since, _)| *since + self.config.half_open_timeout);
-        self.attempts.values().map(|attempt| attempt.send_at).chain(expiry).min()
+        let asks = self.probes.values().filter_map(|probe| probe.ask).map(|(at, _)| at);
+        self.attempts.values().map(|attempt| attempt.send_at).chain(expiry).chain(asks).min()
     }
 
     /// The next datagram to send that is not a sealed packet.
@@ -316,21 +346,58 @@ impl Associations {
             self.counters.garbage += 1;
             return None;
         };
-        if let Some(association) = self.open.get_mut(&id) {
-            return Some((id, association.open(now, from, packet, &mut self.counters)?));
-        }
-        let Some(half_open) = self.half_open.get_mut(&id) else {
-            self.counters.unknown += 1;
+        let contents = if let Some(association) = self.open.get_mut(&id) {
+            association.open(now, from, packet, &mut self.counters)?
+        } else if self.half_open.get(&id).is_some_and(|half_open| half_open.association.peer == from) {
+            self.complete(now, id, from, packet)?
+        } else {
+            self.handle_unknown_sealed(now, from, packet);
             return None;
         };
-        // Whoever can seal has read the answer: the address is proven, and the peer has the key.
+        if self.open.get(&id).is_some_and(|association| association.newest && association.peer != from) {
+            self.challenge(now, id, from);
+        }
+        if contents.len() < STP_MIN {
+            let message = Message::parse(&packet[contents])?;
+            self.handle_message(id, from, message);
+            return None;
+        }
+        Some((id, contents))
+    }
+
+    /// Whoever can seal has read the answer: the address is proven, and the peer has the key.
+    fn complete(&mut self, now: Time, id: u32, from: SocketAddr, packet: &mut [u8]) -> Option<Range<usize>> {
+        let half_open = self.half_open.get_mut(&id)?;
         let contents = half_open.association.open(now, from, packet, &mut self.counters)?;
         let HalfOpen { mut association, ephemeral, line, .. } = self.half_open.remove(&id)?;
         association.ephemeral = Some(ephemeral);
         self.events.push_back(Event::Opened { id, peer: from, key: association.key });
         self.events.extend(line.map(Event::Keys));
         self.open.insert(id, association);
-        Some((id, contents))
+        Some(contents)
+    }
+
+    fn handle_message(&mut self, id: u32, from: SocketAddr, message: Message) {
+        match message {
+            Message::Ask(index) => {
+                let known = self.open.contains_key(&index);
+                self.say(id, None, if known { Message::Here(index) } else { Message::Gone(index) });
+            }
+            Message::Here(index) => self.handle_verdict(id, index, true),
+            Message::Gone(index) => self.handle_verdict(id, index, false),
+            Message::Challenge(token) => self.say(id, None, Message::Response(token)),
+            Message::Response(token) => self.handle_response(id, from, token),
+        }
+    }
+
+    /// Says something inside an association, to its peer or to where the peer seems to be.
+    pub(crate) fn say(&mut self, id: u32, to: Option<SocketAddr>, message: Message) {
+        let Some(association) = self.open.get_mut(&id) else { return };
+        let to = to.unwrap_or(association.peer);
+        let mut packet = vec![0; HEADER_LEN];
+        message.emit(&mut packet);
+        association.seal(&mut packet, 0);
+        self.send(to, packet);
     }
 
     fn handle_hello(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
@@ -438,6 +505,10 @@ impl Associations {
             self.events.push_back(Event::Keys(key_log_line((id, peer_index), sealing.cipher, &secrets)));
         }
         self.open.insert(id, association);
+        if let Some(probe) = self.probes.get_mut(&id) {
+            probe.ask = Some((now, 0));
+            self.ask(now);
+        }
     }
 
     fn handle_cookie(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) {
@@ -478,12 +549,11 @@ impl Associations {
             }
         }
         for id in failed {
-            self.attempts.remove(&id);
-            self.events.push_back(Event::Failed { id, why });
+            self.fail(id, why);
         }
     }
 
-    fn overwhelmed(&mut self, now: Time) -> bool {
+    pub(crate) fn overwhelmed(&mut self, now: Time) -> bool {
         if now.since(self.failures.0) >= Span::from_secs(1) {
             self.failures = (now, 0);
         }
@@ -496,7 +566,7 @@ impl Associations {
         }
     }
 
-    fn send(&mut self, to: SocketAddr, packet: Vec<u8>) {
+    pub(crate) fn send(&mut self, to: SocketAddr, packet: Vec<u8>) {
         if self.outgoing.len() < OUTGOING_MAX {
             self.outgoing.push_back((to, packet));
         }

@@ -125,6 +125,8 @@ pub(crate) struct Conn {
     pub finishers: Waiters,
     pub timer: Option<Time>,
     pub dirty: bool,
+    /// The peer has connected, and not this host.
+    pub accepted: bool,
     /// Without an association: the peer's address is not proven yet.
     pub unproven: bool,
     /// A packet that may not leave before the address is proven.
@@ -155,6 +157,7 @@ impl Conn {
             finishers: Waiters::default(),
             timer: None,
             dirty: false,
+            accepted: false,
             unproven: false,
             held: None,
             hints: 0,

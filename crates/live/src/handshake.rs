@@ -24,6 +24,8 @@ pub mod kind {
     pub const REFUSED: u8 = 4;
     /// A sealed packet.
     pub const SEALED: u8 = 5;
+    /// Says that nothing is known of a sealed packet's association.
+    pub const UNKNOWN: u8 = 6;
 }
 
 /// The version of all this.

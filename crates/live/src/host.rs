@@ -369,7 +369,8 @@ impl Host {
         let reports =
             packet.control.as_ref().is_some_and(|c| c.stat.is_some() || c.ustat.is_some() || c.end_ack);
         conn.unproven &= !reports;
-        conn.reply_from = to;
+        // Who has connected may move: which address it sends from is the kernel's to know.
+        conn.reply_from = to.filter(|_| conn.accepted);
         conn.machine.handle_packet(now, &packet);
         self.settle(slot);
         self.touch(slot);
@@ -414,6 +415,7 @@ impl Host {
         conn.channel = Some(key.channel);
         conn.key = Some(*key);
         conn.unproven = plain;
+        conn.accepted = true;
         let name = self.insert(conn);
         self.by_key.insert(*key, name.slot);
         self.accepted.push_back(name);
@@ -474,8 +476,45 @@ impl Host {
                         self.settle(slot);
                     }
                 }
+                associations::Event::Lost { id, instead } => self.lose(id, instead),
+                associations::Event::Moved { id, peer } => {
+                    for conn in self.slots.iter_mut().filter_map(|slot| slot.conn.as_mut()) {
+                        if conn.channel == Some(Channel::Sealed(id)) {
+                            conn.peer = peer;
+                        }
+                    }
+                    self.notice(&Notice::Moved(peer));
+                }
                 associations::Event::Refused { from, reason } => self.notice(&Notice::Refused(from, reason)),
                 associations::Event::Keys(line) => self.key_lines.push(line),
+            }
+        }
+    }
+
+    /// The peer knows nothing of an association any more, and so of none of its connections. Those of which it has never known begin
+    /// anew in another association.
+    fn lose(&mut self, id: u32, instead: u32) {
+        for slot in 0..self.slots.len() {
+            let Some(conn) = self.slots[slot].conn.as_mut() else { continue };
+            if conn.channel != Some(Channel::Sealed(id)) {
+                continue;
+            }
+            if !conn.connected && !conn.accepted {
+                if let Some(key) = conn.key.take() {
+                    self.by_key.remove(&key);
+                }
+                self.start(slot, Channel::Sealed(instead));
+            } else {
+                conn.machine.reset();
+                conn.fail(Failed {
+                    kind: io::ErrorKind::ConnectionReset,
+                    message: format!(
+                        "{}: the peer was restarted, and knows nothing of this connection",
+                        conn.peer
+                    ),
+                });
+                self.settle(slot);
+                self.touch(slot);
             }
         }
     }

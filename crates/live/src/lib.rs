@@ -14,6 +14,9 @@
 //! | `association` | one open association |
 //! | `associations` | all of a host, those half open too |
 //! | `key_log` | packets of a capture opened with secrets that were kept |
+//! | `control` | what hosts say to each other beside STP |
+//! | `lost` | a peer that was restarted |
+//! | `roaming` | a peer whose address changes |
 //! | `options` | what an endpoint may be told |
 //! | `socket` | UDP, or IP itself |
 //! | `batch` | packets that the kernel takes together |
@@ -27,14 +30,17 @@ pub mod association;
 pub mod associations;
 mod batch;
 mod connection;
+mod control;
 pub mod cookie;
 mod driver;
 pub mod handshake;
 mod host;
 pub mod key_log;
 pub mod keys;
+mod lost;
 pub mod options;
 pub mod replay;
+mod roaming;
 pub mod seal;
 pub mod socket;
 mod stream;

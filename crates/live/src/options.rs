@@ -32,6 +32,8 @@ pub enum Security {
 pub enum Notice {
     /// An association with a peer is open.
     Opened(SocketAddr, Option<PublicKey>),
+    /// A peer has another address now.
+    Moved(SocketAddr),
     /// Somebody was turned away.
     Refused(SocketAddr, Reason),
     /// The kernel gives less room for packets than was asked for: bytes given, bytes asked for.
@@ -42,6 +44,7 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Notice::Opened(peer, _) => write!(f, "{peer}: association open"),
+            Notice::Moved(peer) => write!(f, "{peer}: a peer has moved here"),
             Notice::Refused(peer, reason) => write!(f, "{peer}: refused: {reason}"),
             Notice::SmallBuffer(given, asked) => write!(
                 f,

@@ -51,6 +51,11 @@ impl ReplayWindow {
         }
     }
 
+    /// Whether `counter` is above all that have been seen.
+    pub fn is_newest(&self, counter: u64) -> bool {
+        counter >= self.next
+    }
+
     /// Remembers `counter`, whose packet has opened.
     pub fn mark(&mut self, counter: u64) {
         if counter >= self.next {

@@ -92,10 +92,10 @@ impl Two {
             panic!("{:?}", self.client_events)
         };
         let client_id = *id;
-        let mut packet = self.seal(client_id, b"first");
+        let mut packet = self.seal(client_id, b"first packet");
         let (server_id, contents) =
             self.server.handle_datagram(self.now, client(), &mut packet).expect("opens");
-        assert_eq!(&packet[contents], b"first");
+        assert_eq!(&packet[contents], b"first packet");
         self.server_events.extend(std::iter::from_fn(|| self.server.poll_event()));
         (client_id, server_id)
     }
@@ -139,9 +139,9 @@ fn opens_in_one_round_trip_with_either_kind_of_key_and_cipher() {
             assert_eq!(two.server_events, [], "nothing is open before a sealed packet");
             let (client_id, server_id) = two.opened();
             assert_eq!(two.server.half_open(), 0);
-            let mut back = sealed(&mut two.server, server_id, b"and back");
+            let mut back = sealed(&mut two.server, server_id, b"and one back");
             let (id, contents) = two.client.handle_datagram(two.now, server(), &mut back).unwrap();
-            assert_eq!((id, &back[contents]), (client_id, &b"and back"[..]));
+            assert_eq!((id, &back[contents]), (client_id, &b"and one back"[..]));
             let line = |events: &[Event]| {
                 events.iter().find_map(|e| if let Event::Keys(line) = e { Some(line.clone()) } else { None })
             };
@@ -280,7 +280,7 @@ fn a_replayed_first_packet_does_nothing() {
     assert_eq!(two.server.poll_event(), None);
     assert_eq!((two.server.half_open(), two.server.ids().collect::<Vec<_>>()), (0, vec![server_id]));
     // The association is as it was.
-    let mut packet = two.seal(client_id, b"still here");
+    let mut packet = two.seal(client_id, b"still here, and now");
     assert!(two.server.handle_datagram(two.now, client(), &mut packet).is_some());
     // When the association is forgotten, the packet gets an answer that nobody can use, and is forgotten too.
     two.server.forget(server_id);
@@ -300,10 +300,13 @@ fn a_sealed_packet_counts_once_and_from_the_peer_only() {
     let mut two = Two::new(Config::new(keys.clone()), Config::new(keys));
     two.client.connect(two.now, server()).unwrap();
     two.settle(|_, _| true);
-    let (client_id, _) = two.opened();
-    let packets: Vec<_> = (0..20_000_u32).map(|n| two.seal(client_id, &n.to_be_bytes())).collect();
-    assert!(two.server.handle_datagram(two.now, address(99), &mut packets[0].clone()).is_none());
-    assert_eq!(two.server.counters().unknown, 1);
+    let (client_id, server_id) = two.opened();
+    let packets: Vec<_> =
+        (0..20_000_u32).map(|n| two.seal(client_id, format!("number {n:05}").as_bytes())).collect();
+    let mut back = sealed(&mut two.server, server_id, b"from elsewhere");
+    assert!(two.client.handle_datagram(two.now, address(99), &mut back.clone()).is_none());
+    assert_eq!(two.client.counters().unknown, 1);
+    assert!(two.client.handle_datagram(two.now, server(), &mut back).is_some());
     // Backwards: 20,000 packets of disorder, more than 250 Mbit/s and 600 ms can make.
     for packet in packets.iter().rev() {
         assert!(two.server.handle_datagram(two.now, client(), &mut packet.clone()).is_some());
@@ -314,6 +317,128 @@ fn a_sealed_packet_counts_once_and_from_the_peer_only() {
     let counters = two.server.counters();
     assert_eq!((counters.opened, counters.replayed), (20_001, 20_000));
     assert_eq!((counters.forged, counters.too_old), (0, 0));
+}
+
+/// A server that is started anew with the same keys.
+fn restart(two: &mut Two, keys: &Keys) {
+    two.server = Associations::new(two.now, Config { accepts: true, ..Config::new(keys.clone()) });
+}
+
+#[test]
+fn a_peer_that_was_restarted_is_found_out_in_three_round_trips() {
+    for (ours, theirs) in [(shared(), None), {
+        let (a, b) = pair();
+        (a, Some(b))
+    }] {
+        let theirs = theirs.unwrap_or_else(|| ours.clone());
+        let mut two = Two::new(Config::new(ours), Config::new(theirs.clone()));
+        two.client.connect(two.now, server()).unwrap();
+        two.settle(|_, _| true);
+        let (client_id, _) = two.opened();
+        restart(&mut two, &theirs);
+        two.client_events.clear();
+        let mut packet = two.seal(client_id, b"to the one before");
+        assert!(two.server.handle_datagram(two.now, client(), &mut packet).is_none());
+        let mut passed = 0;
+        two.settle(|_, _| {
+            passed += 1;
+            true
+        });
+        // Unknown, HELLO, ANSWER, question, answer.
+        assert_eq!(passed, 5);
+        let lost = |e: &Event| matches!(e, Event::Lost { id, .. } if *id == client_id);
+        assert!(two.client_events.iter().any(lost), "{:?}", two.client_events);
+        assert!(two.client.get_mut(client_id).is_none());
+    }
+}
+
+#[test]
+fn losses_delay_the_question_and_a_peer_that_knows_says_so() {
+    let keys = shared();
+    let mut two = Two::new(Config::new(keys.clone()), Config::new(keys.clone()));
+    two.client.connect(two.now, server()).unwrap();
+    two.settle(|_, _| true);
+    let (client_id, server_id) = two.opened();
+    two.client_events.clear();
+    // Who has seen a packet can make the client ask. The server still has the association, so nothing ends.
+    let packet = two.seal(client_id, b"on its way to the server");
+    let mut unknown = packet[..12].to_vec();
+    unknown[0] = 6;
+    two.client.handle_datagram(two.now, server(), &mut unknown.clone());
+    let mut sealed_packets = 0;
+    two.settle(|_, packet| {
+        // Every first one of the question and of its answer is lost.
+        sealed_packets += u32::from(packet[0] == 5);
+        packet[0] != 5 || sealed_packets > 2
+    });
+    assert!(sealed_packets >= 4, "asked and answered after all");
+    assert!(!two.client_events.iter().any(|e| matches!(e, Event::Lost { .. })), "{:?}", two.client_events);
+    assert!(two.client.get_mut(client_id).is_some() && two.server.get_mut(server_id).is_some());
+    // Who has not seen one cannot even do that: from elsewhere, of another index, with a counter that was not used, too short.
+    for (from, at, value) in [(address(99), 0, 6), (server(), 3, unknown[3] ^ 1), (server(), 4, 1)] {
+        let mut forged = unknown.clone();
+        forged[at] = value;
+        two.now += Span::from_secs(10);
+        two.client.handle_datagram(two.now, from, &mut forged);
+        assert!(two.client.poll_transmit().is_none());
+    }
+    two.client.handle_datagram(two.now, server(), &mut unknown[..11].to_vec());
+    assert!(two.client.poll_transmit().is_none());
+}
+
+#[test]
+fn who_lacks_the_key_ends_nothing() {
+    let keys = shared();
+    let mut two = Two::new(Config::new(keys.clone()), Config::new(keys));
+    two.client.connect(two.now, server()).unwrap();
+    two.settle(|_, _| true);
+    let (client_id, _) = two.opened();
+    // Somebody in the server's place, who sees all packets: says that it knows nothing, and answers with a key of its own.
+    restart(&mut two, &shared());
+    two.client_events.clear();
+    let mut packet = two.seal(client_id, b"to the one before");
+    two.server.handle_datagram(two.now, client(), &mut packet);
+    two.settle(|_, _| true);
+    assert!(two.client_events.is_empty(), "{:?}", two.client_events);
+    assert!(two.client.get_mut(client_id).is_some());
+}
+
+#[test]
+fn a_client_moves_when_it_answers_from_its_new_address_and_not_before() {
+    let keys = shared();
+    let mut two = Two::new(Config::new(keys.clone()), Config::new(keys));
+    two.client.connect(two.now, server()).unwrap();
+    two.settle(|_, _| true);
+    let (client_id, server_id) = two.opened();
+    let peer = |two: &mut Two| two.server.get_mut(server_id).unwrap().peer;
+    let old = two.seal(client_id, b"from the old address");
+    let copied = two.seal(client_id, b"copied by somebody else");
+    // A copy that overtakes the packet itself: its contents are good, but the address is only asked.
+    let elsewhere = address(99);
+    assert!(two.server.handle_datagram(two.now, elsewhere, &mut copied.clone()).is_some());
+    let (to, question) = two.server.poll_transmit().expect("asks");
+    assert!(to == elsewhere && question.len() <= copied.len(), "{} {}", question.len(), copied.len());
+    assert_eq!(peer(&mut two), client());
+    // The attacker cannot answer. Nor does an older packet from anywhere make the server ask.
+    two.now += Span::from_secs(10);
+    assert!(two.server.handle_datagram(two.now, address(98), &mut old.clone()).is_some());
+    assert!(two.server.poll_transmit().is_none());
+    // The client has really moved: a hundred packets at once make one question.
+    let moved = address(50);
+    for n in 0..100 {
+        let mut packet = two.seal(client_id, format!("moved, packet {n}").as_bytes());
+        assert!(two.server.handle_datagram(two.now, moved, &mut packet).is_some());
+    }
+    let (to, mut question) = two.server.poll_transmit().expect("asks");
+    assert!(to == moved && two.server.poll_transmit().is_none());
+    two.client.handle_datagram(two.now, server(), &mut question);
+    let (to, mut answer) = two.client.poll_transmit().expect("answers");
+    assert_eq!(to, server());
+    // The answer counts only where the question went.
+    assert_eq!(peer(&mut two), client());
+    two.server.handle_datagram(two.now, moved, &mut answer);
+    assert_eq!(peer(&mut two), moved);
+    assert_eq!(two.server.poll_event(), Some(Event::Moved { id: server_id, peer: moved }));
 }
 
 #[test]
@@ -405,7 +530,7 @@ fn arbitrary_bytes_do_nothing() {
         let mut packet = match n % 4 {
             0 => (0..draw(100)).map(|_| draw(256) as u8).collect(),
             1 => {
-                let mut packet = sealed(&mut two.client, client_id, b"some text");
+                let mut packet = sealed(&mut two.client, client_id, b"some text of it");
                 let at = draw(packet.len());
                 packet[at] ^= 1 << draw(8);
                 packet
@@ -431,6 +556,6 @@ fn arbitrary_bytes_do_nothing() {
     }
     assert!(two.server.counters().forged > 10_000, "{:?}", two.server.counters());
     assert!(bytes_out < bytes_in / 10, "{bytes_out} for {bytes_in}");
-    let mut packet = two.seal(client_id, b"still here");
+    let mut packet = two.seal(client_id, b"still here, and now");
     assert!(two.server.handle_datagram(two.now, client(), &mut packet).is_some());
 }

@@ -1,0 +1,97 @@
+//! What two hosts say to each other inside an association, beside STP's packets: is an older one still known, are you there.
+//!
+//! Follows RFC 9000 §8.2 (a new path is used when it has answered) and §10.3 (a host that has lost its state says so).
+//! Differs: what §10.3 puts into a token, which everybody can read once it was used, is a question inside a new association here; so
+//! who lacks the key can end nothing. Leaves out when to ask, which is `lost`'s and `roaming`'s.
+
+use crate::handshake::{INDEX_MASK, index_of, kind};
+
+/// A message; shorter than any packet of STP, so that each tells itself from one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Message {
+    /// Does the receiver still know the association that it calls by this index?
+    Ask(u32),
+    /// It does.
+    Here(u32),
+    /// It does not.
+    Gone(u32),
+    /// Says these bytes again if they arrive.
+    Challenge([u8; 8]),
+    /// They have arrived.
+    Response([u8; 8]),
+}
+
+/// Shorter contents of a sealed packet are a message: STP's header has twelve bytes.
+pub(crate) const STP_MIN: usize = 12;
+
+impl Message {
+    pub fn emit(self, out: &mut Vec<u8>) {
+        let (number, index, token) = match self {
+            Message::Ask(index) => (1, index, None),
+            Message::Here(index) => (2, index, None),
+            Message::Gone(index) => (3, index, None),
+            Message::Challenge(token) => (4, 0, Some(token)),
+            Message::Response(token) => (5, 0, Some(token)),
+        };
+        out.push(number);
+        match token {
+            Some(token) => out.extend_from_slice(&token),
+            None => out.extend_from_slice(&index.to_be_bytes()[1..]),
+        }
+    }
+
+    pub fn parse(contents: &[u8]) -> Option<Self> {
+        let (number, rest) = contents.split_first()?;
+        let index = || (rest.len() == 3).then(|| index_of(rest));
+        match number {
+            1 => Some(Message::Ask(index()?)),
+            2 => Some(Message::Here(index()?)),
+            3 => Some(Message::Gone(index()?)),
+            4 => Some(Message::Challenge(rest.try_into().ok()?)),
+            5 => Some(Message::Response(rest.try_into().ok()?)),
+            _ => None,
+        }
+    }
+}
+
+const UNKNOWN_LEN: usize = 12;
+
+/// Says without proof that nothing is known of the association of a sealed packet, whose first bytes it repeats.
+pub fn unknown_packet(sealed: &[u8]) -> Option<Vec<u8>> {
+    let mut packet = sealed.get(..UNKNOWN_LEN)?.to_vec();
+    packet[0] = kind::UNKNOWN;
+    Some(packet)
+}
+
+/// Its parts: the index and the counter of the sealed packet.
+pub fn parse_unknown(packet: &[u8]) -> Option<(u32, u64)> {
+    let counter = packet.get(4..UNKNOWN_LEN)?.try_into().ok()?;
+    let whole = packet.len() == UNKNOWN_LEN && packet[0] == kind::UNKNOWN;
+    whole.then(|| (index_of(&packet[1..4]) & INDEX_MASK, u64::from_be_bytes(counter)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_read_back_and_are_shorter_than_stp() {
+        let token = *b"12345678";
+        let index = 0xab_cdef;
+        for message in [
+            Message::Ask(index),
+            Message::Here(index),
+            Message::Gone(index),
+            Message::Challenge(token),
+            Message::Response(token),
+        ] {
+            let mut bytes = Vec::new();
+            message.emit(&mut bytes);
+            assert!(bytes.len() < STP_MIN);
+            assert_eq!(Message::parse(&bytes), Some(message));
+            assert_eq!(Message::parse(&bytes[..bytes.len() - 1]), None);
+        }
+        assert_eq!(Message::parse(&[]), None);
+        assert_eq!(Message::parse(&[9, 1, 2, 3]), None);
+    }
+}

@@ -1,0 +1,161 @@
+//! A host behind a NAT: the NAT forgets it, and the server behind the NAT's far side is restarted.
+//!
+//! Follows docs/stp-hosts.md, "The association": who was restarted says so, who moves is followed.
+//! Differs: the NAT is a thread that changes a socket or a destination.
+//! Leaves out what packets look like, which `associations` has.
+
+use skyhop_live::associations::Config;
+use skyhop_live::keys::Keys;
+use skyhop_live::{Endpoint, Options, Security};
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, UdpSocket};
+use std::sync::mpsc::{self, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn any() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 0))
+}
+
+fn options(keys: &Keys) -> Options {
+    Options::new(Security::Sealed(Box::new(Config::new(keys.clone()))))
+}
+
+/// A server at a port of another address of this host: a listener's port is a part of what it is connected to.
+fn server(keys: &Keys, host: u8, port: u16) -> Endpoint {
+    Endpoint::bind(SocketAddr::from(([127, 0, 0, host], port)), options(keys)).unwrap()
+}
+
+/// What the NAT is told.
+enum Change {
+    /// From now on another address outside.
+    Rebind,
+    /// What goes to the server goes to this one.
+    Server(SocketAddr),
+}
+
+/// Returns the address for the client. Ends when nobody can tell it anything.
+fn nat(mut server: SocketAddr) -> (SocketAddr, Sender<Change>) {
+    let bind = || {
+        let socket = UdpSocket::bind(any()).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        socket
+    };
+    let inside = UdpSocket::bind(SocketAddr::from(([127, 0, 0, 1], server.port()))).unwrap();
+    inside.set_nonblocking(true).unwrap();
+    let mut outside = bind();
+    let address = inside.local_addr().unwrap();
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let mut buffer = vec![0; 65_536];
+        let mut client = None;
+        loop {
+            match told.try_recv() {
+                Ok(Change::Rebind) => outside = bind(),
+                Ok(Change::Server(other)) => server = other,
+                Err(mpsc::TryRecvError::Empty) => {}
+                Err(mpsc::TryRecvError::Disconnected) => return,
+            }
+            while let Ok((len, from)) = inside.recv_from(&mut buffer) {
+                client = Some(from);
+                let _ = outside.send_to(&buffer[..len], server);
+            }
+            while let Ok((len, _)) = outside.recv_from(&mut buffer) {
+                client.inspect(|client| drop(inside.send_to(&buffer[..len], client)));
+            }
+            thread::sleep(Duration::from_micros(200));
+        }
+    });
+    (address, tell)
+}
+
+#[test]
+fn a_server_that_was_restarted_says_so_and_can_be_connected_to_again() {
+    let keys = Keys::generate_shared();
+    let first = server(&keys, 2, 0);
+    let port = first.local_addr().port();
+    let second = server(&keys, 3, port);
+    let (listener, again) = (first.listen(), second.listen());
+    let (address, tell) = nat(first.local_addr());
+    let client = Endpoint::bind(any(), options(&keys)).unwrap();
+    let mut stream = client.connect(address).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(&[1; 100_000]).unwrap();
+    let (mut there, _) = listener.accept_timeout(PATIENCE).unwrap();
+    there.set_read_timeout(Some(PATIENCE)).unwrap();
+    there.read_exact(&mut [0; 100_000]).unwrap();
+    tell.send(Change::Server(second.local_addr())).unwrap();
+    let begin = Instant::now();
+    let e = loop {
+        match stream.write_all(&[2; 10_000]) {
+            Err(e) => break e,
+            Ok(()) => assert!(begin.elapsed() < PATIENCE, "nobody says anything"),
+        }
+        thread::sleep(Duration::from_millis(1));
+    };
+    assert_eq!(e.kind(), ErrorKind::ConnectionReset);
+    assert_eq!(
+        e.to_string(),
+        format!("{address}: the peer was restarted, and knows nothing of this connection")
+    );
+    // The same endpoint connects to the new one as if nothing had been.
+    let mut stream = client.connect(address).unwrap();
+    stream.write_all(b"again").unwrap();
+    let (mut there, _) = again.accept_timeout(PATIENCE).unwrap();
+    there.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut text = [0; 5];
+    there.read_exact(&mut text).unwrap();
+    assert_eq!(&text, b"again");
+    // And if it learns of a restart only when it connects, the new connection does not suffer.
+    let third = server(&keys, 4, port);
+    let once_more = third.listen();
+    tell.send(Change::Server(third.local_addr())).unwrap();
+    thread::sleep(Duration::from_millis(20));
+    let mut stream = client.connect(address).unwrap();
+    stream.write_all(b"third").unwrap();
+    let (mut there, _) = once_more.accept_timeout(PATIENCE).unwrap();
+    there.set_read_timeout(Some(PATIENCE)).unwrap();
+    there.read_exact(&mut text).unwrap();
+    assert_eq!(&text, b"third");
+}
+
+#[test]
+fn a_client_whose_address_changes_goes_on() {
+    let keys = Keys::generate_shared();
+    let server = server(&keys, 2, 0);
+    let listener = server.listen();
+    let (address, tell) = nat(server.local_addr());
+    let client = Endpoint::bind(any(), options(&keys)).unwrap();
+    let mut stream = client.connect(address).unwrap();
+    let echo = thread::spawn(move || {
+        let (mut stream, _) = listener.accept_timeout(PATIENCE).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let (mut total, mut buffer) = (0, vec![0; 1 << 16]);
+        loop {
+            match stream.read(&mut buffer).unwrap() {
+                0 => break,
+                n => {
+                    total += n;
+                    stream.write_all(&buffer[..n]).unwrap();
+                }
+            }
+        }
+        stream.finish(Some(PATIENCE)).unwrap();
+        total
+    });
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut back = vec![0; 10_000];
+    for round in 0..60_u8 {
+        if round % 20 == 10 {
+            tell.send(Change::Rebind).unwrap();
+        }
+        stream.write_all(&[round; 10_000]).unwrap();
+        stream.read_exact(&mut back).unwrap();
+        assert!(back.iter().all(|byte| *byte == round));
+    }
+    stream.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(stream.read(&mut back).unwrap(), 0);
+    assert_eq!(echo.join().unwrap(), 600_000);
+}
