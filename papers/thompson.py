@@ -67,6 +67,26 @@ def ns2(stack: str, ber: float, packet_bytes: int) -> Points:
     return {link: float(np.mean(seeds)) for link, seeds in sums.items()}
 
 
+#: Links between the flat top and the tail, where what is left open tells most.
+SLOPE = ((50, 500), (100, 400), (200, 300), (400, 240), (700, 180), (1000, 140), (2000, 100), (4000, 60))
+
+
+def left_open(variant: str, ber: float, packet_bytes: int) -> list[str]:
+    """What the thesis does not say of its runs, and what other choices do to use on the slope: the queue, and how many losses are seen."""
+
+    def use(queue_packets: int) -> float:
+        return 100 * float(np.mean(simulated(variant, ber, packet_bytes, queue_packets)(SLOPE)))
+
+    def seen(seeds: int) -> float:
+        return 100 * float(np.mean(simulated(variant, ber, packet_bytes, seeds=seeds)(SLOPE)))
+
+    links = f"{variant} over {len(SLOPE)} links of 25 to 240 kbit, {ber:g}"
+    return [
+        f"The queue: 50 packets. {links}: {use(50):.1f} % of the rate in the mean, with 10 packets {use(10):.1f} %, with 200 {use(200):.1f} %.",
+        f"Seeds: {SEEDS}, and losses of its own at each link. {links}: {seen(1):.1f} % with one seed, {seen(5):.1f} % with five.",
+    ]
+
+
 def beside_ns2(variant: str, stack: str, ber: float, packet_bytes: int) -> float | None:
     """Mean relative difference of our utilisation from ns-2's, in per cent, over the links that it has, or a part of them."""
     theirs = ns2(stack, ber, packet_bytes)

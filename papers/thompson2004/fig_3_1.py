@@ -59,7 +59,19 @@ def reproduce() -> Reproduction:
     ax.set_xticks([0, 5, 10, 20, 60, 180, 600], ["0", "5", "10", "20", "60", "180", "600"])
     ax.legend(frameon=False)
     remark = "The figure prints no numbers: what stands under published follows from the orbits' heights, as it does there."
-    return Reproduction(rows, figure, [remark])
+    return Reproduction(rows, figure, [remark], [left_open()])
+
+
+def left_open() -> str:
+    """Slant range straight up and at the mask, over c: by geometry, beside the rows' simulated passes."""
+
+    def delay_ms(height_km: float, elevation_deg: float) -> float:
+        up = 6378.137 * np.sin(np.radians(elevation_deg))
+        return float((np.sqrt(up**2 + 2 * 6378.137 * height_km + height_km**2) - up) / 299.792458)
+
+    heights = ", ".join(f"{h} km {delay_ms(h, 90):.1f} to {delay_ms(h, 5):.1f} ms" for h in (400, 620, 838))
+    masks = ", ".join(f"{mask} deg {delay_ms(620, mask):.1f} ms" for mask in (0, 5, 10))
+    return f"SUNSAT's height in the pass that is drawn: 620 km, seen from 5 deg on. {heights}; the largest delay at 620 km seen from {masks}."
 
 
 def profile(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 from harness import Reproduction, Row
-from thompson import FULL, simulated
+from thompson import FULL, left_open, simulated
 
 SOURCE = "Thompson 2004, figure 4.4"
 CLAIM = "Small packets pay for headers, large ones for errors: the best size falls as errors grow, and below a rate of errors larger is better"
@@ -37,7 +37,16 @@ def reproduce() -> Reproduction:
     rows.append(Row("18 kbit/s, 1500 bytes: 1e-5 over 1e-6", "times", None, slow[1500, 1e-5] / slow[1500, 1e-6], 0.5, 0.87))
     short = goodput(54, RTT_MS // 2, BERS[:3])
     rows.append(Row("54 kbit/s, 1e-5: best size with 40 ms of RTT", "B", None, best_size(short, 1e-5), 100, 750))
-    return Reproduction(rows, draw(used), ["best sizes are of those that were tried: " + ", ".join(f"{s}" for s in SIZES_B)])
+    # What "40 ms" means, and the queue.
+    said = []
+    for rate, table in ((54, short), (1000, goodput(1000, RTT_MS // 2, BERS[:3]))):
+        ber = BERS[2]
+        said.append(
+            f"The delay: 40 ms one way. {rate} kbit/s, {ber:.1g}: best with {best_size(used[rate], ber)} bytes, "
+            f"{used[rate][best_size(used[rate], ber), ber]:.1f} %; with 40 ms of RTT {best_size(table, ber)} bytes, {table[best_size(table, ber), ber]:.1f} %."
+        )
+    tried = ["best sizes are of those that were tried: " + ", ".join(f"{s}" for s in SIZES_B)]
+    return Reproduction(rows, draw(used), tried, said + left_open("fack", 1e-6, 500))
 
 
 def goodput(rate_kbps: float, rtt_ms: float, bers=BERS) -> dict[tuple[int, float], float]:
