@@ -68,14 +68,20 @@ impl Sender {
         self.detect_reordering();
         let repaired = self.pipe.phase != Phase::Open && self.leave_recovery(now);
         let newly_lost = self.find_losses(now, counts) && !self.only_probe_lost(now);
-        if newly_lost && self.pipe.phase == Phase::Open && self.past_recovery_point() {
+        let began = newly_lost && self.pipe.phase == Phase::Open && self.past_recovery_point();
+        if began {
             self.enter_recovery(now);
         }
         if self.pipe.phase == Phase::Fast && self.how == LossRecovery::Sack1 {
             self.pipe.sack1_pipe -= 1 + (newly > 0) as i64;
         }
-        // The acknowledgment that ends recovery does not open the window of ns-2's Sack1.
-        if !(repaired && self.how == LossRecovery::Sack1) {
+        // The acknowledgment that ends recovery does not open the window of ns-2's Sack1, nor that which begins it FACK's.
+        let shut = match self.how {
+            LossRecovery::Sack1 => repaired,
+            LossRecovery::Fack => began,
+            _ => false,
+        };
+        if !shut {
             self.adjust_window(now, newly);
         }
         // FACK's agent in ns-2 restarts the timer for every acknowledgment in recovery.
