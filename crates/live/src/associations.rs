@@ -142,6 +142,8 @@ struct Attempt {
     tries: u32,
     /// What unauthenticated packets say. One of them proves nothing, so the attempt goes on for a while.
     hints: u32,
+    /// A cookie was asked for.
+    asked: bool,
     hint: Option<Failure>,
 }
 
@@ -240,7 +242,10 @@ impl Associations {
     pub fn connect(&mut self, now: Time, to: SocketAddr) -> Option<u32> {
         let id = self.new_index();
         let initiator = Initiator::new(&self.config.keys, self.config.sealing.cipher, id)?;
-        self.attempts.insert(id, Attempt { initiator, to, send_at: now, tries: 0, hints: 0, hint: None });
+        self.attempts.insert(
+            id,
+            Attempt { initiator, to, send_at: now, tries: 0, hints: 0, asked: false, hint: None },
+        );
         self.handle_timeout(now);
         Some(id)
     }
@@ -522,6 +527,10 @@ impl Associations {
         };
         attempt.initiator.take_cookie(cookie);
         attempt.send_at = now;
+        if !std::mem::replace(&mut attempt.asked, true) {
+            // The host is there and has done as asked; once only, since a cookie is not authenticated.
+            attempt.tries = 0;
+        }
         self.handle_timeout(now);
     }
 

@@ -13,6 +13,9 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::task::{Context, Waker};
 
+/// How long the STAT that proves an address is waited for before it is asked for again.
+const PROOF_PAUSE: Span = Span::from_secs(1);
+
 /// What carries a connection's packets to the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Channel {
@@ -131,6 +134,8 @@ pub(crate) struct Conn {
     pub unproven: bool,
     /// A packet that may not leave before the address is proven.
     pub held: Option<Packet<Bytes>>,
+    /// What asks for the proof, and when it may be sent again.
+    proof: Option<(Time, Packet<Bytes>)>,
     pub hints: u32,
     hint: Option<Hint>,
 }
@@ -160,6 +165,7 @@ impl Conn {
             accepted: false,
             unproven: false,
             held: None,
+            proof: None,
             hints: 0,
             hint: None,
         }
@@ -243,22 +249,37 @@ impl Conn {
         u64::from(self.overhead) - if sealed { OVERHEAD as u64 } else { 0 }
     }
 
-    /// Without proof of the address no more than three times what came from it: a packet that is too much for that is held
-    /// back. If it answers the BGN, its answer goes, with the POLL whose STAT is the proof.
-    pub fn prove(&mut self, mut packet: Packet<Bytes>) -> Option<Packet<Bytes>> {
+    /// Without proof of the address no more than three times what came from it. Data that are too much for that are held back; what
+    /// shares their packet goes, and their POLL, whose STAT is the proof, goes again while nothing comes back. A probe of the
+    /// path's MTU counts as lost: without its padding it would prove a size that was never sent.
+    pub fn prove(&mut self, now: Time, mut packet: Packet<Bytes>) -> Option<Packet<Bytes>> {
         let room = (3 * self.traffic.bytes_received).saturating_sub(self.traffic.bytes_sent);
-        let fits = |packet: &Packet<Bytes>| packet.wire_len() as u64 + self.beneath() <= room;
+        let beneath = self.beneath();
+        let fits = |packet: &Packet<Bytes>| packet.wire_len() as u64 + beneath <= room;
         if !self.unproven || fits(&packet) {
             return Some(packet);
         }
-        let answer = Packet { data: None, ..packet.clone() };
-        if packet.data.is_none() || packet.control.is_none() || !fits(&answer) {
-            self.held = Some(packet);
+        if packet.data.is_none() && packet.control.as_ref().is_some_and(|control| control.padding > 0) {
             return None;
         }
-        (packet.poll, packet.control) = (None, None);
+        let first = Packet { data: None, ..packet.clone() };
+        if packet.data.is_some() && packet.poll.is_some() {
+            self.proof = Some((now, Packet { control: None, ..first.clone() }));
+        }
+        let answer = match &self.proof {
+            _ if packet.data.is_some() && (packet.poll.is_some() || packet.control.is_some()) => Some(first),
+            Some((due, ask)) if *due <= now => Some(ask.clone()),
+            _ => None,
+        };
+        let answer = answer.filter(fits);
+        if answer.is_some() {
+            (packet.poll, packet.control) = (None, None);
+            if let Some((due, _)) = &mut self.proof {
+                *due = now + PROOF_PAUSE;
+            }
+        }
         self.held = Some(packet);
-        Some(answer)
+        answer
     }
 
     /// Whether nothing is left to be done.

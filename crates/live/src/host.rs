@@ -664,8 +664,9 @@ impl Host {
                 self.rest(now, slot);
                 return false;
             };
-            let packet = match conn.prove(packet) {
+            let packet = match conn.prove(now, packet) {
                 Some(packet) => packet,
+                None if conn.held.is_none() => continue,
                 None => {
                     self.rest(now, slot);
                     return false;

@@ -300,6 +300,31 @@ fn each_question_has_its_answer_though_all_come_at_once() {
 }
 
 #[test]
+fn a_long_answer_to_a_short_question_without_encryption() {
+    // No probe of the path's MTU gives the listener room: its POLL goes ahead of the data, and the STAT proves the address.
+    let known = || {
+        let mut options = options(None);
+        options.mtu_base = None;
+        options
+    };
+    let listener = StpListener::bind(any(), known()).unwrap();
+    let server = listener.local_addr().unwrap();
+    let answer = pattern(200_000, 9);
+    for _ in 0..20 {
+        let mut client = StpStream::connect(server, known()).unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        client.write_all(b"?").unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        // The BGN is answered before the application has anything to say.
+        thread::sleep(Duration::from_millis(2));
+        stream.write_all(&answer).unwrap();
+        let mut heard = vec![0; answer.len()];
+        client.read_exact(&mut heard).unwrap();
+        assert!(heard == answer);
+    }
+}
+
+#[test]
 fn straight_over_ip_without_udp() {
     for keys in kinds() {
         let over_ip = || {
