@@ -1,18 +1,12 @@
-"""A second STP: packets, machine and association in Python, written from the documents alone, for interoperability tests.
+"""A second STP: packets and machine in Python, written from the document alone, for interoperability tests.
 
-Follows docs/stp.md §3 to §7 and docs/stp-hosts.md, "The association"; the numbers in brackets are their sections.
+Follows docs/stp.md §3 to §7; the numbers in brackets are its sections.
 Differs from crates/transport/src/stp in all that the documents leave open: a fixed window, no pacing, answers ride on data.
 Leaves out congestion control (8), the search for the path's MTU (6.4; it answers the other's), keep-alives, lingering, replay windows.
 """
 
 import struct
 from dataclasses import dataclass, field
-
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
-from noise.connection import Keypair, NoiseConnection
 
 SD, POLL, STAT, USTAT, BGN, BGNAK, END, ENDAK = (1 << bit for bit in range(8))
 COMPACT, REPORT = 1, 2
@@ -101,7 +95,7 @@ def emit(packet):
         return struct.pack(">BBHIII", part.version, part.features, part.most, part.first % WRAP, part.n_mr % WRAP, part.count)
 
     def answer(part):
-        bare = part.echo is not None and not part.short and not part.gaps and part.start % WRAP == part.upto % WRAP == part.n_r % WRAP
+        bare = not part.short and part.echo is not None and not part.gaps and part.start == part.upto == part.n_r
         flags = (SHORT if part.short else 0) | (REPORTED if part.report else 0) | (BARE if bare else 0)
         head = struct.pack(">I", flags << 24 | part.n_r % WRAP)
         if part.short:
@@ -120,7 +114,8 @@ def emit(packet):
             if part.echo is None:
                 head += struct.pack(">I", len(part.gaps) << 24 | part.n_mr % WRAP)
             else:
-                head += struct.pack(">2I", part.echo, part.n_mr % WRAP) if bare else struct.pack(">5I", part.echo, part.n_mr % WRAP, part.start % WRAP, part.upto % WRAP, len(part.gaps))
+                head += struct.pack(">2I", part.echo, part.n_mr % WRAP)
+                head += b"" if bare else struct.pack(">3I", part.start % WRAP, part.upto % WRAP, len(part.gaps))
             head += struct.pack(f">{len(gaps)}I", *gaps)
         return head + (struct.pack(">3I", *part.report) if part.report else b"")
 
@@ -167,9 +162,7 @@ def _parse(data):
 
     def begin():
         version, features, most, first, n_mr, count = take(">BBHIII")
-        if version == 1 and (first >= WRAP or n_mr >= WRAP):
-            raise Malformed("number")
-        return Begin(first, n_mr, count, features, most, version)
+        return Begin(first % WRAP, n_mr % WRAP, count, features, most, version)
 
     def answer(polled):
         flags_n_r = take(">I")
@@ -187,20 +180,20 @@ def _parse(data):
                 part.gaps.append((start, edge))
         else:
             if polled and flags & BARE:
-                part.n_mr, part.start, part.upto, gaps = take(">I"), part.n_r, part.n_r, 0
+                part.n_mr, part.start, part.upto, gaps = take(">I") % WRAP, part.n_r, part.n_r, 0
             elif polled:
-                part.n_mr, part.start, part.upto, gaps = take(">4I")
+                part.n_mr, part.start, part.upto, gaps = (n % WRAP for n in take(">4I"))
             else:
                 gaps_n_mr = take(">I")
                 part.n_mr, gaps = gaps_n_mr % WRAP, gaps_n_mr >> 24
             if gaps > len(data):
                 raise Malformed("gaps")
-            part.gaps = [take(">II") for _ in range(gaps)]
+            part.gaps = [tuple(n % WRAP for n in take(">II")) for _ in range(gaps)]
         order = [part.start if polled else part.n_r, *(n for gap in part.gaps for n in gap)]
         steps = [(b - a) % WRAP for a, b in zip(order, order[1:], strict=False)]
         if any(step >= HALF for step in steps) or 0 in steps[1::2]:
             raise Malformed("order")
-        part.report = take(">3I") if flags & REPORTED else None
+        part.report = take(">3I") if polled and flags & REPORTED else None
         return part
 
     packet.bgn = begin() if kind & BGN else None
@@ -304,12 +297,12 @@ class Connection:
             self.begin_due = True
         if packet.data:
             self._data(packet)
-        if packet.end == 0:
-            self.peer_end = near(packet.n_s + bool(packet.data), self.vr_r)
-            self._expose(self.peer_end)
-            self.endak_due = True
-        if packet.poll is not None:
-            self._expose(near(packet.behind, self.vr_r))
+        behind = near(packet.behind, self.vr_r)
+        if packet.end == 0 and self.vr_h <= behind <= self.vr_mr and self.peer_end in (None, behind):
+            self.peer_end, self.endak_due = behind, True
+            self._expose(behind)
+        if packet.poll is not None and behind >= self.vr_r:
+            self._expose(behind)
             self._answer(now, packet.poll)
         self.endak_due |= self.finished and bool(packet.data)
         for part in (packet.stat, packet.ustat):
@@ -322,7 +315,8 @@ class Connection:
 
     def _data(self, packet):
         number = near(packet.n_s, self.vr_r)
-        if not self.vr_r <= number < self.vr_mr or number in self.store:
+        edge = self.vr_mr if self.peer_end is None else self.peer_end
+        if not self.vr_r <= number < edge or number in self.store:
             return
         new = list(range(self.vr_h, number))
         self.vr_h = max(self.vr_h, number + 1)
@@ -409,7 +403,8 @@ class Connection:
     def waiting(self):
         """Something is outstanding, or only credit is waited for."""
         opening = self.initiator and not self.begun
-        return not self.error and bool(opening or self.kept or (self.end_sent and not self.ended) or (self.unsent and self.vt_s >= self.vt_ms))
+        short_of_credit = self.unsent and self.vt_s >= self.vt_ms
+        return not self.error and bool(opening or self.kept or short_of_credit or (self.end_sent and not self.ended))
 
     def timeout(self, now):
         """[5, 6.3]: BGN and END again, and a POLL where none was answered for the rto."""
@@ -423,11 +418,12 @@ class Connection:
         """The next packet, or None."""
         packet = Packet(self.source, self.destination, self.vt_s % WRAP, self.instance or 0)
         if self.refusal:
-            packet.end, self.refusal, self.error = self.refusal, None, "refused"
+            packet.end, self.refusal, self.error = self.refusal, None, "broken off"
             return packet
         if not self.initiator and not self.begun or self.error:
             return None
-        begin = Begin(self.first % WRAP, self.window if self.initiator else self.vr_mr % WRAP, self.count, self.features, self.most, self.version)
+        n_mr = self.window if self.initiator else self.vr_mr % WRAP
+        begin = Begin(self.first % WRAP, n_mr, self.count, self.features, self.most, self.version)
         room = min(self.size, self.peer_most)
         number = min(self.again, default=None)
         new = number is None and self.unsent and self.vt_s < self.vt_ms and self.vt_s - self.vt_a < self.outstanding
@@ -483,95 +479,3 @@ def _runs(numbers):
         else:
             runs.append((n, n + 1))
     return runs
-
-
-# The association.
-
-HELLO, ANSWER, COOKIE, REFUSED, SEALED = range(1, 6)
-SHARED, PAIR = 1, 2
-AES, CHACHA = 1, 2
-
-
-def public(private):
-    """The public key of an X25519 key."""
-    return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
-
-
-class Association:
-    """Seals and opens packets; `hello` as initiator, `handle_hello` as responder."""
-
-    def __init__(self, index, *, shared=None, private=None, public=None, ephemeral, cipher=AES, wanted=b""):
-        self.index, self.cipher, self.pattern = index, cipher, SHARED if shared else PAIR
-        self.shared, self.private, self.public = shared, private, public
-        self.peer, self.cookie, self.wanted = None, b"", wanted
-        self.ephemeral, self.sent = ephemeral, 0
-
-    def _noise(self, initiator, head):
-        name = "NNpsk0" if self.pattern == SHARED else "IK"
-        noise = NoiseConnection.from_name(f"Noise_{name}_25519_ChaChaPoly_BLAKE2s".encode())
-        if self.pattern == SHARED:
-            noise.set_psks(psk=self.shared)
-        else:
-            noise.set_keypair_from_private_bytes(Keypair.STATIC, self.private)
-            if initiator:
-                noise.set_keypair_from_public_bytes(Keypair.REMOTE_STATIC, self.public)
-        noise.set_keypair_from_private_bytes(Keypair.EPHEMERAL, self.ephemeral)
-        (noise.set_as_initiator if initiator else noise.set_as_responder)()
-        noise.set_prologue(b"skyhop stp association" + head)
-        noise.start_handshake()
-        return noise
-
-    @property
-    def _head(self):
-        return bytes([1, self.pattern, self.cipher]) + self.index
-
-    def hello(self):
-        """As initiator: HELLO, always the same but for the cookie."""
-        first = bytes(self._noise(True, self._head).write_message())
-        return bytes([HELLO]) + self._head + bytes([len(self.cookie)]) + self.cookie + first
-
-    def handle_answer(self, datagram):
-        """As initiator: takes ANSWER and COOKIE. Begins anew with each, since a wrong one spoils the state of Noise."""
-        noise = self._noise(True, self._head)
-        first = bytes(noise.write_message())
-        if datagram[1:4] != self.index:
-            return
-        if datagram[0] == COOKIE and datagram[4:12] == first[:8]:
-            self.cookie = datagram[12:28]
-        elif datagram[0] == ANSWER:
-            self._open(noise, bytes(noise.read_message(datagram[4:])))
-
-    def handle_hello(self, datagram):
-        """As responder: the ANSWER, or a COOKIE where one is wanted and not there."""
-        head, size = datagram[1:7], datagram[7]
-        cookie, first = datagram[8 : 8 + size], datagram[8 + size :]
-        if self.wanted and cookie != self.wanted:
-            return bytes([COOKIE]) + head[3:] + first[:8] + self.wanted
-        self.cipher = head[2]
-        noise = self._noise(False, head)
-        noise.read_message(first)
-        answer = bytes([ANSWER]) + head[3:] + bytes(noise.write_message(self.index))
-        self._open(noise, head[3:])
-        return answer
-
-    def _open(self, noise, peer):
-        self.peer = peer
-        states = noise.noise_protocol.cipher_state_encrypt, noise.noise_protocol.cipher_state_decrypt
-        self.outgoing, self.incoming = (self._keys(state.k) for state in states)
-
-    def _keys(self, secret):
-        size = 16 if self.cipher == AES else 32
-        key, vector = (HKDFExpand(SHA256(), n, label).derive(secret) for n, label in ((size, b"skyhop stp key"), (12, b"skyhop stp iv")))
-        return (AESGCM if self.cipher == AES else ChaCha20Poly1305)(key), int.from_bytes(vector, "big")
-
-    def seal(self, packet):
-        aead, vector = self.outgoing
-        head = bytes([SEALED]) + self.peer + struct.pack(">Q", self.sent)
-        nonce, self.sent = (vector ^ self.sent).to_bytes(12, "big"), self.sent + 1
-        return head + aead.encrypt(nonce, packet, head)
-
-    def open(self, datagram):
-        """The STP packet inside; raises cryptography's InvalidTag."""
-        aead, vector = self.incoming
-        nonce = (vector ^ int.from_bytes(datagram[4:12], "big")).to_bytes(12, "big")
-        return aead.decrypt(nonce, datagram[12:], datagram[:12])

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 
 noise = pytest.importorskip("noise", reason="noiseprotocol is not installed: pip install -r python/requirements-test.txt")
+import stp_association as seal  # noqa: E402
 import stp_peer as stp  # noqa: E402
 from cryptography.exceptions import InvalidTag  # noqa: E402
 from noise.exceptions import NoiseInvalidMessage, NoiseValueError  # noqa: E402
@@ -69,7 +70,7 @@ class Watch:
         self.features = features
         self.sent, self.asked, self.due, self.next, self.poll, self.behind = {}, {}, {}, None, None, None
         self.edge, self.most, self.names, self.came, self.begun = None, 1460, {}, set(), False
-        self.polls, self.first, self.sizes, self.times = set(), None, [], {}
+        self.polls, self.first, self.times, self.probes, self.largest = set(), None, {}, [], 0
 
     def leaves(self, datagram):
         """skyhop has sent this."""
@@ -80,6 +81,7 @@ class Watch:
             self.next, self.edge = begin.first, begin.first + 64
         fresh = False
         if packet.data:
+            self.largest = max(self.largest, len(datagram))
             number = stp.near(packet.n_s, self.next)
             fresh = number == self.next
             if fresh:
@@ -97,9 +99,12 @@ class Watch:
         if packet.poll is not None or packet.end == 0:
             assert fresh or not packet.data, "POLL and END ride on the newest SD"
         if packet.poll is not None:
-            assert self.poll is None or 0 < (packet.poll - self.poll) % (1 << 32) < 1 << 31, "POLLs grow"
+            step = (packet.poll - (self.poll if self.poll is not None else packet.poll - 1)) % (1 << 32)
+            # The same again asks an address for its proof.
+            assert 0 < step < 1 << 31 or (step == 0 and packet.type == stp.POLL), "POLLs grow"
             self.poll = packet.poll
-            self.sizes.append(packet.padding)
+        if packet.padding:
+            self.probes.append(len(datagram))
         if packet.end == 0:
             assert self.behind in (None, packet.behind), "END does not move"
             self.behind = packet.behind
@@ -148,8 +153,8 @@ class Watch:
                         asked = self.asked.get(n)
                         older = asked is None or (part.echo is not None and 0 < (part.echo - asked) % (1 << 32) < 1 << 31)
                         if older if part.echo is not None else self.times.get(n) == 1:
-                            # The repair, and at the end of a transfer its copy.
-                            self.due[n] = self.due.get(n, 0) + 2
+                            # The repair and its copies, two at most.
+                            self.due[n] = self.due.get(n, 0) + 3
 
 
 class Host:
@@ -181,16 +186,16 @@ class Host:
         try:
             if peer is None:
                 self.connection.handle(now, stp.parse(datagram))
-            elif datagram[0] == stp.SEALED and peer.peer is not None:
+            elif datagram[0] == seal.SEALED and peer.peer is not None:
                 self.connection.handle(now, stp.parse(peer.open(datagram)))
-            elif datagram[0] == stp.SEALED:
+            elif datagram[0] == seal.SEALED:
                 self.early.append(datagram)
-            elif datagram[0] == stp.HELLO and not self.connection.initiator:
+            elif datagram[0] == seal.HELLO and not self.connection.initiator:
                 if peer.peer is None:
                     self.answers[datagram] = peer.handle_hello(datagram)
                 if datagram in self.answers:
                     self._send(self.answers[datagram])
-            elif datagram[0] in (stp.ANSWER, stp.COOKIE) and self.connection.initiator and peer.peer is None:
+            elif datagram[0] in (seal.ANSWER, seal.COOKIE) and self.connection.initiator and peer.peer is None:
                 peer.handle_answer(datagram)
                 self.hello_at = 0.0
         except (stp.Malformed, InvalidTag, NoiseInvalidMessage, NoiseValueError, IndexError):
@@ -292,16 +297,21 @@ def keys(folder, form):
         return str(path)
 
     if form != "pair":
-        return ["--key", write("shared", KEY, "link.key")], stp.Association(shared=bytes.fromhex(KEY), **own)
-    ship, ground = (stp.public(bytes.fromhex(key)) for key in (SHIP, GROUND))
+        return ["--key", write("shared", KEY, "link.key")], seal.Association(shared=bytes.fromhex(KEY), **own)
+    ship, ground = (seal.public(bytes.fromhex(key)) for key in (SHIP, GROUND))
     options = ["--key", write("private", GROUND, "ground.key"), "--peer", write("public", ship.hex(), "ship.key.pub")]
     options += ["--cipher", "chacha20-poly1305"]
-    return options, stp.Association(private=bytes.fromhex(SHIP), public=ground, cipher=stp.CHACHA, **own)
+    return options, seal.Association(private=bytes.fromhex(SHIP), public=ground, cipher=seal.CHACHA, **own)
 
 
 def command(*arguments, cwd):
     return subprocess.Popen(
-        [str(SKYHOP), "stp", *map(str, arguments)], cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [str(SKYHOP), "stp", *map(str, arguments)],
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 
@@ -318,10 +328,10 @@ FORMS = ["plain", "extended", "shared", "pair", "cookie"]
 odd = {"plain": {"features": 0}}
 
 
-def listener(form, association=None, seed=1, **more):
+def listener(form, association=None, seed=1, limit=65536, **more):
     """A peer that waits for skyhop; its numbers and its clock are about to wrap."""
     connection = stp.Connection(0, 0, first=stp.WRAP - 30, clock=(1 << 32) - 1000, **odd.get(form, {}), **more)
-    return Host(connection, f"{form} {seed}", association)
+    return Host(connection, f"{form} {seed}", association, limit=limit)
 
 
 def initiator(form, to, association=None, seed=1, **more):
@@ -365,3 +375,165 @@ def test_skyhop_gets_what_is_given(tmp_path, form):
     code, said = drive(host, given, app)
     assert (code, (tmp_path / "taken").read_bytes(), app.heard) == (0, FILE, request(GET) + b"\0" + DIGEST), said
     assert DIGEST.hex() in said
+
+
+@built
+@pytest.mark.parametrize("form", ["plain", "extended", "pair"])
+def test_skyhop_keeps_to_the_credit(tmp_path, form):
+    """The peer takes eight SDs at a time, three each turn, and reports one gap for each STAT."""
+    options, association = keys(tmp_path, form)
+    (tmp_path / "file.bin").write_bytes(FILE)
+    process, to = serve(tmp_path, "--dir", ".", *options)
+    host = initiator(form, to, association, seed=3, window=8, gaps_per_stat=1)
+
+    def reply(heard, finished):
+        return b"\0" + DIGEST if finished else None
+
+    app = Application(request(GET), reply, sd_per_turn=3)
+    code, said = drive(host, process, app)
+    assert (code, app.heard[:41], unblock(app.heard[41:])) == (0, bytes(33) + struct.pack(">Q", len(FILE)), FILE), said
+
+
+@built
+def test_a_narrow_path_gets_no_large_data(tmp_path):
+    """Sizes are tried with padded POLLs; no SD is larger than what a STAT has proven."""
+    (tmp_path / "file.bin").write_bytes(FILE)
+    host = listener("extended", limit=1350)
+    app = Application(reply=lambda heard, finished: b"\0" + DIGEST if finished else None)
+    process = command("send", "file.bin", f"127.0.0.1:{host.port}", "--insecure", cwd=tmp_path)
+    code, said = drive(host, process, app)
+    assert (code, unblock(app.heard[len(request(PUT, len(FILE))) :])) == (0, FILE), said
+    assert max(host.watch.probes) > 1350 >= host.watch.largest > 1200
+
+
+FAILURES = {
+    "digest": (b"\0" + bytes(32), None, "is not what was sent"),
+    "reply": (b"\1\0\7no room", None, "no room"),
+    "aborted": (None, 1, ""),
+    "refused": (None, 3, ""),
+    "version": (None, 4, ""),
+}
+
+
+@built
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_transfer_that_fails_says_so(tmp_path, failure):
+    last, reason, words = FAILURES[failure]
+    (tmp_path / "file.bin").write_bytes(FILE)
+    host = listener("extended", version=2 if failure == "version" else 1)
+
+    def reply(heard, finished):
+        if reason in (1, 3) and heard:
+            host.connection.refusal = reason
+        return last if finished else None
+
+    app = Application(reply=reply)
+    process = command("send", "file.bin", f"127.0.0.1:{host.port}", "--insecure", "-q", cwd=tmp_path)
+    code, said = drive(host, process, app)
+    assert code == 1 and words in said and said.strip(), said
+
+
+class Bare:
+    """A socket without a relay, for what a peer should not do."""
+
+    def __init__(self, to):
+        self.socket, self.to = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), to
+        self.socket.settimeout(HANGS_S)
+
+    def send(self, packet):
+        self.socket.sendto(packet if isinstance(packet, bytes) else stp.emit(packet), self.to)
+
+    def next(self):
+        return self.socket.recv(65536)
+
+
+@built
+def test_what_a_listener_answers(tmp_path):
+    """One packet after another; what must not be answered is followed by what must."""
+    process, to = serve(tmp_path, "--to", "out", "--insecure", "--window", "20 kB")
+    bare = Bare(to)
+
+    def packet(instance, **parts):
+        return stp.Packet(5000, to[1], parts.pop("n_s", stp.WRAP - 2), instance, **parts)
+
+    def begin(**odd):
+        return stp.Begin(stp.WRAP - 2, 100, 9, **odd)
+
+    try:
+        # Dropped: no BGN, a wrong checksum, no type, a BGN cut short. Answered: the version, which is another.
+        bare.send(packet(1, data=b"data", poll=1))
+        bare.send(stp.emit(packet(2, bgn=begin()))[:-1] + b"\x55")
+        bare.send(stp.emit(packet(3, bgn=begin()))[:20])
+        bare.send(packet(4, bgn=begin(version=2)))
+        answer = stp.parse(bare.next())
+        assert (answer.type, answer.end, answer.instance, answer.destination) == (stp.END, 4, 4, 5000)
+        # Unknown features are left out; the window of 20 kB is less than what is sent.
+        bare.send(packet(5, bgn=begin(features=0xFF), poll=7))
+        answer = stp.parse(bare.next())
+        assert (answer.bgnak.features, answer.bgnak.count, answer.instance) == (3, 9, 5)
+        window = (answer.bgnak.n_mr + 2) % stp.WRAP
+        assert answer.stat.echo == 7 and window == 20_000 // answer.bgnak.most
+        # Beyond VR(MR) nothing is taken, and the POLL does not show more than there is room for.
+        bare.send(packet(5, n_s=stp.WRAP - 2 + window, data=b"beyond"))
+        bare.send(packet(5, n_s=window + 50, poll=8))
+        stat = stp.parse(bare.next()).stat
+        assert (stat.echo, stat.n_r, stat.report[0]) == (8, stp.WRAP - 2, 0)
+        assert [(a % stp.WRAP, b % stp.WRAP) for a, b in stat.gaps] == [(stp.WRAP - 2, window - 2)]
+        # A packet of another instance, and a POLL older than what is in order, are not answered; the copy of a BGN is.
+        bare.send(packet(5, data=b"SKYSTP-1"))
+        bare.send(packet(6, n_s=0, poll=9))
+        bare.send(packet(5, n_s=stp.WRAP - 2, poll=10))
+        bare.send(packet(5, bgn=begin(), poll=11, n_s=stp.WRAP - 1))
+        answer = stp.parse(bare.next())
+        assert (answer.bgnak.count, answer.stat.echo, answer.stat.n_r) == (9, 11, stp.WRAP - 1)
+        # Broken off: the command ends, and says that it did not work.
+        bare.send(packet(5, end=1))
+        assert process.wait(HANGS_S) == 1
+    finally:
+        process.kill()
+        process.communicate()
+        bare.socket.close()
+
+
+@built
+def test_a_listener_under_load_wants_a_cookie(tmp_path):
+    """And answers the same first message with the same ANSWER, and another key with a refusal."""
+    options, association = keys(tmp_path, "shared")
+    process, to = serve(tmp_path, "--dir", ".", *options)
+    bare = Bare(to)
+    for number in range(64):
+        other = seal.Association(bytes([9, 9, number]), shared=bytes.fromhex(KEY), ephemeral=bytes([number + 1] * 32))
+        bare.send(hello := other.hello())
+        answer = bare.next()
+        assert answer[:4] == bytes([seal.ANSWER, 9, 9, number]) and len(answer) < len(hello)
+    bare.send(hello)
+    assert bare.next() == answer
+    bare.socket.close()
+    host = initiator("shared", to, association)
+    app = Application(request(PUT, len(FILE)) + blocks(FILE), reply=lambda heard, finished: b"")
+    code, said = drive(host, process, app)
+    assert (code, app.heard, len(association.cookie)) == (0, b"\0" + DIGEST, 16), said
+
+
+@built
+def test_a_wrong_key_is_refused(tmp_path):
+    options, _ = keys(tmp_path, "shared")
+    process, to = serve(tmp_path, "--dir", ".", *options)
+    bare = Bare(to)
+    try:
+        other = seal.Association(b"\1\2\3", shared=bytes(32), ephemeral=bytes(range(32)))
+        bare.send(hello := other.hello())
+        assert bare.next() == bytes([seal.REFUSED]) + b"\1\2\3" + hello[8:16] + b"\1"
+    finally:
+        process.kill()
+        process.communicate()
+        bare.socket.close()
+
+
+def test_the_documents_packets():
+    section = (ROOT / "docs/stp.md").read_text(encoding="utf-8").split("\n## 13.")[1]
+    packets = re.split(r"^# .*\n", section.split("```hex\n")[1].split("```")[0], flags=re.MULTILINE)[1:]
+    assert len(packets) > 20
+    for text in packets:
+        data = bytes.fromhex(text)
+        assert stp.emit(stp.parse(data)) == data
