@@ -1,6 +1,7 @@
-"""Losses and late packets: a table of docs/links.md from a sweep of scenarios/losses.toml or scenarios/late-packets.toml.
+"""Queues, losses, late packets: a table of docs/links.md from a sweep of scenarios/queues.toml, losses.toml or late-packets.toml.
 
-What the flow is told is a column, what the link does a row: Mbit/s, mean over the seeds and half of Student's 95 % interval.
+What the flows are told is a column, what the link does a row: Mbit/s, mean over the seeds and half of Student's 95 % interval; of a
+call, mean and largest delay in ms and the share that was dropped.
 Differs from which_tcp.py: nothing is picked out, and the spread is shown. With --repeats: segments sent again and timeouts, means.
 Leaves out a name for each row; the document has them.
 
@@ -17,17 +18,24 @@ from pathlib import Path
 import pyarrow.parquet as parquet
 from scipy.stats import t
 
-GOODPUT = "download.goodput_bps"
-COUNTS = ("download.segments_retransmitted", "download.timeouts")
+
+def total(row: dict, metric: str) -> float:
+    return sum(value for name, value in row.items() if name.endswith("." + metric) and value is not None)
 
 
 def cell(rows: list[dict], repeats: bool) -> str:
     if repeats:
-        return ", ".join(f"{statistics.mean(row[count] for row in rows):.1f}" for count in COUNTS)
-    values = [row[GOODPUT] / 1e6 for row in rows]
+        counts = ("segments_retransmitted", "timeouts")
+        return ", ".join(f"{statistics.mean(total(row, count) for row in rows):.1f}" for count in counts)
+    values = [total(row, "goodput_bps") / 1e6 for row in rows]
     half = float(t.ppf(0.975, len(values) - 1)) * statistics.stdev(values) / math.sqrt(len(values))
     # Rows without chance are the same for every seed.
-    return f"{statistics.mean(values):.2f}" + (f" ± {half:.2f}" if half >= 0.005 else "")
+    text = f"{statistics.mean(values):.2f}" + (f" ± {half:.2f}" if half >= 0.005 else "")
+    if "call.sent" in rows[0]:
+        mean, most = (statistics.mean(row[f"call.delay_{which}_s"] for row in rows) * 1e3 for which in ("mean", "max"))
+        dropped = sum(row["call.packets_dropped"] for row in rows) / sum(row["call.sent"] for row in rows)
+        text += f" | {mean:.0f}, {most:.0f} | {100 * dropped:.2f} %"
+    return text
 
 
 def main() -> None:
@@ -44,8 +52,11 @@ def main() -> None:
         flow = next(str(value) for name, value in row.items() if name.startswith("flows."))
         columns.setdefault(flow)
         cells.setdefault(link, {}).setdefault(flow, []).append(row)
-    print("|", " | ".join(["", *(f"`{name}`" for name in columns)]), "|")
-    print("|---|" + "---|" * len(columns))
+    call = any("call.sent" in row for by_flow in cells.values() for rows in by_flow.values() for row in rows)
+    of_call = ["mean, most", "dropped"] if call and not arguments.repeats else []
+    header = ["", *(name for column in columns for name in (f"`{column}`", *of_call))]
+    print("|", " | ".join(header), "|")
+    print("|" + "---|" * len(header))
     for link, by_flow in cells.items():
         print("|", " | ".join([" ".join(f"`{v}`" for v in link), *(cell(by_flow[c], arguments.repeats) for c in columns)]), "|")
 
