@@ -4,7 +4,9 @@
 //! Differs from a walk that routes at every node: the path is chosen once, which moves a delay by microseconds at most.
 //! Leaves out queues and transmission; constellations without ISLs are crossed over satellites that both ends see.
 
-use super::constellation::{Isls, Loaded, Satellites, placed, seconds, write_or_print};
+use super::files::write_or_print;
+use super::satellites::{Isls, Loaded, Satellites, placed};
+use super::values::seconds;
 use crate::failure::Failure;
 use crate::table::Table;
 use clap::{Args, ValueEnum};

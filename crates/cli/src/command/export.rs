@@ -4,7 +4,9 @@
 //! Differs from a catalogue: invented constellations have no date, so exports of them begin in 2000.
 //! Leaves out frames other than the Earth-fixed one in exports of positions.
 
-use super::constellation::{elements, find, places_of, seconds, write_or_print};
+use super::files::write_or_print;
+use super::satellites::{elements, find, places_of};
+use super::values::seconds;
 use crate::failure::Failure;
 use clap::Args;
 use skyhop_sim::orbit::{Constellation, Epoch, tle};

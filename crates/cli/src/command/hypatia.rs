@@ -4,8 +4,8 @@
 //! Differs: a folder appears whole or not at all. Stations see every satellite within range, ISLs are always up.
 //! Leaves out bandwidths; each interface has 1 for all.
 
-use super::constellation::{read, write_or_print};
 use super::delay::Delay;
+use super::files::{read, write_or_print};
 use crate::failure::Failure;
 use crate::table::{Table, count};
 use skyhop_sim::orbit::{Constellation, Terminal, places};

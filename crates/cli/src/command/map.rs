@@ -4,9 +4,9 @@
 //! Differs from a film: one instant; links are those of the last update before it.
 //! Leaves out drawing paths, which `skyhop route --map` does.
 
-use super::constellation::{Isls, Loaded, Satellites};
 use super::delay::{Least, tell_unavailable};
-use super::route::instant;
+use super::satellites::{Isls, Loaded, Satellites};
+use super::values::{instant, picture};
 use crate::failure::Failure;
 use clap::Args;
 use skyhop_record::{Map, png};
@@ -105,15 +105,6 @@ pub fn rules(loaded: &Loaded, topology: &Topology) -> String {
         text += &format!(", {off} ISLs down (not drawn)");
     }
     text + "."
-}
-
-/// The name of a file that can be a picture.
-pub fn picture(text: &str) -> Result<PathBuf, String> {
-    let file = PathBuf::from(text);
-    match file.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase).as_deref() {
-        Some("svg" | "png") => Ok(file),
-        _ => Err("expected a name that ends in .svg or .png".into()),
-    }
 }
 
 /// Writes a map as what its file's name says.

@@ -9,14 +9,17 @@ pub mod constellation;
 pub mod delay;
 pub mod demo;
 mod export;
+mod files;
 mod hypatia;
 pub mod map;
 pub mod passes;
 pub mod route;
 pub mod run;
+mod satellites;
 mod show;
 pub mod sweep;
 pub mod tables;
+mod values;
 pub mod wireshark;
 
 use crate::failure::Failure;

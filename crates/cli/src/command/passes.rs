@@ -4,7 +4,9 @@
 //! Differs from an almanac: light, weather and antennas do not matter.
 //! Leaves out satellites that stand still, of which it says that they are always in view.
 
-use super::constellation::{Loaded, Satellites, degrees, seconds, write_or_print};
+use super::files::write_or_print;
+use super::satellites::{Loaded, Satellites};
+use super::values::{degrees, seconds};
 use crate::failure::Failure;
 use crate::table::{Table, digits, time};
 use clap::Args;

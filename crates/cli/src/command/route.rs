@@ -4,14 +4,15 @@
 //! Differs from a list of k shortest paths: an alternative is the best way around one link of the path.
 //! Leaves out movement; `skyhop constellation export --czml` makes a film of the satellites.
 
-use super::constellation::{Isls, Satellites, seconds};
 use super::delay::{Least, never, pairs, tell_unavailable};
 use super::map::{self, COLUMNS};
 use super::passes::compass;
+use super::satellites::{Isls, Loaded, Satellites};
+use super::values::{instant, picture};
 use crate::failure::Failure;
 use clap::Args;
 use skyhop_record::Map;
-use skyhop_sim::orbit::{Epoch, look};
+use skyhop_sim::orbit::look;
 use skyhop_sim::routing::{Metric, Network, Walk};
 use skyhop_sim::topology::{Failing, LinkKind, NodeId, Outage, Topology};
 use std::fmt::Write;
@@ -39,7 +40,7 @@ pub struct Route {
     #[arg(long, value_name = "TIME", default_value = "0")]
     pub time: String,
     /// Also draw the path into a picture, .svg or .png.
-    #[arg(long, value_name = "FILE", value_parser = map::picture)]
+    #[arg(long, value_name = "FILE", value_parser = picture)]
     pub map: Option<PathBuf>,
     /// Pixels across of a PNG.
     #[arg(long, value_name = "PIXELS", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(100..=20_000))]
@@ -177,7 +178,7 @@ fn alternatives(network: &Network, walk: &Walk, t_s: f64) -> Vec<Walk> {
 
 fn why(
     args: &Route,
-    loaded: &super::constellation::Loaded,
+    loaded: &Loaded,
     network: &mut Network,
     walk: &Walk,
     next: Option<&Walk>,
@@ -232,7 +233,7 @@ fn why(
     out
 }
 
-fn no_route(loaded: &super::constellation::Loaded, network: &Network, t_s: f64) -> Failure {
+fn no_route(loaded: &Loaded, network: &Network, t_s: f64) -> Failure {
     let unserved = (0..2).find(|&terminal| !network.serves(terminal));
     match unserved.map(|terminal| &network.topology().terminals()[terminal]) {
         Some(terminal) if t_s > 0.0 => Failure::Run(format!(
@@ -244,19 +245,5 @@ fn no_route(loaded: &super::constellation::Loaded, network: &Network, t_s: f64) 
         None => Failure::Run(format!(
             "no route at {t_s} s: both ends have satellites, but no links that are up join them"
         )),
-    }
-}
-
-/// The time that a command is asked about.
-pub fn instant(text: &str, epoch: Option<Epoch>) -> Result<f64, Failure> {
-    let wrong = |e: String| Failure::Scenario(format!("--time: {e}"));
-    if !text.contains('-') {
-        return seconds(text).map_err(wrong);
-    }
-    let utc: Epoch = text.parse().map_err(|e: skyhop_sim::orbit::EpochError| wrong(e.to_string()))?;
-    let begin = epoch.ok_or_else(|| wrong("a pattern has no date; expected seconds".into()))?;
-    match utc.seconds_since(begin) {
-        t_s if (0.0..=1e9).contains(&t_s) => Ok(t_s),
-        t_s => Err(wrong(format!("{t_s} s from t = 0 at {begin}; expected 0 to 1e9 s"))),
     }
 }

@@ -4,7 +4,8 @@
 //! Differs: next to the thesis's greedy aggregation stand a covering and the minimiser's, as exact forwarding allows.
 //! Leaves out the tables themselves, which the library has.
 
-use super::constellation::{Isls, Loaded, Satellites, write_or_print};
+use super::files::write_or_print;
+use super::satellites::{Isls, Loaded, Satellites};
 use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::progress::Progress;

@@ -1,0 +1,76 @@
+//! Values of options: times, angles, lengths, numbers of antennas, names of pictures.
+//!
+//! Follows the scenario's units, and takes bare numbers in the unit that the help names.
+//! Differs from a scenario, where every number with a dimension has a unit.
+//! Leaves out what needs more than its own text to be judged, but for an instant and its epoch.
+
+use crate::failure::Failure;
+use skyhop_sim::orbit::Epoch;
+use skyhop_sim::topology::Station;
+use std::path::PathBuf;
+
+/// A time in seconds: a number, or a number with a unit.
+pub fn seconds(text: &str) -> Result<f64, String> {
+    let bare = text.trim().parse::<f64>().ok();
+    let seconds = match bare {
+        Some(number) => number,
+        None => text.parse::<skyhop_units::Span>().map_err(|e| e.to_string())?.as_secs_f64(),
+    };
+    if (0.0..=1e9).contains(&seconds) {
+        Ok(seconds)
+    } else {
+        Err(format!("{seconds} s; expected 0 to 1e9 s"))
+    }
+}
+
+/// An angle in degrees, with or without its unit.
+pub fn degrees(text: &str) -> Result<f64, String> {
+    let bare = text.trim().trim_end_matches("deg").trim_end();
+    match bare.parse::<f64>() {
+        Ok(angle) if (-90.0..=90.0).contains(&angle) => Ok(angle),
+        Ok(angle) => Err(format!("{angle} deg; expected -90 to 90 deg")),
+        Err(_) => Err("expected degrees like 8.2".into()),
+    }
+}
+
+/// A distance in kilometres, as metres.
+pub fn kilometres(text: &str) -> Result<f64, String> {
+    let bare = text.trim().trim_end_matches("km").trim_end();
+    match bare.parse::<f64>() {
+        Ok(km) if (1.0..=1e6).contains(&km) => Ok(km * 1e3),
+        Ok(km) => Err(format!("{km} km; expected 1 to 1000000 km")),
+        Err(_) => Err("expected kilometres like 5016".into()),
+    }
+}
+
+/// A number of antennas, or as many as there are satellites in view.
+pub fn antennas(text: &str) -> Result<u16, String> {
+    match text.parse::<u16>() {
+        _ if text == "all" => Ok(Station::ALL_IN_VIEW),
+        Ok(count) if (1..=Station::ALL_IN_VIEW).contains(&count) => Ok(count),
+        _ => Err(format!("expected 1 to {}, or all", Station::ALL_IN_VIEW)),
+    }
+}
+
+/// The time that a command is asked about.
+pub fn instant(text: &str, epoch: Option<Epoch>) -> Result<f64, Failure> {
+    let wrong = |e: String| Failure::Scenario(format!("--time: {e}"));
+    if !text.contains('-') {
+        return seconds(text).map_err(wrong);
+    }
+    let utc: Epoch = text.parse().map_err(|e: skyhop_sim::orbit::EpochError| wrong(e.to_string()))?;
+    let begin = epoch.ok_or_else(|| wrong("a pattern has no date; expected seconds".into()))?;
+    match utc.seconds_since(begin) {
+        t_s if (0.0..=1e9).contains(&t_s) => Ok(t_s),
+        t_s => Err(wrong(format!("{t_s} s from t = 0 at {begin}; expected 0 to 1e9 s"))),
+    }
+}
+
+/// The name of a file that can be a picture.
+pub fn picture(text: &str) -> Result<PathBuf, String> {
+    let file = PathBuf::from(text);
+    match file.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase).as_deref() {
+        Some("svg" | "png") => Ok(file),
+        _ => Err("expected a name that ends in .svg or .png".into()),
+    }
+}
