@@ -224,11 +224,13 @@ figcaption{padding:.6rem 1rem .75rem;color:var(--soft);font-size:.92rem;border-t
 .figures dd{margin:0;font-size:1.3rem;font-weight:600;line-height:1.35;font-variant-numeric:tabular-nums}
 .figures dd.more{font-size:.85rem;font-weight:400;color:var(--soft)}
 .table{overflow-x:auto;margin:1.1rem 0}
-table{border-collapse:collapse;width:100%;font-size:.93rem;font-variant-numeric:tabular-nums}
+table{border-collapse:collapse;width:100%;font-size:.85rem;font-variant-numeric:tabular-nums}
 caption{text-align:left;font-weight:600;padding-bottom:.45rem}
-th,td{padding:.38rem .8rem .38rem 0;text-align:left;border-bottom:1px solid var(--rule);vertical-align:top}
+th,td{padding:.38rem .45rem .38rem 0;text-align:left;border-bottom:1px solid var(--rule);vertical-align:top}
 th{color:var(--soft);font-weight:600;border-bottom-width:2px}
 .n{text-align:right}
+th:last-child,td:last-child{padding-right:0}
+td.n{white-space:nowrap}
 pre{background:var(--card);border:1px solid var(--rule);border-radius:8px;padding:.8rem 1rem;overflow-x:auto;font:.9rem/1.5 ui-monospace,Menlo,Consolas,monospace}
 footer{margin-top:2.5rem;border-top:1px solid var(--rule);padding-top:.8rem;color:var(--soft);font-size:.85rem;overflow-wrap:anywhere}
 @media print{body{font-size:11pt}main{max-width:none;padding:0}nav{display:none}}

@@ -98,9 +98,14 @@ impl Axis {
         let first = (low / step + 1e-9).floor();
         let mut last = (high / step - 1e-9).ceil().max(first + 1.0);
         // Time ends where the run ends; a quantity gets a round number above it.
-        let end = if self.time { high } else { last * step };
+        let mut end = if self.time { high } else { last * step };
         if self.time {
             last = (high / step + 1e-9).floor();
+            // The last sample of a day may be a minute before its end: 24 h is meant.
+            if (last + 1.0) * step - high <= 0.005 * (high - first * step) {
+                last += 1.0;
+                end = last * step;
+            }
         }
         let decimals = decimals(step / factor);
         let ticks = (first as i64..=last as i64)
@@ -242,6 +247,10 @@ mod tests {
         let (label, ticks) = labels(&Axis::time(), &[0.0, 86_400.0]);
         assert_eq!(label, "time (h)");
         assert_eq!(ticks, ["0", "6", "12", "18", "24"]);
+        // A ping a minute ends at 23:59; a run of 23 hours is not a day.
+        assert_eq!(labels(&Axis::time(), &[0.0, 86_340.0]).1, ticks);
+        assert_eq!(Axis::time().layout([0.0, 86_340.0].into_iter(), 5).high, 86_400.0);
+        assert_eq!(labels(&Axis::time(), &[0.0, 82_800.0]).1, ticks[..4]);
     }
 
     #[test]
