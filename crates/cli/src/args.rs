@@ -86,10 +86,10 @@ pub struct Run {
     #[arg(long)]
     pub json: bool,
     /// Seed of every random stream, instead of the scenario's.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// Run with this many seeds, counting up from the first, and print means with their 95 % confidence intervals.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub seeds: Option<u32>,
     /// Change one value of the scenario; may be given often.
     #[arg(long = "set", value_name = "PATH=VALUE")]
@@ -128,29 +128,32 @@ pub struct Demo {
 
 const EXAMPLES: &str = "\
 Examples:
-  skyhop demo                                 results and a report in skyhop-demo/
-  skyhop run scenarios/geo.toml               a download over a GEO link
-  skyhop check scenarios/iridium.toml         what a scenario means, or what is wrong with it
-  skyhop help run                             options and examples of a command";
+  skyhop demo                            results and a report in skyhop-demo/
+  skyhop run scenarios/geo.toml          a download over a GEO link
+  skyhop check scenarios/iridium.toml    what a scenario means, or what is wrong
+  skyhop help run                        options and examples of a command";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
   skyhop run geo.toml
   skyhop run geo.toml --out results --json
-  skyhop run geo.toml --set links.satellite.rate=\"6 Mbit/s\" --set flows.download.transport.variant=reno
-  skyhop run geo.toml --set links.satellite.loss='{ kind = \"packets\", probability = 0.01 }' --seeds 10
-  skyhop run geo.toml --out results --set record.pcap='*'     packets for Wireshark in results/packets.pcapng
+  skyhop run geo.toml --set links.satellite.rate=\"6 Mbit/s\" --seeds 10
+  skyhop run geo.toml --set flows.download.transport.variant=reno
+  skyhop run geo.toml --set links.satellite.loss.kind=packets \\
+    --set links.satellite.loss.probability=0.01
+  skyhop run geo.toml --out results --set record.pcap='*'    for Wireshark
 
-A value of --set is TOML if it reads as TOML, else text. Flows go by name or number.
-Exit code: 0 done, 1 failed while running (disk full), 2 wrong usage or scenario, 130 interrupted.";
+A value of --set is TOML if it reads as TOML, else text. Flows go by name or
+number. Exit code: 0 done, 1 failed while running (disk full), 2 wrong usage or
+scenario, 130 interrupted.";
 
 const SWEEP_EXAMPLES: &str = "\
 Examples:
-  skyhop sweep grid.toml                                  all cores; again: go on where it stopped
-  skyhop sweep grid.toml --out grid --set duration=\"60 s\"
-  skyhop sweep grid.toml --out grid --shard 3/8           one element of a job array; all share the folder
+  skyhop sweep grid.toml                          again: go on where it stopped
+  skyhop sweep grid.toml --out minute --set duration=\"60 s\"
+  skyhop sweep grid.toml --out grid --shard 3/8   one element of a job array
   skyhop sweep status grid
-  skyhop sweep merge grid                                 what is finished so far, in grid/runs.parquet
+  skyhop sweep merge grid                         finished runs: grid/runs.parquet
 
 The scenario says what is varied:
   [sweep]
@@ -159,8 +162,8 @@ The scenario says what is varied:
   \"links.satellite.rate\" = [\"1 Mbit/s\", \"10 Mbit/s\"]
   \"flows.download.transport.variant\" = [\"reno\", \"sack\", \"bbr\"]
 
-A run that fails is a row with its error. Exit code: 0 done, 1 the folder cannot be written, 2 wrong usage or scenario,
-130 interrupted.";
+A run that fails is a row with its error. Exit code: 0 done, 1 the folder cannot
+be written, 2 wrong usage or scenario, 130 interrupted.";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
@@ -172,19 +175,19 @@ Exit code: 0 right, 2 wrong; each mistake is a line file:line: key: message.";
 const SCHEMA_EXAMPLES: &str = "\
 Examples:
   skyhop schema > scenario.schema.json
-  echo '#:schema ./scenario.schema.json' | cat - geo.toml     the first line that editors look for";
+  echo '#:schema ./scenario.schema.json' | cat - geo.toml    first, for editors";
 
 const DEMO_EXAMPLES: &str = "\
 Examples:
   skyhop demo
   skyhop demo --out /tmp/demo
-  skyhop demo --tle starlink.tle              the satellites of a file in place of textbook orbits";
+  skyhop demo --tle starlink.tle    and the satellites of a file";
 
 const CONSTELLATION_EXAMPLES: &str = "\
 Examples:
   skyhop constellation list
   skyhop constellation show teledesic
-  skyhop constellation export iridium --czml --out iridium.czml     for Cesium
+  skyhop constellation export iridium --czml --out iridium.czml    for Cesium
   skyhop constellation export kuiper-630 --tle > kuiper.tle";
 
 const PASSES_EXAMPLES: &str = "\
@@ -198,11 +201,13 @@ Exit code: 0 done, 2 wrong usage, or no satellite ever rises.";
 const DELAY_EXAMPLES: &str = "\
 Examples:
   skyhop delay \"New York\" \"San Francisco\" --constellation teledesic
-  skyhop delay quito london --constellation iridium --cross-seam --csv --out quito-london.csv
-  skyhop delay quito tokyo --constellation teledesic --cross-seam=off --isl-latitude-limit 70 --metric hops
-  skyhop delay london sydney --also paris tokyo --tle starlink.tle --duration \"1 h\" --step 15
+  skyhop delay quito london --constellation iridium --csv --out quito.csv
+  skyhop delay quito tokyo --constellation teledesic --cross-seam=off \\
+    --isl-latitude-limit 70 --metric hops
+  skyhop delay london sydney --also paris tokyo --tle starlink.tle --step 15
 
-Links and handovers are looked at from t = 0 on, every 10 s; a line of CSV without a path has status noroute.
+Links and handovers are looked at from t = 0 on, every 10 s; a line of CSV
+without a path has status noroute.
 Exit code: 0 done, 2 wrong usage, or a place that never sees a satellite.";
 
 const ROUTE_EXAMPLES: &str = "\
@@ -225,11 +230,11 @@ Exit code: 0 done, 2 wrong usage, 130 interrupted.";
 
 const MAP_EXAMPLES: &str = "\
 Examples:
-  skyhop map --constellation iridium                                    in letters
+  skyhop map --constellation iridium                              in letters
   skyhop map --constellation iridium --time 60 --out iridium.svg
-  skyhop map --constellation teledesic --terminal quito --terminal london --out teledesic.png
-  skyhop map --constellation starlink --isls off --gateway berlin --gateway madrid --out starlink.png
-  skyhop map --constellation iridium --isls off --footprints --out footprints.svg
+  skyhop map --constellation teledesic --terminal quito --out teledesic.png
+  skyhop map --constellation starlink --isls off --gateway berlin --out bp.png
+  skyhop map --constellation iridium --isls off --footprints --out feet.svg
 
 Exit code: 0 done, 1 the file cannot be written, 2 wrong usage.";
 

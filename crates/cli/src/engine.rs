@@ -57,7 +57,8 @@ fn at_line(loaded: &Loaded, BuildError { key, message }: BuildError) -> Failure 
     Failure::Scenario(loaded.problem(&key, message).to_string())
 }
 
-/// Begins to listen for Ctrl-C, which then ends a run in order: what it has written so far is removed.
+/// Begins to listen for Ctrl-C, which then ends a run in order: what it has written so far is removed. Who listens has to ask
+/// [`interrupted`] now and then, or nothing but SIGKILL ends the process.
 pub fn listen() {
     static LISTEN: Once = Once::new();
     // If nobody can listen, an interrupt ends the process as it always did.

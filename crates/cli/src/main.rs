@@ -21,7 +21,12 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    engine::listen();
+    // A command that looks for Ctrl-C ends in order; another is ended by the system, as it should be.
+    match args.command {
+        Command::Run(_) | Command::Sweep(_) | Command::Demo(_) | Command::Delay(_) => engine::listen(),
+        Command::Tables(_) | Command::Stp { .. } => engine::listen(),
+        _ => {}
+    }
     let done = match &args.command {
         Command::Run(run) => command::run::run(run),
         Command::Sweep(sweep) => command::sweep::run(sweep),

@@ -185,7 +185,10 @@ fn a_hundred_thousand_runs_take_no_more_memory_than_ten_thousand() {
             std::thread::sleep(Duration::from_micros(500));
         }
         let said = stdout(&child.wait_with_output().unwrap());
-        assert!(said.starts_with(&format!("{runs} runs of {points} points")), "{said}");
+        assert!(
+            said.starts_with(&format!("{runs} runs of {points} point{}", if points == 1 { "" } else { "s" })),
+            "{said}"
+        );
         let file = fs::File::open(out.join("runs.parquet")).unwrap();
         let rows =
             ParquetRecordBatchReaderBuilder::try_new(file).unwrap().metadata().file_metadata().num_rows();

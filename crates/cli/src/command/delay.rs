@@ -7,13 +7,16 @@
 use super::files::write_or_print;
 use super::satellites::{Isls, Loaded, Satellites, placed};
 use super::values::seconds;
+use crate::engine::interrupted;
 use crate::failure::Failure;
+use crate::progress::Progress;
 use crate::table::Table;
 use clap::{Args, ValueEnum};
 use skyhop_sim::orbit::visibility::elevation_rad;
 use skyhop_sim::orbit::{Terminal, places};
 use skyhop_sim::routing::{Metric, Network, Walk};
 use skyhop_sim::topology::NodeId;
+use skyhop_units::Span;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -42,16 +45,16 @@ pub struct Delay {
     #[arg(long, value_enum, default_value_t = Least::Delay)]
     pub metric: Least,
     /// The first packet is sent this long after t = 0: seconds, or with a unit.
-    #[arg(long, value_name = "TIME", default_value = "0", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "0", value_parser = seconds)]
     pub start: f64,
     /// How long to send packets.
-    #[arg(long, value_name = "TIME", default_value = "1 d", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "1 d", value_parser = seconds)]
     pub duration: f64,
     /// Time between packets.
-    #[arg(long, value_name = "TIME", default_value = "60", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "60", value_parser = seconds)]
     pub step: f64,
     /// Time between looks at links and handovers.
-    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = seconds)]
     pub update_interval: Option<f64>,
     /// Print a line for each packet: time_s,delay_ms,satellites,path,status.
     #[arg(long)]
@@ -114,7 +117,8 @@ pub fn run(args: &Delay) -> Result<(), Failure> {
     let packets = args.duration / args.step;
     if packets.is_nan() || packets * pairs.len() as f64 > 1e7 {
         return Err(Failure::Scenario(format!(
-            "--step: {packets:.0} packets; expected a step above zero and 10000000 packets at most"
+            "--step: {} s makes {packets:.0} packets; expected a step above zero and 10000000 packets at most",
+            args.step
         )));
     }
     let ends = terminals.len();
@@ -130,7 +134,13 @@ pub fn run(args: &Delay) -> Result<(), Failure> {
     let mut served: Vec<bool> = (0..ends).map(|terminal| network.serves(terminal)).collect();
     // Packets leave at start, start + step and so on, before the duration is over.
     let count = ((packets - 1e-9).ceil().max(1.0)) as u64;
+    let sent = |k: u64| Span::from_nanos((k as f64 * args.step * 1e9) as u64);
+    let progress = Progress::new(&format!("{} to {}", args.from, args.to), sent(count), 1, false);
     for k in 0..count {
+        if interrupted() {
+            return Err(Failure::Interrupted);
+        }
+        progress.advance(sent(k), sent(k + 1));
         let t_s = args.start + k as f64 * args.step;
         for (ever, now) in served.iter_mut().zip(network.advance(t_s)) {
             *ever |= now;
@@ -158,6 +168,7 @@ pub fn run(args: &Delay) -> Result<(), Failure> {
             tally.add(&network, walk);
         }
     }
+    drop(progress);
     let topology = network.topology();
     if let Some((terminal, _)) = topology.terminals().iter().zip(&served).find(|(_, served)| !**served) {
         return Err(never(&loaded, terminal, args.start + args.duration));

@@ -39,10 +39,10 @@ pub struct Export {
     #[arg(long, value_name = "UTC")]
     pub epoch: Option<String>,
     /// How long a time to cover with positions: seconds, or with a unit.
-    #[arg(long, value_name = "TIME", default_value = "2 h", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "2 h", value_parser = seconds)]
     pub duration: f64,
     /// Time between positions.
-    #[arg(long, value_name = "TIME", default_value = "60", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "60", value_parser = seconds)]
     pub step: f64,
     /// Write here instead of to standard output.
     #[arg(long, value_name = "FILE")]

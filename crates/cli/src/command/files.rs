@@ -4,6 +4,7 @@
 //! Differs from `std::fs`: sizes are bounded before anything is read.
 //! Leaves out folders of results, which appear whole or not at all.
 
+use super::reason;
 use crate::failure::Failure;
 use std::fs;
 use std::path::Path;
@@ -12,10 +13,24 @@ use std::path::Path;
 pub fn write_or_print(out: Option<&Path>, text: &str) -> Result<(), Failure> {
     match out {
         None => super::print(text),
-        Some(file) => {
-            fs::write(file, text).map_err(|e| Failure::Run(format!("cannot write {}: {e}", file.display())))
-        }
+        Some(file) => write(file, text.as_bytes()),
     }
+}
+
+/// Writes a whole file or none: an existing one stays as it was until the new one is complete.
+pub fn write(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let written = match fs::symlink_metadata(file) {
+        // What is no plain file (a pipe, a device, a link to somewhere) cannot be put into its place by renaming.
+        Ok(there) if !there.is_file() => fs::write(file, bytes),
+        _ => {
+            let mut beside = file.as_os_str().to_owned();
+            beside.push(".part");
+            fs::write(&beside, bytes).and_then(|()| fs::rename(&beside, file)).inspect_err(|_| {
+                let _ = fs::remove_file(&beside);
+            })
+        }
+    };
+    written.map_err(|e| Failure::Run(format!("cannot write {}: {}", file.display(), reason(&e))))
 }
 
 /// The bytes of a file of bearable size.

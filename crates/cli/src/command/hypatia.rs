@@ -6,6 +6,8 @@
 
 use super::delay::Delay;
 use super::files::{read, write_or_print};
+use super::reason;
+use crate::engine::{interrupted, listen};
 use crate::failure::Failure;
 use crate::table::{Table, count};
 use skyhop_sim::orbit::{Constellation, Terminal, places};
@@ -41,7 +43,8 @@ pub fn delay(args: &Delay, folder: &Path) -> Result<(), Failure> {
     let packets = args.duration / args.step;
     if packets.is_nan() || packets > 1e6 {
         return Err(wrong(format!(
-            "--step: {packets:.0} steps; expected a step above zero and 1000000 steps at most"
+            "--step: {} s makes {packets:.0} steps; expected a step above zero and 1000000 steps at most",
+            args.step
         )));
     }
     let c_m_s = network.constellation.earth().c_m_s;
@@ -56,6 +59,9 @@ pub fn delay(args: &Delay, folder: &Path) -> Result<(), Failure> {
     let mut found: Vec<Vec<f64>> = vec![Vec::new(); pairs.len()];
     let steps = ((packets - 1e-9).ceil().max(1.0)) as u64;
     for k in 0..steps {
+        if interrupted() {
+            return Err(Failure::Interrupted);
+        }
         let t_s = args.start + k as f64 * args.step;
         forwarding.step(t_s);
         for (&(from, to), found) in pairs.iter().zip(&mut found) {
@@ -184,12 +190,16 @@ pub fn export(
         Hypatia::read(&tles, &isls, "", &format!("max_gsl_length_m={gsl_m}\nmax_isl_length_m={isl_m}\n"))
             .map_err(wrong)?;
     network.stations = target.stations.clone().unwrap_or_else(cities);
+    listen();
     let beside = PathBuf::from(format!("{}.part", folder.display()));
     let written = write_all(&beside, &network, &tles, duration_s, step_s);
     let done = written.and_then(|()| fs::rename(&beside, folder));
     done.map_err(|e| {
         let _ = fs::remove_dir_all(&beside);
-        Failure::Run(format!("cannot write {}: {e}", folder.display()))
+        if interrupted() {
+            return Failure::Interrupted;
+        }
+        Failure::Run(format!("cannot write {}: {}", folder.display(), reason(&e)))
     })
 }
 
@@ -211,6 +221,9 @@ fn write_all(
     let mut forwarding = ForwardingState::new(network);
     let steps = ((duration_s / step_s - 1e-9).ceil().max(1.0)) as u64;
     for k in 0..steps {
+        if interrupted() {
+            return Err(std::io::ErrorKind::Interrupted.into());
+        }
         let t_s = k as f64 * step_s;
         let ns = (t_s * 1e9).round();
         fs::write(state.join(format!("fstate_{ns}.txt")), forwarding.step(t_s))?;

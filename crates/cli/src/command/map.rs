@@ -12,7 +12,6 @@ use clap::Args;
 use skyhop_record::{Map, png};
 use skyhop_sim::orbit::{Terminal, places};
 use skyhop_sim::topology::{LinkKind, Topology};
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Columns of a map in letters; with its frame it fits into 100.
@@ -28,7 +27,7 @@ pub struct Snapshot {
     #[command(flatten)]
     pub isls: Isls,
     /// When: seconds after t = 0, a time with a unit, or a UTC date and time for a file of elements.
-    #[arg(long, value_name = "TIME", default_value = "0")]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "0")]
     pub time: String,
     /// A terminal: a city, or lat,lon in degrees; may be given often.
     #[arg(long, value_name = "PLACE", allow_hyphen_values = true)]
@@ -115,5 +114,5 @@ pub fn write(file: &Path, map: &Map, width: u32) -> Result<(), Failure> {
         true => png(&svg, width).map_err(|e| Failure::Run(format!("cannot draw {}: {e}", file.display())))?,
         false => svg.into_bytes(),
     };
-    fs::write(file, bytes).map_err(|e| Failure::Run(format!("cannot write {}: {e}", file.display())))
+    super::files::write(file, &bytes)
 }

@@ -31,8 +31,16 @@ pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| match e.kind() {
         std::io::ErrorKind::BrokenPipe => Failure::OutputClosed,
-        _ => Failure::Run(format!("cannot print the results: {e}")),
+        _ => Failure::Run(format!("cannot print the results: {}", reason(&e))),
     })
+}
+
+/// The system's words without Rust's "(os error 28)" and its capital.
+pub fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
 /// Tells the warnings that came up while loading.

@@ -28,13 +28,13 @@ pub struct Passes {
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
     /// Begin this long after t = 0: seconds, or with a unit.
-    #[arg(long, value_name = "TIME", default_value = "0", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "0", value_parser = seconds)]
     pub start: f64,
     /// How long to look.
-    #[arg(long, value_name = "TIME", default_value = "1 d", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "1 d", value_parser = seconds)]
     pub duration: f64,
     /// Only passes that culminate above this elevation in degrees.
-    #[arg(long, value_name = "DEG", value_parser = degrees)]
+    #[arg(long, value_name = "DEG", allow_negative_numbers = true, value_parser = degrees)]
     pub above: Option<f64>,
     /// Print CSV with every digit.
     #[arg(long)]

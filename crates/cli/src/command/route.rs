@@ -37,7 +37,7 @@ pub struct Route {
     #[arg(long, value_enum, default_value_t = Least::Delay)]
     pub metric: Least,
     /// When: seconds after t = 0, a time with a unit, or a UTC date and time for a file of elements.
-    #[arg(long, value_name = "TIME", default_value = "0")]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "0")]
     pub time: String,
     /// Also draw the path into a picture, .svg or .png.
     #[arg(long, value_name = "FILE", value_parser = picture)]

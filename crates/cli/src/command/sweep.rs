@@ -66,14 +66,17 @@ pub fn run(args: &Sweep) -> Result<(), Failure> {
         (Some(What::Status { dir }), _) => tell(dir),
         (Some(What::Merge { dir }), _) => {
             let done = status(dir).map_err(failed)?;
-            let (path, rows) = merge_folder(dir).map_err(failed)?;
             let (finished, all) = done.parts;
+            if finished == 0 {
+                return Err(Failure::Run(format!("{}: none of {all} parts is finished yet", dir.display())));
+            }
+            let (path, rows) = merge_folder(dir).map_err(failed)?;
             let missing = if finished < all {
                 format!("; {} of {all} parts are missing", all - finished)
             } else {
                 String::new()
             };
-            print(&format!("{rows} runs in {}{missing}\n", path.display()))
+            print(&format!("{} in {}{missing}\n", counted(rows, "run"), path.display()))
         }
         (None, Some(file)) => all(args, file),
         (None, None) => Err(Failure::Scenario("no scenario given; see skyhop help sweep".into())),
@@ -141,7 +144,12 @@ fn all(args: &Sweep, file: &Path) -> Result<(), Failure> {
     let failures = status(&dir).map_err(failed)?.failed;
     let failures =
         if failures > 0 { format!(", {failures} of them failed: see column error") } else { String::new() };
-    print(&format!("{rows} runs of {points} points in {}{failures}\n", path.display()))
+    let (runs, points) = (counted(rows, "run"), counted(points, "point"));
+    print(&format!("{runs} of {points} in {}{failures}\n", path.display()))
+}
+
+fn counted(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 fn cores() -> usize {
