@@ -222,7 +222,7 @@ Exit code: 0 done, 1 no route at that instant, 2 wrong usage.";
 const TABLES_EXAMPLES: &str = "\
 Examples:
   skyhop tables --constellation teledesic --satellite 3.4
-  skyhop tables --constellation teledesic --satellite 0.0 --states 8 --no-aggregate
+  skyhop tables --constellation iridium --satellite 0.0 --no-aggregate
   skyhop tables --constellation iridium --satellite 2.5 --csv --out tables.csv
 
 Cells and addresses are those of the Henderson thesis; a state lasts while the satellite crosses a cell.

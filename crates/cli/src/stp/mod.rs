@@ -68,7 +68,8 @@ const SERVE_EXAMPLES: &str = "\
 Examples:
   skyhop stp serve --key link.key --dir incoming                   take files into a folder, and give them from there
   skyhop stp serve --key link.key --to - --once | tar x            the first file to standard output, then end
-  skyhop stp serve --key ground.key --peer ship.pub --peer buoy.pub --listen 0.0.0.0:9000
+  skyhop stp serve --key ground.key --peer ship.pub --peer buoy.pub \\
+    --listen 0.0.0.0:9000
   skyhop stp serve --insecure --listen 127.0.0.1:57824             for measurement: whoever knows the port may send
 
 Exit code: 0 done, 1 a transfer failed (with --once) or the socket did, 2 wrong usage, key or address, 130 interrupted.";
@@ -77,7 +78,8 @@ const SEND_EXAMPLES: &str = "\
 Examples:
   skyhop stp send results.tar ground.example --key link.key
   tar c results | skyhop stp send - ground.example:9000 --key link.key --name results.tar
-  skyhop stp send big.bin 192.0.2.7 --key ship.key --peer ground.pub --rate \"20 Mbit/s\"
+  skyhop stp send big.bin 192.0.2.7 --key ship.key --peer ground.pub \\
+    --rate \"20 Mbit/s\"
 
 Exit code: 0 every byte has arrived and been acknowledged by the receiver's application, which has the same SHA-256;
 1 not so, and why; 2 wrong usage, file, key or address; 130 interrupted.";
