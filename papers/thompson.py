@@ -1,8 +1,8 @@
 """What the reproductions of Thompson's thesis share: utilisations over rates and delays, levels, and ns-2's numbers beside them.
 
 Follows TH chapters 4 and 5 with the settings that the reference found to give table 5.1 (`skyhop.equivalence.grid`): D is the round trip.
-Differs: by default a third of the rates and of the delays, and levels from a tenth of the grid; `SKYHOP_FULL=1` runs all 675 points,
-three seeds each. Leaves out the thesis's one stream of losses for all points: here each point has its own.
+Differs: by default a third of the rates and of the delays; `SKYHOP_FULL=1` runs all 675 points, three seeds each. Levels are from the
+links in doubt in either case. Leaves out the thesis's one stream of losses for all points: here each point has its own.
 """
 
 from __future__ import annotations
@@ -41,12 +41,8 @@ def surface(variant: str, ber: float, packet_bytes: int, rates_kbps=RATES_KBPS, 
 
 
 def found(variant: str, ber: float, packet_bytes: int, wanted: float, queue_packets: int = 50) -> float:
-    """The level of `wanted`: of the whole grid if all of it is run, else from a tenth of it."""
-    measure = simulated(variant, ber, packet_bytes, queue_packets)
-    if FULL:
-        measure((b, d) for b in equivalence.RATES_KBPS for d in equivalence.RTTS_MS)
-        return measure.level(wanted).level
-    return equivalence.find_level(measure, wanted).level
+    """The level of `wanted`, from the links that are in doubt: that of the whole grid (docs/sweeps.md)."""
+    return equivalence.find_level(simulated(variant, ber, packet_bytes, queue_packets), wanted).level
 
 
 def columns(points: Points) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,7 +1,7 @@
 """TH figure 5.5: FACK above 80 % with bit error rates of 1e-5 and 1e-7, packets of 1500 bytes.
 
 Follows section 5.4 ("BER 5" is 1e-5); what the text says of both, and ns-2 beside ours.
-Differs as figure 5.1 does: levels from a tenth of the grid, pictures from 70 points, `SKYHOP_FULL=1` for 675 and three seeds.
+Differs as figure 5.1 does: levels from the links in doubt, pictures from 70 points, `SKYHOP_FULL=1` for 675 and three seeds.
 Leaves out levels under published: the thesis prints none for this figure.
 """
 
@@ -26,7 +26,8 @@ def reproduce() -> Reproduction:
     level = found("fack", 1e-7, 1500, 0.8)
     rows = [
         # Packets that are lost have used the link here: a tenth of it at this error rate, so 80 % of what arrives is not 80 % of what it carries.
-        Row("1e-5: most that any link is used", "%", None, 100 * float(used.max()), 70, 100 * (1 - 1e-5) ** 12_000),
+        # The best link of ns-2's has 45.6 %.
+        Row("1e-5: most that any link is used", "%", None, 100 * float(used.max()), 45, 100 * (1 - 1e-5) ** 12_000),
         Row("1e-5: fastest link that is used to nine tenths of that", "kbit/s", None, float(b[used >= 0.9 * used.max()].max()), 10, 200),
         Row("1e-5: use above 1 Mbit/s, most", "%", None, 100 * float(used[b > 1000].max()), 1, 40),
         Row("1e-7: links used to 80 %", "%", None, 100 * float((columns(points[1e-7])[2] >= 0.8).mean()), 50, 90),
@@ -39,5 +40,5 @@ def reproduce() -> Reproduction:
         if off is not None:
             known = NS2_FACK if ber == 1e-5 else ""
             rows.append(Row(f"{ber:.0e}: mean difference from ns-2, 58 points", "%", 0, off, -12, 12, known))
-    # The line of 1e-5 is at 70 %, below what errors leave of a link.
-    return Reproduction(rows, draw({"FACK, 1e-5, 70 %": (points[1e-5], 0.7), "FACK, 1e-7, 80 %": (points[1e-7], 0.8)}))
+    # The line of 1e-5 is at 60 %, below what errors leave of a link.
+    return Reproduction(rows, draw({"FACK, 1e-5, 60 %": (points[1e-5], 0.6), "FACK, 1e-7, 80 %": (points[1e-7], 0.8)}))
