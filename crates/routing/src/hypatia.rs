@@ -50,7 +50,7 @@ impl Hypatia {
         for line in lines("description.txt", description) {
             let Some((key, value)) = line.text.split_once('=') else { return Err(line.wrong("key=value")) };
             let value = || match value.trim().parse::<f64>() {
-                Ok(metres) if metres.is_finite() && metres >= 0.0 => Ok(metres),
+                Ok(metres) if metres >= 0.0 => Ok(metres),
                 _ => Err(line.wrong("a number of metres")),
             };
             match key.trim() {

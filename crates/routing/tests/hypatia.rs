@@ -168,7 +168,7 @@ fn files_that_cannot_be() {
         let wrong = read(&tles.replace("00001.0000", &format!("00{}", &day[..8])), "", "");
         assert!(wrong.starts_with("tles.txt: "), "{wrong}");
     }
-    for metres in ["nan", "inf", "-1"] {
+    for metres in ["nan", "-inf", "-1", "far"] {
         let wrong = Hypatia::read(tles, "", "", &format!("max_gsl_length_m={metres}\n")).expect_err("wrong");
         assert!(wrong.to_string().ends_with("expected a number of metres"), "{wrong}");
     }

@@ -191,9 +191,8 @@ impl<R: Read> Blocks<R> {
     }
 
     fn begin_pcap(&mut self, order: Order, per_second: u64) -> Result<(), ReadError> {
-        let mut header = vec![0; 24];
-        header[..4].copy_from_slice(&self.block);
-        if !self.fill(&mut header, 4)? {
+        let mut header = std::mem::take(&mut self.block);
+        if !self.fill(&mut header, 24)? {
             return Err(self.broken("the file ends within its header"));
         }
         if order.u16(&header[4..]) != 2 {
@@ -212,8 +211,9 @@ impl<R: Read> Blocks<R> {
         link_type: u16,
         per_second: u64,
     ) -> Result<Option<Kind>, ReadError> {
-        let mut record = vec![0; 16];
-        if !self.fill(&mut record, 0)? {
+        let mut record = std::mem::take(&mut self.block);
+        record.clear();
+        if !self.fill(&mut record, 16)? {
             return Ok(None);
         }
         let number = |at: usize| order.u32(&record[at..]);
@@ -222,7 +222,7 @@ impl<R: Read> Blocks<R> {
             return Err(self.broken("a packet that claims more than 16 MB"));
         }
         let t = u64::from(number(0)) * per_second + u64::from(number(4));
-        let mut block = Vec::with_capacity(captured + 40);
+        let mut block = Vec::with_capacity(captured.min(1 << 16) + 40);
         for word in [
             ENHANCED_PACKET,
             0,
@@ -235,8 +235,7 @@ impl<R: Read> Blocks<R> {
             block.extend_from_slice(&word.to_le_bytes());
         }
         let at = block.len();
-        block.resize(at + captured, 0);
-        if !self.fill(&mut block, at)? {
+        if !self.fill(&mut block, at + captured)? {
             self.cut = true;
             return Ok(None);
         }
@@ -256,8 +255,7 @@ impl<R: Read> Blocks<R> {
     fn next_pcapng(&mut self) -> Result<Option<Kind>, ReadError> {
         let mut head = std::mem::take(&mut self.block);
         head.clear();
-        head.resize(4, 0);
-        if !self.fill(&mut head, 0)? {
+        if !self.fill(&mut head, 4)? {
             return Ok(None);
         }
         self.read_pcapng(head)
@@ -267,13 +265,10 @@ impl<R: Read> Blocks<R> {
     fn read_pcapng(&mut self, mut block: Vec<u8>) -> Result<Option<Kind>, ReadError> {
         let begin = self.at - 4;
         let section = block[..4] == SECTION_HEADER.to_le_bytes();
-        let mut have = 4;
-        block.resize(if section { 12 } else { 8 }, 0);
-        if !self.fill(&mut block, have)? {
+        if !self.fill(&mut block, if section { 12 } else { 8 })? {
             self.cut = true;
             return Ok(None);
         }
-        have = block.len();
         let Form::Pcapng { order, interfaces } = &mut self.form else { unreachable!("asked for a pcapng") };
         if section {
             *order = match Order::Little.u32(&block[8..]) {
@@ -294,8 +289,7 @@ impl<R: Read> Blocks<R> {
         if len > LONGEST {
             return Err(ReadError::Broken { at: begin, why: "a block that claims more than 16 MB" });
         }
-        block.resize(len, 0);
-        if !self.fill(&mut block, have)? {
+        if !self.fill(&mut block, len)? {
             self.cut = true;
             return Ok(None);
         }
@@ -344,24 +338,14 @@ impl<R: Read> Blocks<R> {
         kind.map(Some).map_err(|why| ReadError::Broken { at: begin, why })
     }
 
-    /// Fills `bytes` from `from` on. False at the file's end, which within something means that the file is cut.
-    fn fill(&mut self, bytes: &mut [u8], from: usize) -> Result<bool, ReadError> {
-        let mut have = from;
-        while have < bytes.len() {
-            match self.input.read(&mut bytes[have..]) {
-                Ok(0) => {
-                    self.cut |= have > from;
-                    return Ok(false);
-                }
-                Ok(n) => {
-                    have += n;
-                    self.at += n as u64;
-                }
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e.into()),
-            }
-        }
-        Ok(true)
+    /// Reads on until `bytes` are so many. False at the file's end, which within something means that the file is cut. A length
+    /// that the file only claims costs no memory.
+    fn fill(&mut self, bytes: &mut Vec<u8>, len: usize) -> Result<bool, ReadError> {
+        let wanted = len.saturating_sub(bytes.len());
+        let got = self.input.by_ref().take(wanted as u64).read_to_end(bytes)?;
+        self.at += got as u64;
+        self.cut |= got > 0 && got < wanted;
+        Ok(got == wanted)
     }
 
     fn broken(&self, why: &'static str) -> ReadError {
