@@ -90,7 +90,7 @@ def reproduce() -> Reproduction:
     delay = measure(RICOCHET, toml({"kind": "stp"}))
     wide = measure(DIRECPC, toml(TCP | {"window": "240 kB"}))
     remarks = [
-        "DirecPC: 700 kbit/s and a queue of 25 packets give STP's 480 kbit/s, a receiver's window of 22.5 kB TCP's 370; that TCP's 7.6 kbit/s back come out with it "
+        "DirecPC: 700 kbit/s and a queue of 25 packets (or 50) give STP's 480 kbit/s, a receiver's window of 22.5 kB TCP's 370; that TCP's 7.6 kbit/s back come out with it "
         "speaks for the window, of which the thesis says nothing. "
         f"With 240 kB TCP has {wide.goodput_kbps:.0f} kbit/s and {wide.return_kbps:.1f} back. Losses explain less: with 0.2 to 0.3 % over 1 and 2 Mbit/s STP has "
         "0.85 to 0.95 of TCP's goodput. Ricochet: 32 kbit/s for TCP's 27.1, 60 kB of queue for 15 s.",

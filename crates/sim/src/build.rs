@@ -197,8 +197,13 @@ fn build_flow(
         }
         traffic => {
             let transport = &flow.transport;
+            let protocols = config::protocols(transport, crossings.iter().map(|c| splices[c.splice].1));
             let sockets = Sockets {
-                protocols: config::protocols(transport, crossings.iter().map(|c| splices[c.splice].1)),
+                protocols: if narrow {
+                    protocols.map(crate::endpoint::Protocol::over_narrow)
+                } else {
+                    protocols
+                },
                 mtus: [own(0, false), own(legs.len() - 1, true)],
                 narrow,
                 addresses: ends,

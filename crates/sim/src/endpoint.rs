@@ -16,6 +16,9 @@ use std::net::SocketAddrV4;
 
 pub(crate) use skyhop_transport::tcp::Event;
 
+/// What every path is taken to carry, STP's header included (RFC 8899 §5.1.2).
+const STP_BASE: u32 = 1200;
+
 /// What an end of a connection speaks, and how.
 pub(crate) enum Protocol {
     Tcp(tcp::Config),
@@ -46,6 +49,15 @@ impl Protocol {
             Protocol::Tcp(config) => config.open != Open::Handshake || config.share || narrow,
             Protocol::Stp(..) => false,
         }
+    }
+
+    /// A link on the way may be too narrow for its packets: STP, whose packets keep their length, begins with 1200 bytes and
+    /// looks for more (docs/stp.md §6.4). TCP hears of it from the router.
+    pub fn over_narrow(mut self) -> Self {
+        if let Protocol::Stp(config, _) = &mut self {
+            config.base_size = STP_BASE;
+        }
+        self
     }
 
     /// The client's end, which opens, or the server's.
@@ -82,7 +94,7 @@ impl Endpoint {
         }
     }
 
-    /// Tells it the MTU of its own link. STP sends packets of one size whatever that is.
+    /// Tells it the MTU of its own link. STP asks the path instead.
     pub fn over_link(self, mtu: Option<u32>) -> Self {
         match self {
             Endpoint::Tcp(tcp) => Endpoint::Tcp(tcp.over_link(mtu)),

@@ -88,6 +88,9 @@ pub(crate) fn narrow(legs: &[Way], wires: &[Wire], traffic: &Traffic, transport:
         }
         // A splice's other side may have other segments, or another protocol.
         (_, Chosen::Tcp(tcp)) if legs.len() == 1 => tcp.mss.get() as u32 + 40 + OPTIONS,
+        (_, Chosen::Stp(stp)) if legs.len() == 1 => {
+            (stp.packet_size().get() + stp.headers_beneath()).try_into().unwrap_or(u32::MAX)
+        }
         _ => u32::MAX,
     };
     let stream = !matches!(traffic, Traffic::Ping { .. }) && !traffic.in_datagrams();

@@ -208,6 +208,37 @@ fn table_5_3_short_transfers_take_less_than_tcps_and_more_than_those_of_t_tcp() 
     assert!((1.4..1.7).contains(&stp[0]), "{}", stp[0]);
 }
 
+#[test]
+fn a_narrow_link_is_found_and_a_wide_one_costs_nothing() {
+    let run_over = |mtu: &str| {
+        let text = "duration = \"60 s\"\n".to_owned()
+            + &link("satellite", ["server", "user"], "20 Mbit/s", 300, 2000)
+            + mtu
+            + &flow(
+                "transfer",
+                ["server", "user"],
+                r#"{ kind = "stp" }"#,
+                "kind = \"bulk\", size = \"20 MB\"",
+            );
+        let result = run(&text, 1);
+        let ours = transfer(&result, 0).clone();
+        assert_eq!(ours.bytes_delivered, 20_000_000, "{mtu}");
+        (
+            ours.completed_s.expect("it completes"),
+            ours.segments_sent,
+            result.links[0].forward.too_large_packets,
+        )
+    };
+    let (free, wide, narrow) = (run_over(""), run_over("mtu = \"1500 B\"\n"), run_over("mtu = \"1300 B\"\n"));
+    println!("without limit {free:?}, 1500 B {wide:?}, 1300 B {narrow:?}");
+    assert_eq!(free, wide);
+    // Three probes of each size that does not pass; packets between 1172 - 12 and 1272 - 12 bytes of data.
+    assert!((3..=20).contains(&narrow.2), "{narrow:?}");
+    assert!((20_000_000 / 1260..=20_000_000 / 1160).contains(&narrow.1), "{narrow:?}");
+    // 21.2 MB at 20 Mbit/s take 8.2 s, and nobody is faster than that and two round trips.
+    assert!((free.0..10.8).contains(&narrow.0), "{narrow:?}");
+}
+
 /// A server on the Internet, a gateway, a satellite of 1.5 Mbit/s and 600 ms; the gateway speaks `beyond` over the satellite.
 fn split(beyond: &str, traffic: &str) -> String {
     "duration = \"120 s\"\n".to_owned()
