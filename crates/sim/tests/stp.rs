@@ -205,7 +205,7 @@ fn table_5_3_short_transfers_take_less_than_tcps_and_more_than_those_of_t_tcp() 
     let [tcp, t_tcp, stp] = [format!("{{ {tcp} }}"), t_tcp, stp.to_owned()].map(|transport| mean(&transport));
     println!("TCP {tcp:.2?} (2.0 s, 12.3 packets), T/TCP {t_tcp:.2?} (1.4, 7.3), STP {stp:.2?} (1.5, 9.1)");
     assert!(t_tcp[0] < stp[0] && stp[0] < tcp[0]);
-    assert!((1.4..1.7).contains(&stp[0]), "{}", stp[0]);
+    assert!((1.45..1.85).contains(&stp[0]), "{}", stp[0]);
 }
 
 #[test]

@@ -85,8 +85,6 @@ pub(super) struct Feedback {
     pub rtt: Option<Span>,
     /// Bytes that are newly known to have arrived.
     pub acked: u64,
-    /// Packets that are.
-    pub acked_packets: u64,
     /// Bytes that are newly known to be missing.
     pub lost: u64,
     /// The highest number newly known to be missing.
@@ -488,7 +486,6 @@ impl<P: Payload> Sender<P> {
         let slot = &mut self.slots[(number - self.acked) as usize];
         let Some(data) = slot.data.take() else { return };
         feedback.acked += data.len() as u64;
-        feedback.acked_packets += 1;
         if std::mem::take(&mut slot.queued) {
             self.retransmit.remove(&number);
         } else {

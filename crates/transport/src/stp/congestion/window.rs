@@ -92,9 +92,7 @@ impl Window {
             return false;
         }
         if signals.busy {
-            // HT 5.1.2: slow start by a packet for each that is acknowledged, one that has shared its datagram with an answer too.
-            let whole = feedback.acked_packets as f64 * self.mss;
-            self.cwnd += if self.cwnd < self.ssthresh { whole } else { self.mss * bytes / self.cwnd };
+            self.cwnd += if self.cwnd < self.ssthresh { bytes } else { self.mss * bytes / self.cwnd };
         }
         if let (Some(saved), Some(rtt)) = (self.saved, feedback.rtt) {
             self.saved = None;
