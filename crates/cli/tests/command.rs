@@ -4,10 +4,13 @@
 //! Differs from the library's tests: each starts a process.
 //! Leaves out the bar, which only a terminal sees.
 
+mod common;
+
+use common::{code, command, path, skyhop, stderr, stdout};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 #[test]
@@ -96,8 +99,7 @@ fn an_interrupt_ends_each_command_and_leaves_nothing_half_written() {
     let passes = ["passes", "--at", "london", "--csv", "--out", "out"];
     let export = ["constellation", "export", "kuiper-630", "--hypatia", "out", "--duration", "1 d"];
     for args in [[&delay[..], &long].concat(), [&passes[..], &long].concat(), export.to_vec()] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_skyhop"));
-        let mut child = command.args(&args).current_dir(&dir).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command(&args).current_dir(&dir).stderr(Stdio::piped()).spawn().unwrap();
         // Whether it is at work by now or still loading, it has to end.
         std::thread::sleep(Duration::from_millis(400));
         assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
@@ -279,32 +281,6 @@ fn right(dir: &Path) -> PathBuf {
     let file = dir.join("geo.toml");
     fs::write(&file, GEO).unwrap();
     file
-}
-
-fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_skyhop"));
-    command.args(args);
-    command
-}
-
-fn skyhop(args: &[&str]) -> Output {
-    command(args).output().unwrap()
-}
-
-fn code(out: &Output) -> i32 {
-    out.status.code().unwrap()
-}
-
-fn stdout(out: &Output) -> String {
-    String::from_utf8(out.stdout.clone()).unwrap()
-}
-
-fn stderr(out: &Output) -> String {
-    String::from_utf8(out.stderr.clone()).unwrap()
-}
-
-fn path(path: &Path) -> &str {
-    path.to_str().unwrap()
 }
 
 fn folder(name: &str) -> PathBuf {

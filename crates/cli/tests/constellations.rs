@@ -4,9 +4,11 @@
 //! Differs from the library's tests: each starts a process.
 //! Leaves out numbers that the library's tests bound already.
 
+mod common;
+
+use common::{code, path, skyhop, stderr, stdout};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 #[test]
 fn help_has_examples() {
@@ -363,28 +365,8 @@ fn old_elements_are_used_with_a_warning() {
     assert!(stderr(&out).contains("years old, of 2015-10-07"), "{}", stderr(&out));
 }
 
-fn skyhop(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_skyhop")).args(args).output().expect("the command starts")
-}
-
-fn code(out: &Output) -> i32 {
-    out.status.code().expect("it ends by itself")
-}
-
-fn stdout(out: &Output) -> String {
-    String::from_utf8(out.stdout.clone()).expect("text")
-}
-
-fn stderr(out: &Output) -> String {
-    String::from_utf8(out.stderr.clone()).expect("text")
-}
-
 fn folder(name: &str) -> PathBuf {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("constellations").join(name);
     fs::create_dir_all(&dir).expect("a folder for files");
     dir
-}
-
-fn path(path: &Path) -> &str {
-    path.to_str().expect("a name in utf-8")
 }

@@ -4,6 +4,9 @@
 //! Differs from a round trip: what tshark finds in the new capture is held against what the sender sent, byte for byte.
 //! Leaves out the dissector's other fields, which `skyhop-record` tests.
 
+mod common;
+
+use common::{code, empty_folder, stderr, stdout};
 use ring::digest::{SHA256, digest};
 use skyhop_live::associations::Config;
 use skyhop_live::keys::Keys;
@@ -507,10 +510,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("decrypt").join(name);
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Folder(path)
+        Folder(empty_folder("decrypt", name))
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -525,16 +525,4 @@ fn decrypt(folder: &Folder, logs: &[&str], capture: &str, out: &str) -> Output {
         command.arg("--keys").arg(folder.path(log));
     }
     command.output().unwrap()
-}
-
-fn code(out: &Output) -> i32 {
-    out.status.code().unwrap()
-}
-
-fn stdout(out: &Output) -> String {
-    String::from_utf8(out.stdout.clone()).unwrap()
-}
-
-fn stderr(out: &Output) -> String {
-    String::from_utf8(out.stderr.clone()).unwrap()
 }

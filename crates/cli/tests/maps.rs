@@ -4,9 +4,11 @@
 //! Differs from the library's tests of what is drawn where: each starts a process and looks at its files.
 //! Leaves out how a picture looks, which people judge.
 
+mod common;
+
+use common::{code, empty_folder, skyhop, stderr, stdout};
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Output};
 
 #[test]
 fn a_route_is_drawn_in_letters_and_into_a_picture() {
@@ -75,25 +77,6 @@ fn mistakes_are_2_with_a_hint() {
     assert!(help.contains("Examples:\n  skyhop map"), "{help}");
 }
 
-fn skyhop(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_skyhop")).args(args).output().expect("the command starts")
-}
-
 fn folder(name: &str) -> PathBuf {
-    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("maps").join(name);
-    let _ = fs::remove_dir_all(&dir);
-    fs::create_dir_all(&dir).unwrap();
-    dir
-}
-
-fn code(out: &Output) -> i32 {
-    out.status.code().unwrap_or(-1)
-}
-
-fn stdout(out: &Output) -> String {
-    String::from_utf8_lossy(&out.stdout).into_owned()
-}
-
-fn stderr(out: &Output) -> String {
-    String::from_utf8_lossy(&out.stderr).into_owned()
+    empty_folder("maps", name)
 }

@@ -4,9 +4,11 @@
 //! Differs from the library's tests: each starts a process, and floors are worked out here from coordinates.
 //! Leaves out the whole day, whose numbers are in docs/results.md.
 
+mod common;
+
+use common::{code, path, skyhop, stderr, stdout};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
 /// Ten pairs with their coordinates in degrees.
 const PAIRS: [(&str, &str, [f64; 4]); 10] = [
@@ -202,29 +204,9 @@ fn elements(name: &str) -> Option<PathBuf> {
     found.then_some(file)
 }
 
-fn skyhop(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_skyhop")).args(args).output().expect("the command starts")
-}
-
-fn code(out: &Output) -> i32 {
-    out.status.code().expect("it ends by itself")
-}
-
-fn stdout(out: &Output) -> String {
-    String::from_utf8(out.stdout.clone()).expect("text")
-}
-
-fn stderr(out: &Output) -> String {
-    String::from_utf8(out.stderr.clone()).expect("text")
-}
-
 /// A folder that is not there yet.
 fn folder(name: &str) -> PathBuf {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("starlink").join(name);
     let _ = fs::remove_dir_all(&dir);
     dir
-}
-
-fn path(path: &Path) -> &str {
-    path.to_str().expect("a name in utf-8")
 }

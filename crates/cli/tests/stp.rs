@@ -4,12 +4,15 @@
 //! Differs from the library's tests: each starts processes.
 //! Leaves out delay and losses.
 
+mod common;
+
+use common::{code, skyhop, stderr, stdout};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 
 struct Folder(PathBuf);
 
@@ -38,22 +41,6 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
-}
-
-fn skyhop(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_skyhop")).args(args).output().unwrap()
-}
-
-fn code(out: &Output) -> i32 {
-    out.status.code().unwrap()
-}
-
-fn stdout(out: &Output) -> String {
-    String::from_utf8(out.stdout.clone()).unwrap()
-}
-
-fn stderr(out: &Output) -> String {
-    String::from_utf8(out.stderr.clone()).unwrap()
 }
 
 /// A host that serves, until it is dropped.

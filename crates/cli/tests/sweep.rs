@@ -4,13 +4,16 @@
 //! Differs from tests of the library: processes are killed and disks are full.
 //! Leaves out speed, and what Python makes of a table.
 
+mod common;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
+use common::{command, empty_folder, path, skyhop, stderr, stdout};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 const SCENARIO: &str = r#"duration = "20 s"
@@ -430,32 +433,7 @@ fn column(table: &RecordBatch, name: &str) -> arrow_array::ArrayRef {
     table.column_by_name(name).unwrap_or_else(|| panic!("no {name} among {:?}", names())).clone()
 }
 
-fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_skyhop"));
-    command.args(args);
-    command
-}
-
-fn skyhop(args: &[&str]) -> Output {
-    command(args).output().unwrap()
-}
-
-fn stdout(out: &Output) -> String {
-    String::from_utf8(out.stdout.clone()).unwrap()
-}
-
-fn stderr(out: &Output) -> String {
-    String::from_utf8(out.stderr.clone()).unwrap()
-}
-
-fn path(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
 /// An empty folder.
 fn folder(name: &str) -> PathBuf {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sweep-{name}"));
-    let _ = fs::remove_dir_all(&dir);
-    fs::create_dir_all(&dir).unwrap();
-    dir
+    empty_folder("sweep", name)
 }

@@ -4,10 +4,12 @@
 //! Differs from the library's tests: each starts a process, and its CSV is held against the library's numbers.
 //! Leaves out long series, which the library's tests run.
 
+mod common;
+
+use common::{code, skyhop, stderr, stdout};
 use skyhop_sim::orbit::preset;
 use skyhop_sim::routing::tables::{TableOptions, orbit_tables};
 use skyhop_sim::topology::{NodeId, Rules};
-use std::process::{Command, Output};
 
 #[test]
 fn csv_has_the_librarys_numbers() {
@@ -77,20 +79,4 @@ fn mistakes_are_2_with_a_hint() {
     }
     let help = stdout(&skyhop(&["tables", "--help"]));
     assert!(help.contains("Examples:\n  skyhop tables"), "{help}");
-}
-
-fn skyhop(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_skyhop")).args(args).output().expect("the command starts")
-}
-
-fn code(out: &Output) -> i32 {
-    out.status.code().unwrap_or(-1)
-}
-
-fn stdout(out: &Output) -> String {
-    String::from_utf8_lossy(&out.stdout).into_owned()
-}
-
-fn stderr(out: &Output) -> String {
-    String::from_utf8_lossy(&out.stderr).into_owned()
 }

@@ -4,6 +4,9 @@
 //! Differs from a unit test: the process is the user's.
 //! Leaves out what the dissector says of packets, which is in `dissector.rs`.
 
+mod common;
+
+use common::empty_folder;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -88,8 +91,5 @@ fn text(bytes: &[u8]) -> String {
 }
 
 fn folder(name: &str) -> PathBuf {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wireshark").join(name);
-    let _ = fs::remove_dir_all(&dir);
-    fs::create_dir_all(&dir).unwrap();
-    dir
+    empty_folder("wireshark", name)
 }
