@@ -225,6 +225,18 @@ fn path_mtu() {
     }
 }
 
+/// Of what is lost half the time a quarter is lost twice: copies of all that would be packets that nothing else can be sent in.
+#[test]
+fn copies_are_few_where_much_is_lost() {
+    let config = Config { congestion: Congestion::Rate, max_rate: Some(Rate::mbit(1)), ..Config::default() };
+    for seed in 1..4 {
+        let outcome = run(config.clone(), 1.5e6, 1.5e6, GEO, 0.5, 10_000_000, seed);
+        // Each packet needs two on average: half of them are repeats.
+        assert!((0.48..=0.53).contains(&outcome.repeats), "{outcome:?}");
+        assert!((155.0..=190.0).contains(&outcome.seconds), "{outcome:?}");
+    }
+}
+
 /// Two packets in three are lost, both ways, so that one POLL in nine is answered: everything arrives all the same, for every way of controlling the rate.
 #[test]
 fn one_in_three_comes_through() {

@@ -127,6 +127,8 @@ pub(super) struct Sender<P> {
 const POLLS: usize = 256;
 /// How many repairs may be lost with all their copies, on average.
 const ENOUGH_COPIES: f64 = 0.01;
+/// Copies of what is lost twice, over all packets, at most.
+const MOST_COPIES: f64 = 0.01;
 
 impl<P: Payload> Sender<P> {
     pub fn new(config: &Config, first: u64) -> Self {
@@ -233,7 +235,7 @@ impl<P: Payload> Sender<P> {
 
     /// How many copies, `most` at most, make it unlikely that any repair of what is outstanding is lost with all of them.
     pub fn copies_wanted(&self, most: u32) -> u32 {
-        let loss = (self.reported as f64 / self.stats.packets_sent.max(1) as f64).min(0.9);
+        let loss = self.loss();
         // So many repairs are lost, and so many of those with one copy.
         let mut fail = (self.next - self.acked) as f64 * loss.powi(3);
         let mut copies = 1;
@@ -241,6 +243,16 @@ impl<P: Payload> Sender<P> {
             (copies, fail) = (copies + 1, fail * loss);
         }
         copies
+    }
+
+    /// Whether `copies` of all that is lost twice are few: with one packet in n lost, one in n squared is.
+    pub fn few_copies(&self, copies: u32) -> bool {
+        self.loss().powi(2) * f64::from(copies) <= MOST_COPIES
+    }
+
+    /// Share of the packets that the peer has reported missing.
+    fn loss(&self) -> f64 {
+        (self.reported as f64 / self.stats.packets_sent.max(1) as f64).min(0.9)
     }
 
     fn copy_later(&mut self, now: Time, number: u64, left: u32, apart: Span) {

@@ -217,7 +217,7 @@ impl<P: Payload> Connection<P> {
         let wanted = match most {
             0 => 0,
             // What is lost again and again holds the receiver's window.
-            _ if self.sender.repaired_before() => most,
+            _ if self.sender.repaired_before() && self.sender.few_copies(most) => most,
             _ if self.sender.unsent_bytes == 0 => self.sender.copies_wanted(most),
             _ => 0,
         };
