@@ -8,7 +8,7 @@ use crate::endpoint::Protocol;
 use skyhop_scenario as scenario;
 use skyhop_transport::stp;
 use skyhop_transport::tcp::{
-    AfterIdle, Config, DelayedAck, Increase, LossRecovery, Open, PathMtu, Saved, Variant,
+    AfterIdle, Config, DelayedAck, Hystart, Increase, LossRecovery, Open, PathMtu, Saved, Variant,
 };
 
 /// What the two ends of a flow's connections speak: what the flow says, unless the splice beside an end speaks another
@@ -63,7 +63,7 @@ pub(crate) fn tcp(tcp: &scenario::Tcp) -> Config {
             scenario::Increase::ConstantRate { c } => Increase::ConstantRate(c),
         },
         byte_counting: tcp.byte_counting,
-        hystart: tcp.hystart.unwrap_or(cubic),
+        hystart: if tcp.hystart.unwrap_or(cubic) { Hystart::Rfc9406 } else { Hystart::Off },
         rate_reduction: tcp.rate_reduction.unwrap_or(cubic),
         pacing: tcp.pacing,
         ecn: tcp.ecn,
@@ -97,6 +97,8 @@ pub(crate) fn tcp(tcp: &scenario::Tcp) -> Config {
         rto_min: tcp.rto_min,
         rto_max: tcp.rto_max,
         rto_granularity: tcp.rto_granularity,
+        // What a current kernel adds, and no key is for.
+        ..Config::default()
     }
 }
 

@@ -5,7 +5,8 @@
 
 use proptest::prelude::*;
 use skyhop_transport::tcp::{
-    AfterIdle, Config, Connection, DelayedAck, Event, Increase, LossRecovery, Open, Saved, State, Variant,
+    AfterIdle, Config, Connection, DelayedAck, Event, Hystart, Increase, LossRecovery, Open, Saved, State,
+    Variant,
 };
 use skyhop_units::{Span, Time};
 use skyhop_wire::{Flags, Packet, SackBlocks, TcpHeader, Timestamps, Transport, expand};
@@ -209,7 +210,7 @@ fn config() -> impl Strategy<Value = Config> {
             ack_congestion: more.4 == 4,
             ecn: more.0[8],
             adaptive_reordering: more.0[0],
-            hystart: more.0[1],
+            hystart: if more.0[1] { Hystart::Rfc9406 } else { Hystart::Off },
             rate_reduction: more.0[2],
             pacing: more.0[3],
             dsack: more.0[4],

@@ -5,7 +5,7 @@
 //! Differs: segments are paced, so that the window comes spread over its round trip as in the model's continuous time.
 //! Leaves out loss rates below 1e-5, which `congestion/cubic.rs` has without the connections around it.
 
-use skyhop_transport::tcp::{Config, Connection, DelayedAck, Variant};
+use skyhop_transport::tcp::{Config, Connection, DelayedAck, Hystart, Variant};
 use skyhop_units::{Span, Time};
 use skyhop_wire::Packet;
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ fn mean_window(one_in: u64, rtt: Span, start: u64, cycles: u64) -> f64 {
         initial_ssthresh: Some(start * MSS),
         delayed_ack: DelayedAck::None,
         rate_reduction: true,
-        hystart: true,
+        hystart: Hystart::Rfc9406,
         pacing: true,
         rto_min: Span::from_millis(200),
         ..Config::default()

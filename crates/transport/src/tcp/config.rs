@@ -1,7 +1,7 @@
 //! TCP's parameters.
 //!
-//! Follows the names of the RFCs that define them.
-//! Differs from a kernel's: windows are what the scenario says, never tuned on the way.
+//! Follows the names of the RFCs that define them; what a current kernel adds has the names of this file.
+//! Differs from a kernel's: buffers are counted in payload bytes, not in memory.
 //! Leaves out per-route metrics.
 
 use skyhop_units::Span;
@@ -146,6 +146,25 @@ pub enum DelayedAck {
     OneShot(Span),
     /// Every second segment, or a lone one at the next beat of a clock with this period.
     Heartbeat(Span),
+    /// Every second segment, or a lone one after a time that follows the intervals between segments, as in Linux.
+    Adaptive {
+        /// The shortest time: a smoothed interval below it counts as this. 40 ms in Linux.
+        least: Span,
+        /// The longest. 200 ms in Linux.
+        most: Span,
+    },
+}
+
+/// How slow start ends before it overflows the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hystart {
+    /// It does not.
+    Off,
+    /// HyStart++ (RFC 9406): growing round trips lead through a conservative slow start.
+    Rfc9406,
+    /// HyStart as Linux's CUBIC has it: a train of acknowledgments as long as half a round trip, or round trips that grow,
+    /// end slow start at once.
+    Linux,
 }
 
 /// How a connection is opened.
@@ -174,6 +193,9 @@ pub enum AfterIdle {
     Restart,
     /// It is spread over a round trip, until that is acknowledged.
     Spread,
+    /// It is halved for each timeout that has passed, not below the initial window, and ssthresh keeps three quarters of it
+    /// (RFC 2861, as in Linux).
+    Decay,
 }
 
 /// How an end finds how large a packet its path carries.
@@ -209,8 +231,17 @@ pub struct Config {
     pub path_mtu: PathMtu,
     /// MTU of this end's own link, bytes, if it is known: larger packets are never sent.
     pub link_mtu: Option<u32>,
-    /// Receive buffer, bytes.
+    /// Receive window, bytes; where it tunes itself, the first.
     pub window: u64,
+    /// The receive window tunes itself up to this, bytes (dynamic right-sizing, as in Linux): twice of what arrives in a
+    /// round trip, and more while that grows. Not above `window`: it is fixed.
+    pub window_max: u64,
+    /// The most payload that is written and not acknowledged at first, bytes: what the application offers beyond waits outside.
+    /// `u64::MAX` is without limit.
+    pub send_buffer: u64,
+    /// The send buffer grows with the congestion window up to this, bytes: `send_buffer` is for ten segments, half as much
+    /// again for BBR. Not above `send_buffer`: it is fixed.
+    pub send_buffer_max: u64,
     /// Congestion window after the handshake, bytes.
     pub initial_window: u64,
     /// First slow-start threshold, bytes; `None` is without limit.
@@ -230,10 +261,13 @@ pub struct Config {
     pub increase: Increase,
     /// Count bytes and not acknowledgments, up to so many segments an acknowledgment (RFC 3465: L is 1 or 2).
     pub byte_counting: Option<u32>,
-    /// Leave slow start when round trips grow (RFC 9406).
-    pub hystart: bool,
+    /// Leave slow start before it overflows the queue; for laws whose slow start is Reno's.
+    pub hystart: Hystart,
     /// Reduce the window in proportion to what arrives (RFC 6937) and not by silence.
     pub rate_reduction: bool,
+    /// Take back a reduction of the window, and a timeout's slow start, that prove to have been needless: by timestamps
+    /// (RFC 3522, 4015), by reports of duplicates (RFC 3708), or by F-RTO (RFC 5682). For recoveries that know what is in flight.
+    pub undo: bool,
     /// Spread a window over its round trip.
     pub pacing: bool,
     /// Explicit congestion notification (RFC 3168).
@@ -260,8 +294,14 @@ pub struct Config {
     pub ack_every: u32,
     /// Acknowledge at once what fills a gap (RFC 5681 §4.2).
     pub ack_gap_fillers: bool,
+    /// Segments that are acknowledged one by one at the start, after a silence of a timeout and after a duplicate, at most
+    /// half a window's (Linux: 16); while it is not 0, also each that lets a window grow which tunes itself.
+    pub quick_acks: u32,
     /// The window grows even where the peer's is the smaller, as in ns-2.
     pub grow_unused: bool,
+    /// The window grows only where it was what held the sender up in the last round trip, and falls towards what is used
+    /// where it was not for a timeout, as in Linux (RFC 2861, 7661); not for laws that own their window.
+    pub validate_window: bool,
     /// A halved window keeps its fraction of a segment, as in ns-2; for laws that are Reno's.
     pub precise_halving: bool,
     /// A host's own delay: each chance to send waits a random time up to this, to break phase effects (ns-2's
@@ -271,6 +311,9 @@ pub struct Config {
     pub rto_initial: Span,
     /// Smallest timeout.
     pub rto_min: Span,
+    /// Smallest of what a timeout has above the smoothed round trip (Linux: 200 ms). Where there is one, the variation is
+    /// measured over round trips and not over samples, as there.
+    pub rto_variation_min: Span,
     /// Largest timeout.
     pub rto_max: Span,
     /// Step of the clock that measures round trips.
@@ -286,6 +329,9 @@ impl Default for Config {
             path_mtu: PathMtu::Icmp,
             link_mtu: None,
             window: 256_000,
+            window_max: 0,
+            send_buffer: u64::MAX,
+            send_buffer_max: u64::MAX,
             initial_window: 2920,
             initial_ssthresh: None,
             dupack_threshold: 3,
@@ -295,8 +341,9 @@ impl Default for Config {
             recovery_burst: None,
             increase: Increase::One,
             byte_counting: None,
-            hystart: false,
+            hystart: Hystart::Off,
             rate_reduction: false,
+            undo: false,
             pacing: false,
             ecn: false,
             open: Open::Handshake,
@@ -310,11 +357,14 @@ impl Default for Config {
             delayed_ack: DelayedAck::OneShot(Span::from_millis(200)),
             ack_every: 2,
             ack_gap_fillers: true,
+            quick_acks: 0,
             grow_unused: false,
+            validate_window: false,
             precise_halving: false,
             overhead: Span::ZERO,
             rto_initial: Span::from_secs(1),
             rto_min: Span::from_secs(1),
+            rto_variation_min: Span::ZERO,
             rto_max: Span::from_secs(60),
             rto_granularity: Span::from_millis(10),
         }

@@ -372,6 +372,9 @@ impl Connection {
         if payload == 0 && !fin {
             return;
         }
+        if let Some(ato) = &mut self.receiver.ato {
+            ato.know(self.sender.rtt.rto(), self.sender.rtt.smoothed());
+        }
         let finished = self.receiver.finished();
         let fresh = self.receiver.handle_data(now, seq, payload, fin);
         if fresh > 0 {
@@ -551,8 +554,7 @@ impl Connection {
             self.sender.handle_probe_timer(now);
         }
         if self.receiver.ack_at.is_some_and(|at| at <= now) {
-            self.receiver.ack_at = None;
-            self.receiver.ack_now = true;
+            self.receiver.stop_waiting();
         }
         if self.time_wait_until.is_some_and(|at| at <= now) {
             self.time_wait_until = None;
@@ -613,7 +615,7 @@ impl Connection {
             if self.ecn && fresh && len > 0 && std::mem::take(&mut self.sender.cwr_due) {
                 header.flags |= Flags::CWR;
             }
-            let mut packet = self.acknowledging(header, len);
+            let mut packet = self.acknowledging(now, header, len);
             // §6.1.5: repeats and probes are not marked, nor are packets without data (§6.1.4).
             if self.ecn && fresh && len > 1 {
                 packet.ip.ecn = Ecn::Capable0;
@@ -622,7 +624,7 @@ impl Connection {
         }
         if self.receiver.ack_now {
             let header = self.header(now);
-            return Some(self.acknowledging(header, 0));
+            return Some(self.acknowledging(now, header, 0));
         }
         None
     }
@@ -639,7 +641,7 @@ impl Connection {
     }
 
     /// Completes a segment with acknowledgment, window and SACK blocks, and takes note that they have left.
-    fn acknowledging(&mut self, mut header: TcpHeader, len: u32) -> Packet {
+    fn acknowledging(&mut self, now: Time, mut header: TcpHeader, len: u32) -> Packet {
         header.flags |= Flags::ACK;
         if self.echo_mark {
             header.flags |= Flags::ECE;
@@ -657,7 +659,7 @@ impl Connection {
             header.sack = self.receiver.sack_blocks(room.min(self.sender.config.sack_blocks as usize));
         }
         self.last_ack_sent = self.receiver.rcv_nxt;
-        self.receiver.acknowledged();
+        self.receiver.acknowledged(now, len > 0);
         let lone = len == 0 && self.ecn && self.sender.config.ack_congestion;
         if lone && std::mem::take(&mut self.reduced_acks) {
             header.flags |= Flags::CWR;

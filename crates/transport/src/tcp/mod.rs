@@ -19,7 +19,9 @@
 //! | `rtt` | the retransmission timer's estimate |
 //! | `scoreboard` | what the peer has selectively acknowledged |
 //! | `receiver` | reassembly, SACK blocks, delayed acknowledgments, the window |
+//! | `ato` | how long an acknowledgment waits where that adapts |
 
+mod ato;
 mod config;
 mod congestion;
 mod connection;
@@ -35,7 +37,9 @@ mod segments;
 mod sender;
 mod time_wait;
 
-pub use config::{AfterIdle, Config, DelayedAck, Increase, Law, LossRecovery, Open, PathMtu, Saved, Variant};
+pub use config::{
+    AfterIdle, Config, DelayedAck, Hystart, Increase, Law, LossRecovery, Open, PathMtu, Saved, Variant,
+};
 pub use connection::{Connection, Event, State};
 pub use memory::{Memory, PathMemory, divide};
 pub use rtt::RttSamples;

@@ -221,7 +221,7 @@ impl Connection {
             }
             self.last_ack_sent = self.receiver.rcv_nxt.max(1);
             header.window = self.receiver.announce(0);
-            self.receiver.acknowledged();
+            self.receiver.acknowledged(now, false);
         }
         let (opening, with_data) = self.opening(answering, first);
         header.opening = opening;

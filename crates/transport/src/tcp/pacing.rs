@@ -38,7 +38,8 @@ impl Sender {
             self.spread_until = None;
         }
         let silent = self.snd_una == self.snd_max && self.stats.bytes_sent > 0 && self.unsent() > 0;
-        if !silent || now.since(self.last_sent) <= self.rtt.rto() {
+        let (silence, rto) = (now.since(self.last_sent), self.rtt.rto());
+        if !silent || silence <= rto {
             return;
         }
         self.last_sent = now;
@@ -46,6 +47,10 @@ impl Sender {
             AfterIdle::Keep => {}
             AfterIdle::Restart => self.congestion.restart(self.config.initial_window),
             AfterIdle::Spread => self.spread_until = Some(self.snd_max),
+            AfterIdle::Decay => {
+                let timeouts = (silence.as_nanos() - 1) / rto.as_nanos().max(1);
+                self.congestion.decay(timeouts, self.config.initial_window);
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 //! Differs: data that arrives in order is only counted; the window counts what the application has not read.
 //! Leaves out window tuning.
 
+use super::ato::Ato;
 use super::config::{Config, DelayedAck};
 use super::scoreboard::Ranges;
 use skyhop_units::{Span, Time};
@@ -27,6 +28,8 @@ pub(crate) struct Receiver {
     /// A FIN in order is not acknowledged yet.
     pub hold_fin: bool,
     policy: DelayedAck,
+    /// What adapts in it.
+    pub ato: Option<Box<Ato>>,
     /// In-order segments that are acknowledged together: now, and unless acknowledgments are marked.
     every: u32,
     usual: u32,
@@ -63,6 +66,7 @@ impl Receiver {
             fin_at: None,
             hold_fin: false,
             policy: config.delayed_ack,
+            ato: Ato::new(config),
             every: config.ack_every.max(1),
             usual: config.ack_every.max(1),
             changed: Time::ZERO,
@@ -117,10 +121,16 @@ impl Receiver {
                     self.rcv_nxt = joined.min(last);
                 }
             }
+            if let Some(ato) = &mut self.ato {
+                ato.on_data(now, len, self.announced.saturating_sub(before));
+            }
             self.delay_ack(now, filled_gap && self.gap_fillers);
         } else {
             // Nothing new: the peer has missed an acknowledgment.
             self.ack_now = true;
+            if let Some(ato) = &mut self.ato {
+                ato.on_duplicate(self.announced.saturating_sub(before));
+            }
         }
         let fresh = self.rcv_nxt - before;
         self.unread += fresh;
@@ -183,8 +193,19 @@ impl Receiver {
         field as u16
     }
 
-    /// An acknowledgment has left.
-    pub fn acknowledged(&mut self) {
+    /// The lone segment has waited long enough.
+    pub fn stop_waiting(&mut self) {
+        (self.ack_at, self.ack_now) = (None, true);
+        if let Some(ato) = &mut self.ato {
+            ato.on_missed();
+        }
+    }
+
+    /// An acknowledgment has left, perhaps with data.
+    pub fn acknowledged(&mut self, now: Time, data: bool) {
+        if let Some(ato) = &mut self.ato {
+            ato.on_sent(now, data, self.ack_now || self.unacknowledged > 0);
+        }
         (self.ack_now, self.ack_at, self.unacknowledged) = (false, None, 0);
     }
 
@@ -261,7 +282,8 @@ impl Receiver {
             self.changed = now;
         }
         self.unacknowledged += 1;
-        if at_once || self.unacknowledged >= self.every {
+        let quick = self.ato.as_ref().is_some_and(|ato| ato.is_quick());
+        if at_once || quick || self.unacknowledged >= self.every {
             self.ack_now = true;
             return;
         }
@@ -274,6 +296,15 @@ impl Receiver {
             DelayedAck::Heartbeat(period) => {
                 let beat = period.as_nanos().max(1);
                 self.ack_at = Some(Time::from_nanos((now.as_nanos() / beat + 1) * beat));
+            }
+            DelayedAck::Adaptive { least, .. } => {
+                let delay = self.ato.as_ref().and_then(|ato| ato.delay()).unwrap_or(least);
+                match self.ack_at {
+                    // A timer that is about to run out is not waited for.
+                    Some(at) if at <= now + delay / 4 => self.ack_now = true,
+                    Some(at) => self.ack_at = Some(at.min(now + delay)),
+                    None => self.ack_at = Some(now + delay),
+                }
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The retransmission timeout: smoothed round trip and its variation.
 //!
-//! Follows RFC 6298 §2, with alpha 1/8, beta 1/4 and K 4.
+//! Follows RFC 6298 §2, with alpha 1/8, beta 1/4 and K 4; or Linux 6.18 for the variation (`tcp_rtt_estimator`).
 //! Differs: samples are rounded to the granularity, as a clock of that step would measure them.
 //! Leaves out the variance correction for many samples per round trip (RFC 7323 appendix G).
 
@@ -40,10 +40,54 @@ impl Smoothed {
     }
 }
 
+/// Four times the variation as Linux keeps it: the largest of a round trip, never below a minimum.
+#[derive(Debug, Clone)]
+struct Variation {
+    least: Span,
+    /// Four times the mean deviation, its largest in this round trip, and what the timeout has above SRTT.
+    mdev: Span,
+    mdev_max: Span,
+    rttvar: Span,
+    /// The round trip ends when more than this is acknowledged.
+    round_end: u64,
+}
+
+impl Variation {
+    fn begin(&mut self, rtt: Span) {
+        self.mdev = rtt * 2;
+        self.rttvar = self.mdev.max(self.least);
+        (self.mdev_max, self.round_end) = (self.rttvar, u64::MAX);
+    }
+
+    /// A sample, and SRTT before it.
+    fn add(&mut self, rtt: Span, srtt: Span) {
+        let (rtt, srtt, mdev) = (rtt.as_nanos() as i64, srtt.as_nanos() as i64, self.mdev.as_nanos() as i64);
+        let mut change = (rtt - srtt).abs() - mdev / 4;
+        if rtt < srtt && change > 0 {
+            // A round trip that is suddenly shorter is no reason for much more patience.
+            change /= 8;
+        }
+        self.mdev = Span::from_nanos((mdev + change).max(0) as u64);
+        self.mdev_max = self.mdev_max.max(self.mdev);
+        self.rttvar = self.rttvar.max(self.mdev_max);
+    }
+
+    /// All below `una` is acknowledged, and the next byte sent will be `nxt`.
+    fn acknowledged(&mut self, una: u64, nxt: u64) {
+        if una > self.round_end {
+            self.rttvar = self.rttvar - self.rttvar.saturating_sub(self.mdev_max) / 4;
+            (self.round_end, self.mdev_max) = (nxt, self.least);
+        } else if self.round_end == u64::MAX {
+            self.round_end = nxt;
+        }
+    }
+}
+
 /// Smoothed round trip, timeout, and statistics of the samples.
 #[derive(Debug, Clone)]
 pub(crate) struct RttEstimator {
     smoothed: Smoothed,
+    variation: Option<Box<Variation>>,
     backoff: u32,
     initial: Span,
     min: Span,
@@ -87,6 +131,16 @@ impl RttEstimator {
     pub fn new(config: &Config) -> Self {
         Self {
             smoothed: Smoothed::default(),
+            variation: (config.rto_variation_min > Span::ZERO).then(|| {
+                let least = config.rto_variation_min;
+                Box::new(Variation {
+                    least,
+                    mdev: least,
+                    mdev_max: least,
+                    rttvar: least,
+                    round_end: u64::MAX,
+                })
+            }),
             backoff: 0,
             initial: config.rto_initial,
             min: config.rto_min,
@@ -99,13 +153,29 @@ impl RttEstimator {
     pub fn sample(&mut self, rtt: Span) {
         self.samples.add(rtt);
         let step = self.granularity.as_nanos().max(1);
-        let rtt = ((rtt.as_nanos() + step / 2) / step).max(1) * step;
-        self.smoothed.add(Span::from_nanos(rtt));
+        let rtt = Span::from_nanos(((rtt.as_nanos() + step / 2) / step).max(1) * step);
+        if let Some(variation) = &mut self.variation {
+            match self.smoothed.srtt() {
+                Some(srtt) => variation.add(rtt, srtt),
+                None => variation.begin(rtt),
+            }
+        }
+        self.smoothed.add(rtt);
         self.backoff = 0;
+    }
+
+    /// After an acknowledgment and its samples: all below `una` has arrived, and the next byte sent will be `nxt`.
+    pub fn acknowledged(&mut self, una: u64, nxt: u64) {
+        if let Some(variation) = &mut self.variation {
+            variation.acknowledged(una, nxt);
+        }
     }
 
     /// Begins with another connection's smoothed round trip.
     pub fn seed(&mut self, srtt: Span) {
+        if let Some(variation) = &mut self.variation {
+            variation.begin(srtt);
+        }
         self.smoothed.seed(srtt);
     }
 
@@ -115,7 +185,10 @@ impl RttEstimator {
     }
 
     pub fn rto(&self) -> Span {
-        let base = self.smoothed.patience(self.granularity).unwrap_or(self.initial);
+        let base = match (&self.variation, self.smoothed.srtt()) {
+            (Some(variation), Some(srtt)) => srtt + variation.rttvar,
+            _ => self.smoothed.patience(self.granularity).unwrap_or(self.initial),
+        };
         (base.max(self.min) * (1 << self.backoff)).min(self.max)
     }
 
@@ -150,5 +223,57 @@ mod tests {
         let mut short = RttEstimator::new(&config);
         short.sample(Span::from_millis(20));
         assert_eq!(short.rto(), Span::from_secs(1));
+    }
+
+    // tcp_rtt_estimator with tcp_rto_min 200 ms, by hand: m is 4 times the mean deviation; a sample of 640 over SRTT 600 changes m by
+    // 40 - m/4; one of 560 by an eighth of that, if it is positive. The timeout has m's largest of a round trip above SRTT, or 200 ms.
+    #[test]
+    fn the_variation_is_kept_as_linux_keeps_it() {
+        let ms = Span::from_millis;
+        let config = Config {
+            rto_granularity: ms(1),
+            rto_variation_min: ms(200),
+            rto_min: ms(200),
+            ..Config::default()
+        };
+        let mut rtt = RttEstimator::new(&config);
+        assert_eq!(rtt.rto(), Span::from_secs(1));
+        // m = 2 R = 1200: SRTT + 2 R, as in the RFC.
+        rtt.sample(ms(600));
+        rtt.acknowledged(1, 100);
+        assert_eq!(rtt.rto(), ms(1800));
+        let mut m = 1200.0;
+        for una in 2..100 {
+            rtt.sample(ms(600));
+            rtt.acknowledged(una, 100);
+            m *= 0.75;
+        }
+        // The first round goes on until more than 100 is acknowledged, and what it began with is its largest.
+        assert_eq!((rtt.rto(), m < 1.0), (ms(1800), true));
+        // From round to round a quarter of what is above the largest of that round, 200 ms, is given up.
+        let mut above: f64 = 1200.0;
+        for round in 1..20u64 {
+            rtt.sample(ms(600));
+            rtt.acknowledged(round * 100 + 1, round * 100 + 100);
+            let largest = if round == 1 { 1200.0 } else { 200.0 };
+            above -= (above - largest) / 4.0;
+            let rto = rtt.rto().as_secs_f64() * 1e3;
+            assert!((rto - 600.0 - above).abs() < 0.01, "round {round}: {rto} and {above}");
+        }
+        // The end of it: SRTT + 200 ms, however little round trips vary.
+        for round in 20..60u64 {
+            rtt.sample(ms(600));
+            rtt.acknowledged(round * 100 + 1, round * 100 + 100);
+        }
+        let rto = rtt.rto().as_secs_f64() * 1e3;
+        assert!((800.0..800.1).contains(&rto), "{rto}");
+        // A step up by 600 ms counts at once: m = 600, SRTT = 675. The same down: 1/8 of (525 + 75 - 150) more, so not more than before.
+        rtt.sample(ms(1200));
+        let rto = rtt.rto().as_secs_f64() * 1e3;
+        assert!((1274.9..1275.1).contains(&rto), "{rto}");
+        rtt.sample(ms(75));
+        // m = 600 + (600 - 150) / 8 = 656.25, SRTT = 600.
+        let rto = rtt.rto().as_secs_f64() * 1e3;
+        assert!((1256.1..1256.4).contains(&rto), "{rto}");
     }
 }

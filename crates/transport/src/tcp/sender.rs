@@ -576,6 +576,7 @@ impl Sender {
             self.segments.acknowledge(now, ack);
             self.note_rtt();
         }
+        self.rtt.acknowledged(self.snd_una, self.snd_nxt);
         let restart_timer =
             if self.how.pipe() { self.pipe_ack(now, newly) } else { self.recover_ack(now, newly) };
         if self.config.path_mtu == PathMtu::Probe {

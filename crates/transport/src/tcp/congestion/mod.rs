@@ -12,7 +12,7 @@ mod reno;
 mod resume;
 mod vegas;
 
-use super::config::{Config, Law, LossRecovery};
+use super::config::{Config, Hystart, Law, LossRecovery};
 use super::segments::RateSample;
 use bbr::Bbr;
 use cubic::Cubic;
@@ -112,7 +112,7 @@ impl Congestion {
         Self {
             window,
             control,
-            hystart: (config.hystart && plain).then(|| HyStart::new(config.pacing)),
+            hystart: (config.hystart == Hystart::Rfc9406 && plain).then(|| HyStart::new(config.pacing)),
             resume: config.resume.filter(|_| plain).map(|saved| Resume::new(saved, config)),
             paced: config.pacing,
             precise: config.precise_halving || config.recovery() == LossRecovery::Sack1,
@@ -165,6 +165,20 @@ impl Congestion {
     pub fn restart(&mut self, initial: u64) {
         if !self.owns_recovery() {
             self.window.cwnd = self.window.cwnd.min((initial as f64).max(self.window.mss));
+        }
+    }
+
+    /// A silence of so many timeouts: half the window for each of them, not below `initial`; ssthresh remembers three quarters of it
+    /// (Linux's `tcp_cwnd_restart`).
+    pub fn decay(&mut self, timeouts: u64, initial: u64) {
+        if self.owns_recovery() {
+            return;
+        }
+        let window = &mut self.window;
+        window.ssthresh = window.ssthresh.max((window.cwnd * 0.75) as u64);
+        let least = (initial as f64).max(window.mss).min(window.cwnd);
+        for _ in 0..timeouts.min(64) {
+            window.cwnd = (window.cwnd / 2.0).max(least);
         }
     }
 

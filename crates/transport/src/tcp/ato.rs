@@ -1,0 +1,243 @@
+//! When a receiver that adapts acknowledges: at once at the start, later after a time that follows the segments' intervals.
+//!
+//! Follows Linux 6.18: `tcp_event_data_recv`, `tcp_incr_quickack`, `tcp_send_delayed_ack`, `tcp_delack_timer_handler`.
+//! Differs: every second segment is acknowledged by their number (`ack_every`) and not by their bytes.
+//! Leaves out compressed SACKs (at most a millisecond for several segments out of order), and what offloading would join.
+
+use super::config::{Config, DelayedAck};
+use skyhop_units::{Span, Time};
+
+/// Delays below this are not told apart (TCP_ATO_MIN); where the configuration says nothing, the first one.
+const ATO_MIN: Span = Span::from_millis(40);
+
+/// The acknowledgment timeout, and acknowledgments that do not wait for it.
+#[derive(Debug, Clone)]
+pub(crate) struct Ato {
+    /// Shortest and longest delay; `None` if another policy says how long a lone segment waits.
+    bounds: Option<(Span, Span)>,
+    /// The most acknowledgments in a row that do not wait.
+    most_quick: u32,
+    /// The timeout, once data has come; and when the latest came.
+    ato: Option<Span>,
+    last_data: Time,
+    /// Acknowledgments that still go at once, unless this end answers data with data.
+    quick: u32,
+    answers: bool,
+    /// Payload of the largest segment.
+    largest: u64,
+    /// The sending half's timeout and smoothed round trip.
+    rto: Span,
+    srtt: Option<Span>,
+}
+
+impl Ato {
+    /// `None` where nothing adapts.
+    pub fn new(config: &Config) -> Option<Box<Self>> {
+        let bounds = match config.delayed_ack {
+            DelayedAck::Adaptive { least, most } => Some((least, most)),
+            _ => None,
+        };
+        (bounds.is_some() || config.quick_acks > 0).then(|| {
+            Box::new(Self {
+                bounds,
+                most_quick: config.quick_acks,
+                ato: None,
+                last_data: Time::ZERO,
+                quick: 0,
+                answers: false,
+                largest: 1,
+                rto: config.rto_initial,
+                srtt: None,
+            })
+        })
+    }
+
+    fn least(&self) -> Span {
+        self.bounds.map_or(ATO_MIN, |(least, _)| least)
+    }
+
+    /// What the sending half knows of the path by now.
+    pub fn know(&mut self, rto: Span, srtt: Option<Span>) {
+        (self.rto, self.srtt) = (rto, srtt);
+    }
+
+    /// A segment of `len` bytes has come in order; `window` is what is announced.
+    pub fn on_data(&mut self, now: Time, len: u64, window: u64) {
+        self.largest = self.largest.max(len);
+        let least = self.least();
+        match self.ato {
+            None => {
+                self.quicken(window);
+                self.ato = Some(least);
+            }
+            Some(ato) => {
+                let interval = now.since(self.last_data);
+                if interval <= least / 2 {
+                    self.ato = Some(ato / 2 + least / 2);
+                } else if interval < ato {
+                    self.ato = Some((ato / 2 + interval).min(self.rto));
+                } else if interval > self.rto {
+                    // The sender begins again with a small window.
+                    self.quicken(window);
+                }
+            }
+        }
+        self.last_data = now;
+    }
+
+    fn quicken(&mut self, window: u64) {
+        let half = (window / (2 * self.largest)).max(2);
+        self.quick = self.quick.max(half.min(self.most_quick as u64) as u32);
+    }
+
+    /// A segment has come that brought nothing new: the sender has missed acknowledgments.
+    pub fn on_duplicate(&mut self, window: u64) {
+        if self.most_quick > 0 {
+            self.quicken(window);
+            (self.answers, self.ato) = (false, Some(self.least()));
+        }
+    }
+
+    // The tuning of windows says so.
+    #[allow(dead_code)]
+    /// A segment has let the window grow, or there is little left of it.
+    pub fn on_window(&mut self, grew: bool, scarce: bool) {
+        if scarce {
+            self.quick = 0;
+        } else if grew && self.most_quick > 0 {
+            self.quick |= 1;
+        }
+    }
+
+    /// Whether a segment is acknowledged without a wait.
+    pub fn is_quick(&self) -> bool {
+        self.quick > 0 && !self.answers
+    }
+
+    /// How long a lone segment waits, if it is for this to say.
+    pub fn delay(&self) -> Option<Span> {
+        let (least, most) = self.bounds?;
+        let mut delay = self.ato.unwrap_or(least);
+        if delay > least {
+            // A round trip is patience enough.
+            delay = delay.min(self.srtt.map_or(most, |srtt| srtt.max(least)));
+        }
+        Some(delay.min(most))
+    }
+
+    /// The wait is over and nothing has come that could have carried the acknowledgment.
+    pub fn on_missed(&mut self) {
+        self.ato = Some(if self.answers {
+            self.least()
+        } else {
+            (self.ato.unwrap_or(self.least()) * 2).min(self.rto)
+        });
+        self.answers = false;
+    }
+
+    /// An acknowledgment has left, with `data` or alone; `due` if there was something to acknowledge.
+    pub fn on_sent(&mut self, now: Time, data: bool, due: bool) {
+        if due && self.quick > 0 {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.ato = Some(self.least());
+            }
+        }
+        // Data soon after data is an answer: the next acknowledgment may travel with one, too.
+        if data && self.ato.is_some_and(|ato| now.since(self.last_data) < ato) {
+            self.answers = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * MS)
+    }
+
+    fn ms(n: u64) -> Span {
+        Span::from_millis(n)
+    }
+
+    fn ato(quick_acks: u32) -> Ato {
+        let delayed_ack = DelayedAck::Adaptive { least: ms(40), most: ms(200) };
+        *Ato::new(&Config { delayed_ack, quick_acks, ..Config::default() }).unwrap()
+    }
+
+    // tcp_event_data_recv with TCP_ATO_MIN 40 ms: the first segment sets 40 ms; an interval of at most 20 ms gives ato/2 + 20 ms; one
+    // below ato gives ato/2 + interval; a longer one leaves it. The delay is at most a round trip and 200 ms.
+    #[test]
+    fn the_timeout_follows_the_intervals_of_segments() {
+        let mut a = ato(0);
+        let mut now = 1000;
+        a.on_data(at(now), 1460, 64_000);
+        assert_eq!(a.delay(), Some(ms(40)));
+        for (interval, expected) in
+            [(30, 50), (45, 70), (60, 95), (90, 137), (130, 198), (190, 289), (10, 164)]
+        {
+            now += interval;
+            a.on_data(at(now), 1460, 64_000);
+            assert_eq!(a.ato.unwrap().as_nanos() / MS, expected, "after {interval} ms");
+        }
+        // 300 ms are neither an interval of segments nor, with a timeout of 1 s, a silence.
+        now += 300;
+        a.on_data(at(now), 1460, 64_000);
+        assert_eq!((a.ato.unwrap().as_nanos() / MS, a.quick), (164, 0));
+        assert_eq!(a.delay().unwrap().as_nanos() / MS, 164);
+        a.know(ms(300), Some(ms(100)));
+        assert_eq!(a.delay(), Some(ms(100)));
+        a.know(ms(300), Some(ms(10)));
+        assert_eq!(a.delay(), Some(ms(40)));
+        // The timer has run out: twice as long, up to the timeout of the other direction; but never above 200 ms.
+        a.know(ms(300), None);
+        a.on_missed();
+        assert_eq!((a.ato, a.delay()), (Some(ms(300)), Some(ms(200))));
+    }
+
+    // tcp_incr_quickack: rcv_wnd / (2 rcv_mss) segments, 2 at least and 16 at most; again after a silence of more than a timeout.
+    #[test]
+    fn acknowledgments_are_quick_at_the_start_and_after_a_silence() {
+        for (window, expected) in [(64_240, 16), (29_200, 10), (4_000, 2)] {
+            let mut a = ato(16);
+            let mut quick = 0;
+            for n in 0..40 {
+                a.on_data(at(1000 + n), 1460, window);
+                quick += a.is_quick() as u32;
+                a.on_sent(at(1000 + n), false, true);
+            }
+            assert_eq!(quick, expected, "{window}");
+            a.know(ms(250), None);
+            a.on_data(at(1039 + 250), 1460, window);
+            assert!(!a.is_quick(), "250 ms are not more than a timeout");
+            a.on_data(at(1039 + 250 + 251), 1460, window);
+            assert_eq!(a.quick, expected);
+        }
+        assert!(!ato(0).is_quick());
+    }
+
+    // tcp_enter_quickack_mode, and inet_csk_in_pingpong_mode: an end that answers waits for its answer to carry the acknowledgment.
+    #[test]
+    fn an_end_that_answers_waits_and_a_duplicate_makes_it_quick_again() {
+        let mut a = ato(16);
+        a.on_data(at(1000), 200, 64_240);
+        assert!(a.is_quick());
+        a.on_sent(at(1039), true, true);
+        assert!(!a.is_quick());
+        a.on_duplicate(64_240);
+        assert!(a.is_quick());
+        // Data 40 ms later is no answer.
+        let mut late = ato(16);
+        late.on_data(at(1000), 200, 64_240);
+        late.on_sent(at(1040), true, true);
+        assert!(late.is_quick());
+        // Its wait was in vain: it does not answer any more.
+        a.on_sent(at(1001), true, true);
+        a.on_missed();
+        assert_eq!((a.is_quick(), a.ato), (true, Some(ms(40))));
+    }
+}
