@@ -7,7 +7,7 @@ mod script;
 
 use script::{ISS, PEER, Script, blocks_of, config, segments};
 use skyhop_transport::tcp::{Config, Variant};
-use skyhop_units::Span;
+use skyhop_units::{Span, Time};
 use skyhop_wire::{TcpHeader, Transport};
 
 #[test]
@@ -118,6 +118,111 @@ fn rule_2_duplicates_below_snd_recover_are_no_new_signal() {
         let cwnd = s.end.cwnd();
         assert_eq!(s.dups(1, 6), NOTHING, "{variant:?}");
         assert_eq!((s.end.cwnd(), s.end.stats().fast_retransmits), (cwnd, 0), "{variant:?}");
+    }
+}
+
+#[test]
+fn duplicates_at_recover_after_a_timeout_answer_its_needless_repeats_and_begin_nothing() {
+    // RFC 6582 3.2 step 2: a recovery begins if more than `recover` is acknowledged. All that was under way has arrived, and the timer
+    // sent it again: each repeat is answered by a duplicate of the highest acknowledgment, which is `recover`.
+    // RACK probes before its timer, and counts no duplicates.
+    for variant in EVERY.into_iter().filter(|v| *v != Variant::Cubic) {
+        let mut s = Script::new(variant, 10);
+        assert_eq!(s.send(20), segments(0..10));
+        assert_eq!(s.time_out(), [0], "{variant:?}");
+        assert_eq!(s.ack(10)[..2], [10, 11], "{variant:?}");
+        let ssthresh = s.end.ssthresh();
+        s.dups(10, 6);
+        let stats = s.end.stats();
+        assert_eq!((stats.fast_retransmits, s.end.ssthresh()), (0, ssthresh), "{variant:?}");
+        assert!(stats.segments_retransmitted <= 1, "{variant:?}: {}", stats.segments_retransmitted);
+    }
+}
+
+#[test]
+fn duplicates_beyond_recover_after_a_timeout_begin_a_recovery() {
+    for variant in EVERY {
+        let mut s = Script::new(variant, 10);
+        s.send(40);
+        s.time_out();
+        for n in 10..=14 {
+            s.now += Span::from_millis(100);
+            s.ack(n);
+        }
+        assert!(s.highest >= 18, "{variant:?}: {}", s.highest);
+        s.now += Span::from_millis(100);
+        // From here on segment 14 is missing; those who have SACK are told what has arrived in its place.
+        for arrived in 16..19 {
+            let block = (15, arrived);
+            s.sack(14, if variant.recovery().sack() { std::slice::from_ref(&block) } else { &[] });
+        }
+        assert_eq!(s.end.stats().fast_retransmits, 1, "{variant:?}");
+    }
+}
+
+#[test]
+fn an_outage_is_no_round_trip() {
+    // RFC 6298 3 (Karn): all arrives, then no acknowledgment comes for five minutes, and the first that does answers a repeat. It
+    // names segments that were sent once, before the outage; Linux takes no sample from it, and neither do we.
+    let rtt = Span::from_millis(100);
+    for variant in EVERY.into_iter().chain([Variant::Bbr]) {
+        for dsack in [false, true] {
+            let mut s = Script::over(Config { dsack, ..config(variant, 10) }, rtt);
+            s.send(200);
+            while s.now < Time::ZERO + Span::from_secs(300) {
+                s.time_out();
+            }
+            s.now += rtt;
+            // All had come. RFC 2883: the first block says which of them came again.
+            s.sack(s.highest, if dsack { &[(0, 1)] } else { &[] });
+            let stats = s.end.stats();
+            assert_eq!((stats.rtt.count, stats.rtt.max), (1, Some(rtt)), "{variant:?} {dsack}: the SYN's");
+            // What is sent anew is measured again, and the timer is that of the path.
+            for _ in 0..3 {
+                s.now += rtt;
+                s.ack(s.highest);
+            }
+            let stats = s.end.stats();
+            assert!(stats.rtt.count > 1, "{variant:?} {dsack}");
+            assert_eq!((stats.rtt.min, stats.rtt.max), (Some(rtt), Some(rtt)), "{variant:?} {dsack}");
+            let wait = s.end.poll_timeout().unwrap().since(s.now);
+            assert!(wait <= Span::from_secs(1), "{variant:?} {dsack}: {wait:?}");
+        }
+    }
+}
+
+#[test]
+fn what_answers_a_needless_repeat_measures_nothing() {
+    let rtt = Span::from_millis(100);
+    let mut s = Script::over(config(Variant::Cubic, 10), rtt);
+    s.send(10);
+    // The probe (RFC 8985 7.3), whose original had arrived: the acknowledgments of all others were lost, and the answer to the probe
+    // tells of them.
+    assert_eq!(s.time_out(), [9]);
+    s.now += Span::from_millis(20);
+    s.sack(0, &[(9, 10)]);
+    s.now += rtt;
+    s.sack(8, &[(9, 10), (9, 10)]);
+    let stats = s.end.stats();
+    assert_eq!((stats.duplicates_reported, stats.rtt.count, stats.rtt.max), (1, 1, Some(rtt)));
+}
+
+#[test]
+fn a_timestamp_tells_the_repeat_from_the_original() {
+    // RFC 7323 4.1: the answer echoes the repeat's timestamp, so that it is a sample.
+    let rtt = Span::from_millis(100);
+    for variant in [Variant::Cubic, Variant::Bbr, Variant::Reno] {
+        let mut s = Script::over(Config { timestamps: true, mss: 1012, ..config(variant, 10) }, rtt);
+        s.send(200);
+        while s.now < Time::ZERO + Span::from_secs(300) {
+            s.time_out();
+        }
+        let sent_at = s.now;
+        s.now += rtt;
+        let timestamps = Some(Script::echo(sent_at));
+        s.feed(TcpHeader { timestamps, ..s.header(s.highest) }, 0);
+        let samples = s.end.stats().rtt;
+        assert_eq!((samples.count, samples.max), (2, Some(rtt)), "{variant:?}");
     }
 }
 
@@ -327,4 +432,18 @@ fn congestion_avoidance_adds_one_segment_a_window() {
 
 const ALL: [Variant; 4] =
     [Variant::Reno, Variant::NewReno, Variant::NewRenoSlowButSteady, Variant::SackNewReno];
+/// The same and those who count otherwise; Vegas has a clock of its own.
+const EVERY: [Variant; 11] = [
+    Variant::Tahoe,
+    Variant::Reno,
+    Variant::NewReno,
+    Variant::NewRenoSlowButSteady,
+    Variant::SackReno,
+    Variant::SackNewReno,
+    Variant::Sack,
+    Variant::Sack1,
+    Variant::Fack,
+    Variant::Cubic,
+    Variant::Hybla,
+];
 const NOTHING: Vec<u64> = Vec::new();

@@ -63,12 +63,26 @@ pub(crate) struct Progress {
     pub lost: u64,
     /// The newly delivered segment that was sent last: when, whether only once, its end.
     pub newest: Option<(Time, bool, u64)>,
-    /// The round trip of the newest segment sent only once.
-    pub rtt: Option<Span>,
+    /// The round trip of the newest segment sent only once, and whether a segment sent more often was delivered beside it.
+    rtt: Option<Span>,
+    repeated: bool,
     /// Whether a segment below another delivered earlier has come, sent only once: reordering, in bytes.
     pub reordered: Option<u64>,
     /// The segment for the rate sample: delivered, delivered_at, first_sent_at, sent_at, app-limited, in flight, lost.
     sample: Option<Segment>,
+}
+
+impl Progress {
+    /// The peer says that a segment that it had came again.
+    pub fn answers_repeat(&mut self) {
+        self.repeated = true;
+    }
+
+    /// A round trip that the acknowledgment has measured. None if it delivers a repeat (Karn's rule, as Linux has it): what answers a
+    /// repeat may name other segments whose acknowledgments were lost, and they are as old as the outage.
+    pub fn rtt(&self) -> Option<Span> {
+        self.rtt.filter(|_| !self.repeated)
+    }
 }
 
 /// Of which sendings the order is kept.
@@ -286,6 +300,7 @@ impl Segments {
         let progress = &mut self.progress;
         progress.delivered += segment.len();
         let once = segment.sent == 1;
+        progress.repeated |= !once;
         if once {
             let rtt = now.since(segment.sent_at);
             progress.rtt = Some(progress.rtt.map_or(rtt, |r| r.min(rtt)));

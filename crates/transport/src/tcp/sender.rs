@@ -574,7 +574,7 @@ impl Sender {
         }
         if self.tracked {
             self.segments.acknowledge(now, ack);
-            self.note_rtt();
+            self.note_rtt(sample);
         }
         self.rtt.acknowledged(self.snd_una, self.snd_nxt);
         let restart_timer =
@@ -593,14 +593,18 @@ impl Sender {
         }
     }
 
-    fn note_rtt(&mut self) {
-        if let Some(rtt) = self.segments.progress.rtt {
+    /// The round trip of what has been delivered; where that was sent twice only what a timestamp says, if one was `echoed`.
+    fn note_rtt(&mut self, echoed: Option<Span>) {
+        let measured = self.segments.progress.rtt();
+        if let Some(rtt) = measured {
             self.segments.min_rtt = Some(self.segments.min_rtt.map_or(rtt, |min| min.min(rtt)));
-            if self.how == LossRecovery::Rack {
-                // Each segment is timed: one at a time would be spoilt by each repeat, while the queue grows.
-                self.rtt.sample(rtt);
-                self.pipe.rack.measured = true;
-            }
+        }
+        if self.how == LossRecovery::Rack
+            && let Some(rtt) = measured.or(echoed)
+        {
+            // Each segment is timed: one at a time would be spoilt by each repeat, while the queue grows.
+            self.rtt.sample(rtt);
+            self.pipe.rack.measured = true;
         }
     }
 
@@ -608,7 +612,7 @@ impl Sender {
     pub fn handle_duplicate(&mut self, now: Time, duplicate: bool, dsack: bool) {
         self.counting.released = 0;
         if self.how.pipe() {
-            self.note_rtt();
+            self.note_rtt(None);
             if self.pipe_ack(now, 0) && self.rto_at.is_some() {
                 self.rto_at = Some(now + self.rtt.rto());
             }
@@ -657,7 +661,7 @@ impl Sender {
         };
         if self.tracked {
             let progress = self.segments.progress;
-            acked.rtt = progress.rtt;
+            acked.rtt = progress.rtt();
             acked.delivered = progress.delivered;
             acked.lost = progress.lost;
             acked.in_recovery = self.pipe.phase == Phase::Fast;
@@ -710,6 +714,7 @@ impl Sender {
     /// RFC 2883: the receiver got [start, end) twice.
     pub fn duplicate_reported(&mut self) {
         self.stats.duplicates_reported += 1;
+        self.segments.progress.answers_repeat();
         if self.how == LossRecovery::Rack {
             self.rack_dsack();
         } else if self.config.adaptive_reordering {

@@ -9,7 +9,7 @@
 
 use skyhop_transport::tcp::{Config, Connection, DelayedAck, Event, State, Variant};
 use skyhop_units::{Span, Time};
-use skyhop_wire::{Ecn, Flags, Ipv4, Packet, SackBlocks, TcpHeader, Transport};
+use skyhop_wire::{Ecn, Flags, Ipv4, Packet, SackBlocks, TcpHeader, Timestamps, Transport};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 pub const MSS: u64 = 1000;
@@ -66,6 +66,7 @@ impl Script {
         // A peer for large windows counts in larger units.
         let scale = if config.window < 1 << 30 { 0 } else { 7 };
         let [here, there] = [1, 2].map(|n| SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, n), 9));
+        let stamped = config.timestamps;
         let end = Connection::connect(config, here, there, ISS);
         let mut script = Self { end, now: Time::ZERO, window: 60_000, highest: 0 };
         assert!(script.end.poll_transmit(script.now).is_some(), "a SYN");
@@ -73,15 +74,21 @@ impl Script {
         let syn = TcpHeader {
             seq: PEER,
             flags: Flags::SYN | Flags::ACK,
-            mss: Some(MSS as u16),
+            mss: Some(MSS as u16 + if stamped { 12 } else { 0 }),
             window_scale: Some(scale),
             sack_permitted: true,
+            timestamps: stamped.then(|| Self::echo(Time::ZERO)),
             ..script.header(0)
         };
         assert_eq!(script.feed(syn, 0).len(), 1, "its acknowledgment");
         assert_eq!(script.end.poll_event(), Some(Event::Connected));
         assert_eq!(script.end.state(), State::Established);
         script
+    }
+
+    /// The peer's timestamps option, which echoes what was sent at `at`: milliseconds, from 1 on.
+    pub fn echo(at: Time) -> Timestamps {
+        Timestamps { value: 1, echo: (at.as_nanos() / 1_000_000) as u32 + 1 }
     }
 
     /// The application offers `n` segments more. Segments sent.

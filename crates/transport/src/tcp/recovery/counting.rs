@@ -29,7 +29,7 @@ pub(crate) struct Counting {
     pub released: u32,
     /// Vegas: acknowledgments for which the oldest segment's age is still to be looked at.
     pub worried: u32,
-    /// Vegas: the latest reduction was a timeout's.
+    /// The latest reduction was a timeout's.
     pub timed_out: bool,
 }
 
@@ -87,6 +87,7 @@ impl Sender {
         // Rule 2, and RFC 5681 §3.2 steps 2 and 3.
         self.congestion.set(self.congestion.reduced() + self.threshold as u64 * mss);
         self.counting.recover = self.snd_max;
+        self.counting.timed_out = false;
         self.counting.active = true;
         self.counting.partial_seen = false;
         // A Reno that begins a second recovery for the same window does not send again what the first has sent.
@@ -190,18 +191,17 @@ impl Sender {
         ((passed || asked_for) && hole < self.counting.recover).then_some(hole)
     }
 
-    /// Whether all that was outstanding at the last cut has been acknowledged (rule 2). Reno and impatient NewReno ask
-    /// for one byte more (RFC 6582 step 1), since their duplicates may stem from repeats of data that had arrived.
+    /// Whether duplicates may begin a recovery: more than `recover` is acknowledged (RFC 6582 §3.2 step 2), since the
+    /// receiver answers each needless repeat with a duplicate, the last of them at `recover` itself.
     fn past_recover(&self) -> bool {
         use LossRecovery::*;
+        let (recover, timed_out) = (self.counting.recover, self.counting.timed_out);
         match self.how {
-            // After a timeout that came too early the receiver answers each needless repeat with a duplicate, the last of
-            // them at `recover` itself.
-            SackNewReno => self.snd_una >= self.counting.recover + self.counting.timed_out as u64,
-            NewRenoSlowButSteady => self.snd_una >= self.counting.recover,
-            // HT's SACK-Reno lacks NewReno's cure: each three duplicates cut the window.
-            SackReno => !self.counting.timed_out || self.snd_una >= self.counting.recover,
-            _ => self.snd_una > self.counting.recover || self.counting.recover == 0,
+            // HK rule 2 has "at least"; its repeats are of holes alone, but for those after a timeout.
+            SackNewReno => self.snd_una >= recover + timed_out as u64,
+            // HT's SACK-Reno lacks NewReno's cure: each three duplicates cut the window, but for those after a timeout.
+            SackReno => !timed_out || self.snd_una > recover,
+            _ => self.snd_una > recover || recover == 0,
         }
     }
 }
