@@ -7,8 +7,8 @@
 use crate::capture::{CaptureError, CaptureFile};
 use crate::folder::{Folder, FolderError};
 use crate::pace::Pace;
-use crate::summary::Meta;
-use crate::{RecordError, write_run};
+use crate::summary::{Meta, summary_json, summary_text};
+use crate::tables::{TableError, Tables, write_flows_parquet, write_series_parquet};
 use skyhop_scenario::Loaded;
 use skyhop_sim::results::RunResult;
 use skyhop_sim::{BuildError, Simulation};
@@ -25,6 +25,38 @@ pub struct RunOptions {
     pub out: Option<PathBuf>,
     /// The most bytes of each packet that a capture keeps; all of them if `None`.
     pub snaplen: Option<u32>,
+}
+
+/// Why a run's files could not be written.
+#[derive(Debug)]
+pub enum RecordError {
+    /// A file or the folder could not be written.
+    Folder(FolderError),
+    /// A table could not be written.
+    Table(TableError),
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecordError::Folder(e) => e.fmt(f),
+            RecordError::Table(e) => e.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RecordError {}
+
+impl From<FolderError> for RecordError {
+    fn from(e: FolderError) -> Self {
+        RecordError::Folder(e)
+    }
+}
+
+impl From<TableError> for RecordError {
+    fn from(e: TableError) -> Self {
+        RecordError::Table(e)
+    }
 }
 
 /// Why there are no results.
@@ -57,6 +89,18 @@ impl From<FolderError> for RunError {
     fn from(e: FolderError) -> Self {
         RunError::Record(RecordError::Folder(e))
     }
+}
+
+/// Writes `flows.parquet`, `series.parquet` and, last, `summary.json` into a folder that the caller commits.
+///
+/// The summary comes last because a folder's files move in the order in which they were made:
+/// whoever sees the new summary sees the new tables.
+pub fn write_run(folder: &mut Folder, result: &RunResult, meta: &Meta) -> Result<(), RecordError> {
+    let tables = Tables::new(result);
+    write_flows_parquet(folder.file("flows.parquet")?, &tables)?.finish()?;
+    write_series_parquet(folder.file("series.parquet")?, &tables)?.finish()?;
+    folder.write("summary.json", summary_text(&summary_json(result, meta)).as_bytes())?;
+    Ok(())
 }
 
 /// Runs a scenario to its end and, if there is a folder, writes its results there.
