@@ -31,7 +31,9 @@ struct Net {
     buffer: u64,
     /// Towards the splice from each end, and from the splice to each end.
     ways: [VecDeque<Packet>; 4],
+    /// What each end wrote before it shut down: what comes later goes nowhere.
     written: [u64; 2],
+    shut_down: [bool; 2],
     /// Whether a header has lied, or an end was reset.
     lied: bool,
 }
@@ -80,6 +82,7 @@ impl Net {
             buffer,
             ways: Default::default(),
             written: [0; 2],
+            shut_down: [false; 2],
             lied: false,
         }
     }
@@ -114,10 +117,14 @@ impl Net {
                 let end = way % 2;
                 match more {
                     0..=4 => {
-                        self.written[end] += 1 << (3 * more);
-                        self.ends[end].write(1 << (3 * more));
+                        let bytes = 1 << (3 * more);
+                        self.written[end] += if self.shut_down[end] { 0 } else { bytes };
+                        self.ends[end].write(bytes);
                     }
-                    5 | 6 => self.ends[end].shutdown(),
+                    5 | 6 => {
+                        self.shut_down[end] = true;
+                        self.ends[end].shutdown();
+                    }
                     _ => {
                         self.lied = true;
                         self.ends[end].reset();
