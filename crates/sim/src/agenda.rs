@@ -71,17 +71,6 @@ impl Agenda {
         }
     }
 
-    /// When the next slot is to be woken.
-    pub fn next(&mut self) -> Option<Time> {
-        loop {
-            let &Reverse(first) = self.heap.peek()?;
-            if self.wanted[slot(first) as usize] == first {
-                return Some(time(first));
-            }
-            self.heap.pop();
-        }
-    }
-
     /// The next slot, if it is to be woken by `until`. It is not to be woken again unless somebody says so.
     #[inline]
     pub fn pop(&mut self, until: Time) -> Option<(Time, Slot)> {
@@ -130,7 +119,6 @@ mod tests {
         agenda.wake(0, ms(3));
         agenda.wake(0, ms(7));
         agenda.wake(1, ms(5));
-        assert_eq!(agenda.next(), Some(ms(3)));
         assert_eq!(agenda.pop(ms(2)), None);
         let order: Vec<_> = std::iter::from_fn(|| agenda.pop(Time::MAX)).collect();
         assert_eq!(order, [(ms(3), 0), (ms(5), 1)]);

@@ -204,11 +204,6 @@ impl Simulation {
         self.capture = Some(capture);
     }
 
-    /// When the next event is due, for whoever steps the run by a clock.
-    pub fn next_event(&mut self) -> Option<Time> {
-        self.agenda.next()
-    }
-
     /// Runs until `until`, the end, or until every flow has completed.
     pub fn run_until(&mut self, until: Time) {
         while self.unfinished > 0 {
