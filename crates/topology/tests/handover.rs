@@ -114,6 +114,99 @@ fn longest_visibility_hands_over_least() {
     assert!((21_600 / 640..100).contains(&longest.handovers), "{}", longest.handovers);
 }
 
+/// How long a satellite serves from now on, s, found by looking every half second; no pass over Berlin lasts an hour.
+fn remaining_s(constellation: &Constellation, satellite: u32, t_s: f64, mask_rad: f64) -> f64 {
+    let (place, up) = (berlin().position_ecef(constellation.earth()), berlin().up());
+    let serves = |half: &u32| {
+        let at = constellation.position_ecef(satellite, t_s + 0.5 * f64::from(*half)).expect("it flies");
+        elevation_rad(place, up, at) > mask_rad
+    };
+    0.5 * f64::from((0..7200).take_while(serves).count() as u32)
+}
+
+/// What a policy says of itself, for the brute force.
+struct Says<'a> {
+    /// Which satellites in view it takes.
+    takes: &'a dyn Fn(&Constellation, u32, f64) -> bool,
+    /// What it wants most of.
+    measure: &'a dyn Fn(&Constellation, u32, f64) -> f64,
+    /// At which multiples of 5 s it gives up even what could be kept.
+    anew: fn(u32) -> bool,
+    /// How much less than the best is still right, for what is measured in steps.
+    slack: f64,
+}
+
+fn any(_: &Constellation, _: u32, _: f64) -> bool {
+    true
+}
+
+fn over_berlin_rad(constellation: &Constellation, satellite: u32, t_s: f64) -> f64 {
+    let at = constellation.position_ecef(satellite, t_s).expect("it flies");
+    elevation_rad(berlin().position_ecef(constellation.earth()), berlin().up(), at)
+}
+
+fn flies_north(constellation: &Constellation, satellite: u32, t_s: f64) -> bool {
+    constellation.motion(satellite, t_s).expect("it flies").velocity_m_s.z > 0.0
+}
+
+/// Holds each choice of half a day over Teledesic against all satellites: the number of choices, and that of those which fell on
+/// the lowest number in view.
+fn choices(handover: Handover, says: &Says) -> [usize; 2] {
+    let rules = Rules { handover, update_interval_s: STEP_S, ..wide() };
+    let mut topology = Topology::new(preset::teledesic(), vec![berlin()], rules).expect("sound");
+    let (place, up) = (berlin().position_ecef(topology.constellation().earth()), berlin().up());
+    let (mut last, mut counts, mut positions) = (None, [0; 2], Vec::new());
+    for step in 0..DAY / 2 {
+        let t_s = f64::from(step) * STEP_S;
+        topology.update(t_s);
+        let gsl = *topology.link(topology.gsl(0).expect("a terminal")).expect("a link");
+        let constellation = topology.constellation();
+        topology.positions_ecef(t_s, &mut positions);
+        let takes = |s: &u32| {
+            let at = positions[*s as usize].expect("it flies");
+            elevation_rad(place, up, at) > rules.elevation_mask_rad && (says.takes)(constellation, *s, t_s)
+        };
+        let seen: Vec<u32> = (0..288u32).filter(takes).collect();
+        assert_eq!(gsl.up, !seen.is_empty(), "at {t_s} s");
+        match last.filter(|held| seen.contains(held) && !(says.anew)(step)) {
+            Some(held) => assert_eq!(gsl.b.0, held, "what could be kept, at {t_s} s"),
+            None if gsl.up => {
+                let value = |s: u32| (says.measure)(constellation, s, t_s);
+                let best = seen.iter().map(|s| value(*s)).fold(f64::MIN, f64::max);
+                let chosen = value(gsl.b.0);
+                assert!(chosen >= best - says.slack, "at {t_s} s: {chosen} of {best}, satellite {}", gsl.b.0);
+                counts[0] += usize::from(last != Some(gsl.b.0));
+                counts[1] += usize::from(last != Some(gsl.b.0) && gsl.b.0 == seen[0]);
+            }
+            None => {}
+        }
+        last = gsl.up.then_some(gsl.b.0);
+    }
+    counts
+}
+
+#[test]
+fn each_choice_is_the_best_of_all_satellites_and_kept_as_the_policy_says() {
+    let mask_rad = wide().elevation_mask_rad;
+    let remaining = |constellation: &Constellation, satellite: u32, t_s: f64| {
+        remaining_s(constellation, satellite, t_s, mask_rad)
+    };
+    let highest = Says { takes: &any, measure: &over_berlin_rad, anew: |_| false, slack: 0.0 };
+    // Half a second is what the brute force sees, a tenth what the policy tells.
+    let longest = choices(Handover::LongestVisibility, &Says { measure: &remaining, slack: 0.6, ..highest });
+    let on_loss = choices(Handover::HighestOnLoss, &highest);
+    let north = choices(Handover::Ascending, &Says { takes: &flies_north, ..highest });
+    let south =
+        choices(Handover::Descending, &Says { takes: &|c, s, t_s| !flies_north(c, s, t_s), ..highest });
+    let fixed =
+        choices(Handover::Synchronous { period_s: 15.0 }, &Says { anew: |step| step % 3 == 0, ..highest });
+    // A pass over the zenith lasts 10.6 minutes; what lasts longest is changed least often.
+    assert!(longest[0] < on_loss[0] && longest[0] > 43_200 / 640, "{longest:?} {on_loss:?}");
+    for [choices, lowest] in [longest, on_loss, north, south, fixed] {
+        assert!(2 * lowest < choices && choices > 20, "{lowest} of {choices} are the lowest number");
+    }
+}
+
 #[test]
 fn satellites_of_one_direction_serve_alone() {
     let [north, south] = [Handover::Ascending, Handover::Descending].map(|h| day(h, wide(), DAY));
