@@ -141,6 +141,46 @@ fn the_average_of_red_decays_while_nothing_is_sent() {
     assert!(later.abs_diff(first) <= 12, "the average has forgotten: {later} of {first}");
 }
 
+/// Floyd and Jacobson 1993, section 4: after an idle time the average has seen m = floor(idle / s) empty queues, whatever the
+/// rest of the division. A second program works the average out; it is exact, as nothing is drawn.
+#[test]
+fn idle_times_count_in_whole_packets_and_their_rest_does_not() {
+    let config = |red: &mut RedConfig| {
+        red.weight = 0.01;
+        red.min = Amount::Packets(199);
+        red.max = Amount::Packets(200);
+        red.max_p = 0.0;
+        red.ecn = false;
+    };
+    let burst = |link: &mut Link<u64>, now: Time, count: u64| {
+        (0..count).filter(|p| link.handle_packet(now, *p, 1000, Label::default(), &NEAR).is_ok()).count()
+    };
+    // The first goes to the transmitter; packets are taken while the average is below 200 and at most one waits.
+    let model = |average: &mut f64, count: u64| {
+        let mut taken = 0u64;
+        for _ in 0..count {
+            let waits = taken.saturating_sub(1);
+            *average += 0.01 * (waits as f64 - *average);
+            taken += u64::from(*average < 200.0 || waits <= 1);
+        }
+        taken as usize
+    };
+    let mut verdicts = [0; 2];
+    for idle_us in (20_000..70_000).step_by(700) {
+        let (mut link, mut average) = (red(config), 0.0);
+        let first = burst(&mut link, Time::ZERO, 500);
+        assert_eq!(first, model(&mut average, 500));
+        assert!(average > 250.0 && average < 400.0, "{average}");
+        drain(&mut link, at(1_000_000));
+        let taken = burst(&mut link, at(first as u64 * 1000 + idle_us), 4);
+        average *= 0.99f64.powi((idle_us / 1000) as i32);
+        let expected = model(&mut average, 4);
+        assert_eq!(taken, expected, "idle for {idle_us} us: an average of {average}");
+        verdicts[expected - 3] += 1;
+    }
+    assert!(verdicts.iter().all(|n| *n >= 10), "{verdicts:?} refused and taken");
+}
+
 #[test]
 fn codel_drops_by_the_square_root_law() {
     // Packets come twice as fast as they go. The delay passes the target of 5 ms and stays; the first drop is an interval

@@ -52,6 +52,71 @@ fn gaps_and_nonsense_are_not_drawn() {
     assert!(svg.contains("no samples"));
 }
 
+/// Texts of a picture with their places.
+fn texts(svg: &str) -> Vec<(f64, f64, &str)> {
+    let of = |text: &str, name: &str| -> Option<f64> {
+        text.split(&format!(" {name}=\"")).nth(1)?.split('"').next()?.parse().ok()
+    };
+    svg.split("<text ")
+        .skip(1)
+        .filter_map(|part| {
+            let part = &part[..part.find("</text>")?];
+            let (head, content) = part.split_once('>')?;
+            let head = format!(" {head}");
+            Some((of(&head, "x")?, of(&head, "y")?, content))
+        })
+        .collect()
+}
+
+/// A letter is 6 px wide, at 12 px; an outline that is drawn wider would not be noticed here.
+#[test]
+fn names_in_a_legend_lie_beside_each_other_and_below_and_never_over() {
+    let names: Vec<String> = (0..11).map(|n| format!("series {n} {}", "x".repeat(n * 3 % 17))).collect();
+    let chart = Chart::new("t", Axis::time(), Axis::new("y", "B"));
+    let chart =
+        names.iter().fold(chart, |chart, name| chart.samples(name, Mark::Line, vec![(0.0, 1.0), (1.0, 2.0)]));
+    let svg = chart.svg();
+    let all = texts(&svg);
+    let of = |name: &String| *all.iter().find(|text| text.2 == name).expect("its name");
+    let places: Vec<(f64, f64, f64)> =
+        names.iter().map(|n| (of(n).0, of(n).1, 6.0 * n.len() as f64)).collect();
+    let frame = svg.split("class=\"frame\" d=\"M").nth(1).unwrap();
+    let top: f64 = frame.split([' ', 'V']).nth(1).unwrap().parse().unwrap();
+    let rows: std::collections::BTreeSet<u64> = places.iter().map(|place| place.1 as u64).collect();
+    assert!(rows.len() >= 3, "{rows:?}");
+    for (n, (x, y, width)) in places.iter().enumerate() {
+        assert!(*x >= 68.0 && x + width <= 760.0 && *y > 34.0 && *y < top, "{n}: {x} {y} of {top}");
+        // Its line begins 32 px to the left and is 26 px long.
+        assert!(svg.contains(&format!("d=\"M{:.1} {}h26\"", x - 32.0, y - 4.0)), "{n}");
+        for (other, (left, line, wide)) in places.iter().enumerate().take(n) {
+            let apart = (y - line).abs() >= 12.0 || *x - 32.0 >= left + wide || left - 32.0 >= x + width;
+            assert!(apart, "{n} lies over {other}");
+        }
+    }
+}
+
+#[test]
+fn samples_lie_where_the_ticks_say() {
+    let points = vec![(0.0, 0.0), (4.0, 200.0), (10.0, 400.0)];
+    let svg = Chart::new("t", Axis::new("x", ""), Axis::new("y", ""))
+        .samples("a", Mark::Line, points.clone())
+        .svg();
+    let path = svg.split("class=\"s0\" d=\"M").nth(1).unwrap().split('"').next().unwrap();
+    let drawn: Vec<(f64, f64)> = path
+        .split('L')
+        .map(|p| p.split_once(' ').map(|(x, y)| (x.parse().unwrap(), y.parse().unwrap())).unwrap())
+        .collect();
+    let all = texts(&svg);
+    let tick = |label: String, below: bool| {
+        *all.iter().find(|(x, _, text)| *text == label && (*x > 62.0) == below).expect("a tick")
+    };
+    assert_eq!(drawn.len(), 3);
+    for ((x, y), (at_x, at_y)) in points.iter().zip(drawn) {
+        assert!((tick(x.to_string(), true).0 - at_x).abs() < 0.11, "{x} lies at {at_x}");
+        assert!((tick(y.to_string(), false).1 - 4.0 - at_y).abs() < 0.11, "{y} lies at {at_y}");
+    }
+}
+
 #[test]
 fn a_million_samples_make_a_small_picture_with_its_peaks() {
     let mut points: Vec<(f64, f64)> = (0..1_000_000).map(|i| (i as f64 * 0.1, (i % 100) as f64)).collect();

@@ -342,3 +342,56 @@ fn files_of_distributions_are_drawn_from_or_told_their_mistake() {
         "flows.0.traffic.reply.file: replies.cdf: line 2: value 400 is not above 500, the one before; values rise"
     );
 }
+
+// RFC 8290 1.2: flows are connections. A short transfer of one packet needs one and a half round trips of 20 ms, 60 + 60 + 1040 B
+// at 2 Mbit/s, and waits twice for the packet on the transmitter; one behind another's window of 100 segments would wait 416 ms.
+#[test]
+fn connections_of_one_flow_have_queues_of_their_own() {
+    let text = |queue: &str| {
+        format!(
+            r#"
+            duration = "600 s"
+            [links.only]
+            rate = "2 Mbit/s"
+            delay = "10 ms"
+            queue = {{ kind = "{queue}" }}
+            [[flows]]
+            path = ["a", "only", "b"]
+            [flows.transport]
+            kind = "tcp"
+            mss = "1000 B"
+            window = "100 segments"
+            delayed_ack = {{ kind = "none" }}
+            [flows.traffic]
+            kind = "poisson"
+            arrivals_per_s = 1.0
+            size = {{ kind = "measured", file = "sizes.cdf", between = "step" }}
+            "#
+        )
+    };
+    let files = Files::from([("sizes.cdf".to_owned(), Arc::from(&b"1000 1 0.9\n1000000 1 1\n"[..]))]);
+    let overtaking = |queue: &str| {
+        let result = run_with(&text(queue), &files, 1);
+        let took = series(&result, "flow/flow-1", "completion_s");
+        let bytes = series(&result, "flow/flow-1", "completion_bytes");
+        let of = |size: f64| -> Vec<(f64, f64)> {
+            let all = took.iter().zip(&bytes).filter(|(_, (_, bytes))| *bytes == size);
+            all.map(|((began, took), _)| (*began, began + took)).collect()
+        };
+        let (short, long) = (of(1e3), of(1e6));
+        assert!(short.len() > 400 && long.len() > 30, "{} and {}", short.len(), long.len());
+        let within = |s: &&(f64, f64)| long.iter().any(|l| l.0 + 1.0 < s.0 && s.1 < l.1);
+        let mut beside: Vec<f64> = short.iter().filter(within).map(|s| s.1 - s.0).collect();
+        beside.sort_by(f64::total_cmp);
+        assert!(beside.len() > 100, "{} beside a long one", beside.len());
+        (beside[0], beside[beside.len() * 9 / 10], beside[beside.len() - 1])
+    };
+    let alone = 0.03 + (40.0 + 40.0 + 1040.0) * 8.0 / 2e6;
+    let fair = overtaking(
+        "fq-codel\", target = \"1 s\", interval = \"10 s\", queues = 65536, limit = \"1000 packets",
+    );
+    // What is no longer new waits for a round: two packets of each long transfer, of which there are a few.
+    assert!(fair.0 >= alone && fair.1 < alone + 4.0 * 0.004_16 && fair.2 < 0.1, "{fair:?}");
+    let shared = overtaking("drop-tail\", limit = \"1000 packets");
+    assert!(shared.1 > 0.4, "{shared:?}");
+}

@@ -96,6 +96,48 @@ fn what_it_does_not_hold_comes_from_the_server_once_its_connection_is_open() {
     assert_eq!(net.released, [2 * REQUEST, 4 * RESPONSE]);
 }
 
+/// A client that asks and closes in one breath, as HTTP/1.0 may: its FIN waits until the cache has decided, 100 ms later, and
+/// goes to the server behind the request. The second time there is a connection to the server that it could overtake on.
+#[test]
+fn a_fin_waits_for_the_request_that_nobody_has_decided_on() {
+    for before in [0, 1] {
+        let mut net = Net::new([plain(), plain()], cache(), [Path::clean(10), Path::clean(30)], [1, 2, 3, 4]);
+        net.promises_kept = false;
+        net.ends_may_be_beyond = true;
+        net.writes_itself = true;
+        net.drain();
+        let decide = |net: &mut Net| {
+            assert_eq!(net.splice.forward(net.now, REQUEST), REQUEST);
+            net.drain();
+        };
+        let until = |net: &mut Net, ms_later: u64| {
+            let at = net.now + Span::from_millis(ms_later);
+            net.run_until(at);
+        };
+        until(&mut net, 100);
+        for _ in 0..before {
+            net.ends[CLIENT].write(REQUEST);
+            net.drain();
+            until(&mut net, 100);
+            decide(&mut net);
+            until(&mut net, 300);
+        }
+        net.ends[CLIENT].write(REQUEST);
+        net.ends[CLIENT].shutdown();
+        net.drain();
+        until(&mut net, 100);
+        assert_eq!(net.splice.waiting(), REQUEST);
+        assert!(!net.events.contains(&Event::Finished(Side::Client)), "{:?}", net.events);
+        assert!(!net.told[SERVER].contains(&tcp::Event::PeerFinished) && !net.clean(CLIENT));
+        assert_eq!(net.ends[SERVER].delivered(), before * REQUEST);
+        decide(&mut net);
+        until(&mut net, 300);
+        assert_eq!(net.ends[SERVER].delivered(), (before + 1) * REQUEST);
+        assert!(net.told[SERVER].contains(&tcp::Event::PeerFinished), "{:?}", net.told[SERVER]);
+        assert_eq!(net.events.iter().filter(|e| **e == Event::Finished(Side::Client)).count(), 1);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 

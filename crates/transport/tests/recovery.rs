@@ -8,7 +8,7 @@ mod script;
 use script::{ISS, PEER, Script, blocks_of, config, segments};
 use skyhop_transport::tcp::{Config, Variant};
 use skyhop_units::{Span, Time};
-use skyhop_wire::{TcpHeader, Transport};
+use skyhop_wire::{SackBlocks, TcpHeader, Transport};
 
 #[test]
 fn three_duplicates_and_not_two_repeat_the_segment_asked_for() {
@@ -77,6 +77,47 @@ fn newreno_repairs_one_hole_a_round_trip() {
         assert_eq!((stats.fast_retransmits, stats.timeouts, stats.segments_retransmitted), (1, 0, 4));
         assert_eq!(s.end.ssthresh(), Some(5_000), "one cut for all four");
     }
+}
+
+/// Brakmo and Peterson 1995, 3.1: a window is cut once for what was lost of it, and for a loss of the next one again.
+#[test]
+fn vegas_cuts_once_for_a_window_and_again_for_the_next() {
+    let mut s = Script::new(Variant::Vegas, 12);
+    let ms = Span::from_millis;
+    assert_eq!(s.send(200), [0]);
+    s.now += ms(100);
+    assert_eq!(s.ack(1).len(), 12);
+    s.now += ms(100);
+    // The first loss: 12 - 12 / 4, and one for each of four duplicates.
+    assert_eq!((s.dups(1, 4), s.end.cwnd()), (vec![1, 13], 13_000));
+    s.now += ms(50);
+    // Segment 5 was lost too, and sent before the cut: duplicates inflate, and nothing is cut.
+    assert_eq!((s.ack(5), s.end.cwnd()), (NOTHING, 9_111));
+    assert_eq!((s.dups(5, 4), s.end.cwnd()), (vec![5, 14], 10_111));
+    s.now += ms(50);
+    assert_eq!((s.ack(15), s.end.cwnd()), (segments(15..24), 9_000));
+    s.now += ms(100);
+    // The next window: 9 - 9 / 4 rounded down, and four.
+    assert_eq!((s.dups(15, 4), s.end.cwnd()), (vec![15, 24, 25], 11_000));
+}
+
+/// RFC 6675 section 5, step (4): three duplicates are a signal even where less than three segments are known to have arrived,
+/// and the first segment counts as lost.
+#[test]
+fn three_duplicates_of_little_data_repeat_the_front_before_the_timeout() {
+    let mut s = Script::new(Variant::Sack, 10);
+    for _ in 0..10 {
+        s.end.write(100);
+        assert_eq!(s.drain().len(), 1, "a segment of 100 bytes");
+    }
+    for n in 2..5 {
+        let mut sack = SackBlocks::default();
+        sack.push(ISS + 1 + 100, ISS + 1 + 100 * n);
+        let sent = s.feed(TcpHeader { sack, ..s.header(0) }, 0);
+        let fronts = sent.iter().filter(|p| matches!(p.transport, Transport::Tcp(h) if h.seq == ISS + 1));
+        assert_eq!(fronts.count(), usize::from(n == 4), "{n}: {sent:?}");
+    }
+    assert_eq!((s.end.stats().fast_retransmits, s.end.stats().timeouts), (1, 0));
 }
 
 #[test]

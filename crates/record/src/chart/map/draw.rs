@@ -279,6 +279,50 @@ mod tests {
         assert!(steps > 5000, "{steps}");
     }
 
+    /// The value of an attribute in each element of a kind.
+    fn attribute(svg: &str, element: &str, name: &str) -> Vec<f64> {
+        let of = |part: &str| -> Option<f64> {
+            let head = &part[..part.find('>')?];
+            head.split(&format!(" {name}=\"")).nth(1)?.split('"').next()?.parse().ok()
+        };
+        svg.split(&format!("<{element}")).skip(1).filter_map(of).collect()
+    }
+
+    #[test]
+    fn terminals_lie_where_the_graticule_says_and_names_stay_on_the_map() {
+        let degrees =
+            [(60.0, 120.0, "60°N", "120°E"), (-30.0, -90.0, "30°S", "90°W"), (0.0, 0.0, "0°", "0°")];
+        let ends = degrees.map(|(lat, lon, _, name)| Terminal::from_degrees(name, lat, lon).unwrap());
+        let mut topology = Topology::new(preset::iridium(), ends.to_vec(), Rules::iridium()).unwrap();
+        topology.update(0.0);
+        let svg = Map::new("t").network(&topology, 0.0).names(true).svg();
+        let (cx, cy) = (attribute(&svg, "circle", "cx"), attribute(&svg, "circle", "cy"));
+        let of = |label: &str, middle: bool| {
+            let text = svg.split("<text ").find(|text| {
+                text.contains(&format!(">{label}</text>")) && text.contains("\"middle\"") == middle
+            });
+            let text = format!("<text {}", text.expect("a label"));
+            (attribute(&text, "text", "x")[0], attribute(&text, "text", "y")[0])
+        };
+        for (.., lat, lon) in degrees {
+            // Degrees stand beside the frame, 3.5 px below their line's height.
+            let (x, y) = (of(lon, true).0, of(lat, false).1 - 3.5);
+            let near = |(at_x, at_y): (&f64, &f64)| (at_x - x).abs() < 0.11 && (at_y - y).abs() < 0.11;
+            assert!(cx.iter().zip(&cy).any(near), "{lat} {lon}: {x} {y}");
+        }
+        let mut names = 0;
+        for text in svg.split("<text ").filter(|text| text.contains("paint-order")) {
+            let name = text.split('>').nth(1).unwrap().split('<').next().unwrap();
+            let text = format!("<text {text}");
+            let [x, y, size] = ["x", "y", "font-size"].map(|name| attribute(&text, "text", name)[0]);
+            let right = x + width(name, size);
+            assert!(x >= LEFT && right <= LEFT + PLOT_WIDTH, "{name} from {x} to {right}");
+            assert!(y - size / 2.0 >= TOP && y <= TOP + PLOT_HEIGHT, "{name} at {y}");
+            names += 1;
+        }
+        assert!(names > 50, "{names}");
+    }
+
     #[test]
     fn a_path_is_named_and_text_is_safe() {
         let topology = teledesic();

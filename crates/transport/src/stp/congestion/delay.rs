@@ -323,3 +323,25 @@ impl Delay {
         self.set_rate(gain * self.best);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::sender::Feedback;
+    use super::*;
+
+    /// docs/stp.md §8.3: until a rate is known, each byte acknowledged opens the window by one.
+    #[test]
+    fn the_start_opens_the_window_by_what_arrives() {
+        let mut delay = Delay::new(&Config { initial_window: 10_000, ..Config::default() });
+        let mut expected = 10_000;
+        for (n, acked) in [1_000, 1, 0, 2_500, 10_000].into_iter().enumerate() {
+            expected += acked;
+            let feedback = Feedback { acked, ..Feedback::default() };
+            let now = Time::from_nanos(n as u64 * 1_000_000);
+            let signals =
+                Signals { now, feedback, srtt: None, acked: n as u64, next: n as u64 + 1, busy: true };
+            assert!(!delay.on_feedback(&signals));
+            assert_eq!((delay.window(), delay.rate()), (expected, None));
+        }
+    }
+}

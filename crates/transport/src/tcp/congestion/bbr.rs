@@ -631,3 +631,41 @@ impl Bbr {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::congestion::tests::{acked, window};
+
+    /// §5.3.3.6, ProbeInflightLongtermUpward: a segment more for each `probe_up_acked_per_inc` bytes, the rest kept; and each
+    /// round of it half as many bytes for a segment, one segment's at least.
+    #[test]
+    fn the_long_term_bound_grows_by_a_segment_for_each_increment_and_keeps_the_rest() {
+        let window = window(100_000);
+        let mut bbr = Bbr::new(&window, None);
+        (bbr.state, bbr.inflight_longterm) = (State::Up, 50_000.0);
+        bbr.raise_slope(&window);
+        assert_eq!(bbr.probe_up_acked_per_inc, 100_000.0);
+        bbr.probe_up_acked_per_inc = 10_000.0;
+        let mut bytes = 0;
+        for step in [9_000, 900, 99, 1, 25_000, 4_999, 1, 100_000, 3_000, 3_000, 3_000, 1_000] {
+            bytes += step;
+            bbr.adapt_long_term(&window, &acked(step, 600));
+            let segments = (bytes / 10_000) as f64;
+            assert_eq!(bbr.inflight_longterm, 50_000.0 + 1000.0 * segments, "after {bytes} bytes");
+            assert_eq!(bbr.bw_probe_up_acked, (bytes % 10_000) as f64, "after {bytes} bytes");
+        }
+        // Not while the window is not what limits the sender, nor in another state.
+        let before = bbr.inflight_longterm;
+        bbr.adapt_long_term(&window, &Acked { limited: false, ..acked(50_000, 600) });
+        bbr.state = State::Cruise;
+        bbr.adapt_long_term(&window, &acked(50_000, 600));
+        assert_eq!(bbr.inflight_longterm, before);
+        bbr.round_start = true;
+        bbr.state = State::Up;
+        for per_increment in [50_000.0, 25_000.0, 12_500.0, 6_250.0, 3_125.0, 1_562.5, 1_000.0, 1_000.0] {
+            bbr.adapt_long_term(&window, &acked(1, 600));
+            assert_eq!(bbr.probe_up_acked_per_inc, per_increment);
+        }
+    }
+}
