@@ -89,10 +89,11 @@ impl Simulation {
         self.settle(index);
     }
 
-    /// Counts a flow that has just finished.
+    /// Notes that a flow may have finished.
     fn settle(&mut self, flow: usize) {
         if self.flows[flow].finished(self.now) {
-            self.unfinished = self.flows.iter().filter(|f| !f.finished(self.now)).count();
+            let Self { flows, now, .. } = self;
+            self.unfinished.advance(|flow| flows[flow].finished(*now));
         }
     }
 

@@ -33,6 +33,7 @@ mod stp;
 mod tables;
 mod trace;
 mod transitions;
+mod unfinished;
 mod wire;
 
 pub use capture::Capture;

@@ -29,7 +29,7 @@ pub(crate) struct Sampled {
 impl Simulation {
     /// Ends the run and returns what it found.
     pub fn finish(mut self) -> RunResult {
-        let end = if self.unfinished == 0 { self.now } else { self.end };
+        let end = if self.unfinished.none() { self.now } else { self.end };
         for flow in &self.flows {
             if let App::Stream(stream) = &flow.app
                 && stream.broken()

@@ -18,6 +18,7 @@ use crate::sample::Samples;
 use crate::space::Space;
 use crate::splice::Place;
 use crate::stp::Carried;
+use crate::unfinished::Unfinished;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
 use skyhop_link::{Ack, Label};
@@ -116,7 +117,7 @@ pub struct Simulation {
     pub(crate) sample_interval: Span,
     pub(crate) events: u64,
     pub(crate) packet_hops: u64,
-    pub(crate) unfinished: usize,
+    pub(crate) unfinished: Unfinished,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -144,7 +145,7 @@ impl Simulation {
             places: scenario.splices.keys().map(|name| Place::new(name)).collect(),
             frames: Frames::new(),
             carried: Carried::default(),
-            unfinished: flows.len(),
+            unfinished: Unfinished::new(flows.len()),
             wires,
             link_names,
             flows,
@@ -191,7 +192,7 @@ impl Simulation {
 
     /// Whether the end is reached, or every flow has completed.
     pub fn finished(&self) -> bool {
-        self.now >= self.end || self.unfinished == 0
+        self.now >= self.end || self.unfinished.none()
     }
 
     /// Names of the captured link directions: the interfaces of a capture.
@@ -206,7 +207,7 @@ impl Simulation {
 
     /// Runs until `until`, the end, or until every flow has completed.
     pub fn run_until(&mut self, until: Time) {
-        while self.unfinished > 0 {
+        while !self.unfinished.none() {
             if !self.step_by(until) {
                 self.now = self.now.max(until.min(self.end));
                 return;
@@ -216,7 +217,7 @@ impl Simulation {
 
     /// Does the next event. False if there is none before the end.
     pub fn step(&mut self) -> bool {
-        self.unfinished > 0 && self.step_by(self.end)
+        !self.unfinished.none() && self.step_by(self.end)
     }
 
     /// Does the next event if it is due by `until`. What is due at the very end is not part of the run: ten seconds of
