@@ -6,6 +6,7 @@
 
 use crate::Bytes;
 use crate::bytes::BYTES;
+use crate::cure::unknown_unit;
 use crate::parse::{UnitError, split};
 use crate::serde_text::text_quantity;
 use std::fmt;
@@ -46,6 +47,14 @@ impl FromStr for Amount {
                     UnitError::new(format!("\"{}\" is not a whole number of {unit}", text.trim()))
                 });
         }
+        let sizes = || BYTES.units.iter().map(|(name, ..)| *name);
+        if let Some((_, unit)) = split(text)
+            && !unit.is_empty()
+            && !sizes().any(|name| name == unit)
+        {
+            let known: Vec<&str> = sizes().chain(["packets", "segments"]).collect();
+            return Err(unknown_unit("a limit", text, unit, &known));
+        }
         BYTES.parse(text).map(|n| Amount::Bytes(Bytes::new(n))).map_err(|e| {
             UnitError::new(format!(
                 "{e}; or write a number of packets, \"50 packets\", or segments, \"2 segments\""
@@ -64,7 +73,7 @@ impl fmt::Display for Amount {
 
 text_quantity!(
     Amount,
-    "limit",
+    "a limit",
     "\"50 packets\" or \"64 kB\"",
     r"^\s*([0-9]+\s*(packets?|segments?)|[0-9.]+([eE][+-]?[0-9]+)?\s*(B|kB|MB|GB|TB|KiB|MiB|GiB))\s*$"
 );

@@ -4,6 +4,7 @@
 //! Differs: north and east are positive; "74 deg W" is written "-74 deg".
 //! Leaves out minutes and seconds of arc.
 
+use crate::cure::unknown_unit;
 use crate::parse::{UnitError, split};
 use crate::serde_text::text_quantity;
 use std::fmt;
@@ -43,9 +44,7 @@ impl FromStr for Angle {
                 )));
             }
             _ => {
-                return Err(UnitError::new(format!(
-                    "unknown unit \"{unit}\" for an angle; expected one of deg, rad"
-                )));
+                return Err(unknown_unit("an angle", text, unit, &["deg", "rad"]));
             }
         };
         Some(deg)
@@ -60,7 +59,7 @@ impl fmt::Display for Angle {
     }
 }
 
-text_quantity!(Angle, "angle", "\"53 deg\"", r"^\s*-?[0-9.]+([eE][+-]?[0-9]+)?\s*(deg|rad)\s*$");
+text_quantity!(Angle, "an angle", "\"53 deg\"", r"^\s*-?[0-9.]+([eE][+-]?[0-9]+)?\s*(deg|rad)\s*$");
 
 #[cfg(test)]
 mod tests {

@@ -69,7 +69,7 @@ impl fmt::Display for Bytes {
 
 text_quantity!(
     Bytes,
-    "size",
+    "a size",
     "\"10 MB\"",
     r"^\s*[0-9.]+([eE][+-]?[0-9]+)?\s*(B|kB|MB|GB|TB|KiB|MiB|GiB)\s*$"
 );

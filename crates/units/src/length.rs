@@ -4,6 +4,7 @@
 //! Differs: a 64-bit float of metres, because a slant range is never a whole number of anything.
 //! Leaves out miles and nautical miles.
 
+use crate::cure::unknown_unit;
 use crate::parse::{UnitError, split};
 use crate::serde_text::text_quantity;
 use std::fmt;
@@ -47,9 +48,7 @@ impl FromStr for Length {
                 )));
             }
             _ => {
-                return Err(UnitError::new(format!(
-                    "unknown unit \"{unit}\" for a length; expected one of m, km"
-                )));
+                return Err(unknown_unit("a length", text, unit, &["m", "km"]));
             }
         };
         Some(number.to_f64(power))
@@ -68,7 +67,7 @@ impl fmt::Display for Length {
     }
 }
 
-text_quantity!(Length, "length", "\"550 km\"", r"^\s*-?[0-9.]+([eE][+-]?[0-9]+)?\s*(m|km)\s*$");
+text_quantity!(Length, "a length", "\"550 km\"", r"^\s*-?[0-9.]+([eE][+-]?[0-9]+)?\s*(m|km)\s*$");
 
 #[cfg(test)]
 mod tests {

@@ -14,6 +14,7 @@
 mod amount;
 mod angle;
 mod bytes;
+mod cure;
 mod length;
 mod parse;
 mod rate;

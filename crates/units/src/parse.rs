@@ -4,6 +4,7 @@
 //! Differs: numbers are kept as decimal digits, so that "0.1 s" is exactly 100,000,000 ns.
 //! Leaves out thousands separators and expressions.
 
+use crate::cure::unknown_unit;
 use std::fmt;
 
 /// Why a text is not a quantity. The message names the value, what was expected and, where one is known, the cure.
@@ -57,32 +58,17 @@ impl Dimension {
                 self.example
             )));
         }
-        let &(_, numerator, denominator) =
-            self.units.iter().find(|(name, ..)| *name == unit).ok_or_else(|| self.unknown_unit(unit))?;
+        let Some(&(_, numerator, denominator)) = self.units.iter().find(|(name, ..)| names(name, unit))
+        else {
+            let known: Vec<&str> = self.units.iter().map(|(name, ..)| *name).collect();
+            return Err(unknown_unit(&format!("a {}", self.name), text, unit, &known));
+        };
         let steps = number
             .scaled(numerator, denominator)
             .and_then(|v| u64::try_from(v).ok())
             .filter(|v| *v <= i64::MAX as u64)
             .ok_or_else(|| UnitError::new(format!("{} \"{}\" is too large", self.name, text.trim())))?;
         Ok((number.negative, steps))
-    }
-
-    fn unknown_unit(&self, unit: &str) -> UnitError {
-        let lower = unit.to_ascii_lowercase();
-        if matches!(lower.as_str(), "bps" | "kbps" | "mbps" | "gbps" | "kibps" | "mibps") {
-            return UnitError::new(format!(
-                "unit \"{unit}\" is ambiguous (some tools read it as bits, others as bytes per second); \
-                 write Mbit/s or MB/s (or kbit/s, kB/s, Gbit/s, GB/s)"
-            ));
-        }
-        let known: Vec<&str> = self.units.iter().map(|(name, ..)| *name).collect();
-        let near = known.iter().find(|k| k.eq_ignore_ascii_case(unit));
-        let hint = near.map(|k| format!("; did you mean \"{k}\"?")).unwrap_or_default();
-        UnitError::new(format!(
-            "unknown unit \"{unit}\" for a {}{hint}; expected one of {}",
-            self.name,
-            known.join(", ")
-        ))
     }
 
     /// Prints steps in the largest unit of `preferred` that leaves at most six decimals and at least one whole.
@@ -101,6 +87,12 @@ impl Dimension {
             self.units.iter().find(|(u, ..)| *u == last).unwrap_or(&self.units[self.units.len() - 1]);
         format!("{} {unit}", decimal(steps as u128 * denominator * 1_000_000 / numerator))
     }
+}
+
+/// Whether `unit` is `name`, whose u may be a micro sign or the Greek letter.
+fn names(name: &str, unit: &str) -> bool {
+    let micro = || unit.strip_prefix(['\u{b5}', '\u{3bc}']);
+    name == unit || name.strip_prefix('u').is_some_and(|rest| micro() == Some(rest))
 }
 
 fn decimal(micro: u128) -> String {

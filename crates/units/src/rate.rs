@@ -77,7 +77,7 @@ impl fmt::Display for Rate {
 
 text_quantity!(
     Rate,
-    "rate",
+    "a rate",
     "\"1.5 Mbit/s\"",
     r"^\s*[0-9.]+([eE][+-]?[0-9]+)?\s*(bit/s|kbit/s|Mbit/s|Gbit/s|Tbit/s|B/s|kB/s|MB/s|GB/s)\s*$"
 );

@@ -12,7 +12,7 @@ macro_rules! text_quantity {
                 impl serde::de::Visitor<'_> for Visitor {
                     type Value = $type;
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                        f.write_str(concat!("a ", $name, " with its unit, such as ", $example))
+                        f.write_str(concat!($name, " with its unit, such as ", $example))
                     }
                     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$type, E> {
                         text.parse().map_err(E::custom)
@@ -28,8 +28,8 @@ macro_rules! text_quantity {
                     }
                 }
                 fn bare(value: impl std::fmt::Display, name: &str, example: &str) -> String {
-                    let rates = if name == "rate" { " or \"1 MB/s\"" } else { "" };
-                    format!("bare number {value} has no unit; write a {name} as {example}{rates}")
+                    let rates = if name == "a rate" { " or \"1 MB/s\"" } else { "" };
+                    format!("bare number {value} has no unit; write {name} as {example}{rates}")
                 }
                 deserializer.deserialize_any(Visitor)
             }
@@ -48,7 +48,7 @@ macro_rules! text_quantity {
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
                 schemars::json_schema!({
                     "type": "string",
-                    "description": concat!("a ", $name, " with its unit, such as ", $example),
+                    "description": concat!($name, " with its unit, such as ", $example),
                     "pattern": $pattern,
                 })
             }

@@ -167,8 +167,13 @@ impl fmt::Display for Time {
     }
 }
 
-text_quantity!(Span, "time", "\"600 ms\"", r"^\s*[0-9.]+([eE][+-]?[0-9]+)?\s*(ns|us|ms|s|min|h|d)\s*$");
-text_quantity!(Time, "time", "\"20 s\"", r"^\s*[0-9.]+([eE][+-]?[0-9]+)?\s*(ns|us|ms|s|min|h|d)\s*$");
+text_quantity!(
+    Span,
+    "a time",
+    "\"600 ms\"",
+    r"^\s*[0-9.]+([eE][+-]?[0-9]+)?\s*(ns|us|µs|μs|ms|s|min|h|d)\s*$"
+);
+text_quantity!(Time, "a time", "\"20 s\"", r"^\s*[0-9.]+([eE][+-]?[0-9]+)?\s*(ns|us|µs|μs|ms|s|min|h|d)\s*$");
 
 #[cfg(test)]
 mod tests {
