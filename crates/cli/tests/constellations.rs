@@ -153,6 +153,16 @@ fn gateways_and_several_antennas() {
     let wrong = bent(&["--gateways", path(&file)]);
     assert_eq!(code(&wrong), 2);
     assert!(stderr(&wrong).contains("list.csv:2: latitude of 91 deg"), "{}", stderr(&wrong));
+    // As spreadsheets save tables, in some countries.
+    fs::write(
+        &file,
+        "\u{feff}Name;Latitude;Longitude\r\nlondon;51.51;-0.13\r\n\r\nnew-york;40.71;-74.01\r\n",
+    )
+    .unwrap();
+    assert_eq!(stdout(&bent(&["--gateways", path(&file)])), text);
+    fs::write(&file, "london;51,51;-0,13\n").unwrap();
+    let wrong = stderr(&bent(&["--gateways", path(&file)]));
+    assert!(wrong.contains("list.csv:1: lat: \"51,51\" has a decimal comma; write 51.51"), "{wrong}");
 }
 
 // Elements that are old, doubled, decayed, or far too many.

@@ -75,18 +75,21 @@ impl Timeline {
         // Bits times nanoseconds a second: whole numbers at any rate.
         let mut left = Bytes::new(size as u64).bits() as u128 * 1_000_000_000;
         let (mut now, mut lost) = (at, false);
+        let mut waits_since = None;
         loop {
             let (step, until) = self.at(now);
             let step = step.map(|i| &self.steps[i]);
             let outage = step.and_then(|s| s.outage);
             if outage == Some(Outage::Wait) {
-                if until == Time::MAX {
+                let since = *waits_since.get_or_insert(now);
+                if until == Time::MAX || self.period.is_some_and(|period| now.since(since) > period) {
                     // Nothing will ever leave again.
                     return (NEVER, true);
                 }
                 now = until;
                 continue;
             }
+            waits_since = None;
             lost |= outage == Some(Outage::Lose);
             let bps = u128::from(step.and_then(|s| s.rate).unwrap_or(rate).as_bps());
             let room = u128::from(until.since(now).as_nanos()) * bps;

@@ -66,6 +66,23 @@ fn an_outage_loses_or_waits() {
 }
 
 #[test]
+fn a_link_that_waits_in_every_round_never_sends() {
+    let wait = |from| Step { from: ms(from), outage: Some(Outage::Wait), ..Step::default() };
+    let mut link = link().with_timeline(Timeline::new(vec![wait(5), wait(7)], Some(Span::from_millis(20))));
+    offer(&mut link, Time::ZERO, 0..1);
+    // 5 ms of every 20 are enough, in two rounds.
+    assert_eq!(drain(&mut link), [(0, 125_000, false)]);
+    for steps in [vec![wait(0)], vec![wait(0), wait(7)]] {
+        for period in [None, Some(Span::from_millis(20))] {
+            let mut link = self::link().with_timeline(Timeline::new(steps.clone(), period));
+            offer(&mut link, Time::ZERO, 0..1);
+            let years = link.poll_timeout().map_or(f64::MAX, |at| at.as_secs_f64() / 31_557_600.0);
+            assert!(years > 100.0, "{years} years");
+        }
+    }
+}
+
+#[test]
 fn a_timeline_with_a_period_begins_again() {
     // Of every 100 ms the last 20 are lost; the delay they then have is what they always have.
     let steps = vec![Step {

@@ -129,6 +129,11 @@ pub enum ElementsError {
         /// Line with the first byte that is not.
         line: usize,
     },
+    /// Text in another encoding.
+    Encoding {
+        /// Which, and what to do.
+        problem: String,
+    },
     /// An element line is missing.
     ExpectedLine {
         /// Line where it should stand.
@@ -212,6 +217,7 @@ impl fmt::Display for ElementsError {
             Self::NotText { line } => {
                 write!(f, "line {line}: not utf-8 text; expected a TLE or OMM file")
             }
+            Self::Encoding { problem } => f.write_str(problem),
             Self::ExpectedLine { line, expected, found } => {
                 write!(f, "line {line}: found \"{found}\"; expected element line {expected}")
             }

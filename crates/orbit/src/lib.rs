@@ -20,7 +20,6 @@ pub mod planes;
 pub mod preset;
 pub mod shell;
 pub mod sky;
-pub mod spelling;
 pub mod terminal;
 pub mod tle;
 pub mod vec3;

@@ -2,9 +2,10 @@
 //!
 //! Follows CCSDS 502.0-B and CelesTrak's and Space-Track's forms: an array of flat objects, one object, or a table.
 //! Differs: fields that do not enter SGP4 may be missing, numbers may be strings, the epoch may end in `Z`.
-//! Left out: XML and KVN forms, line breaks within a CSV cell, and mean-element theories other than SGP4.
+//! Left out: XML and KVN forms, and mean-element theories other than SGP4.
 
 use serde_json::{Map, Value, json};
+use skyhop_text::table::{self, TableError};
 
 use crate::elements::{ElementSet, ElementsError, MAX_OBJECTS, Place, check_file, check_size};
 use crate::epoch::Epoch;
@@ -12,14 +13,14 @@ use crate::epoch::Epoch;
 /// Reads all objects of an OMM file. A file that begins with a table's heading is CSV, any other JSON.
 pub fn parse(file: &[u8]) -> Result<Vec<ElementSet>, ElementsError> {
     check_size(file)?;
-    let file = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
-    if file.trim_ascii().is_empty() {
+    let text = table::text(file).map_err(told)?;
+    if text.trim().is_empty() {
         return Err(ElementsError::Empty);
     }
-    if file.trim_ascii_start().first().is_some_and(|first| first.is_ascii_uppercase() || *first == b'"') {
+    if text.trim_start().starts_with(|first: char| first.is_ascii_uppercase() || matches!(first, '"' | '#')) {
         return csv(file);
     }
-    let root: Value = serde_json::from_slice(file)
+    let root: Value = serde_json::from_str(text)
         .map_err(|error| ElementsError::NotJson { line: error.line(), problem: error.to_string() })?;
     let objects = match root {
         Value::Array(objects) => objects,
@@ -34,60 +35,53 @@ pub fn parse(file: &[u8]) -> Result<Vec<ElementSet>, ElementsError> {
 
 /// A table whose first line names the fields; an empty cell is a field left out.
 fn csv(file: &[u8]) -> Result<Vec<ElementSet>, ElementsError> {
-    let mut heading: Vec<String> = Vec::new();
+    let mut heading: Option<Vec<String>> = None;
     let mut sets = Vec::new();
-    for (number, bytes) in (1..).zip(file.split(|&byte| byte == b'\n')) {
-        let line = std::str::from_utf8(bytes).map_err(|_| ElementsError::NotText { line: number })?.trim();
-        if line.is_empty() {
+    for row in table::rows(file).map_err(told)? {
+        let row = row.map_err(told)?;
+        let place = Place::Line(row.line);
+        let Some(heading) = &heading else {
+            heading = Some(row.cells().map(str::to_owned).collect());
             continue;
-        }
-        let place = Place::Line(number);
-        let row = cells(line);
-        if heading.is_empty() {
-            heading = row;
-            continue;
-        }
+        };
+        let problem = |problem| ElementsError::Field { place, problem };
         if row.len() != heading.len() {
-            let problem = format!("{} cells; expected {} as in the heading", row.len(), heading.len());
-            return Err(ElementsError::Field { place, problem });
+            return Err(problem(format!(
+                "{} cells; expected {} as in the heading",
+                row.len(),
+                heading.len()
+            )));
         }
         if sets.len() == MAX_OBJECTS {
             return Err(ElementsError::TooMany);
         }
-        let filled = heading.iter().zip(row).filter(|(_, cell)| !cell.is_empty());
-        let object = filled.map(|(field, cell)| (field.clone(), typed(field, cell))).collect();
+        let mut object = Map::new();
+        for (field, cell) in heading.iter().zip(row.cells()).filter(|(_, cell)| !cell.is_empty()) {
+            if let Some(point) = table::comma(cell) {
+                let cell = table::shown(cell);
+                return Err(problem(format!("{field}: \"{cell}\" has a decimal comma; write {point}")));
+            }
+            object.insert(field.clone(), typed(field, cell));
+        }
         sets.push(element_set(Value::Object(object), place)?);
     }
     check_file(sets)
 }
 
-/// The cells of a line; one in quotes may hold commas, and a quote written twice.
-fn cells(line: &str) -> Vec<String> {
-    let mut cells = vec![String::new()];
-    let mut quoted = false;
-    let mut characters = line.chars().peekable();
-    while let Some(c) = characters.next() {
-        let last = cells.len() - 1;
-        match c {
-            '"' if quoted && characters.peek() == Some(&'"') => {
-                characters.next();
-                cells[last].push('"');
-            }
-            '"' => quoted = !quoted,
-            ',' if !quoted => cells.push(String::new()),
-            c => cells[last].push(c),
-        }
+fn told(error: TableError) -> ElementsError {
+    match error.line {
+        Some(line) => ElementsError::NotText { line },
+        None => ElementsError::Encoding { problem: error.message },
     }
-    cells.iter().map(|cell| cell.trim().to_owned()).collect()
 }
 
 /// A cell as JSON has it: some fields are numbers there, and take nothing else.
-fn typed(field: &str, cell: String) -> Value {
+fn typed(field: &str, cell: &str) -> Value {
     match field {
         "EPHEMERIS_TYPE" | "ELEMENT_SET_NO" | "REV_AT_EPOCH" => {
-            cell.parse::<u64>().map_or(Value::String(cell), Value::from)
+            cell.parse::<u64>().map_or_else(|_| Value::from(cell), Value::from)
         }
-        _ => Value::String(cell),
+        _ => Value::from(cell),
     }
 }
 

@@ -6,8 +6,8 @@
 
 use std::fmt;
 
-use crate::spelling;
 use crate::terminal::{Terminal, TerminalError};
+use skyhop_text::spelling;
 
 /// Name, latitude and east longitude in degrees, by name.
 pub const CITIES: &[(&str, f64, f64)] = &[

@@ -13,7 +13,7 @@ use crate::earth::EarthModel;
 use crate::elliptic::{Drift, Kepler};
 use crate::planes::Planes;
 use crate::shell::PlacedShell;
-use crate::spelling;
+use skyhop_text::spelling;
 
 pub use table::{IRIDIUM, PRESETS, TELEDESIC, UNDESCRIBED};
 

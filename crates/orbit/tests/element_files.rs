@@ -121,6 +121,17 @@ fn omm_csv_is_omm_json_in_a_table() {
     let from_json = Constellation::from_omm(OMM.as_bytes(), None).expect("sound");
     let pair = from_csv.position_ecef(0, 7200.0).zip(from_json.position_ecef(0, 7200.0));
     assert!(pair.map(|(a, b)| a.distance_m(b)).expect("both are available") < 1e-3);
+    // As a spreadsheet saves it.
+    let saved = format!("\u{feff}{}", csv.replace(',', ";").replace("\"1\"\"; old", "\"1\"\", old"));
+    let from_saved = Constellation::from_omm(saved.as_bytes(), None).expect("sound");
+    assert_eq!(from_saved.elements(0), from_csv.elements(0));
+    let comma = saved.replace("86.4038", "86,4038");
+    let error = Constellation::from_omm(comma.as_bytes(), None).expect_err("a comma").to_string();
+    assert_eq!(error, "line 2: INCLINATION: \"86,4038\" has a decimal comma; write 86.4038");
+    let wide: Vec<u8> =
+        [0xff, 0xfe].into_iter().chain(csv.encode_utf16().flat_map(u16::to_le_bytes)).collect();
+    let error = Constellation::from_omm(&wide, None).expect_err("not UTF-8").to_string();
+    assert_eq!(error, "is UTF-16; save it as UTF-8");
     let (heading, row) = csv.split_once('\n').expect("two lines");
     let twice = format!("{heading}\n{row}{row}");
     let short = format!("{heading}\n1,2\n");

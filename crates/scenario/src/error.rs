@@ -4,6 +4,7 @@
 //! Differs from serde: all problems are reported, not only the first.
 //! Leaves out error codes.
 
+use skyhop_text::spelling::hint;
 use std::fmt;
 
 /// The most problems that are kept; the rest are only counted.
@@ -120,48 +121,9 @@ pub(crate) fn expected<'a>(value: &str, allowed: impl Iterator<Item = &'a str> +
     out + &hint(value, allowed)
 }
 
-/// `; did you mean "x"?` if one of `allowed` is near `value`.
-pub(crate) fn hint<'a>(value: &str, allowed: impl Iterator<Item = &'a str>) -> String {
-    nearest(value, allowed).map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default()
-}
-
-/// The valid spelling nearest to `value`, if any is near enough to be worth saying.
-pub(crate) fn nearest<'a>(value: &str, allowed: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    const LONGEST: usize = 64;
-    // The distance takes time in proportion to both lengths, and a file may hold a key of a megabyte.
-    if value.is_empty() || value.len() > LONGEST {
-        return None;
-    }
-    let plain = |s: &str| s.to_lowercase().replace('_', "-");
-    let wanted = plain(value);
-    let mut best: Option<(usize, &str)> = None;
-    for candidate in allowed.filter(|c| c.len() <= LONGEST) {
-        let name = plain(candidate);
-        let (short, long) = if name.len() < wanted.len() { (&name, &wanted) } else { (&wanted, &name) };
-        let distance = strsim::damerau_levenshtein(&wanted, &name);
-        let near = distance <= (long.chars().count() / 3).max(1)
-            || (short.len() >= 3 && long.starts_with(short.as_str()));
-        if near && best.is_none_or(|(d, _)| distance < d) {
-            best = Some((distance, candidate));
-        }
-    }
-    best.map(|(_, name)| name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn nearest_finds_slips_and_refuses_strangers() {
-        let links = || ["access", "satellite", "lan"].into_iter();
-        assert_eq!(nearest("satelite", links()), Some("satellite"));
-        assert_eq!(nearest("sat", links()), Some("satellite"));
-        assert_eq!(nearest("LAN", links()), Some("lan"));
-        assert_eq!(nearest("microwave", links()), None);
-        assert_eq!(nearest(&"a".repeat(1 << 20), links()), None);
-        assert_eq!(nearest("sack_newreno", ["newreno", "sack-newreno"].into_iter()), Some("sack-newreno"));
-    }
 
     #[test]
     fn values_are_shortened_and_harmless() {

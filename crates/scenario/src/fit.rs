@@ -4,10 +4,11 @@
 //! Differs from serde: goes on after a mistake, and knows the line of each.
 //! Leaves out meaning across keys, which [`crate::check`] holds.
 
-use crate::error::{MOST_PROBLEMS, expected, hint, quoted};
+use crate::error::{MOST_PROBLEMS, expected, quoted};
 use crate::path::KeyPath;
 use crate::shape::{Field, Shape};
 use crate::tree::{Node, Origin, Table, Value};
+use skyhop_text::spelling::{hint, nearest};
 
 /// Mistakes found: origin, key and message; those beyond the most that are kept are only counted.
 #[derive(Debug, Default)]
@@ -146,10 +147,9 @@ fn fit_table(
     }
     for field in fields.iter().filter(|f| f.required && !table.contains_key(&f.name)) {
         // A misspelt key is reported once, as the unknown key that it is.
-        let misspelt = table.keys().any(|k| {
-            !fields.iter().any(|f| f.name == *k)
-                && crate::error::nearest(k, [field.name.as_str()].into_iter()).is_some()
-        });
+        let misspelt = table
+            .keys()
+            .any(|k| !fields.iter().any(|f| f.name == *k) && nearest(k, [field.name.as_str()]).is_some());
         if !misspelt {
             let what = describe(&field.shape);
             out.push(

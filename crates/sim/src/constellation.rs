@@ -6,7 +6,6 @@
 
 use crate::error::BuildError;
 use skyhop_chance::Seed;
-use skyhop_orbit::spelling::nearest;
 use skyhop_orbit::{
     Constellation, Drift, EarthModel, Epoch, Kepler, Phasing, PlacedShell, Planes, Preset, Shell, Terminal,
     Walker, preset,
@@ -123,8 +122,7 @@ fn failing(failure: &scenario::Failure, topology: &Topology) -> Result<Failing, 
 }
 
 fn unknown(noun: &str, name: &str, names: &[String]) -> String {
-    let near = nearest(name, names.iter().map(String::as_str));
-    let hint = near.map_or(String::new(), |near| format!("; did you mean \"{near}\"?"));
+    let hint = skyhop_text::spelling::hint(name, names.iter().map(String::as_str));
     let first = names.first().map_or(String::new(), |first| format!("; expected a name such as \"{first}\""));
     format!("no {noun} \"{name}\" in this constellation{first}{hint}")
 }

@@ -130,14 +130,14 @@ fn timeline(
 ) -> Result<Option<Timeline>, BuildError> {
     if let Some(name) = trace {
         let key = format!("{key}.trace");
-        let steps = read(bytes_of(files, name, &key)?).map_err(|e| BuildError::in_file(&key, name, e))?;
-        if let (Some(last), Some(repeat)) = (steps.last(), repeat)
+        let trace = read(bytes_of(files, name, &key)?).map_err(|e| BuildError::in_file(&key, name, e))?;
+        if let (Some(last), Some(repeat)) = (trace.steps.last(), repeat)
             && last.from >= Time::ZERO + repeat
         {
             let message = format!("goes on to {}, beyond repeat, which is {repeat}", last.from);
             return Err(BuildError::in_file(&key, name, message));
         }
-        return Ok(Some(Timeline::new(steps, repeat)));
+        return Ok(Some(Timeline::new(trace.steps, repeat.or(trace.repeat))));
     }
     if schedule.is_empty() {
         return Ok(None);

@@ -127,6 +127,47 @@ fn a_trace_does_what_the_schedule_does_that_it_spells_out() {
     assert_eq!(error, "links.sat.trace: fade.csv: line 2: loss: 2 is outside 0 to 1");
 }
 
+fn with_trace(flow: &str, trace: &[u8]) -> RunResult {
+    let mut loaded = load("trace = \"measured\"\nreverse = { schedule = [] }", flow);
+    loaded.files.insert("measured".into(), trace.to_vec().into());
+    run(&loaded)
+}
+
+#[test]
+fn at_a_rate_of_zero_the_link_waits_and_what_is_half_sent_goes_on() {
+    let result = with_trace(PINGS, b"t_s,rate_bps\n10.004,0\n15,1e6\n");
+    let FlowKind::Ping(ping) = &result.flows[0].kind else { panic!("not a ping") };
+    // Of the ping at 10 s, which takes 8 ms, half has left; the other half goes from 15 s on. All of the 50 behind it waited, and
+    // two are on their way at the end.
+    assert_eq!((ping.received, result.flows[0].packets_lost), (998, 0));
+    assert!((ping.delay_max_s.unwrap() - 5.254).abs() < 1e-9, "{:?}", ping.delay_max_s);
+    assert_eq!(result.links[0].forward.queue_max_packets, 50, "those of 10.1 to 15.0 s");
+    // To the end of the run nothing leaves any more, and nothing is lost.
+    let result = with_trace(PINGS, b"t_s,rate_bps\n10.004,0\n");
+    let FlowKind::Ping(ping) = &result.flows[0].kind else { panic!("not a ping") };
+    assert_eq!((ping.received, result.flows[0].packets_lost), (100, 0));
+}
+
+#[test]
+fn a_trace_of_mahimahi_lets_a_packet_leave_at_each_opportunity() {
+    // One of 1500 bytes every 12 ms. A ping every 100 ms comes 0, 4 or 8 ms after one, and leaves at the next.
+    let pings = "traffic = { kind = \"ping\", interval = \"100 ms\", size = \"1472 B\" }";
+    let result = with_trace(pings, b"12\n");
+    let FlowKind::Ping(ping) = &result.flows[0].kind else { panic!("not a ping") };
+    let told =
+        [ping.delay_min_s, ping.delay_mean_s, ping.delay_max_s].map(|s| (s.unwrap() * 1e6).round() as u64);
+    assert_eq!((told[0], told[2]), (254_000, 262_000));
+    assert!(told[1].abs_diff(258_000) < 20, "{told:?}");
+    // A transfer has what a link of 1 Mbit/s gives it, to the packet.
+    let bulk = "transport = { kind = \"tcp\", window = \"200 kB\" }\ntraffic = { kind = \"bulk\" }";
+    let sent = |result: RunResult| {
+        let FlowKind::Transfer(transfer) = &result.flows[0].kind else { panic!("not a transfer") };
+        transfer.bytes_delivered as f64
+    };
+    let (steady, traced) = (sent(run(&load("", bulk))), sent(with_trace(bulk, b"12\n24\n36\n")));
+    assert!((traced / steady - 1.0).abs() < 0.005, "{traced} {steady}");
+}
+
 #[test]
 fn bursts_cost_a_transfer_less_than_as_many_single_losses() {
     // Both lose 1 % of the packets; in bursts of ten packets there are ten times fewer events for TCP to back off from.

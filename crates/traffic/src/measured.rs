@@ -1,10 +1,10 @@
 //! A measured distribution, from a file in the form that ns-2 reads.
 //!
 //! Follows ns-2's `RandomVariable/Empirical`: a line is a value, a count or some other number, and the share at or below the value.
-//! Differs: shares and values must not fall, the last share must be 1, and a mistake is told with its line.
-//! Leaves out writing such files.
+//! Differs: columns may also be separated as in a table, shares and values must not fall, the last share must be 1, and a mistake is
+//! told with its line. Leaves out writing such files.
 
-use std::fmt;
+use skyhop_text::table::{TableError, number, rows};
 
 /// Values and the shares of draws at or below them, both rising.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,55 +23,24 @@ pub enum Between {
     Line,
 }
 
-/// What is wrong with a file of a distribution, and in which line (from 1).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MeasuredError {
-    /// The line; `None` if it is the whole file.
-    pub line: Option<usize>,
-    /// What is wrong.
-    pub message: String,
-}
-
-impl fmt::Display for MeasuredError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "line {line}: {}", self.message),
-            None => self.message.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for MeasuredError {}
-
 impl Measured {
     /// Reads a file: two or three columns a line, the first a value, the last the share of draws at or below it. What is
     /// behind a `#` is a comment.
-    pub fn parse(bytes: &[u8], between: Between) -> Result<Self, MeasuredError> {
-        let whole = |message: String| MeasuredError { line: None, message };
-        let text = std::str::from_utf8(bytes).map_err(|e| {
-            let line = bytes[..e.valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
-            MeasuredError { line: Some(line), message: "not text".into() }
-        })?;
+    pub fn parse(bytes: &[u8], between: Between) -> Result<Self, TableError> {
         let mut points: Vec<(f64, f64)> = Vec::new();
         let mut last_line = 0;
-        for (index, line) in text.lines().enumerate() {
-            let line = line.split('#').next().unwrap_or("").trim();
-            if line.is_empty() {
-                continue;
-            }
-            last_line = index + 1;
-            let point = point(line)
-                .and_then(|point| follows(points.last(), point))
-                .map_err(|message| MeasuredError { line: Some(last_line), message })?;
-            points.push(point);
+        for row in rows(bytes)? {
+            let row = row?;
+            let point = point(row.cells()).and_then(|point| follows(points.last(), point));
+            points.push(point.map_err(|message| row.wrong(message))?);
+            last_line = row.line;
         }
         let Some((_, share)) = points.last() else {
-            return Err(whole("is empty; expected lines of value, count and share".into()));
+            return Err(TableError::whole("is empty; expected lines of value, count and share"));
         };
         // Shares are printed with so many digits; what is missing at the end must be no more than rounding.
         if *share < 0.999_999 {
-            let message = format!("the last share is {share}; expected 1");
-            return Err(MeasuredError { line: Some(last_line), message });
+            return Err(TableError::at(last_line, format!("the last share is {share}; expected 1")));
         }
         if let Some(last) = points.last_mut() {
             last.1 = 1.0;
@@ -118,14 +87,17 @@ impl Measured {
     }
 }
 
-fn point(line: &str) -> Result<(f64, f64), String> {
+/// Value and share of a row, whose columns may be separated by blanks alone.
+fn point<'a>(cells: impl Iterator<Item = &'a str>) -> Result<(f64, f64), String> {
     let mut numbers = [0.0; 3];
     let mut count = 0;
-    for cell in line.split_whitespace() {
+    let columns = cells.flat_map(str::split_whitespace).take_while(|column| !column.starts_with('#'));
+    for column in columns {
+        let column = column.split('#').next().unwrap_or_default();
         let Some(slot) = numbers.get_mut(count) else {
             return Err("more than three columns; expected value, count and share".into());
         };
-        *slot = cell.parse().map_err(|_| format!("\"{}\" is not a number", cell.escape_debug()))?;
+        *slot = number(column)?;
         count += 1;
     }
     if count < 2 {
@@ -175,6 +147,20 @@ mod tests {
     }
 
     #[test]
+    fn tables_of_spreadsheets_are_read() {
+        let expected = Measured::parse(TEXT, Between::Step).unwrap();
+        for text in [
+            &b"\xef\xbb\xbf1,5,0.5\r\n2,3,0.8 # most\r\n10,2,1\r\n"[..],
+            b"1;0.5\n2;0.8\n10;1\n",
+            b"1\t5\t0.5\n2\t3\t0.8\n10\t2\t1\n",
+        ] {
+            assert_eq!(Measured::parse(text, Between::Step).unwrap(), expected);
+        }
+        let comma = Measured::parse(b"1;0,5\n2;1\n", Between::Step).unwrap_err();
+        assert_eq!(comma.to_string(), "line 1: \"0,5\" has a decimal comma; write 0.5");
+    }
+
+    #[test]
     fn mistakes_are_told_with_their_line() {
         for (text, expected) in [
             (&b""[..], "is empty; expected lines of value, count and share"),
@@ -191,7 +177,7 @@ mod tests {
             (b"nan 1 1\n", "line 1: value NaN is outside 0 to 1e15"),
             (b"1 1 1.5\n", "line 1: share 1.5 is outside 0 to 1"),
             (b"1 1 0.5\n2 1 0.9\n", "line 2: the last share is 0.9; expected 1"),
-            (b"1 1 0.5\n\xff 1 1\n", "line 2: not text"),
+            (b"1 1 0.5\n\xff 1 1\n", "line 2: is not text in UTF-8"),
         ] {
             let error = Measured::parse(text, Between::Line).unwrap_err();
             assert_eq!(error.to_string(), expected);

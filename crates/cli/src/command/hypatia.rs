@@ -112,9 +112,8 @@ fn station(network: &Hypatia, text: &str) -> Result<usize, Failure> {
     let number = text.parse::<usize>().ok().filter(|number| *number < network.stations.len());
     number.or_else(|| network.stations.iter().position(same)).ok_or_else(|| {
         let lower: Vec<String> = network.stations.iter().map(|station| station.name.to_lowercase()).collect();
-        let nearest =
-            skyhop_sim::orbit::spelling::nearest(&text.to_lowercase(), lower.iter().map(String::as_str))
-                .and_then(|name| lower.iter().position(|known| known == name));
+        let nearest = skyhop_text::spelling::nearest(&text.to_lowercase(), lower.iter().map(String::as_str))
+            .and_then(|name| lower.iter().position(|known| known == name));
         let nearest = nearest.map(|index| network.stations[index].name.as_str());
         let nearest = nearest.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();
         wrong(format!(

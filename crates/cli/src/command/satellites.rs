@@ -12,6 +12,7 @@ use skyhop_sim::orbit::preset::Preset;
 use skyhop_sim::orbit::{Constellation, Epoch, Terminal, omm, places, tle};
 use skyhop_sim::routing::{Metric, Network};
 use skyhop_sim::topology::{CrossSeam, Fibre, Handover, Rules, Station, Topology};
+use skyhop_text::table::{self, TableError};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -206,26 +207,31 @@ pub fn elements(file: &Path, messages: bool, epoch: Option<&str>) -> Result<Cons
     Ok(constellation)
 }
 
-/// The places of a file with lines of name,lat,lon; a heading and lines that begin with # are passed over.
+/// The places of a table of name,lat,lon; a heading and lines that begin with # are passed over.
 pub fn places_of(file: &Path) -> Result<Vec<Terminal>, Failure> {
     let name = file.display().to_string();
-    let text = String::from_utf8(read(file)?)
-        .map_err(|_| Failure::Scenario(format!("{name}: not UTF-8; expected lines of name,lat,lon")))?;
+    let wrong = |e: TableError| {
+        let place = e.line.map_or(name.clone(), |line| format!("{name}:{line}"));
+        Failure::Scenario(format!("{place}: {}", e.message))
+    };
+    let bytes = read(file)?;
     let mut places = Vec::new();
-    for (line, text) in (1..).zip(text.lines()) {
-        let cells: Vec<&str> = text.split(',').map(str::trim).collect();
-        if text.trim().is_empty() || text.starts_with('#') || (line == 1 && cells.get(1) == Some(&"lat")) {
+    for (number, row) in table::rows(&bytes).map_err(wrong)?.enumerate() {
+        let row = row.map_err(wrong)?;
+        let cells: Vec<&str> = row.cells().collect();
+        let heading = |cell: &&str| matches!(cell.to_lowercase().as_str(), "lat" | "latitude");
+        if number == 0 && cells.get(1).is_some_and(heading) {
             continue;
         }
-        let wrong = |what: &dyn std::fmt::Display| Failure::Scenario(format!("{name}:{line}: {what}"));
         let [place, lat, lon] = cells[..] else {
-            return Err(wrong(&format!("{} cells; expected name,lat,lon", cells.len())));
+            return Err(wrong(row.wrong(format!("{} cells; expected name,lat,lon", cells.len()))));
         };
-        let number = |key: &str, text: &str| {
-            text.parse::<f64>().map_err(|_| wrong(&format!("{key} {text:?}; expected degrees like -33.92")))
+        let degrees = |key: &str, text: &str| {
+            let told = |e| wrong(row.wrong(format!("{key}: {e}; expected degrees like -33.92")));
+            table::number(text).map_err(told)
         };
-        let terminal = Terminal::from_degrees(place, number("lat", lat)?, number("lon", lon)?);
-        places.push(terminal.map_err(|e| wrong(&e))?);
+        let terminal = Terminal::from_degrees(place, degrees("lat", lat)?, degrees("lon", lon)?);
+        places.push(terminal.map_err(|e| wrong(row.wrong(e.to_string())))?);
     }
     Ok(places)
 }

@@ -6,9 +6,10 @@
 
 use super::{Builder, Direction, Ends, Route};
 use crate::check::name;
-use crate::error::{expected, hint, quoted};
+use crate::error::{expected, quoted};
 use crate::model::Flow;
 use crate::path::KeyPath;
+use skyhop_text::spelling::hint;
 use std::collections::BTreeSet;
 
 impl Builder<'_> {

@@ -1,0 +1,71 @@
+//! The name that somebody probably meant.
+//!
+//! Follows Damerau's and Levenshtein's distance: letters inserted, dropped, changed, or swapped with their neighbour.
+//! Differs: a guess is made only if at most a third of the letters are wrong, or one is the beginning of the other.
+//! Leaves out sounds, abbreviations and other languages.
+
+/// The longest name that is compared: the distance takes time in proportion to both lengths.
+const LONGEST: usize = 64;
+
+/// A name in lower case with hyphens between words, as built-in names are written.
+pub fn plain(name: &str) -> String {
+    let words: Vec<String> = name
+        .split(|c: char| c.is_whitespace() || matches!(c, '-' | '_'))
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    words.join("-")
+}
+
+/// The candidate nearest to `name`, the first of several; `None` if none is near enough to be worth saying.
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if name.is_empty() || name.len() > LONGEST {
+        return None;
+    }
+    let alike = |name: &str| name.to_lowercase().replace('_', "-");
+    let typed = alike(name);
+    let mut best: Option<(usize, &str)> = None;
+    for candidate in candidates.into_iter().filter(|c| c.len() <= LONGEST) {
+        let meant = alike(candidate);
+        let (short, long) = if meant.len() < typed.len() { (&meant, &typed) } else { (&typed, &meant) };
+        let slips = strsim::damerau_levenshtein(&typed, &meant);
+        let near = slips <= (long.chars().count() / 3).max(1)
+            || (short.len() >= 3 && long.starts_with(short.as_str()));
+        if near && best.is_none_or(|(least, _)| slips < least) {
+            best = Some((slips, candidate));
+        }
+    }
+    best.map(|(_, name)| name)
+}
+
+/// `; did you mean "x"?` if one of `candidates` is near `name`.
+pub fn hint<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(name, candidates).map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_finds_slips_and_refuses_strangers() {
+        let links = ["access", "satellite", "lan"];
+        assert_eq!(nearest("satelite", links), Some("satellite"));
+        assert_eq!(nearest("satlelite", links), Some("satellite"));
+        assert_eq!(nearest("sat", links), Some("satellite"));
+        assert_eq!(nearest("LAN", links), Some("lan"));
+        assert_eq!(nearest("microwave", links), None);
+        assert_eq!(nearest("", links), None);
+        assert_eq!(nearest(&"a".repeat(1 << 20), links), None);
+        assert_eq!(nearest("sack_newreno", ["newreno", "sack-newreno"]), Some("sack-newreno"));
+        assert_eq!(nearest("teledesik", ["iridium", "teledesic", "teledesic-840"]), Some("teledesic"));
+        assert_eq!(nearest("xyz", ["iridium", "geo-3"]), None);
+        assert_eq!(hint("irdiium", ["iridium"]), "; did you mean \"iridium\"?");
+        assert_eq!(hint("geo", ["iridium"]), "");
+    }
+
+    #[test]
+    fn spaces_hyphens_and_capitals_do_not_matter() {
+        assert_eq!(plain("  New  York_City "), "new-york-city");
+    }
+}
