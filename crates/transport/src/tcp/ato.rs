@@ -1,6 +1,6 @@
 //! When a receiver that adapts acknowledges: at once at the start, later after a time that follows the segments' intervals.
 //!
-//! Follows Linux 6.18: `tcp_event_data_recv`, `tcp_incr_quickack`, `tcp_send_delayed_ack`, `tcp_delack_timer_handler`.
+//! Follows Linux 6.18: `tcp_event_data_recv`, `tcp_incr_quickack`, `tcp_cleanup_rbuf`, `tcp_send_delayed_ack`, `tcp_delack_timer_handler`.
 //! Differs: every second segment is acknowledged by their number (`ack_every`) and not by their bytes.
 //! Leaves out compressed SACKs (at most a millisecond for several segments out of order), and what offloading would join.
 
@@ -25,6 +25,9 @@ pub(crate) struct Ato {
     answers: bool,
     /// Payload of the largest segment.
     largest: u64,
+    /// Segments since the last acknowledgment that ended what the peer had to say: pushed, or short; and whether the latest was pushed.
+    ends: u32,
+    pushed: bool,
     /// The sending half's timeout and smoothed round trip.
     rto: Span,
     srtt: Option<Span>,
@@ -46,6 +49,8 @@ impl Ato {
                 quick: 0,
                 answers: false,
                 largest: 1,
+                ends: 0,
+                pushed: false,
                 rto: config.rto_initial,
                 srtt: None,
             })
@@ -56,14 +61,15 @@ impl Ato {
         self.bounds.map_or(ATO_MIN, |(least, _)| least)
     }
 
-    /// What the sending half knows of the path by now.
-    pub fn know(&mut self, rto: Span, srtt: Option<Span>) {
-        (self.rto, self.srtt) = (rto, srtt);
+    /// What the sending half knows of the path by now, and whether the segment that comes is a pushed one.
+    pub fn know(&mut self, rto: Span, srtt: Option<Span>, pushed: bool) {
+        (self.rto, self.srtt, self.pushed) = (rto, srtt, pushed);
     }
 
     /// A segment of `len` bytes has come in order; `window` is what is announced.
     pub fn on_data(&mut self, now: Time, len: u64, window: u64) {
         self.largest = self.largest.max(len);
+        self.ends += (self.pushed || len < self.largest) as u32;
         let least = self.least();
         match self.ato {
             None => {
@@ -98,8 +104,6 @@ impl Ato {
         }
     }
 
-    // The tuning of windows says so.
-    #[allow(dead_code)]
     /// A segment has let the window grow, or there is little left of it.
     pub fn on_window(&mut self, grew: bool, scarce: bool) {
         if scarce {
@@ -107,6 +111,12 @@ impl Ato {
         } else if grew && self.most_quick > 0 {
             self.quick |= 1;
         }
+    }
+
+    /// Whether an application that has read everything acknowledges it by that: no more is to be expected soon
+    /// (`tcp_cleanup_rbuf`).
+    pub fn is_end(&self) -> bool {
+        self.bounds.is_some() && self.ends > self.answers as u32
     }
 
     /// Whether a segment is acknowledged without a wait.
@@ -137,6 +147,7 @@ impl Ato {
 
     /// An acknowledgment has left, with `data` or alone; `due` if there was something to acknowledge.
     pub fn on_sent(&mut self, now: Time, data: bool, due: bool) {
+        self.ends = 0;
         if due && self.quick > 0 {
             self.quick -= 1;
             if self.quick == 0 {
@@ -189,12 +200,12 @@ mod tests {
         a.on_data(at(now), 1460, 64_000);
         assert_eq!((a.ato.unwrap().as_nanos() / MS, a.quick), (164, 0));
         assert_eq!(a.delay().unwrap().as_nanos() / MS, 164);
-        a.know(ms(300), Some(ms(100)));
+        a.know(ms(300), Some(ms(100)), false);
         assert_eq!(a.delay(), Some(ms(100)));
-        a.know(ms(300), Some(ms(10)));
+        a.know(ms(300), Some(ms(10)), false);
         assert_eq!(a.delay(), Some(ms(40)));
         // The timer has run out: twice as long, up to the timeout of the other direction; but never above 200 ms.
-        a.know(ms(300), None);
+        a.know(ms(300), None, false);
         a.on_missed();
         assert_eq!((a.ato, a.delay()), (Some(ms(300)), Some(ms(200))));
     }
@@ -211,13 +222,30 @@ mod tests {
                 a.on_sent(at(1000 + n), false, true);
             }
             assert_eq!(quick, expected, "{window}");
-            a.know(ms(250), None);
+            a.know(ms(250), None, false);
             a.on_data(at(1039 + 250), 1460, window);
             assert!(!a.is_quick(), "250 ms are not more than a timeout");
             a.on_data(at(1039 + 250 + 251), 1460, window);
             assert_eq!(a.quick, expected);
         }
         assert!(!ato(0).is_quick());
+    }
+
+    // tcp_cleanup_rbuf: a pushed or a short segment, read at once, is acknowledged at once; by an end that answers the second of them.
+    #[test]
+    fn what_ends_a_message_does_not_wait() {
+        let mut a = ato(0);
+        let end = |a: &mut Ato, len, pushed| {
+            a.know(ms(1000), None, pushed);
+            a.on_data(at(1000), len, 64_240);
+            a.is_end()
+        };
+        assert!(!end(&mut a, 1460, false));
+        assert!(end(&mut a, 1460, true));
+        a.on_sent(at(1000), true, true);
+        assert!(!end(&mut a, 1459, false) && end(&mut a, 1459, false));
+        a.bounds = None;
+        assert!(!a.is_end());
     }
 
     // tcp_enter_quickack_mode, and inet_csk_in_pingpong_mode: an end that answers waits for its answer to carry the acknowledgment.

@@ -299,8 +299,8 @@ pub struct Config {
     pub quick_acks: u32,
     /// The window grows even where the peer's is the smaller, as in ns-2.
     pub grow_unused: bool,
-    /// The window grows only where it was what held the sender up in the last round trip, and falls towards what is used
-    /// where it was not for a timeout, as in Linux (RFC 2861, 7661); not for laws that own their window.
+    /// The window grows only where it was what held the sender up in the last round trip, as in Linux; not for laws that own
+    /// their window.
     pub validate_window: bool,
     /// A halved window keeps its fraction of a segment, as in ns-2; for laws that are Reno's.
     pub precise_halving: bool,
@@ -372,9 +372,10 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The shift that lets the window field announce `window` (RFC 7323 §2.2), 0 to 14.
+    /// The shift that lets the window field announce the largest window (RFC 7323 §2.2), 0 to 14.
     pub fn window_scale(&self) -> u8 {
-        (0..14).find(|scale| self.window >> scale <= 65_535).unwrap_or(14)
+        let largest = self.window.max(self.window_max);
+        (0..14).find(|scale| largest >> scale <= 65_535).unwrap_or(14)
     }
 
     /// How losses are found and repaired.

@@ -364,16 +364,23 @@ impl Connection {
         if !self.handle_ack(now, tcp, payload) {
             return;
         }
-        self.take_data(now, seq, payload, tcp.flags.has(Flags::FIN));
+        if payload > 0
+            && self.receiver.tuning.is_some()
+            && let (Some(sample), Some(ts)) = (self.sample(now, tcp), tcp.timestamps)
+        {
+            self.receiver.take_echo(ts.echo, sample, payload);
+        }
+        self.take_data(now, seq, payload, tcp.flags);
     }
 
     /// What a segment carries.
-    pub(super) fn take_data(&mut self, now: Time, seq: u64, payload: u64, fin: bool) {
+    pub(super) fn take_data(&mut self, now: Time, seq: u64, payload: u64, flags: Flags) {
+        let (fin, pushed) = (flags.has(Flags::FIN), flags.has(Flags::PSH));
         if payload == 0 && !fin {
             return;
         }
         if let Some(ato) = &mut self.receiver.ato {
-            ato.know(self.sender.rtt.rto(), self.sender.rtt.smoothed());
+            ato.know(self.sender.rtt.rto(), self.sender.rtt.smoothed(), pushed);
         }
         let finished = self.receiver.finished();
         let fresh = self.receiver.handle_data(now, seq, payload, fin);

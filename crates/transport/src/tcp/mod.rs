@@ -11,6 +11,8 @@
 //! | `time_wait` | the wait behind a close, and T/TCP's short cut |
 //! | `memory` | what is remembered from one connection to the next |
 //! | `sender` | what is sent next, acknowledgments, timeouts |
+//! | `send_buffer` | how much may be written ahead |
+//! | `window_use` | when the congestion window grows |
 //! | `path_mtu` | how large a packet the path carries: by routers' words or by probes |
 //! | `pacing` | when: paces, hosts' delays, silences |
 //! | `recovery` | finding losses and repairing them: counting duplicates, or knowing what is in flight |
@@ -19,6 +21,7 @@
 //! | `rtt` | the retransmission timer's estimate |
 //! | `scoreboard` | what the peer has selectively acknowledged |
 //! | `receiver` | reassembly, SACK blocks, delayed acknowledgments, the window |
+//! | `receive_tuning` | how the receive window follows what arrives |
 //! | `ato` | how long an acknowledgment waits where that adapts |
 
 mod ato;
@@ -29,13 +32,16 @@ mod memory;
 mod opening;
 mod pacing;
 mod path_mtu;
+mod receive_tuning;
 mod receiver;
 mod recovery;
 mod rtt;
 mod scoreboard;
 mod segments;
+mod send_buffer;
 mod sender;
 mod time_wait;
+mod window_use;
 
 pub use config::{
     AfterIdle, Config, DelayedAck, Hystart, Increase, Law, LossRecovery, Open, PathMtu, Saved, Variant,

@@ -2,10 +2,11 @@
 //!
 //! Follows RFC 9293 §3.10.7, RFC 2018 §4 (which blocks, in which order), RFC 5681 §4.2 (when to acknowledge), RFC 2883 (DSACK).
 //! Differs: data that arrives in order is only counted; the window counts what the application has not read.
-//! Leaves out window tuning.
+//! Leaves out how a window tunes itself, which is `receive_tuning`'s.
 
 use super::ato::Ato;
 use super::config::{Config, DelayedAck};
+use super::receive_tuning::Tuning;
 use super::scoreboard::Ranges;
 use skyhop_units::{Span, Time};
 use skyhop_wire::{MAX_SACK_BLOCKS, SackBlocks, wire_number};
@@ -17,6 +18,8 @@ pub(crate) struct Receiver {
     /// The peer's initial sequence number.
     pub irs: u32,
     window: u64,
+    /// What changes it, if it is not fixed.
+    pub tuning: Option<Box<Tuning>>,
     mss: u64,
     unread: u64,
     /// One past the last byte the peer has been allowed to send.
@@ -58,6 +61,7 @@ impl Receiver {
             rcv_nxt: 0,
             irs: 0,
             window: config.window,
+            tuning: Tuning::new(config),
             mss: config.mss as u64,
             unread: 0,
             announced: 0,
@@ -112,6 +116,9 @@ impl Receiver {
             self.out_of_order.insert(seq, end);
             self.remember(seq);
             self.ack_now = true;
+            if self.tuning.is_some() {
+                self.tune_for_gap(now, end - seq);
+            }
         } else if end > self.rcv_nxt {
             let filled_gap = !self.out_of_order.is_empty();
             self.rcv_nxt = end;
@@ -123,6 +130,9 @@ impl Receiver {
             }
             if let Some(ato) = &mut self.ato {
                 ato.on_data(now, len, self.announced.saturating_sub(before));
+            }
+            if self.tuning.is_some() {
+                self.tune(now, len, before);
             }
             self.delay_ack(now, filled_gap && self.gap_fillers);
         } else {
@@ -140,6 +150,43 @@ impl Receiver {
             self.take_fin();
         }
         fresh
+    }
+
+    /// The peer echoes this end's clock with a segment of `len` bytes, after a round trip of `sample`.
+    pub fn take_echo(&mut self, echo: u32, sample: Span, len: u64) {
+        if let Some(tuning) = &mut self.tuning {
+            tuning.on_echo(echo, sample, len, self.unread);
+        }
+    }
+
+    fn tune(&mut self, now: Time, len: u64, before: u64) {
+        let Some(tuning) = &mut self.tuning else { return };
+        let window = self.announced.saturating_sub(before);
+        let held = self.unread + self.out_of_order.total();
+        let grew = tuning.on_data(now, len, self.rcv_nxt, window, held);
+        if let Some(ato) = &mut self.ato {
+            ato.on_window(grew, false);
+        }
+    }
+
+    fn tune_for_gap(&mut self, now: Time, len: u64) {
+        let (beyond, held) = (self.beyond(), self.unread + self.out_of_order.total());
+        if let Some(tuning) = &mut self.tuning {
+            tuning.on_gap(now, len, beyond, held);
+        }
+    }
+
+    /// How far behind a gap reaches what is held.
+    fn beyond(&self) -> u64 {
+        self.out_of_order.highest().map_or(0, |highest| highest.saturating_sub(self.rcv_nxt))
+    }
+
+    /// Bytes that the window has room for.
+    fn room(&self) -> u64 {
+        match &self.tuning {
+            Some(tuning) => tuning.window(self.unread, self.out_of_order.total()),
+            None => self.window.saturating_sub(self.unread),
+        }
     }
 
     /// Takes a FIN that has come into order, unless it is held. Whether it did.
@@ -174,6 +221,15 @@ impl Receiver {
     pub fn read_up_to(&mut self, bytes: u64) -> u64 {
         let taken = self.unread.min(bytes);
         self.unread -= taken;
+        if let Some(ato) = &self.ato
+            && self.unacknowledged > 0
+        {
+            self.ack_now |= taken > 0 && self.unread == 0 && ato.is_end();
+        }
+        if self.tuning.is_some() {
+            self.tune_for_read();
+            return taken;
+        }
         // RFC 9293 §3.8.6.2.2: announce a window that has opened by a segment or half the buffer, not each byte; and
         // only to a peer that it holds up, since others learn of it with their next acknowledgment.
         let opened = (self.rcv_nxt + self.window - self.unread).saturating_sub(self.announced);
@@ -184,10 +240,20 @@ impl Receiver {
         taken
     }
 
+    fn tune_for_read(&mut self) {
+        let beyond = self.beyond();
+        let Some(tuning) = &mut self.tuning else { return };
+        tuning.on_read(self.rcv_nxt - self.unread, self.unread, beyond);
+        let window = tuning.window(self.unread, self.out_of_order.total());
+        self.ack_now |= tuning.reopened(self.announced.saturating_sub(self.rcv_nxt), window);
+    }
+
     /// The window to announce, never taking back what was announced. The bytes themselves, not yet scaled.
     pub fn announce(&mut self, scale: u8) -> u16 {
-        let free = self.window.saturating_sub(self.unread);
-        let edge = (self.rcv_nxt + free).max(self.announced);
+        if let (Some(tuning), Some(ato)) = (&self.tuning, &mut self.ato) {
+            ato.on_window(false, tuning.scarce(self.unread + self.out_of_order.total()));
+        }
+        let edge = (self.rcv_nxt + self.room()).max(self.announced);
         let field = ((edge - self.rcv_nxt) >> scale).min(65_535);
         self.announced = self.announced.max(self.rcv_nxt + (field << scale));
         field as u16

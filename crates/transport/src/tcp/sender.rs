@@ -5,7 +5,7 @@
 //! Leaves out Nagle's algorithm: a simulated application offers what it has at once.
 
 use super::config::{AfterIdle, Config, Law, LossRecovery, PathMtu, Variant};
-use super::congestion::{Acked, Congestion};
+use super::congestion::Congestion;
 use super::memory::PathMemory;
 use super::path_mtu::{Path, Turn};
 use super::recovery::counting::Counting;
@@ -13,6 +13,8 @@ use super::recovery::pipe::{Phase, Pipe};
 use super::rtt::{RttEstimator, RttSamples};
 use super::scoreboard::Ranges;
 use super::segments::{Keep, Segments};
+use super::send_buffer::SendBuffer;
+use super::window_use::WindowUse;
 use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
 
@@ -67,10 +69,12 @@ pub(crate) struct Sender {
     pub snd_nxt: u64,
     /// One past the highest sent.
     pub snd_max: u64,
-    /// One past the last byte the application has written.
-    data_end: u64,
+    /// One past the last byte the application has written, as far as the buffer has room.
+    pub(super) data_end: u64,
     /// Whether a FIN follows the data.
-    fin: bool,
+    pub(super) fin: bool,
+    pub(super) buffer: SendBuffer,
+    pub(super) usage: WindowUse,
     /// One past the last byte the peer allows.
     pub(super) window_edge: u64,
     pub(super) peer_window: u64,
@@ -85,7 +89,7 @@ pub(crate) struct Sender {
     pub(super) pipe: Pipe,
     pub(super) segments: Segments,
     /// Whether segments are kept track of one by one.
-    tracked: bool,
+    pub(super) tracked: bool,
     pub(super) rtt: RttEstimator,
     /// The segment being timed: its end, and when it left.
     pub(super) timed: Option<(u64, Time)>,
@@ -121,6 +125,8 @@ impl Sender {
             snd_max: 0,
             data_end: 1,
             fin: false,
+            buffer: SendBuffer::new(&config),
+            usage: WindowUse::default(),
             window_edge: 1,
             peer_window: 0,
             largest_window: 0,
@@ -190,19 +196,26 @@ impl Sender {
 
     pub fn write(&mut self, bytes: u64) {
         // Behind a FIN there is nothing.
-        if !self.fin {
+        if self.fin_queued() {
+            return;
+        }
+        if self.buffer.is_off() {
             self.data_end = self.data_end.saturating_add(bytes);
+        } else {
+            self.buffer.withheld = self.buffer.withheld.saturating_add(bytes);
+            self.refill();
         }
     }
 
     pub fn forget_unsent(&mut self) {
-        if !self.fin {
+        if !self.fin_queued() {
             self.data_end = self.snd_max.max(1);
+            self.buffer.withheld = 0;
         }
     }
 
     pub fn finish(&mut self) {
-        self.fin = true;
+        (self.buffer.closed, self.fin) = (true, self.buffer.withheld == 0);
     }
 
     /// One past everything that will ever be sent, FIN included.
@@ -216,16 +229,16 @@ impl Sender {
     }
 
     pub fn fin_queued(&self) -> bool {
-        self.fin
+        self.fin || self.buffer.closed
     }
 
     /// Whether all that was written has been sent.
     pub fn nothing_more(&self) -> bool {
-        self.snd_max >= self.data_end
+        self.snd_max >= self.data_end && self.buffer.withheld == 0
     }
 
     pub fn all_acknowledged(&self) -> bool {
-        self.snd_una >= self.data_end
+        self.snd_una >= self.data_end && self.buffer.withheld == 0
     }
 
     pub fn fin_acknowledged(&self) -> bool {
@@ -350,6 +363,14 @@ impl Sender {
 
     /// The next segment that recovery, the windows, the pace and the data allow.
     pub fn poll(&mut self, now: Time) -> Option<Outgoing> {
+        let next = self.poll_next(now);
+        if next.is_none() && self.config.validate_window {
+            self.note_use();
+        }
+        next
+    }
+
+    fn poll_next(&mut self, now: Time) -> Option<Outgoing> {
         if std::mem::take(&mut self.probe) && self.snd_nxt < self.end() {
             return Some(self.probe_window(now));
         }
@@ -591,6 +612,9 @@ impl Sender {
         if self.how == LossRecovery::Rack {
             self.after_rack(now, dsack, false);
         }
+        if self.buffer.withheld > 0 {
+            self.make_room();
+        }
     }
 
     /// The round trip of what has been delivered; where that was sent twice only what a timestamp says, if one was `echoed`.
@@ -636,52 +660,6 @@ impl Sender {
             self.congestion.on_recovery_exit(now);
         }
         self.plan_probe(now);
-    }
-
-    /// The window grows by an acknowledgment of `newly` bytes.
-    pub(super) fn grow(&mut self, now: Time, newly: u64) {
-        // A window that the peer's does not let be used would grow on nothing.
-        if self.congestion.cwnd() >= self.peer_window && !self.config.grow_unused {
-            return;
-        }
-        let mut acked = Acked {
-            now,
-            cumulative: newly,
-            delivered: newly,
-            lost: 0,
-            rtt: None,
-            srtt: self.rtt.smoothed(),
-            prior_in_flight: self.in_flight() + newly,
-            in_flight: self.in_flight(),
-            una: self.snd_una,
-            next: self.snd_nxt,
-            limited: true,
-            in_recovery: false,
-            rate: None,
-        };
-        if self.tracked {
-            let progress = self.segments.progress;
-            acked.rtt = progress.rtt();
-            acked.delivered = progress.delivered;
-            acked.lost = progress.lost;
-            acked.in_recovery = self.pipe.phase == Phase::Fast;
-            if self.how.pipe() {
-                (acked.prior_in_flight, acked.in_flight) = (self.pipe.prior, self.segments.pipe);
-            }
-            // In slow start half a window in use is enough, since it will double. BBR has none of that, and twice of what it needs.
-            let in_use = acked.prior_in_flight + 3 * self.mss as u64;
-            let doubles = self.congestion.slow_start() && !self.congestion.owns_recovery();
-            let slack = if doubles { 2 } else { 1 };
-            acked.limited = in_use * slack >= self.congestion.cwnd();
-            if self.congestion.owns_recovery() {
-                if self.congestion.probing_rtt() {
-                    self.segments.app_limited = (self.segments.delivered + self.segments.pipe).max(1);
-                }
-                let min_rtt = self.segments.min_rtt.unwrap_or(Span::ZERO);
-                acked.rate = self.segments.rate_sample(now, min_rtt);
-            }
-        }
-        self.congestion.on_ack(&acked);
     }
 
     /// Something was lost: `in_use` is what the windows allowed.

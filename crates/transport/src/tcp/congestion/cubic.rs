@@ -46,12 +46,10 @@ impl Cubic {
             let k = ((self.w_max - cwnd).max(0.0) / C).cbrt();
             self.epoch = Some(Epoch { start: now, k, w_est: cwnd, last: now });
         }
-        let Some(epoch) = &mut self.epoch else { return };
         if !acked.limited {
-            epoch.start += now.since(epoch.last);
-            epoch.last = now;
-            return;
+            return self.on_unused(now);
         }
+        let Some(epoch) = &mut self.epoch else { return };
         epoch.last = now;
         let t = now.since(epoch.start).as_secs_f64();
         let rtt = acked.srtt.or(acked.rtt).unwrap_or(Span::ZERO).as_secs_f64();
@@ -68,6 +66,14 @@ impl Cubic {
         // §4.4 and §4.5: a round trip ahead, but at most half as much again.
         let target = at(t + rtt).clamp(cwnd, 1.5 * cwnd);
         window.cwnd += (target - cwnd) / cwnd * segments * mss;
+    }
+
+    /// Time in which the window was not what held the sender up.
+    pub fn on_unused(&mut self, now: Time) {
+        if let Some(epoch) = &mut self.epoch {
+            epoch.start += now.since(epoch.last);
+            epoch.last = now;
+        }
     }
 
     pub fn on_loss(&mut self, window: &mut Window, _now: Time, in_use: u64) {

@@ -237,6 +237,16 @@ impl Congestion {
         window.cwnd = window.cwnd.min((1u64 << 40) as f64);
     }
 
+    /// An acknowledgment while the window is not what holds the sender up: nothing grows.
+    pub fn on_unused(&mut self, acked: &Acked) {
+        match &mut self.control {
+            // It measures, whatever the window does.
+            Control::Vegas(vegas) => vegas.on_ack(&mut self.window, acked),
+            Control::Cubic(cubic) => cubic.on_unused(acked.now),
+            _ => {}
+        }
+    }
+
     /// A congestion signal, losses or a mark: `in_use` is what the windows allowed, `in_flight` what the path holds.
     /// Sets ssthresh; what the window does until recovery ends is recovery's.
     pub fn on_loss(&mut self, now: Time, in_use: u64, in_flight: u64) {

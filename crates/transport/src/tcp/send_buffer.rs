@@ -1,0 +1,130 @@
+//! What of the data the sending half may hold: so many bytes written and not acknowledged, the rest waits with the application.
+//!
+//! Follows Linux 6.18: `tcp_sndbuf_expand`, two windows (three for BBR), when the application has filled the buffer and the window is not full.
+//! Differs: payload and not memory is counted; the application writes as soon as there is room, and not when a third is free.
+//! Leaves out memory pressure.
+
+use super::config::{Config, Law};
+use super::sender::Sender;
+
+/// The congestion window that the first buffer is for, segments (TCP_INIT_CWND).
+const FIRST_SEGMENTS: u64 = 10;
+
+#[derive(Debug, Clone)]
+pub(crate) struct SendBuffer {
+    /// For a window of ten segments, and the largest.
+    first: u64,
+    max: u64,
+    /// Bytes that may be written and not acknowledged.
+    limit: u64,
+    /// Bytes that the application has offered and that had no room yet, and whether it has closed behind them.
+    pub withheld: u64,
+    pub closed: bool,
+}
+
+impl SendBuffer {
+    pub fn new(config: &Config) -> Self {
+        let first = match config.variant.law() {
+            Law::Bbr => config.send_buffer.saturating_add(config.send_buffer / 2),
+            _ => config.send_buffer,
+        };
+        let max = config.send_buffer_max.max(config.send_buffer);
+        Self { first: first.min(max), max, limit: first.min(max), withheld: 0, closed: false }
+    }
+
+    pub fn is_off(&self) -> bool {
+        self.limit == u64::MAX
+    }
+
+    /// Grows with a window of `cwnd` bytes.
+    fn expand(&mut self, cwnd: u64, mss: u64) {
+        if self.limit < self.max {
+            let windows = self.first as u128 * cwnd as u128 / (FIRST_SEGMENTS * mss) as u128;
+            self.limit = self.limit.max(windows.min(self.max as u128) as u64);
+        }
+    }
+
+    /// How much of what waits comes in, if all up to `end` is there and all below `una` is acknowledged: whole segments, but for
+    /// the last, and one at least.
+    fn admit(&mut self, una: u64, end: u64, mss: u64) -> u64 {
+        let room = una.saturating_add(self.limit).saturating_sub(end);
+        let whole = if end <= una { room.max(mss) } else { room } / mss * mss;
+        let admitted = if self.withheld <= room { self.withheld } else { whole.min(self.withheld) };
+        self.withheld -= admitted;
+        admitted
+    }
+}
+
+impl Sender {
+    /// The application writes what there is room for. True if what it has closed is all in now.
+    pub(super) fn refill(&mut self) {
+        let (una, mss) = (self.snd_una.max(1), self.mss as u64);
+        self.data_end = self.data_end.saturating_add(self.buffer.admit(una, self.data_end, mss));
+        self.fin |= self.buffer.closed && self.buffer.withheld == 0;
+    }
+
+    /// An acknowledgment has made room.
+    pub(super) fn make_room(&mut self) {
+        let cwnd = self.congestion.cwnd();
+        let in_flight = if self.how.pipe() { self.segments.pipe } else { self.in_flight() };
+        if in_flight < cwnd {
+            self.buffer.expand(cwnd, self.mss as u64);
+        }
+        self.refill();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::config::Variant;
+    use super::*;
+
+    fn buffer(variant: Variant) -> SendBuffer {
+        SendBuffer::new(&Config {
+            variant,
+            send_buffer: 45_000,
+            send_buffer_max: 4_000_000,
+            ..Config::default()
+        })
+    }
+
+    // tcp_sndbuf_expand: sndmem = 2 * max(10, cwnd) segments' memory, 3 for BBR, up to wmem[2].
+    #[test]
+    fn the_buffer_is_in_proportion_to_the_window() {
+        let mut b = buffer(Variant::Cubic);
+        for (cwnd, limit) in [
+            (5_000, 45_000),
+            (10_000, 45_000),
+            (20_000, 90_000),
+            (15_000, 90_000),
+            (800_000, 3_600_000),
+            (900_000, 4_000_000),
+        ] {
+            b.expand(cwnd, 1000);
+            assert_eq!(b.limit, limit, "{cwnd}");
+        }
+        let mut b = buffer(Variant::Bbr);
+        assert_eq!(b.limit, 67_500);
+        b.expand(20_000, 1000);
+        assert_eq!(b.limit, 135_000);
+        assert!(SendBuffer::new(&Config::default()).is_off());
+        // A fixed one.
+        let mut b = SendBuffer::new(&Config { send_buffer: 45_000, send_buffer_max: 0, ..Config::default() });
+        b.expand(1 << 30, 1000);
+        assert_eq!(b.limit, 45_000);
+    }
+
+    #[test]
+    fn whole_segments_come_in_until_the_last() {
+        let mut b = buffer(Variant::Cubic);
+        b.withheld = 100_500;
+        assert_eq!(b.admit(1, 1, 2000), 44_000);
+        assert_eq!(b.admit(1, 44_001, 2000), 0);
+        assert_eq!(b.admit(4_001, 44_001, 2000), 4_000);
+        assert_eq!(b.admit(48_001, 48_001, 2000), 44_000);
+        assert_eq!((b.admit(90_001, 92_001, 2000), b.withheld), (8_500, 0));
+        // A segment larger than the buffer goes alone.
+        b.withheld = 200_000;
+        assert_eq!((b.admit(1, 1, 64_000), b.admit(1, 64_001, 64_000)), (64_000, 0));
+    }
+}

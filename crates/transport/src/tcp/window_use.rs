@@ -1,0 +1,128 @@
+//! When the congestion window grows: only where it is what holds the sender up.
+//!
+//! Follows Linux 6.18: `tcp_cwnd_validate`, `tcp_is_cwnd_limited` (RFC 2861; RFC 7661 has the same aim); or the peer's window alone.
+//! Differs: looked at when nothing more may be sent, after each run of segments and not after each call of the kernel's.
+//! Leaves out `tcp_cwnd_application_limited`, which a window that acknowledgments still come for does not see; and laws that own
+//! their window, which ask for themselves.
+
+use super::congestion::Acked;
+use super::recovery::pipe::Phase;
+use super::sender::Sender;
+use skyhop_units::{Span, Time};
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WindowUse {
+    /// Whether the window was full in this round trip, or else the most bytes outstanding; the round trip ends when this is acknowledged.
+    full: bool,
+    most: u64,
+    round_end: u64,
+    /// Segments sent by the last look.
+    sent: u64,
+}
+
+impl WindowUse {
+    /// Whether the window may grow. In slow start half of it in use is enough, since it doubles.
+    pub fn limits(&self, slow_start: bool, cwnd: u64) -> bool {
+        self.full || (slow_start && cwnd < 2 * self.most)
+    }
+
+    fn note(&mut self, full: bool, outstanding: u64, una: u64, next: u64) {
+        if una >= self.round_end || full || (!self.full && outstanding > self.most) {
+            (self.full, self.most, self.round_end) = (full, outstanding, next);
+        }
+    }
+}
+
+impl Sender {
+    /// The window grows by an acknowledgment of `newly` bytes.
+    pub(super) fn grow(&mut self, now: Time, newly: u64) {
+        // A window that the peer's does not let be used would grow on nothing.
+        let validate = self.config.validate_window && !self.congestion.owns_recovery();
+        if self.congestion.cwnd() >= self.peer_window && !self.config.grow_unused && !validate {
+            return;
+        }
+        let mut acked = Acked {
+            now,
+            cumulative: newly,
+            delivered: newly,
+            lost: 0,
+            rtt: None,
+            srtt: self.rtt.smoothed(),
+            prior_in_flight: self.in_flight() + newly,
+            in_flight: self.in_flight(),
+            una: self.snd_una,
+            next: self.snd_nxt,
+            limited: true,
+            in_recovery: false,
+            rate: None,
+        };
+        if self.tracked {
+            let progress = self.segments.progress;
+            acked.rtt = progress.rtt();
+            acked.delivered = progress.delivered;
+            acked.lost = progress.lost;
+            acked.in_recovery = self.pipe.phase == Phase::Fast;
+            if self.how.pipe() {
+                (acked.prior_in_flight, acked.in_flight) = (self.pipe.prior, self.segments.pipe);
+            }
+            // In slow start half a window in use is enough, since it will double. BBR has none of that, and twice of what it needs.
+            let in_use = acked.prior_in_flight + 3 * self.mss as u64;
+            let doubles = self.congestion.slow_start() && !self.congestion.owns_recovery();
+            let slack = if doubles { 2 } else { 1 };
+            acked.limited = in_use * slack >= self.congestion.cwnd();
+            if self.congestion.owns_recovery() {
+                if self.congestion.probing_rtt() {
+                    self.segments.app_limited = (self.segments.delivered + self.segments.pipe).max(1);
+                }
+                let min_rtt = self.segments.min_rtt.unwrap_or(Span::ZERO);
+                acked.rate = self.segments.rate_sample(now, min_rtt);
+            }
+        }
+        if validate {
+            acked.limited = self.usage.limits(self.congestion.slow_start(), self.congestion.cwnd());
+            if !acked.limited {
+                return self.congestion.on_unused(&acked);
+            }
+        }
+        self.congestion.on_ack(&acked);
+    }
+
+    /// Nothing more may be sent for now.
+    pub(super) fn note_use(&mut self) {
+        let cwnd = self.congestion.cwnd();
+        let outstanding = self.in_flight();
+        let in_flight = if self.how.pipe() { self.segments.pipe } else { outstanding };
+        let full = in_flight + self.mss as u64 > cwnd;
+        let sent =
+            std::mem::replace(&mut self.usage.sent, self.stats.segments_sent) != self.stats.segments_sent;
+        if !sent && !full {
+            return;
+        }
+        self.usage.note(full, outstanding, self.snd_una, self.snd_max);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // tcp_cwnd_validate and tcp_is_cwnd_limited, by hand.
+    #[test]
+    fn a_full_window_counts_for_a_round_trip_and_half_of_one_in_slow_start() {
+        let mut u = WindowUse::default();
+        assert!(!u.limits(true, 10_000));
+        u.note(false, 5_000, 0, 5_000);
+        assert!(!u.limits(true, 10_000) && u.limits(true, 9_999) && !u.limits(false, 9_999));
+        // The most of the round trip counts.
+        u.note(false, 4_000, 1_000, 6_000);
+        assert_eq!((u.most, u.round_end), (5_000, 5_000));
+        u.note(false, 6_000, 2_000, 8_000);
+        assert_eq!((u.most, u.round_end), (6_000, 8_000));
+        // Full once: that holds until what was sent by then is acknowledged.
+        u.note(true, 9_000, 3_000, 12_000);
+        u.note(false, 2_000, 11_999, 13_999);
+        assert!(u.limits(false, 1 << 40));
+        u.note(false, 1_999, 12_000, 13_999);
+        assert!(!u.limits(false, 10_000) && !u.limits(true, 10_000));
+    }
+}
