@@ -52,6 +52,7 @@ fn s(n: f64) -> Time {
 struct Sight {
     at: f64,
     cwnd: u64,
+    ssthresh: Option<u64>,
     in_flight: u64,
     /// The window that was announced last.
     window: u64,
@@ -158,6 +159,7 @@ impl Path {
                 self.sights.push(Sight {
                     at: self.now.as_secs_f64(),
                     cwnd: end.cwnd(),
+                    ssthresh: end.ssthresh(),
                     in_flight: end.in_flight(),
                     window: self.window,
                 });
@@ -344,4 +346,48 @@ fn an_unused_window_falls() {
         path.run(3.3 + 0.05 * n as f64);
     }
     assert_eq!(path.ends[0].cwnd(), cwnd);
+}
+
+// A geostationary path: slow start goes on until the queue overflows. HyStart ends it when the train of acknowledgments is half a round trip
+// long: in the first round that begins with a half to a whole of the product, after half of the product more.
+#[test]
+fn hystart_leaves_slow_start_without_an_overflow() {
+    let rtt = 0.6;
+    for (bps, queue_share) in [(20e6, 0.6), (35e6, 0.6), (50e6, 0.6), (200e6, 0.6), (10e6, 2.0)] {
+        // Of payload.
+        let product = bps / 8.0 * rtt * 1448.0 / 1500.0;
+        let run = |hystart| {
+            let config = Config { hystart, window_max: 1 << 28, ..linux() };
+            let mut path = Path::new(config, bps, ms(600), (product * queue_share) as u64);
+            path.ends[0].write(1 << 40);
+            path.run(8.0);
+            path
+        };
+        let path = run(Hystart::Linux);
+        let ended = path.sights.iter().find(|sight| sight.ssthresh.is_some()).unwrap();
+        let share = ended.cwnd as f64 / product;
+        let early = path
+            .sights
+            .iter()
+            .filter(|sight| sight.at < ended.at + 1.2)
+            .map(|sight| sight.in_flight)
+            .max()
+            .unwrap();
+        println!(
+            "{bps} bit/s, queue {queue_share}: over at {:.2} s, {share:.2} of the product; {} lost, longest queue {:.0} ms; {} without HyStart",
+            ended.at,
+            path.overflows,
+            path.longest_queue * 1e3,
+            run(Hystart::Off).overflows,
+        );
+        assert_eq!((path.overflows, path.stats().timeouts), (0, 0));
+        if bps < 12e6 {
+            // Every second segment of 1500 bytes is acknowledged, which is 2.4 ms: no train. The delay speaks when a queue is standing.
+            assert!((1.0..=2.0).contains(&share), "{share} of the product");
+            continue;
+        }
+        assert!((1.0..=1.52).contains(&share), "{share} of the product");
+        assert!((early as f64) < 1.05 * share * product, "{early} and {product}");
+        assert!(run(Hystart::Off).overflows > 100);
+    }
 }

@@ -4,6 +4,7 @@
 //! Differs: the window is a fraction of bytes, so that large windows do not lose their increments to rounding.
 //! Leaves out loss detection and repair, which are `recovery`'s; only what they mean for the window is here.
 
+mod ack_train;
 mod bbr;
 mod cubic;
 mod hybla;
@@ -14,6 +15,7 @@ mod vegas;
 
 use super::config::{Config, Hystart, Law, LossRecovery};
 use super::segments::RateSample;
+use ack_train::AckTrain;
 use bbr::Bbr;
 use cubic::Cubic;
 use hybla::Hybla;
@@ -86,6 +88,7 @@ pub(crate) struct Congestion {
     window: Window,
     control: Control,
     hystart: Option<HyStart>,
+    train: Option<AckTrain>,
     resume: Option<Resume>,
     paced: bool,
     /// Whether half a window keeps its fraction of a segment, and what the latest signal left of the window.
@@ -113,6 +116,7 @@ impl Congestion {
             window,
             control,
             hystart: (config.hystart == Hystart::Rfc9406 && plain).then(|| HyStart::new(config.pacing)),
+            train: (config.hystart == Hystart::Linux && plain).then(|| AckTrain::new(config.pacing)),
             resume: config.resume.filter(|_| plain).map(|saved| Resume::new(saved, config)),
             paced: config.pacing,
             precise: config.precise_halving || config.recovery() == LossRecovery::Sack1,
@@ -214,6 +218,9 @@ impl Congestion {
         {
             return;
         }
+        if let Some(train) = &mut self.train {
+            train.on_ack(window, acked);
+        }
         let mut grow = acked.cumulative as f64;
         if window.slow_start()
             && let Some(hystart) = &mut self.hystart
@@ -239,6 +246,9 @@ impl Congestion {
 
     /// An acknowledgment while the window is not what holds the sender up: nothing grows.
     pub fn on_unused(&mut self, acked: &Acked) {
+        if let Some(train) = &mut self.train {
+            train.on_ack(&mut self.window, acked);
+        }
         match &mut self.control {
             // It measures, whatever the window does.
             Control::Vegas(vegas) => vegas.on_ack(&mut self.window, acked),
@@ -276,6 +286,9 @@ impl Congestion {
     /// The retransmission timer has run out.
     pub fn on_timeout(&mut self, now: Time, in_use: u64) {
         self.on_loss(now, in_use, in_use);
+        if let Some(train) = &mut self.train {
+            train.reset();
+        }
         let window = &mut self.window;
         window.cwnd = window.mss;
         match &mut self.control {
