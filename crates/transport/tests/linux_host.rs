@@ -391,3 +391,46 @@ fn hystart_leaves_slow_start_without_an_overflow() {
         assert!(run(Hystart::Off).overflows > 100);
     }
 }
+
+// A satellite hands over and the round trip is 900 ms longer from one packet to the next: the timer of 800 ms runs out, and what answers
+// it left before. With timestamps the first acknowledgment says so, without by F-RTO when an original is acknowledged that was not sent again.
+#[test]
+fn a_timeout_that_came_too_early_is_undone() {
+    let (bps, step) = (20e6, 15.0);
+    for timestamps in [true, false] {
+        let run = |undo| {
+            // The receiver's window leaves the queue empty, and the round trip as it is.
+            let config = Config { undo, timestamps, window_max: 1_200_000, ..linux() };
+            let mut path = Path::new(config, bps, ms(600), 4 * MIB);
+            path.slower = (step, f64::MAX, ms(900));
+            path.ends[0].write(1 << 40);
+            path.run(45.0);
+            path
+        };
+        let (with, without) = (run(true), run(false));
+        // Seconds of a window a round trip of 1.5 s that are missing in 30.
+        let cost = |path: &Path| 30.0 - path.rate(15, 45) * 30.0 / (1_200_000.0 * 8.0 / 1.5);
+        for (name, path) in [("undone", &with), ("kept", &without)] {
+            let stats = path.stats();
+            let lowest =
+                path.sights.iter().filter(|sight| sight.at > step + 3.0).map(|sight| sight.cwnd).min();
+            println!(
+                "timestamps {timestamps}, {name}: {} timeouts, {} recoveries, {} undone, {} of {} segments repeated, {lowest:?} bytes at least, {:.2} s lost",
+                stats.timeouts,
+                stats.fast_retransmits,
+                stats.undone,
+                stats.segments_retransmitted,
+                stats.segments_sent,
+                cost(path),
+            );
+        }
+        let before = with.sights.iter().rev().find(|sight| sight.at < step + 0.5).unwrap();
+        let after = with.sights.iter().find(|sight| sight.at > step + 3.0).unwrap();
+        assert!(with.stats().timeouts >= 1 && with.stats().undone >= 1);
+        assert!(after.cwnd >= before.cwnd, "{before:?} and {after:?}");
+        assert!(with.stats().segments_retransmitted <= 3, "{:?}", with.stats());
+        // The step itself is 900 ms of silence.
+        assert!((-0.6..=1.2).contains(&cost(&with)), "{}", cost(&with));
+        assert!((2.0..15.0).contains(&cost(&without)), "{}", cost(&without));
+    }
+}

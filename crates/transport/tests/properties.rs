@@ -52,7 +52,7 @@ proptest! {
         net.run();
         prop_assert_eq!(net.beyond_window, 0);
         // Less than nothing would be a number without end. SYN, FIN, and what goes with a SYN before any window is known.
-        let most = net.config.window + net.config.mss as u64 + 3;
+        let most = net.config.window.max(net.config.window_max) + net.config.mss as u64 + 3;
         prop_assert!(net.in_flight <= most, "{} of {}", net.in_flight, most);
     }
 
@@ -85,7 +85,7 @@ proptest! {
             net.deceive(to, &lie);
             let fresh = net.ends[to].delivered() - before;
             // At most a window's worth comes into order at once.
-            prop_assert!(fresh <= net.config.window, "{} bytes", fresh);
+            prop_assert!(fresh <= net.config.window.max(net.config.window_max), "{} bytes", fresh);
             net.step();
         }
         // Ends that were told different stories may contradict each other for ever (RFC 5961 7 knows of it), but they do
@@ -177,7 +177,36 @@ fn pass() -> impl Strategy<Value = Vec<bool>> {
     })
 }
 
+/// Hosts of then, and with any of what a current Linux host does.
 fn config() -> impl Strategy<Value = Config> {
+    let flags = any::<[bool; 6]>();
+    let sizes = (0u64..1_000_000, 500u64..100_000, 0u64..1_000_000, 0u32..20);
+    (config_of_then(), prop::option::of((flags, sizes))).prop_map(|(mut config, current)| {
+        if let Some((flags, (window_max, send_buffer, send_buffer_max, quick_acks))) = current {
+            config.window_max = window_max;
+            if flags[0] {
+                (config.send_buffer, config.send_buffer_max) = (send_buffer, send_buffer_max);
+            }
+            if flags[1] {
+                config.hystart = Hystart::Linux;
+            }
+            config.undo = flags[2];
+            config.quick_acks = quick_acks;
+            config.validate_window = flags[3];
+            if flags[4] {
+                config.rto_variation_min = Span::from_millis(200);
+                config.after_idle = AfterIdle::Decay;
+            }
+            if flags[5] {
+                let [least, most] = [40, 200].map(Span::from_millis);
+                config.delayed_ack = DelayedAck::Adaptive { least, most };
+            }
+        }
+        config
+    })
+}
+
+fn config_of_then() -> impl Strategy<Value = Config> {
     let combinations: Vec<_> =
         ALL.into_iter().flat_map(|v| recoveries(v).into_iter().map(move |r| (v, r))).collect();
     let variant = prop::sample::select(combinations);

@@ -468,13 +468,14 @@ impl Connection {
         let una = self.sender.snd_una;
         let place =
             |&(left, right): &(u32, u32)| Some((expand(self.iss, left, una)?, expand(self.iss, right, una)?));
-        let mut dsack = false;
+        let (mut dsack, mut range) = (false, (0, 0));
         if let Some((left, right)) = blocks.first().and_then(place) {
+            range = (left, right);
             let within = blocks.get(1).and_then(place).is_some_and(|(l, r)| l <= left && right <= r);
             dsack = left < right && (right <= ack || within);
         }
         if dsack && self.sack {
-            self.sender.duplicate_reported();
+            self.sender.duplicate_reported(range.0, range.1);
         }
         for block in &blocks[dsack as usize..] {
             if let Some((left, right)) = place(block) {

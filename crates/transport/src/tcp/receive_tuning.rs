@@ -63,7 +63,11 @@ impl Tuning {
     pub fn window(&self, unread: u64, out_of_order: u64) -> u64 {
         let free = self.clamp.saturating_sub(unread + out_of_order);
         // What is left of a full buffer is not worth announcing.
-        if free < self.clamp / 16 || free < self.largest { 0 } else { free.min(self.announced) }
+        if free < self.clamp / 16 || free < self.largest.min(self.clamp) {
+            0
+        } else {
+            free.min(self.announced)
+        }
     }
 
     /// Whether less than half of the buffer is free.

@@ -117,7 +117,7 @@ impl Receiver {
             self.remember(seq);
             self.ack_now = true;
             if self.tuning.is_some() {
-                self.tune_for_gap(now, end - seq);
+                self.tune_for_gap(now, end.saturating_sub(seq));
             }
         } else if end > self.rcv_nxt {
             let filled_gap = !self.out_of_order.is_empty();

@@ -66,6 +66,8 @@ pub(crate) struct Progress {
     /// The round trip of the newest segment sent only once, and whether a segment sent more often was delivered beside it.
     rtt: Option<Span>,
     repeated: bool,
+    /// The lowest end of those sent only once.
+    pub original: Option<u64>,
     /// Whether a segment below another delivered earlier has come, sent only once: reordering, in bytes.
     pub reordered: Option<u64>,
     /// The segment for the rate sample: delivered, delivered_at, first_sent_at, sent_at, app-limited, in flight, lost.
@@ -304,6 +306,7 @@ impl Segments {
         if once {
             let rtt = now.since(segment.sent_at);
             progress.rtt = Some(progress.rtt.map_or(rtt, |r| r.min(rtt)));
+            progress.original = Some(progress.original.map_or(segment.end, |end| end.min(segment.end)));
         }
         if !once && self.min_rtt.is_some_and(|min| now.since(segment.sent_at) < min) {
             return;
@@ -479,6 +482,30 @@ impl Segments {
         }
     }
 
+    /// Segments sent again that are neither acknowledged nor thought lost since.
+    pub fn repeats_in_flight(&self) -> u32 {
+        self.ring.iter().filter(|s| s.sent > 1 && s.in_pipe).count() as u32
+    }
+
+    /// What was thought lost was late: it is in flight again, and may be found lost anew.
+    pub fn unmark_lost(&mut self) {
+        for segment in &mut self.ring {
+            if std::mem::take(&mut segment.lost) && !segment.in_pipe && !segment.sacked {
+                segment.in_pipe = true;
+                let len = segment.end - segment.start;
+                self.pipe += len;
+                self.lost_waiting -= len;
+            }
+        }
+        self.lost_edge = self.ring.front().map_or(self.lost_edge, |s| s.start);
+        if self.keep == Keep::All {
+            let mut order: Vec<(Time, u64, u64)> =
+                self.ring.iter().filter(|s| s.in_pipe).map(|s| (s.sent_at, s.end, s.start)).collect();
+            order.sort_unstable();
+            self.order = order.into_iter().map(|(at, _, start)| (start, at)).collect();
+        }
+    }
+
     /// Forgets what was selectively acknowledged (RFC 2018 §8).
     pub fn forget_sacks(&mut self) {
         for segment in &mut self.ring {
@@ -526,6 +553,29 @@ mod tests {
         let starts: Vec<u64> = segments.ring.iter().map(|s| s.start).collect();
         assert_eq!(starts, [&[from], &edges[..edges.len() - 1]].concat(), "no gap and no overlap");
         assert_eq!(edges.last(), Some(&to));
+    }
+
+    #[test]
+    fn what_was_late_is_in_flight_again_and_found_in_the_order_of_sending() {
+        let mut segments = Segments { keep: Keep::All, ..Segments::default() };
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        for n in 0..5 {
+            segments.push(at(n), 1 + n * 100, 101 + n * 100, true);
+        }
+        segments.mark_lost(0);
+        segments.mark_lost(1);
+        segments.sent_again(at(10), 0, 501);
+        segments.sack(at(11), 401, 501);
+        segments.mark_lost(2);
+        // As detection by time does with what it has found lost.
+        segments.order.drain(..3);
+        assert_eq!((segments.repeats_in_flight(), segments.pipe, segments.lost_waiting), (1, 200, 200));
+        segments.unmark_lost();
+        check(&segments, 1, 501);
+        assert_eq!((segments.pipe, segments.lost_waiting, segments.next_lost()), (400, 0, None));
+        assert_eq!(segments.order, [(101, at(1)), (201, at(2)), (301, at(3)), (1, at(10))]);
+        segments.mark_lost(1);
+        assert_eq!(segments.next_lost(), Some(1));
     }
 
     proptest! {

@@ -10,6 +10,7 @@ use super::memory::PathMemory;
 use super::path_mtu::{Path, Turn};
 use super::recovery::counting::Counting;
 use super::recovery::pipe::{Phase, Pipe};
+use super::recovery::undo::Undo;
 use super::rtt::{RttEstimator, RttSamples};
 use super::scoreboard::Ranges;
 use super::segments::{Keep, Segments};
@@ -33,6 +34,8 @@ pub struct SenderStats {
     pub fast_retransmits: u64,
     /// Reductions of the window for marks (RFC 3168).
     pub ecn_reductions: u64,
+    /// Reductions of the window that proved to be needless and were taken back.
+    pub undone: u64,
     /// Segments that the receiver reported to have got twice (RFC 2883).
     pub duplicates_reported: u64,
     /// Round trips measured.
@@ -87,6 +90,7 @@ pub(crate) struct Sender {
     pub(super) scoreboard: Ranges,
     pub(super) counting: Counting,
     pub(super) pipe: Pipe,
+    pub(super) undo: Option<Box<Undo>>,
     pub(super) segments: Segments,
     /// Whether segments are kept track of one by one.
     pub(super) tracked: bool,
@@ -136,6 +140,7 @@ impl Sender {
             scoreboard: Ranges::default(),
             counting: Counting::default(),
             pipe: Pipe::default(),
+            undo: None,
             segments: Segments::default(),
             tracked: false,
             rtt: RttEstimator::new(&config),
@@ -171,6 +176,7 @@ impl Sender {
             LossRecovery::Fack => Keep::Repeats,
             _ => Keep::Nothing,
         };
+        self.prepare_undo();
     }
 
     /// Settles the payload of a full segment, once both ends have named theirs.
@@ -587,6 +593,9 @@ impl Sender {
     pub fn handle_ack(&mut self, now: Time, ack: u64, sample: Option<Span>, dsack: bool) {
         let newly = ack - self.snd_una;
         self.counting.released = 0;
+        if let Some(undo) = &mut self.undo {
+            undo.echoed = sample;
+        }
         self.measure(now, ack, sample);
         self.snd_una = ack;
         self.snd_nxt = self.snd_nxt.max(ack);
@@ -674,6 +683,9 @@ impl Sender {
 
     /// RFC 3168 §6.1.2: the peer has seen a mark. The window is cut as by a loss, once a round trip, and nothing is sent again.
     pub fn handle_mark(&mut self, now: Time) {
+        if let Some(undo) = &mut self.undo {
+            undo.on_mark();
+        }
         let repairing = self.counting.active || self.pipe.phase != Phase::Open;
         if self.snd_una < self.marked || repairing {
             return;
@@ -690,8 +702,11 @@ impl Sender {
     }
 
     /// RFC 2883: the receiver got [start, end) twice.
-    pub fn duplicate_reported(&mut self) {
+    pub fn duplicate_reported(&mut self, start: u64, end: u64) {
         self.stats.duplicates_reported += 1;
+        if let Some(undo) = &mut self.undo {
+            undo.on_duplicate(end, (end - start).div_ceil(self.mss as u64) as u32);
+        }
         self.segments.progress.answers_repeat();
         if self.how == LossRecovery::Rack {
             self.rack_dsack();
@@ -731,7 +746,11 @@ impl Sender {
         // What recovery has added to the window stands for packets that have left the network already.
         let inflated = self.counting.active;
         let in_use = if inflated { self.window().min(self.congestion.reduced()) } else { self.window() };
-        self.congestion.on_timeout(now, in_use);
+        if self.undo.is_none() || self.timeout_reduces() {
+            self.congestion.on_timeout(now, in_use);
+        } else {
+            self.congestion.begin_again(now);
+        }
         if self.how.pipe() {
             self.pipe_timeout(now);
         } else {

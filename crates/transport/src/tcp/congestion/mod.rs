@@ -83,6 +83,14 @@ enum Control {
     Bbr(Box<Bbr>),
 }
 
+/// What a signal changes and may prove to have been needless.
+#[derive(Debug, Clone)]
+pub(crate) struct Before {
+    cwnd: f64,
+    ssthresh: u64,
+    hystart: Option<HyStart>,
+}
+
 #[derive(Debug)]
 pub(crate) struct Congestion {
     window: Window,
@@ -283,9 +291,32 @@ impl Congestion {
         self.reduced = if law_is_reno { (in_use / 2).max(window.mss as u64) } else { window.ssthresh };
     }
 
+    /// What would have to come back. A window that was in use for long may outlive its ssthresh, of which three quarters are kept
+    /// (Linux's `tcp_current_ssthresh`).
+    pub fn before(&self) -> Before {
+        let Window { cwnd, ssthresh, .. } = self.window;
+        Before { cwnd, ssthresh: ssthresh.max((cwnd * 0.75) as u64), hystart: self.hystart.clone() }
+    }
+
+    /// The latest signal was none.
+    pub fn undo(&mut self, before: Before) {
+        let window = &mut self.window;
+        window.cwnd = window.cwnd.max(before.cwnd);
+        window.ssthresh = window.ssthresh.max(before.ssthresh);
+        self.hystart = before.hystart;
+        if let Control::Bbr(bbr) = &mut self.control {
+            bbr.on_recovery_exit(window);
+        }
+    }
+
     /// The retransmission timer has run out.
     pub fn on_timeout(&mut self, now: Time, in_use: u64) {
         self.on_loss(now, in_use, in_use);
+        self.begin_again(now);
+    }
+
+    /// Slow start begins with a segment; ssthresh stays.
+    pub fn begin_again(&mut self, now: Time) {
         if let Some(train) = &mut self.train {
             train.reset();
         }

@@ -2,10 +2,11 @@
 //!
 //! Follows two schools: counting duplicates (Tahoe to HK's SACK rules) and knowing what is in flight (RFC 6675, FACK, RACK).
 //! Differs from a kernel: all of them stand side by side, one chosen for a connection when it is made.
-//! Leaves out undoing a reduction that proves to have been needless (RFC 3522, 5682).
+//! Leaves out how the window grows, which is `congestion`'s.
 
 pub(crate) mod counting;
 pub(crate) mod pipe;
 pub(crate) mod prr;
 pub(crate) mod rack;
+pub(crate) mod undo;
 mod vegas;

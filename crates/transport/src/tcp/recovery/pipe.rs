@@ -44,6 +44,11 @@ pub(crate) struct Pipe {
 }
 
 impl Pipe {
+    /// Nothing is being repaired any more.
+    pub(super) fn settle(&mut self) {
+        (self.force, self.stalled, self.duplicates) = (false, false, 0);
+    }
+
     /// What is lost is repaired without having been a signal; `segments` are in flight.
     pub fn without_signal(&mut self, segments: i64, snd_max: u64) {
         if self.phase == Phase::Open {
@@ -66,6 +71,9 @@ impl Sender {
             self.pipe.duplicates += 1;
         }
         self.detect_reordering();
+        if self.undo.is_some() && self.try_undo(now, newly, sacked_new) {
+            return newly > 0;
+        }
         let repaired = self.pipe.phase != Phase::Open && self.leave_recovery(now);
         let newly_lost = self.find_losses(now, counts) && !self.only_probe_lost(now);
         let began = newly_lost && self.pipe.phase == Phase::Open && self.past_recovery_point();
@@ -184,6 +192,7 @@ impl Sender {
         // RFC 9937 §6.1: what the network still held when the acknowledgment came that began this.
         let recover_fs =
             self.snd_max - self.snd_una - self.segments.sacked + self.segments.progress.delivered;
+        self.begin_undo();
         self.signal_loss(now, in_use);
         self.stats.fast_retransmits += 1;
         self.timed = None;
@@ -262,6 +271,11 @@ impl Sender {
         if self.pipe.stalled {
             return None;
         }
+        if self.undo.is_some()
+            && let Some(turn) = self.poll_frto(now)
+        {
+            return turn;
+        }
         let mss = self.mss as u64;
         let forced = self.pipe.force;
         if self.segments.lost_waiting > 0
@@ -322,7 +336,7 @@ impl Sender {
     }
 
     /// Whether the window has room for `bytes` more.
-    fn has_room(&self, bytes: u64) -> bool {
+    pub(super) fn has_room(&self, bytes: u64) -> bool {
         let cwnd = self.congestion.cwnd();
         if self.how == LossRecovery::Sack1 && self.pipe.phase == Phase::Fast {
             return self.pipe.sack1_pipe < (cwnd / self.mss as u64) as i64;
@@ -371,6 +385,11 @@ impl Sender {
     pub(super) fn send_again(&mut self, now: Time, index: usize) -> Outgoing {
         self.segments.sent_again(now, index, self.snd_max);
         let (start, end) = self.segments.get(index).map_or((0, 0), |s| (s.start, s.end));
+        if let Some(undo) = &mut self.undo
+            && self.pipe.phase != Phase::Open
+        {
+            undo.on_repeat(now);
+        }
         let fin = self.fin_at().is_some_and(|at| end > at);
         let outgoing = Outgoing { seq: start, len: (end - start) as u32 - fin as u32, fin };
         self.note_sent(now, outgoing);

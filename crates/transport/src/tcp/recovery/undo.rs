@@ -1,0 +1,181 @@
+//! Taking back what a loss that was none has done: a recovery for segments that were only late, a timeout that came too early.
+//!
+//! Follows RFC 3522 and 4015 (by timestamps), RFC 3708 (by reports of duplicates) and RFC 5682 (F-RTO with SACK), as Linux 6.18 combines
+//! them: `tcp_init_undo`, `tcp_may_undo`, `tcp_try_undo_partial`, `tcp_try_undo_dsack`, `tcp_process_loss`, `tcp_undo_cwnd_reduction`.
+//! Differs from RFC 9438 §4.9: CUBIC's plateau is the window that comes back and not the one before, as in Linux.
+//! Leaves out recoveries that count duplicates, and those of ns-2.
+
+use super::super::config::LossRecovery;
+use super::super::congestion::Before;
+use super::super::connection::clock;
+use super::super::sender::{Outgoing, Sender};
+use super::pipe::Phase;
+use skyhop_units::{Span, Time};
+
+#[derive(Debug, Default)]
+pub(crate) struct Undo {
+    /// The oldest byte outstanding when the latest reduction was made; None if there is none to be taken back.
+    marker: Option<u64>,
+    /// What the window was then; None if a mark has asked for the reduction, too.
+    before: Option<Before>,
+    /// When the first segment was sent again since.
+    repeated_at: Option<Time>,
+    /// Repeats that the peer has not reported to be duplicates; None before the first.
+    repeats: Option<u32>,
+    /// The round trip by the peer's echo of a timestamp, with the acknowledgment being handled.
+    pub echoed: Option<Span>,
+    /// F-RTO: originals that arrive after the timeout say that it came too early.
+    frto: bool,
+    /// F-RTO step 2b: new data and no repeats until the next acknowledgment.
+    asking: bool,
+    /// The oldest byte outstanding at the latest timeout.
+    timed_out_at: u64,
+}
+
+impl Undo {
+    /// A segment has been sent again.
+    pub fn on_repeat(&mut self, now: Time) {
+        self.repeated_at.get_or_insert(now);
+        self.repeats = Some(self.repeats.unwrap_or(0) + 1);
+    }
+
+    /// The peer has seen a mark: the reduction is called for.
+    pub fn on_mark(&mut self) {
+        self.before = None;
+    }
+
+    /// The peer has got all up to `end` twice, `segments` of them.
+    pub fn on_duplicate(&mut self, end: u64, segments: u32) {
+        if let (Some(marker), Some(repeats)) = (self.marker, self.repeats)
+            && end > marker
+        {
+            self.repeats = Some(repeats.saturating_sub(segments));
+        }
+    }
+
+    /// RFC 3522 §3.2: the peer answers a segment that left before anything was sent again.
+    fn late(&self, now: Time) -> bool {
+        let Some(at) = self.repeated_at else { return true };
+        let since = Span::from_millis(clock(now).wrapping_sub(clock(at)) as u64);
+        self.echoed.is_some_and(|rtt| rtt > since)
+    }
+}
+
+impl Sender {
+    /// State for recoveries that can take something back.
+    pub(in crate::tcp) fn prepare_undo(&mut self) {
+        let can = matches!(self.how, LossRecovery::Rack | LossRecovery::Rfc6675);
+        self.undo = (self.config.undo && can).then(Box::default);
+    }
+
+    /// A reduction is about to be made.
+    pub(super) fn begin_undo(&mut self) {
+        if self.undo.is_none() {
+            return;
+        }
+        let repeats = Some(self.segments.repeats_in_flight()).filter(|n| *n > 0);
+        let before = Some(self.congestion.before());
+        if let Some(undo) = &mut self.undo {
+            (undo.marker, undo.before, undo.repeats) = (Some(self.snd_una), before, repeats);
+            (undo.repeated_at, undo.frto) = (None, false);
+        }
+    }
+
+    /// The timer has run out. False if that reduces nothing any more: it has for the same data, or recovery has (`tcp_enter_loss`;
+    /// RFC 5681 §3.1 holds ssthresh, too).
+    pub(in crate::tcp) fn timeout_reduces(&mut self) -> bool {
+        let Some(undo) = &self.undo else { return true };
+        let (phase, una) = (self.pipe.phase, self.snd_una);
+        let again = phase == Phase::Timeout && una == undo.timed_out_at;
+        let reduces = phase == Phase::Open || una >= self.pipe.recover || (phase == Phase::Timeout && !again);
+        if reduces {
+            self.begin_undo();
+        }
+        let frto = (phase == Phase::Open || again) && self.path.probe.is_none();
+        if let Some(undo) = &mut self.undo {
+            (undo.frto, undo.asking, undo.timed_out_at) = (frto, false, una);
+        }
+        reduces
+    }
+
+    /// An acknowledgment of `newly` bytes, and what it selectively acknowledges. True if losses are not to be looked for yet.
+    pub(super) fn try_undo(&mut self, now: Time, newly: u64, sacked_new: bool) -> bool {
+        let (una, recover) = (self.snd_una, self.pipe.recover);
+        let Some(undo) = &mut self.undo else { return false };
+        undo.asking = false;
+        if undo.marker.is_none() {
+            return false;
+        }
+        let all_needless = undo.repeats == Some(0);
+        let late = newly > 0 && undo.late(now);
+        match self.pipe.phase {
+            Phase::Open => {
+                if all_needless {
+                    self.undo_reduction(false);
+                }
+            }
+            Phase::Fast if una >= recover => {
+                if all_needless || late {
+                    self.undo_reduction(false);
+                }
+            }
+            Phase::Fast => {
+                if late {
+                    // Others that were sent again are still to be answered.
+                    if self.segments.repeats_in_flight() > 0 {
+                        return true;
+                    }
+                    self.undo_reduction(true);
+                } else if all_needless {
+                    self.undo_reduction(false);
+                }
+            }
+            Phase::Timeout => {
+                let original = self.segments.progress.original.is_some_and(|end| end <= recover);
+                if (newly > 0 && (all_needless || late)) || (undo.frto && original) {
+                    self.undo_reduction(true);
+                } else if undo.frto && self.snd_max > recover {
+                    undo.frto = !sacked_new && newly > 0;
+                } else if undo.frto && newly > 0 && una < recover {
+                    undo.asking = true;
+                }
+            }
+        }
+        false
+    }
+
+    /// F-RTO step 2b: new data, if there is any, and if the windows have room. `None` if it is repeats' turn.
+    pub(super) fn poll_frto(&mut self, now: Time) -> Option<Option<Outgoing>> {
+        if !self.undo.as_ref().is_some_and(|undo| undo.asking) || self.pipe.phase != Phase::Timeout {
+            return None;
+        }
+        if self.has_room(self.mss as u64)
+            && let Some(segment) = self.poll_new(now)
+        {
+            return Some(Some(segment));
+        }
+        if self.snd_max > self.pipe.recover {
+            return Some(None);
+        }
+        if let Some(undo) = &mut self.undo {
+            (undo.asking, undo.frto) = (false, false);
+        }
+        None
+    }
+
+    /// The reduction was needless. With `unmark` nothing that was thought lost is thought so any more.
+    fn undo_reduction(&mut self, unmark: bool) {
+        let Some(undo) = &mut self.undo else { return };
+        (undo.marker, undo.frto) = (None, false);
+        if let Some(before) = undo.before.take() {
+            self.congestion.undo(before);
+            self.stats.undone += 1;
+        }
+        if unmark {
+            self.segments.unmark_lost();
+        }
+        let pipe = &mut self.pipe;
+        (pipe.phase, pipe.prr, pipe.recover) = (Phase::Open, None, self.snd_una);
+        pipe.settle();
+    }
+}
