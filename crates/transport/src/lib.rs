@@ -4,5 +4,8 @@
 //! Differs: TCP's payloads are lengths, so a terabyte of data costs nothing to send; STP's are lengths or real bytes.
 //! Leaves out sockets, clocks and entropy; whoever drives an endpoint owns those.
 
+mod limits;
 pub mod stp;
 pub mod tcp;
+
+pub use limits::{Cause, Limits};

@@ -11,6 +11,7 @@ use super::receiver::Receiver;
 use super::sender::{Feedback, Sender, Stats};
 use super::state::State;
 use super::timers::Timers;
+use crate::limits::Limits;
 use skyhop_units::{Rate, Time};
 use skyhop_wire::stp::{
     Begin, Control, Features, HEADER_LEN, Packet, Payload, Reason, SEQUENCE_MASK, Stat, VERSION, expand, kind,
@@ -82,6 +83,7 @@ pub struct Connection<P> {
     reported_all: bool,
     peer_finished: bool,
     reported_closed: bool,
+    pub(super) limits: Limits,
 }
 
 impl<P: Payload> Connection<P> {
@@ -124,6 +126,7 @@ impl<P: Payload> Connection<P> {
             reported_all: true,
             peer_finished: false,
             reported_closed: false,
+            limits: Limits::default(),
             config,
         }
     }

@@ -7,6 +7,7 @@
 mod config;
 mod congestion;
 mod connection;
+mod held;
 mod mtu;
 mod receiver;
 mod sender;

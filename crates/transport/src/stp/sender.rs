@@ -187,6 +187,11 @@ impl<P: Payload> Sender<P> {
         !self.retransmit.is_empty()
     }
 
+    /// Whether the oldest packet has been sent again, or waits to be: what is behind it cannot be taken.
+    pub fn repairs_oldest(&self) -> bool {
+        self.slots.front().is_some_and(|slot| slot.sent > 1 || slot.queued)
+    }
+
     /// Whether the oldest packet waits to be sent again.
     pub fn oldest_waits(&self) -> bool {
         self.retransmit.first() == Some(&self.acked)

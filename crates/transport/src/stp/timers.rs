@@ -47,6 +47,10 @@ impl Timers {
     pub fn srtt(&self) -> Option<Span> {
         self.smoothed.srtt()
     }
+    /// Whether the latest POLL that counted went without an answer.
+    pub fn unanswered(&self) -> bool {
+        self.poll_backoff > 0
+    }
     pub fn sample(&mut self, config: &Config, rtt: Span) {
         self.smoothed.add(rtt.max(config.granularity));
     }
@@ -101,7 +105,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Whether data could leave but for the pace.
-    fn would_send(&self) -> bool {
+    pub(super) fn would_send(&self) -> bool {
         (self.sender.has_new() || self.sender.has_retransmissions())
             && self.fits()
             && (self.initiator || self.established())
@@ -253,6 +257,7 @@ impl<P: Payload> Connection<P> {
             if self.sender.unanswered_since().is_some_and(|since| now.since(since) >= patience) {
                 self.timers.poll_backoff += 1;
                 self.sender.stats.timeouts += 1;
+                self.limits.timed_out(now, patience);
                 self.controller.on_silence(self.sender.next);
                 self.sender.forget_polls(now, patience);
             }

@@ -84,6 +84,15 @@ impl<P: Payload> Connection<P> {
 
     /// The next packet to send, until there is none.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Packet<P>> {
+        let packet = self.next_packet(now);
+        if packet.is_none() && self.limits.counts() {
+            let state = self.held_by();
+            self.limits.note(now, state);
+        }
+        packet
+    }
+
+    fn next_packet(&mut self, now: Time) -> Option<Packet<P>> {
         if let Some(reason) = self.reset_due.take() {
             let control = Box::new(Control { end: Some(End { reason }), ..Control::default() });
             return Some(self.packet(self.sender.last_number(), None, None, Some(control)));

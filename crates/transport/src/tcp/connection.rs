@@ -9,6 +9,7 @@ use super::memory::Memory;
 use super::opening::Beginning;
 use super::receiver::Receiver;
 use super::sender::{Outgoing, Sender, SenderStats};
+use crate::limits::{self, Cause, Limits};
 use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
 use skyhop_wire::{Ecn, Flags, Ipv4, Packet, TcpHeader, Timestamps, Transport, expand, wire_number};
@@ -79,6 +80,7 @@ pub struct Connection {
     pub(super) beginning: Beginning,
     /// The next lone acknowledgment says that there will be fewer.
     reduced_acks: bool,
+    pub(super) limits: Limits,
 }
 
 impl Connection {
@@ -117,6 +119,7 @@ impl Connection {
             events: VecDeque::new(),
             reported_all: false,
             reduced_acks: false,
+            limits: Limits::default(),
         }
     }
 
@@ -546,6 +549,7 @@ impl Connection {
     /// The clock has reached [`Connection::poll_timeout`].
     pub fn handle_timeout(&mut self, now: Time) {
         if self.sender.rto_at.is_some_and(|at| at <= now) {
+            self.limits.timed_out(now, self.sender.rtt.rto());
             self.sender.handle_timeout(now);
         }
         if self.sender.persist_at.is_some_and(|at| at <= now) {
@@ -593,6 +597,19 @@ impl Connection {
 
     /// The next packet to send, until there is none.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Packet> {
+        let packet = self.next_packet(now);
+        if packet.is_none() && self.limits.counts() {
+            let state = match self.state {
+                State::Listen | State::SynSent | State::SynReceived => limits::State::Held(Cause::Handshake),
+                State::Closed | State::TimeWait => limits::State::Over,
+                _ => self.sender.held_by(),
+            };
+            self.limits.note(now, state);
+        }
+        packet
+    }
+
+    fn next_packet(&mut self, now: Time) -> Option<Packet> {
         match self.state {
             State::SynSent | State::SynReceived => return self.poll_syn(now),
             State::Listen => return None,

@@ -14,6 +14,7 @@
 //! | `send_buffer` | how much may be written ahead |
 //! | `window_use` | when the congestion window grows |
 //! | `path_mtu` | how large a packet the path carries: by routers' words or by probes |
+//! | `held` | what holds the sender up when it sends nothing more |
 //! | `pacing` | when: paces, hosts' delays, silences |
 //! | `recovery` | finding losses and repairing them: counting duplicates, or knowing what is in flight |
 //! | `congestion` | the laws of cwnd and ssthresh |
@@ -28,6 +29,7 @@ mod ato;
 mod config;
 mod congestion;
 mod connection;
+mod held;
 mod memory;
 mod opening;
 mod pacing;

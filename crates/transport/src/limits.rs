@@ -1,0 +1,262 @@
+//! What holds a sending end up: one cause at each instant, and how long each has held.
+//!
+//! Follows the idea of Linux's chronograph (`tcp_chrono_*`, after Bauer, Clark and Lehr's question of what limits a flow): the time of
+//! a connection is divided among causes, without a gap and without counting any of it twice.
+//! Differs: Linux tells apart what the receive window and the send buffer held up and calls the rest busy; here all of it has a name,
+//! from the call to connect on. docs/results.md has the rules.
+//! Leaves out how a cause is found, which each transport knows for itself, and what links do, which whoever drives it tells.
+
+use skyhop_units::{Span, Time};
+
+/// What holds a sending end up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// The connection is not open yet.
+    Handshake,
+    /// The application has nothing more to send.
+    Application,
+    /// The peer takes no more.
+    ReceiveWindow,
+    /// This end keeps no more for the peer to acknowledge.
+    SendBuffer,
+    /// The congestion window is in use.
+    CongestionWindow,
+    /// The next packet's turn by a rate has not come.
+    Pacing,
+    /// Losses are being repaired, or a timeout is waited for.
+    Recovery,
+    /// The path is out.
+    NoLink,
+}
+
+impl Cause {
+    /// How many there are.
+    pub const COUNT: usize = 8;
+
+    /// All of them, in the order in which results list them.
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::Handshake,
+        Self::Application,
+        Self::ReceiveWindow,
+        Self::SendBuffer,
+        Self::CongestionWindow,
+        Self::Pacing,
+        Self::Recovery,
+        Self::NoLink,
+    ];
+
+    /// Its key in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Handshake => "handshake",
+            Self::Application => "application",
+            Self::ReceiveWindow => "receive_window",
+            Self::SendBuffer => "send_buffer",
+            Self::CongestionWindow => "congestion_window",
+            Self::Pacing => "pacing",
+            Self::Recovery => "recovery",
+            Self::NoLink => "no_link",
+        }
+    }
+}
+
+/// What a transport says of itself when it has nothing more to send at an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// This holds it up.
+    Held(Cause),
+    /// Nothing is to be sent and nothing is under way: what the path does is no matter.
+    Idle,
+    /// The direction is closed, or the connection broken.
+    Over,
+}
+
+/// The time of one sending end, by cause.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// `None` before anybody has asked for it: an end that only receives is not to pay for it.
+    state: Option<State>,
+    /// Whether the path is out.
+    out: bool,
+    /// Up to when time has been accounted for.
+    since: Time,
+    spent: [Span; Cause::COUNT],
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { state: None, out: false, since: Time::ZERO, spent: [Span::ZERO; Cause::COUNT] }
+    }
+}
+
+impl Limits {
+    /// The application has asked for the connection.
+    pub(crate) fn begin(&mut self, now: Time) {
+        if self.state.is_none() {
+            (self.state, self.since) = (Some(State::Held(Cause::Handshake)), now);
+        }
+    }
+
+    /// Whether [`Limits::begin`] has been called.
+    #[inline]
+    pub(crate) fn counts(&self) -> bool {
+        self.state.is_some()
+    }
+
+    /// What holds the sender up from now on.
+    #[inline]
+    pub(crate) fn note(&mut self, now: Time, state: State) {
+        if self.state != Some(state) {
+            self.change(now, state);
+        }
+    }
+
+    #[inline(never)]
+    fn change(&mut self, now: Time, state: State) {
+        if self.state.is_none() || self.state == Some(State::Over) {
+            return;
+        }
+        self.settle(now);
+        self.state = Some(state);
+    }
+
+    /// A retransmission timeout that was `wait` long: what has passed of it in silence was waiting for it, though nothing but the
+    /// timeout could tell.
+    pub(crate) fn timed_out(&mut self, now: Time, wait: Span) {
+        match self.state {
+            // The SYN's timeout is the handshake's; with nothing under way there is nothing to be waited for.
+            None | Some(State::Over | State::Idle | State::Held(Cause::Handshake)) => return,
+            Some(State::Held(_)) => {}
+        }
+        let began = Time::from_nanos(now.as_nanos().saturating_sub(wait.as_nanos()));
+        self.settle(if self.out { now } else { began.max(self.since) });
+        self.state = Some(State::Held(Cause::Recovery));
+    }
+
+    /// Whether there is a way to the peer and back.
+    pub(crate) fn set_path_up(&mut self, now: Time, up: bool) {
+        if self.out == up {
+            self.settle(now);
+            self.out = !up;
+        }
+    }
+
+    /// Accounts for the time up to `to`.
+    fn settle(&mut self, to: Time) {
+        if let Some(cause) = self.cause() {
+            self.spent[cause as usize] += to.since(self.since);
+        }
+        self.since = to;
+    }
+
+    /// What holds the sender up; `None` before it begins and when it is over.
+    pub fn cause(&self) -> Option<Cause> {
+        match self.state? {
+            State::Over => None,
+            State::Idle => Some(Cause::Application),
+            State::Held(_) if self.out => Some(Cause::NoLink),
+            State::Held(cause) => Some(cause),
+        }
+    }
+
+    /// Time by cause up to `now`, in the order of [`Cause::ALL`]. The sum is the time since the call to connect, or until the end.
+    pub fn spent(&self, now: Time) -> [Span; Cause::COUNT] {
+        let mut up_to_now = *self;
+        up_to_now.settle(now);
+        up_to_now.spent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Cause::*;
+
+    fn at(ms: u64) -> Time {
+        Time::from_nanos(ms * 1_000_000)
+    }
+
+    fn begun() -> Limits {
+        let mut limits = Limits::default();
+        limits.begin(at(100));
+        limits
+    }
+
+    /// Milliseconds by cause, those without any left out.
+    fn spent(limits: &Limits, now: u64) -> Vec<(Cause, u64)> {
+        let spans = limits.spent(at(now)).map(|span| span.as_nanos() / 1_000_000);
+        Cause::ALL.into_iter().zip(spans).filter(|(_, ms)| *ms > 0).collect()
+    }
+
+    #[test]
+    fn each_instant_has_one_cause_from_the_call_to_connect_until_the_end() {
+        let mut limits = begun();
+        limits.note(at(700), State::Held(CongestionWindow));
+        limits.note(at(800), State::Held(CongestionWindow));
+        limits.note(at(1000), State::Held(ReceiveWindow));
+        limits.note(at(1500), State::Idle);
+        assert_eq!(
+            spent(&limits, 1750),
+            [(Handshake, 600), (Application, 250), (ReceiveWindow, 500), (CongestionWindow, 300)]
+        );
+        limits.note(at(2000), State::Over);
+        limits.note(at(2100), State::Held(Pacing));
+        let total: u64 = spent(&limits, 9000).iter().map(|(_, ms)| ms).sum();
+        assert_eq!(total, 2000 - 100, "{:?}", spent(&limits, 9000));
+    }
+
+    #[test]
+    fn an_end_that_nobody_asks_about_counts_nothing() {
+        let mut limits = Limits::default();
+        limits.note(at(5), State::Held(Pacing));
+        limits.set_path_up(at(6), false);
+        limits.timed_out(at(7), Span::from_millis(1));
+        assert_eq!((spent(&limits, 100), limits.cause()), (vec![], None));
+    }
+
+    #[test]
+    fn a_path_that_is_out_comes_before_all_but_an_idle_sender() {
+        let mut limits = begun();
+        limits.note(at(200), State::Held(CongestionWindow));
+        limits.set_path_up(at(300), false);
+        limits.set_path_up(at(310), false);
+        limits.note(at(400), State::Held(Recovery));
+        limits.set_path_up(at(600), true);
+        limits.note(at(900), State::Idle);
+        limits.set_path_up(at(1000), false);
+        assert_eq!(
+            spent(&limits, 2000),
+            [(Handshake, 100), (Application, 1100), (CongestionWindow, 100), (Recovery, 300), (NoLink, 300)]
+        );
+    }
+
+    #[test]
+    fn silence_that_ends_with_a_timeout_was_waiting_for_it() {
+        let mut limits = begun();
+        limits.note(at(200), State::Held(CongestionWindow));
+        limits.timed_out(at(2000), Span::from_millis(500));
+        assert_eq!(spent(&limits, 2100), [(Handshake, 100), (CongestionWindow, 1300), (Recovery, 600)]);
+        // What was said since, or an outage, is not taken back.
+        let mut limits = begun();
+        limits.note(at(200), State::Held(CongestionWindow));
+        limits.set_path_up(at(1000), false);
+        limits.set_path_up(at(1800), true);
+        limits.timed_out(at(2000), Span::from_secs(1));
+        assert_eq!(
+            spent(&limits, 2000),
+            [(Handshake, 100), (CongestionWindow, 800), (Recovery, 200), (NoLink, 800)]
+        );
+        // A timeout during an outage.
+        limits.set_path_up(at(2500), false);
+        limits.timed_out(at(3000), Span::from_secs(1));
+        limits.set_path_up(at(3500), true);
+        assert_eq!(spent(&limits, 3600)[2..], [(Recovery, 200 + 500 + 100), (NoLink, 800 + 1000)]);
+    }
+
+    #[test]
+    fn the_syns_timeout_belongs_to_the_handshake() {
+        let mut limits = begun();
+        limits.timed_out(at(3100), Span::from_secs(3));
+        assert_eq!(spent(&limits, 4000), [(Handshake, 3900)]);
+    }
+}

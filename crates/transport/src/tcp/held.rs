@@ -1,0 +1,105 @@
+//! What holds the sender up when it has nothing more to send at an instant.
+//!
+//! Follows the order in which RFC 9293 §3.8 and RFC 5681 bound what may be sent; docs/results.md has the priorities and their reasons.
+//! Differs from Linux's chronograph: a pace that spreads a window is that window, and recovery is told apart from it.
+//! Leaves out how long, which [`Limits`] counts, and whether the path is there.
+
+use super::connection::Connection;
+use super::recovery::pipe::Phase;
+use super::sender::Sender;
+use crate::limits::{Cause, Limits, State};
+use skyhop_units::Time;
+
+/// An estimated rate that fills the peer's window to this part of it cannot find a higher one: BBR probes with 1.25 times its rate
+/// (draft-ietf-ccwg-bbr-06 §5.6.1).
+const PROBING_GAIN: f64 = 1.25;
+
+impl Connection {
+    /// Counts from now on what holds this end's data up: from the application's call to connect, or to listen.
+    pub fn count_limits(&mut self, now: Time) {
+        self.limits.begin(now);
+    }
+
+    /// What has held this end's data up, if [`Connection::count_limits`] was called.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Whether there is a path to the peer and back, as whoever drives this end knows; there is one at first.
+    pub fn set_path_up(&mut self, now: Time, up: bool) {
+        self.limits.set_path_up(now, up);
+    }
+}
+
+impl Sender {
+    /// What holds it up, the handshake apart. Asked when `poll` has given nothing.
+    #[inline]
+    pub(super) fn held_by(&self) -> State {
+        // Until all that was outstanding at the signal is acknowledged, whatever a variant calls its recovery.
+        let repairing = match self.how.pipe() {
+            true => self.pipe.phase != Phase::Open,
+            false => self.snd_una < self.counting.recover,
+        };
+        // Set whenever the pace or the host's delay has turned something away.
+        if repairing || self.hold_at.is_some() {
+            return self.held_in_between(repairing);
+        }
+        self.held_by_windows()
+    }
+
+    #[inline]
+    fn held_by_windows(&self) -> State {
+        if self.snd_max >= self.end() {
+            return match self.snd_una >= self.end() {
+                _ if self.buffer.withheld > 0 => State::Held(Cause::SendBuffer),
+                true if self.fin_queued() => State::Over,
+                true => State::Idle,
+                false => State::Held(Cause::Application),
+            };
+        }
+        // Where both windows are in use it is the peer's: the congestion window stops growing there.
+        let next = (self.mss as u64).min(self.unsent());
+        State::Held(match self.snd_max + next > self.window_edge {
+            true => Cause::ReceiveWindow,
+            false => Cause::CongestionWindow,
+        })
+    }
+
+    #[inline(never)]
+    fn held_in_between(&self, repairing: bool) -> State {
+        if self.snd_una >= self.end() && self.buffer.withheld == 0 {
+            return self.held_by_windows();
+        }
+        // A model of the path that losses do not cut sends at its pace during repairs too.
+        let by_model = self.congestion.owns_recovery() && self.pipe.phase != Phase::Timeout;
+        if repairing && !by_model {
+            return State::Held(Cause::Recovery);
+        }
+        if self.hold_at.is_none() || !self.would_send() {
+            return if repairing { State::Held(Cause::Recovery) } else { self.held_by_windows() };
+        }
+        State::Held(self.held_by_pace())
+    }
+
+    /// What a pace stands for that has turned a packet away which the windows would let go.
+    fn held_by_pace(&self) -> Cause {
+        let srtt = self.rtt.smoothed();
+        let rate = self.congestion.pacing_rate(srtt).filter(|_| self.config.pacing_possible());
+        let (Some(srtt), Some(rate)) = (srtt, rate) else {
+            // The host's own delay.
+            return Cause::Pacing;
+        };
+        if self.congestion.owns_recovery() {
+            let in_a_round_trip = rate * srtt.as_secs_f64();
+            return match (self.peer_window as f64) < PROBING_GAIN * in_a_round_trip {
+                true => Cause::ReceiveWindow,
+                false => Cause::Pacing,
+            };
+        }
+        // The window that it spreads over the round trip.
+        match self.peer_window <= self.congestion.cwnd() {
+            true => Cause::ReceiveWindow,
+            false => Cause::CongestionWindow,
+        }
+    }
+}
