@@ -37,6 +37,19 @@ class Run:
             raise KeyError(f"no samples of {metric} for {entity}; there are {_listed(series)}")
         return series["t_ns"][rows] / 1e9, series["value"][rows]
 
+    def limits(self, flow: str) -> dict[str, float]:
+        """What held a flow's data up: the share of its time, 0 to 1, by cause, such as "receive_window"; the largest first.
+
+        Empty for a flow that has not begun. `docs/results.md` has the causes.
+        """
+        flows = self.summary["flows"]
+        if flow not in flows:
+            raise KeyError(f"no flow {flow!r}; there are {', '.join(flows)}")
+        if "limited_share" not in flows[flow]:
+            raise KeyError(f"flow {flow!r} has no connections, which is what is held up")
+        shares = {cause: share for cause, share in flows[flow]["limited_share"].items() if share is not None}
+        return dict(sorted(shares.items(), key=lambda item: -item[1]))
+
     def __repr__(self) -> str:
         s = self.summary
         head = f"<skyhop run of {s['scenario']!r}, seed {s['seed']}, {s['simulated_s']:g} s simulated in {s['wall_s']:.3g} s"

@@ -28,6 +28,19 @@ def test_a_run_has_the_summarys_keys(run):
     assert "set" not in run.summary
 
 
+def test_what_held_a_flow_up_adds_up_and_names_the_window(scenario):
+    window = {"flows.download.transport.window": "20 kB", "links.satellite.rate": "10 Mbit/s"}
+    run = skyhop.run(scenario, set=window)
+    shares = run.limits("download")
+    assert next(iter(shares)) == run.summary["flows"]["download"]["limited_by"] == "receive_window"
+    assert len(shares) == 8 and sum(shares.values()) == pytest.approx(1, abs=1e-12)
+    assert shares["receive_window"] == run.flows["limited_receive_window"][0] > 0.9
+    assert (run.flows["limited_by"][0], run.flows["bottleneck"][0]) == ("receive_window", "satellite")
+    assert any("transport.window" in warning for warning in run.summary["warnings"])
+    with pytest.raises(KeyError, match="there are download"):
+        run.limits("upload")
+
+
 def test_set_takes_texts_numbers_and_tables(scenario):
     slow = skyhop.run(
         scenario,

@@ -73,13 +73,23 @@ pub fn flows(results: &[RunResult]) -> Vec<FlowStatistics> {
     first
         .iter()
         .map(|(name, flow)| {
-            let keys = flow.as_object().into_iter().flat_map(|f| f.keys());
-            let metric = |key: &String| {
-                let values: Vec<f64> =
-                    summaries.iter().filter_map(|s| s["flows"][name][key].as_f64()).collect();
-                Some((key.clone(), Estimate::of(&values)?))
+            let mut metrics = Vec::new();
+            let mut add = |key: String, get: &dyn Fn(&Value) -> Option<f64>| {
+                let values: Vec<f64> = summaries.iter().filter_map(|s| get(&s["flows"][name])).collect();
+                metrics.extend(Estimate::of(&values).map(|estimate| (key, estimate)));
             };
-            FlowStatistics { name: name.clone(), metrics: keys.filter_map(metric).collect() }
+            for (key, value) in flow.as_object().into_iter().flatten() {
+                match value.as_object() {
+                    // As the tables' columns are called.
+                    Some(shares) => {
+                        for cause in shares.keys() {
+                            add(format!("limited_{cause}"), &|flow| flow[key][cause].as_f64());
+                        }
+                    }
+                    None => add(key.clone(), &|flow| flow[key].as_f64()),
+                }
+            }
+            FlowStatistics { name: name.clone(), metrics }
         })
         .collect()
 }

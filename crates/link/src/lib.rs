@@ -207,6 +207,16 @@ impl<T: Copy> Link<T> {
         self.up
     }
 
+    /// Whether it is out by the clock at `at`.
+    pub fn is_out(&self, at: Time) -> bool {
+        self.extras.as_ref().is_some_and(|extras| extras.timeline.out(at))
+    }
+
+    /// When that next changes after `at`; `None` if it never does.
+    pub fn next_outage(&self, at: Time) -> Option<Time> {
+        self.extras.as_ref()?.timeline.next_outage(at)
+    }
+
     /// Takes packets again.
     pub fn set_up(&mut self) {
         self.up = true;

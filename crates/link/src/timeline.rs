@@ -22,6 +22,13 @@ pub struct Step {
     pub outage: Option<Outage>,
 }
 
+impl Step {
+    fn out(&self) -> bool {
+        let certain = matches!(self.loss, Some(Loss::Packets { probability }) if probability >= 1.0);
+        self.outage.is_some() || certain
+    }
+}
+
 /// What an outage does to packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outage {
@@ -111,6 +118,28 @@ impl Timeline {
     pub(crate) fn loss(&mut self, at: Time) -> Option<&mut Loss> {
         let step = self.at(at).0?;
         self.steps[step].loss.as_mut()
+    }
+
+    /// Whether nothing gets through at `at`: an outage, or a step in which every packet is lost.
+    pub fn out(&self, at: Time) -> bool {
+        self.at(at).0.is_some_and(|step| self.steps[step].out())
+    }
+
+    /// When that next changes after `at`; `None` if it never does.
+    pub fn next_outage(&self, at: Time) -> Option<Time> {
+        let out = self.out(at);
+        let mut next = at;
+        // Each step once, and the one that it began in again.
+        for _ in 0..=self.steps.len() + 1 {
+            next = self.at(next).1;
+            if next == Time::MAX {
+                return None;
+            }
+            if self.out(next) != out {
+                return Some(next);
+            }
+        }
+        None
     }
 
     /// Whether anything can be lost in any step: a link without a stream loses nothing.

@@ -6,7 +6,8 @@
 
 use serde_json::{Map, Value, json};
 use skyhop_sim::results::{
-    DirectionResult, FlowKind, FlowResult, HandoverResult, LinkResult, RoutingResult, RunResult, SpliceResult,
+    Cause, DirectionResult, FlowKind, FlowResult, HandoverResult, LinkResult, RoutingResult, RunResult,
+    SpliceResult,
 };
 
 /// What a result needs to be run again, and what the run itself cannot know.
@@ -113,6 +114,12 @@ fn flow(flow: &FlowResult) -> Value {
             "jitter_mean_s": d.jitter_mean_s,
         }),
     };
+    if let Some(limits) = &flow.limits {
+        out["limited_by"] = json!(limits.limited_by().map(Cause::name));
+        let share = |cause: Cause| (cause.name().to_owned(), json!(limits.share(cause)));
+        out["limited_share"] = Cause::ALL.into_iter().map(share).collect();
+        out["bottleneck"] = json!(limits.bottleneck);
+    }
     out["forward_bytes"] = json!(flow.forward_bytes);
     out["return_bytes"] = json!(flow.return_bytes);
     out["packets_sent"] = json!(flow.packets_sent);

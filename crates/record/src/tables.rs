@@ -1,6 +1,6 @@
 //! A run as tables: one row per flow, one row per sample, in Arrow and in Parquet.
 //!
-//! Columns are the keys of `summary.json`; series are in long form (entity, metric, t_ns, value).
+//! Columns are the keys of `summary.json`, `limited_share` as a column for each cause; series are in long form (entity, metric, t_ns, value).
 //! Differs from a column per series: series have clocks of their own, and long form needs no filling in.
 //! Leaves out links, whose totals are in the summary, and all compression but snappy, which builds fastest.
 
@@ -12,7 +12,7 @@ use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use skyhop_sim::results::{
-    CompletionsResult, DatagramResult, FlowKind, FlowResult, PingResult, RunResult, TransferResult,
+    Cause, CompletionsResult, DatagramResult, FlowKind, FlowResult, PingResult, RunResult, TransferResult,
 };
 use std::fmt;
 use std::io::Write;
@@ -100,6 +100,8 @@ pub enum FlowNumber {
     Count(fn(&FlowResult) -> Option<u64>),
     /// A measure.
     Real(fn(&FlowResult) -> Option<f64>),
+    /// A name.
+    Text(fn(&FlowResult) -> Option<&str>),
 }
 
 const fn count(name: &'static str, get: fn(&FlowResult) -> Option<u64>) -> FlowMetric {
@@ -108,6 +110,10 @@ const fn count(name: &'static str, get: fn(&FlowResult) -> Option<u64>) -> FlowM
 
 const fn real(name: &'static str, get: fn(&FlowResult) -> Option<f64>) -> FlowMetric {
     FlowMetric { name, get: FlowNumber::Real(get) }
+}
+
+const fn text(name: &'static str, get: fn(&FlowResult) -> Option<&str>) -> FlowMetric {
+    FlowMetric { name, get: FlowNumber::Text(get) }
 }
 
 /// Every number of every kind of flow, in the order of the columns.
@@ -151,6 +157,16 @@ pub const FLOW_METRICS: &[FlowMetric] = &[
     real("rtt_min_s", |f| rtts(f)[0]),
     real("rtt_mean_s", |f| rtts(f)[1]),
     real("rtt_max_s", |f| rtts(f)[2]),
+    text("limited_by", |f| Some(f.limits.as_ref()?.limited_by()?.name())),
+    real("limited_handshake", |f| limited(f, Cause::Handshake)),
+    real("limited_application", |f| limited(f, Cause::Application)),
+    real("limited_receive_window", |f| limited(f, Cause::ReceiveWindow)),
+    real("limited_send_buffer", |f| limited(f, Cause::SendBuffer)),
+    real("limited_congestion_window", |f| limited(f, Cause::CongestionWindow)),
+    real("limited_pacing", |f| limited(f, Cause::Pacing)),
+    real("limited_recovery", |f| limited(f, Cause::Recovery)),
+    real("limited_no_link", |f| limited(f, Cause::NoLink)),
+    text("bottleneck", |f| f.limits.as_ref()?.bottleneck.as_deref()),
     count("forward_bytes", |f| Some(f.forward_bytes)),
     count("return_bytes", |f| Some(f.return_bytes)),
     count("packets_sent", |f| Some(f.packets_sent)),
@@ -179,6 +195,9 @@ fn flows(result: &RunResult) -> RecordBatch {
             }
             FlowNumber::Real(get) => {
                 (DataType::Float64, Arc::new(flows.iter().map(get).collect::<Float64Array>()))
+            }
+            FlowNumber::Text(get) => {
+                (DataType::Utf8, Arc::new(flows.iter().map(get).collect::<StringArray>()))
             }
         };
         fields.push(Field::new(metric.name, kind, true));
@@ -266,6 +285,10 @@ fn segments(flow: &FlowResult) -> Option<[u64; 3]> {
         FlowKind::Completions(c) => Some([c.segments_sent, c.segments_retransmitted, c.timeouts]),
         FlowKind::Ping(_) | FlowKind::Datagrams(_) => None,
     }
+}
+
+fn limited(flow: &FlowResult, cause: Cause) -> Option<f64> {
+    flow.limits.as_ref()?.share(cause)
 }
 
 fn rtts(flow: &FlowResult) -> [Option<f64>; 3] {

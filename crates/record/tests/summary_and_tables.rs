@@ -67,6 +67,18 @@ fn the_summary_has_its_keys_in_their_order_and_null_for_what_was_not_measured() 
       "rtt_min_s": 0.6,
       "rtt_mean_s": 0.7,
       "rtt_max_s": 0.9,
+      "limited_by": "congestion_window",
+      "limited_share": {
+        "handshake": 0.005,
+        "application": 0.0033333333333333335,
+        "receive_window": 0.0,
+        "send_buffer": 0.0,
+        "congestion_window": 0.75,
+        "pacing": 0.0,
+        "recovery": 0.24166666666666667,
+        "no_link": 0.0
+      },
+      "bottleneck": "satellite",
       "forward_bytes": 19100000,
       "return_bytes": 254000,
       "packets_sent": 19050,
@@ -153,9 +165,22 @@ fn flows_have_a_row_each_and_the_summarys_keys_as_columns() {
     let summary = summary_json(&run(), &meta());
     for flow in ["download", "echo"] {
         for key in summary["flows"][flow].as_object().unwrap().keys() {
-            assert!(names.contains(key), "{key} is no column");
+            // Of a table each part is a column.
+            let parts = summary["flows"][flow][key].as_object().into_iter().flatten();
+            let mut columns: Vec<_> = parts.map(|(part, _)| format!("limited_{part}")).collect();
+            if columns.is_empty() {
+                columns.push(key.clone());
+            }
+            assert!(columns.iter().all(|column| names.contains(column)), "{key} is no column");
         }
     }
+    let text = |name: &str| {
+        let column = tables.flows.column_by_name(name).unwrap();
+        let column = column.as_any().downcast_ref::<arrow_array::StringArray>().unwrap().clone();
+        column.iter().map(|text| text.map(str::to_owned)).collect::<Vec<_>>()
+    };
+    assert_eq!(text("limited_by"), [Some("congestion_window".to_owned()), None]);
+    assert_eq!(text("bottleneck"), [Some("satellite".to_owned()), None]);
     assert_eq!(names[..3], ["name", "kind", "seed"]);
     assert_eq!(tables.flows.num_rows(), 2);
     let timeouts = tables.flows.column_by_name("timeouts").unwrap();

@@ -9,8 +9,9 @@ use crate::endpoint::{Endpoint, Protocol, Sent};
 use crate::splice::{Joint, Splicing};
 use skyhop_chance::{Seed, Stream};
 use skyhop_traffic::End;
+use skyhop_transport::Cause;
 use skyhop_transport::tcp::{Memory, PathMemory, RttSamples, State, divide};
-use skyhop_units::Span;
+use skyhop_units::{Span, Time};
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 
@@ -60,6 +61,17 @@ impl Conversation {
     pub fn over(&self) -> bool {
         self.ends.iter().all(Endpoint::over)
     }
+
+    /// Tells the ends at a leg, of `legs`, whether it is there.
+    pub fn set_path_up(&mut self, leg: usize, legs: usize, now: Time, up: bool) {
+        let [client, server] = &mut self.ends;
+        if leg == 0 {
+            client.set_path_up(now, up);
+        }
+        if leg + 1 == legs {
+            server.set_path_up(now, up);
+        }
+    }
 }
 
 /// What connections have counted, those that are forgotten included.
@@ -71,6 +83,8 @@ pub(crate) struct Totals {
     pub segments_retransmitted: u64,
     pub timeouts: u64,
     pub rtt: RttSamples,
+    /// Time of the sending ends by what held them up.
+    pub limits: [Span; Cause::COUNT],
 }
 
 impl Totals {
@@ -81,12 +95,13 @@ impl Totals {
     }
 
     /// Counters of those ends that send what the flow is for.
-    fn add_sender(&mut self, end: &Endpoint) {
-        let Sent { segments, segments_retransmitted, timeouts, rtt } = end.sent();
+    fn add_sender(&mut self, end: &Endpoint, now: Time) {
+        let Sent { segments, segments_retransmitted, timeouts, rtt, limits } = end.sent(now);
         self.segments_sent += segments;
         self.segments_retransmitted += segments_retransmitted;
         self.timeouts += timeouts;
         self.rtt.merge(rtt);
+        self.limits.iter_mut().zip(limits).for_each(|(total, span)| *total += span);
     }
 
     /// Mean of the RTT samples.
@@ -176,9 +191,10 @@ impl Conversations {
         }
     }
 
-    /// Opens a connection. `slot` hands out slots for its ends.
+    /// Opens a connection at `now`. `slot` hands out slots for its ends.
     pub fn open(
         &mut self,
+        now: Time,
         connection: u32,
         mut slot: impl FnMut(ConversationId, Host) -> Slot,
     ) -> ConversationId {
@@ -194,6 +210,9 @@ impl Conversations {
         let narrow = self.sockets.narrow;
         if self.sockets.protocols.iter().all(|protocol| protocol.remembers(narrow)) {
             ends = self.remember(ends);
+        }
+        for end in self.senders {
+            ends[*end as usize].count_limits(now);
         }
         let seed = self.sockets.seed;
         let addresses = self.sockets.addresses_of(connection);
@@ -262,13 +281,13 @@ impl Conversations {
     }
 
     /// Drops a conversation; its counters stay.
-    pub fn forget(&mut self, id: ConversationId) -> Option<Conversation> {
+    pub fn forget(&mut self, id: ConversationId, now: Time) -> Option<Conversation> {
         self.get(id)?;
         let conversation = self.places[id.place as usize].take()?;
         self.free.push(id.place);
         self.by_connection.remove(&conversation.connection);
         let mut totals = self.forgotten;
-        self.count(&conversation, &mut totals);
+        self.count(&conversation, now, &mut totals);
         self.forgotten = totals;
         for (memory, end) in self.memory.iter_mut().flatten().zip(&conversation.ends) {
             memory.merge(end.memory());
@@ -281,19 +300,36 @@ impl Conversations {
         self.places.iter().flatten().all(Conversation::over)
     }
 
-    /// What all of them have counted.
-    pub fn totals(&self) -> Totals {
+    /// Tells the ends at a leg, of `legs`, whether it is there.
+    pub fn set_path_up(&mut self, leg: usize, legs: usize, now: Time, up: bool) {
+        for conversation in self.places.iter_mut().flatten() {
+            conversation.set_path_up(leg, legs, now, up);
+        }
+    }
+
+    /// What the end speaks that sends what the flow is for, or the one that receives it.
+    pub fn protocol(&self, sends: bool) -> &Protocol {
+        &self.sockets.protocols[usize::from((self.senders == [End::Client]) != sends)]
+    }
+
+    /// Which ends send what the flow is for.
+    pub fn senders(&self) -> &'static [End] {
+        self.senders
+    }
+
+    /// What all of them have counted up to `now`.
+    pub fn totals(&self, now: Time) -> Totals {
         let mut totals = self.forgotten;
         for conversation in self.places.iter().flatten() {
-            self.count(conversation, &mut totals);
+            self.count(conversation, now, &mut totals);
         }
         totals
     }
 
-    fn count(&self, conversation: &Conversation, totals: &mut Totals) {
+    fn count(&self, conversation: &Conversation, now: Time, totals: &mut Totals) {
         totals.add(conversation);
         for end in self.senders {
-            totals.add_sender(&conversation.ends[*end as usize]);
+            totals.add_sender(&conversation.ends[*end as usize], now);
         }
     }
 }

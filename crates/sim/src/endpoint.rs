@@ -8,9 +8,9 @@ use crate::stp::StpEnd;
 use skyhop_chance::Stream;
 use skyhop_scenario::StpOver;
 use skyhop_traffic::End;
-use skyhop_transport::stp;
 use skyhop_transport::tcp::{self, Connection, Memory, Open, RttSamples, State};
-use skyhop_units::Time;
+use skyhop_transport::{Cause, stp};
+use skyhop_units::{Span, Time};
 use skyhop_wire::stp::Length;
 use std::net::SocketAddrV4;
 
@@ -40,6 +40,8 @@ pub(crate) struct Sent {
     pub segments_retransmitted: u64,
     pub timeouts: u64,
     pub rtt: RttSamples,
+    /// Time by what held it up.
+    pub limits: [Span; Cause::COUNT],
 }
 
 impl Protocol {
@@ -236,8 +238,24 @@ impl Endpoint {
         }
     }
 
-    /// Counters of the sending half.
-    pub fn sent(&self) -> Sent {
+    /// Counts from now on what holds its data up.
+    pub fn count_limits(&mut self, now: Time) {
+        match self {
+            Endpoint::Tcp(tcp) => tcp.count_limits(now),
+            Endpoint::Stp(stp) => stp.machine.count_limits(now),
+        }
+    }
+
+    /// Whether there is a path to the peer and back.
+    pub fn set_path_up(&mut self, now: Time, up: bool) {
+        match self {
+            Endpoint::Tcp(tcp) => tcp.set_path_up(now, up),
+            Endpoint::Stp(stp) => stp.machine.set_path_up(now, up),
+        }
+    }
+
+    /// Counters of the sending half up to `now`.
+    pub fn sent(&self, now: Time) -> Sent {
         match self {
             Endpoint::Tcp(tcp) => {
                 let stats = tcp.stats();
@@ -246,6 +264,7 @@ impl Endpoint {
                     segments_retransmitted: stats.segments_retransmitted,
                     timeouts: stats.timeouts,
                     rtt: stats.rtt,
+                    limits: tcp.limits().spent(now),
                 }
             }
             Endpoint::Stp(stp) => {
@@ -255,6 +274,7 @@ impl Endpoint {
                     segments_retransmitted: stats.packets_retransmitted,
                     timeouts: stats.timeouts,
                     rtt: stats.rtt,
+                    limits: stp.machine.limits().spent(now),
                 }
             }
         }

@@ -7,10 +7,10 @@
 use crate::conversation::Conversations;
 use crate::datagrams::Sending;
 use crate::echo::Pinging;
-use crate::results::{CompletionsResult, FlowKind, FlowResult, PingResult, TransferResult};
+use crate::results::{CompletionsResult, FlowKind, FlowResult, LimitsResult, PingResult, TransferResult};
 use skyhop_topology::NodeId;
 use skyhop_traffic::{Application, Bulk, Completions};
-use skyhop_units::Time;
+use skyhop_units::{Span, Time};
 
 /// The way of a flow's packets over one leg: from host to host, or to the next splice.
 #[derive(Debug, Clone)]
@@ -124,9 +124,17 @@ impl Flow {
                 })
             }
         };
+        let limits = match &self.app {
+            App::Stream(stream) => {
+                let spent = stream.conversations.totals(end).limits;
+                Some(LimitsResult { spent_ns: spent.map(Span::as_nanos), bottleneck: None })
+            }
+            App::Ping(_) | App::Datagrams(_) => None,
+        };
         FlowResult {
             name: self.name.clone(),
             kind,
+            limits,
             forward_bytes: self.bytes[0],
             return_bytes: self.bytes[1],
             packets_sent: self.sent,
@@ -138,7 +146,7 @@ impl Flow {
     }
 
     fn completions_result(&self, stream: &Stream, all: &Completions, end: Time) -> CompletionsResult {
-        let totals = stream.conversations.totals();
+        let totals = stream.conversations.totals(end);
         // Of the web what counts is what comes to the browser, of transfers what comes to the receiver.
         let towards = match &stream.application {
             Application::Web(_) => 0,
@@ -171,7 +179,7 @@ impl Flow {
     }
 
     fn transfer_result(&self, stream: &Stream, bulk: &Bulk, end: Time) -> TransferResult {
-        let totals = stream.conversations.totals();
+        let totals = stream.conversations.totals(end);
         let delivered = totals.delivered[1];
         let until = bulk.completed().unwrap_or(self.stop.map_or(end, |stop| stop.min(end)));
         let active = until.since(self.start).as_secs_f64();

@@ -176,7 +176,7 @@ impl Simulation {
                 Action::Open { connection } => {
                     let (owners, spare, agenda) = (&mut self.owners, &mut self.spare, &mut self.agenda);
                     let wires = self.wires.len() as u32;
-                    let id = conversations.open(connection, |id, host| {
+                    let id = conversations.open(self.now, connection, |id, host| {
                         let slot = spare.pop().unwrap_or_else(|| {
                             owners.push(Owner::Nobody);
                             agenda.add()
@@ -184,6 +184,13 @@ impl Simulation {
                         owners[(slot - wires) as usize] = Owner::Host(index as u32, id, host);
                         slot
                     });
+                    let legs = self.flows[index].legs.len();
+                    for leg in (0..legs).filter(|leg| self.ways.out(index, *leg)) {
+                        let App::Stream(stream) = &mut self.flows[index].app else { return };
+                        if let Some(conversation) = stream.conversations.get_mut(id) {
+                            conversation.set_path_up(leg, legs, self.now, false);
+                        }
+                    }
                     self.touched.push((id, Host::End(End::Client)));
                     continue;
                 }
@@ -272,7 +279,7 @@ impl Simulation {
     /// Forgets a connection that is over, and takes its slots back.
     fn forget(&mut self, index: usize, id: ConversationId) {
         let App::Stream(stream) = &mut self.flows[index].app else { return };
-        let Some(conversation) = stream.conversations.forget(id) else { return };
+        let Some(conversation) = stream.conversations.forget(id, self.now) else { return };
         for joint in &conversation.joints {
             self.places[joint.place as usize].held -= joint.held;
         }

@@ -19,6 +19,7 @@ mod error;
 mod flow;
 mod frames;
 mod hosts;
+mod limited;
 mod mesh;
 mod mtu;
 mod observe;
@@ -34,6 +35,7 @@ mod tables;
 mod trace;
 mod transitions;
 mod unfinished;
+mod ways;
 mod wire;
 
 pub use capture::Capture;

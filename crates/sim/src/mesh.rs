@@ -2,13 +2,14 @@
 //!
 //! Follows WP's multipath routing, over links that a scenario states.
 //! Differs from the constellation's routes: nothing changes, so each destination's table is worked out once.
-//! Leaves out links that fail.
+//! Leaves out links that fail: packets go on being sent into one that is out.
 
 use crate::tables::Sharing;
 use skyhop_routing::Multipath;
 use skyhop_scenario::network::Network;
 use skyhop_topology::NodeId;
 use skyhop_wire::Packet;
+use std::collections::BTreeSet;
 
 /// A network of links that stay, over all of whose shortest ways flows are spread.
 pub(crate) struct Mesh {
@@ -32,5 +33,26 @@ impl Mesh {
         let hop = self.sharing.next_hop(&mut self.paths, node, destination, packet)?;
         let reverse = self.begins[hop.link.index()] != node;
         Some(2 * hop.link.0 + reverse as u32)
+    }
+
+    /// The wires on all ways from one node to another that do not lead over one that `skip` names; none if there is no such
+    /// way.
+    pub fn wires(&mut self, from: NodeId, to: NodeId, skip: impl Fn(u32) -> bool) -> BTreeSet<u32> {
+        let (mut wires, mut joined) = (BTreeSet::new(), from == to);
+        let (mut seen, mut left) = (BTreeSet::from([from]), vec![from]);
+        while let Some(node) = left.pop() {
+            for hop in self.paths.next_hops(node, to).to_vec() {
+                let wire = 2 * hop.link.0 + (self.begins[hop.link.index()] != node) as u32;
+                if skip(wire) {
+                    continue;
+                }
+                wires.insert(wire);
+                joined |= hop.to == to;
+                if seen.insert(hop.to) {
+                    left.push(hop.to);
+                }
+            }
+        }
+        if joined { wires } else { BTreeSet::new() }
     }
 }

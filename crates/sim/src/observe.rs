@@ -46,6 +46,7 @@ impl Simulation {
             ));
         }
         self.warn_of_mtus();
+        let flows = self.flow_results(end);
         if self.sampled.completions {
             self.list_completions();
         }
@@ -65,7 +66,7 @@ impl Simulation {
             simulated_s: end.as_secs_f64(),
             events: self.events,
             packet_hops: self.packet_hops,
-            flows: self.flows.iter().map(|flow| flow.result(end)).collect(),
+            flows,
             links,
             handovers: self.space.as_ref().map_or(Vec::new(), Space::handover_results),
             routing: self.space.as_ref().map(Space::routing_result),
@@ -92,7 +93,7 @@ impl Simulation {
         }
     }
 
-    fn direction_result(&self, wire: usize, end: Time) -> DirectionResult {
+    pub(crate) fn direction_result(&self, wire: usize, end: Time) -> DirectionResult {
         let link = &self.wires[wire].link;
         let stats = link.stats();
         // What the transmitter still has to send after the end does not count.

@@ -115,8 +115,19 @@ impl Radio {
         link.set_peer(Time::ZERO, to.0, &skyhop_link::Fixed(Span::ZERO));
         let compression = self.header_compression.then(Default::default);
         let mtu = self.mtu.map_or(u32::MAX, |mtu| u32::try_from(mtu.get()).unwrap_or(u32::MAX));
-        let black_hole = self.black_hole;
-        Wire { link, delay, from, to, capture: None, compression, mtu, black_hole, too_large: 0 }
+        Wire {
+            link,
+            delay,
+            from,
+            to,
+            capture: None,
+            compression,
+            mtu,
+            black_hole: self.black_hole,
+            too_large: 0,
+            rate: self.rate,
+            queue_limit: self.queue.limit(),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! Differs from a log: everything is returned at the end, nothing is written on the way.
 //! Leaves out files and formats, which the `record` crate holds.
 
+pub use skyhop_transport::Cause;
 use skyhop_units::Time;
 
 /// One run's results.
@@ -105,6 +106,8 @@ pub struct FlowResult {
     pub name: String,
     /// What it measured.
     pub kind: FlowKind,
+    /// What limited it; `None` without connections.
+    pub limits: Option<LimitsResult>,
     /// Bytes, headers of IP and above included, that its `from` handed to a first link.
     pub forward_bytes: u64,
     /// The same of its `to`: acknowledgments, and whatever else goes back.
@@ -119,6 +122,35 @@ pub struct FlowResult {
     pub packets_lost: u64,
     /// Packets in the network at the end of the run.
     pub packets_in_flight: u64,
+}
+
+/// What limited a flow over connections.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LimitsResult {
+    /// Time by what held the sending ends of its connections up, ns, in the order of [`Cause::ALL`]: together the sum of the
+    /// connections' lives, from the call to connect until all has been acknowledged, or until the end.
+    pub spent_ns: [u64; Cause::COUNT],
+    /// Name of the busiest link on its way, in the direction of its data; `None` if none was ever busy.
+    pub bottleneck: Option<String>,
+}
+
+impl LimitsResult {
+    /// Sum of the connections' lives, ns.
+    pub fn total_ns(&self) -> u64 {
+        self.spent_ns.iter().sum()
+    }
+
+    /// Share of that time in which `cause` held; `None` if there was no time.
+    pub fn share(&self, cause: Cause) -> Option<f64> {
+        let total = self.total_ns();
+        (total > 0).then(|| self.spent_ns[cause as usize] as f64 / total as f64)
+    }
+
+    /// What held for the most time, of equals the first; `None` if there was no time.
+    pub fn limited_by(&self) -> Option<Cause> {
+        let most = *self.spent_ns.iter().max()?;
+        Cause::ALL.into_iter().find(|cause| most > 0 && self.spent_ns[*cause as usize] == most)
+    }
 }
 
 /// What the kinds of flow measure.

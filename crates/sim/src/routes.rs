@@ -135,6 +135,11 @@ impl Routes {
         }
     }
 
+    /// Whether nodes may route by something else than the network as it stands, so that a way may come and go between changes.
+    pub fn lag(&self) -> bool {
+        !self.direct
+    }
+
     /// Whether links that failed have to be told from those that orbits switch off.
     pub fn tells_failures(model: &scenario::Routing) -> bool {
         !is_global(model) || model.flooding_hop_delay.is_some()

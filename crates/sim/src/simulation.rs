@@ -19,6 +19,7 @@ use crate::space::Space;
 use crate::splice::Place;
 use crate::stp::Carried;
 use crate::unfinished::Unfinished;
+use crate::ways::Ways;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
 use skyhop_link::{Ack, Label};
@@ -75,6 +76,8 @@ pub(crate) enum Owner {
     Space,
     /// The clock of samples.
     Samples,
+    /// Links that go out by the clock.
+    Outages,
     /// A flow's application.
     App(u32),
     /// An end of a connection, or a splice of it.
@@ -108,8 +111,9 @@ pub struct Simulation {
     /// Splices by name, and what they have counted.
     pub(crate) places: Vec<Place>,
     /// Links that stay, if flows are spread over them.
-    mesh: Option<Box<Mesh>>,
+    pub(crate) mesh: Option<Box<Mesh>>,
     pub(crate) space: Option<Space>,
+    pub(crate) ways: Ways,
     captured: Vec<String>,
     capture: Option<Box<dyn Capture>>,
     pub(crate) samples: Samples,
@@ -128,7 +132,8 @@ pub(crate) fn topology(space: &Option<Space>) -> Option<&Topology> {
 impl Simulation {
     /// Builds the network of a checked scenario. `files` are the files that it names.
     pub fn new(scenario: &Scenario, files: &Files, seed: u64) -> Result<Self, BuildError> {
-        let Built { wires, link_names, flows, mesh, space, captured } = build(scenario, files, Seed(seed))?;
+        let Built { wires, link_names, flows, mut mesh, space, captured } =
+            build(scenario, files, Seed(seed))?;
         let owners: Vec<Owner> = [Owner::Space, Owner::Samples]
             .into_iter()
             .chain((0..flows.len() as u32).map(Owner::App))
@@ -146,6 +151,7 @@ impl Simulation {
             frames: Frames::new(),
             carried: Carried::default(),
             unfinished: Unfinished::new(flows.len()),
+            ways: Ways::new(&flows, &wires, mesh.as_deref_mut()),
             wires,
             link_names,
             flows,
@@ -171,6 +177,7 @@ impl Simulation {
         if !simulation.sampled.transfers.is_empty() || !simulation.sampled.queues.is_empty() {
             simulation.agenda.wake(simulation.sample_slot(), Time::ZERO);
         }
+        simulation.watch_outages();
         Ok(simulation)
     }
 
@@ -273,6 +280,7 @@ impl Simulation {
             Owner::App(flow) => self.handle_app(flow as usize),
             Owner::Space => self.handle_space(),
             Owner::Samples => self.handle_samples(),
+            Owner::Outages => self.handle_outages(),
             Owner::Nobody => {}
         }
     }
@@ -405,6 +413,7 @@ impl Simulation {
         let (now, slot) = (self.now, self.space_slot());
         let Some(space) = &mut self.space else { return };
         let (changes, whole) = space.update(now);
+        let moved = !changes.is_empty() || space.routes.lag();
         for change in changes {
             let Self { wires, flows, frames, .. } = self;
             space.apply(&change, now, wires, |id| {
@@ -429,6 +438,9 @@ impl Simulation {
         }
         for wire in awake {
             self.after_wire(wire);
+        }
+        if moved {
+            self.look_at_ways(true);
         }
     }
 }

@@ -149,6 +149,26 @@ impl Space {
         Some((delay, satellites))
     }
 
+    /// The wires of the path as it stands, by which packets get through now; `None` if there is none, or a link of it is
+    /// still being acquired.
+    pub fn way(&mut self, from: NodeId, to: NodeId) -> Option<Vec<u32>> {
+        let nodes = self.routes.path(&self.topology, from, to, self.looked_at)?;
+        // Links are many and paths are short: one look at all links finds those between neighbours on the path.
+        let mut place = vec![usize::MAX - 1; self.topology.nodes()];
+        nodes.iter().enumerate().for_each(|(index, node)| place[node.index()] = index);
+        let mut wires = vec![None; nodes.len() - 1];
+        for (index, link) in self.topology.links().iter().enumerate().filter(|(_, link)| link.up) {
+            let wire = (self.first_wire + 2 * index) as u32;
+            let (a, b) = (place[link.a.index()], place[link.b.index()]);
+            if b == a + 1 {
+                wires.get_mut(a).map(|at| *at = Some(wire));
+            } else if a == b + 1 {
+                wires.get_mut(b).map(|at| *at = Some(wire + 1));
+            }
+        }
+        wires.into_iter().collect()
+    }
+
     pub fn routing_result(&self) -> RoutingResult {
         self.routes.result(&self.topology)
     }

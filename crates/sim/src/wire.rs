@@ -7,7 +7,7 @@
 use crate::conversation::ConversationId;
 use skyhop_link::{Link, Medium};
 use skyhop_topology::{NodeId, Topology};
-use skyhop_units::{Span, Time};
+use skyhop_units::{Amount, Rate, Span, Time};
 use skyhop_wire::{Compressor, Packet};
 use std::collections::BTreeSet;
 
@@ -27,6 +27,9 @@ pub(crate) struct Wire {
     pub black_hole: bool,
     /// Larger ones that were dropped before it.
     pub too_large: u64,
+    /// Its rate and what its queue holds, as the scenario has them.
+    pub rate: Rate,
+    pub queue_limit: Amount,
 }
 
 /// Header compression on a wire, both of its ends (RFC 1144).

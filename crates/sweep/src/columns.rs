@@ -125,11 +125,23 @@ const LINK_METRICS: [(&str, LinkNumber); 7] = [
 ];
 
 impl Source {
-    fn is_count(self) -> bool {
-        matches!(
-            self,
-            Source::Flow(_, FlowNumber::Count(_)) | Source::Link(_, _, LinkNumber::Count(_)) | Source::Events
-        )
+    fn data_type(self) -> DataType {
+        match self {
+            Source::Flow(_, FlowNumber::Count(_))
+            | Source::Link(_, _, LinkNumber::Count(_))
+            | Source::Events => DataType::Int64,
+            Source::Flow(_, FlowNumber::Text(_)) => DataType::Utf8,
+            Source::Flow(_, FlowNumber::Real(_))
+            | Source::Link(_, _, LinkNumber::Real(_))
+            | Source::SimulatedS => DataType::Float64,
+        }
+    }
+
+    fn text(self, result: &RunResult) -> Option<&str> {
+        match self {
+            Source::Flow(flow, FlowNumber::Text(get)) => get(result.flows.get(flow)?),
+            _ => None,
+        }
     }
 
     fn count(self, result: &RunResult, links: &[String]) -> Option<u64> {
@@ -216,8 +228,7 @@ impl Columns {
         fields.push(Field::new("scenario_sha256", DataType::Utf8, false));
         fields.push(Field::new("error", DataType::Utf8, true));
         for (name, source) in &kept {
-            let kind = if source.is_count() { DataType::Int64 } else { DataType::Float64 };
-            fields.push(Field::new(name, kind, true));
+            fields.push(Field::new(name, source.data_type(), true));
         }
         Columns {
             parameters,
@@ -263,13 +274,7 @@ impl Columns {
             parameters: self.parameters.iter().map(|(_, kind)| Builder::new(&kind.data_type())).collect(),
             seed: UInt64Builder::new(),
             error: StringBuilder::new(),
-            kept: self
-                .kept
-                .iter()
-                .map(|(_, source)| {
-                    Builder::new(if source.is_count() { &DataType::Int64 } else { &DataType::Float64 })
-                })
-                .collect(),
+            kept: self.kept.iter().map(|(_, source)| Builder::new(&source.data_type())).collect(),
             count: 0,
         }
     }
@@ -354,7 +359,8 @@ impl Rows<'_> {
                     b.append_option(n.map(|n| i64::try_from(n).unwrap_or(i64::MAX)));
                 }
                 Builder::Real(b) => b.append_option(result.and_then(|r| source.real(r, &columns.links))),
-                Builder::Truth(_) | Builder::Text(_) => {}
+                Builder::Text(b) => b.append_option(result.and_then(|r| source.text(r))),
+                Builder::Truth(_) => {}
             }
         }
         let (_, source) = columns.all.iter().find(|(name, _)| Some(name.as_str()) == metric)?;

@@ -68,7 +68,7 @@ fn geo(args: &Demo, report: Report) -> Result<Report, Failure> {
             shown(&scenario(GEO, "geo.toml", &[("flows.download.transport.variant", variant)])?, args.quiet)?;
         for flow in &done.result.flows {
             let FlowKind::Transfer(t) = &flow.kind else { continue };
-            show::transfer_row(&mut table, variant, t);
+            show::transfer_row(&mut table, variant, t, flow.limits.as_ref());
             if best.is_none_or(|(goodput, _)| t.goodput_bps > goodput) {
                 best = Some((t.goodput_bps, variant));
             }

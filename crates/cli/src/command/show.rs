@@ -8,8 +8,8 @@ use crate::engine::Done;
 use crate::statistics::{self, Estimate};
 use crate::table::{Table, count, or_dash, rate, share, size, time};
 use skyhop_sim::results::{
-    CompletionsResult, DatagramResult, DirectionResult, FlowKind, FlowResult, PingResult, RunResult,
-    TransferResult,
+    CompletionsResult, DatagramResult, DirectionResult, FlowKind, FlowResult, LimitsResult, PingResult,
+    RunResult, TransferResult,
 };
 use std::time::Duration;
 
@@ -71,14 +71,15 @@ pub fn flows(flows: &[FlowResult]) -> Vec<Table> {
         "mean",
         "95 %",
         "max",
+        "limited by",
     ]);
     let mut datagrams =
         Table::new(["datagrams", "sent", "arrived", "lost", "goodput", "delay min", "mean", "max", "jitter"]);
     for flow in flows {
         match &flow.kind {
-            FlowKind::Completions(c) => completions_row(&mut completions, &flow.name, c),
+            FlowKind::Completions(c) => completions_row(&mut completions, flow, c),
             FlowKind::Datagrams(d) => datagrams_row(&mut datagrams, &flow.name, d),
-            FlowKind::Transfer(t) => transfer_row(&mut transfers, &flow.name, t),
+            FlowKind::Transfer(t) => transfer_row(&mut transfers, &flow.name, t, flow.limits.as_ref()),
             FlowKind::Ping(p) => ping_row(&mut pings, &flow.name, p),
         }
     }
@@ -98,11 +99,12 @@ pub fn transfer_table(what: &str) -> Table {
         "rtt min",
         "mean",
         "max",
+        "limited by",
     ])
 }
 
 /// A row of a table of transfers.
-pub fn transfer_row(table: &mut Table, name: &str, t: &TransferResult) {
+pub fn transfer_row(table: &mut Table, name: &str, t: &TransferResult, limits: Option<&LimitsResult>) {
     table.row([
         name.to_owned(),
         rate(t.goodput_bps),
@@ -114,7 +116,15 @@ pub fn transfer_row(table: &mut Table, name: &str, t: &TransferResult) {
         or_dash(t.rtt_min_s.map(time)),
         or_dash(t.rtt_mean_s.map(time)),
         or_dash(t.rtt_max_s.map(time)),
+        or_dash(limits.and_then(limited_by)),
     ]);
+}
+
+/// The cause that held for the most time, and its share: "receive window 93 %".
+fn limited_by(limits: &LimitsResult) -> Option<String> {
+    let cause = limits.limited_by()?;
+    let share = 100.0 * limits.share(cause)?;
+    Some(format!("{} {share:.0} %", cause.name().replace('_', " ")))
 }
 
 fn ping_row(table: &mut Table, name: &str, p: &PingResult) {
@@ -153,7 +163,7 @@ fn splices(result: &RunResult) -> Option<Table> {
     (!result.splices.is_empty()).then_some(table)
 }
 
-fn completions_row(table: &mut Table, name: &str, c: &CompletionsResult) {
+fn completions_row(table: &mut Table, flow: &FlowResult, c: &CompletionsResult) {
     let shown = [
         c.completion_min_s,
         c.completion_median_s,
@@ -164,7 +174,9 @@ fn completions_row(table: &mut Table, name: &str, c: &CompletionsResult) {
     let [least, median, mean, p95, most] = shown.map(|v| or_dash(v.map(time)));
     let (begun, done, failed) = (count(c.started), count(c.completed), count(c.failed));
     let (goodput, connections) = (rate(c.goodput_bps), count(c.connections));
-    table.row([name.to_owned(), begun, done, failed, goodput, connections, least, median, mean, p95, most]);
+    let limited = or_dash(flow.limits.as_ref().and_then(limited_by));
+    let name = flow.name.clone();
+    table.row([name, begun, done, failed, goodput, connections, least, median, mean, p95, most, limited]);
 }
 
 fn datagrams_row(table: &mut Table, name: &str, d: &DatagramResult) {

@@ -33,6 +33,10 @@ pub fn run() -> RunResult {
                     rtt_mean_s: Some(0.7),
                     rtt_max_s: Some(0.9),
                 }),
+                limits: Some(LimitsResult {
+                    spent_ns: [600_000_000, 400_000_000, 0, 0, 90_000_000_000, 0, 29_000_000_000, 0],
+                    bottleneck: Some("satellite".into()),
+                }),
                 forward_bytes: 19_100_000,
                 return_bytes: 254_000,
                 packets_sent: 19_050,
@@ -44,6 +48,7 @@ pub fn run() -> RunResult {
             FlowResult {
                 name: "echo".into(),
                 kind: FlowKind::Ping(PingResult { sent: 3, received: 0, ..PingResult::default() }),
+                limits: None,
                 forward_bytes: 252,
                 return_bytes: 0,
                 packets_sent: 3,

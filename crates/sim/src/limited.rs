@@ -1,0 +1,127 @@
+//! What limited flows, put together when all is over: bottlenecks, and warnings where a buffer was too small for the path.
+//!
+//! Follows the rule that a window holds a product of rate and round trip, and what the bottleneck's queue takes beside it.
+//! Differs from the check of a scenario: this knows what happened.
+//! Leaves out causes, which the transports find.
+
+use crate::endpoint::Protocol;
+use crate::flow::App;
+use crate::results::{Cause, FlowKind, FlowResult};
+use crate::simulation::Simulation;
+use skyhop_traffic::End;
+use skyhop_units::{Amount, Bytes, Time};
+
+/// Links whose busy times differ by less than this are equally busy.
+const EQUALLY_BUSY: f64 = 0.01;
+/// What share of its time a buffer may hold a transfer up before somebody should know.
+const WORTH_A_WARNING: f64 = 1.0 / 3.0;
+
+impl Simulation {
+    /// Results of the flows, with their bottlenecks; what should be known of their buffers goes to the warnings.
+    pub(crate) fn flow_results(&mut self, end: Time) -> Vec<FlowResult> {
+        let mut results: Vec<_> = self.flows.iter().map(|flow| flow.result(end)).collect();
+        for (index, result) in results.iter_mut().enumerate() {
+            let wire = self.bottleneck(index, end);
+            if let (Some(limits), Some(wire)) = (&mut result.limits, wire) {
+                limits.bottleneck = Some(self.link_names[wire / 2].clone());
+                self.warnings.extend(self.too_small(index, result, wire));
+            }
+        }
+        results
+    }
+
+    /// The busiest wire on a flow's way, in the direction of its data; of equally busy ones that with the longest queue.
+    fn bottleneck(&self, index: usize, end: Time) -> Option<usize> {
+        let App::Stream(stream) = &self.flows[index].app else { return None };
+        let against = u32::from(stream.conversations.senders() == [End::Server]);
+        let all: Vec<_> = self.ways.wires(index).map(|wire| (wire ^ against) as usize).collect();
+        let all: Vec<_> = all.into_iter().map(|wire| (wire, self.direction_result(wire, end))).collect();
+        let most = all.iter().map(|(_, result)| result.utilisation).fold(0.0, f64::max);
+        let busiest = all.iter().filter(|(_, r)| r.utilisation > 0.0 && r.utilisation >= most - EQUALLY_BUSY);
+        let busiest = busiest.max_by_key(|(wire, r)| (r.queue_max_packets, std::cmp::Reverse(*wire)));
+        busiest.map(|(wire, _)| *wire)
+    }
+
+    /// What to write if a buffer of a bulk flow was too small for its path.
+    fn too_small(&self, index: usize, result: &FlowResult, wire: usize) -> Option<String> {
+        let flow = &self.flows[index];
+        let (App::Stream(stream), FlowKind::Transfer(transfer)) = (&flow.app, &result.kind) else {
+            return None;
+        };
+        let limits = result.limits.as_ref()?;
+        let often = |cause: &Cause| limits.share(*cause).is_some_and(|share| share > WORTH_A_WARNING);
+        let cause = [Cause::ReceiveWindow, Cause::SendBuffer].into_iter().find(often)?;
+        // What closes the window of a leg may be the leg behind it.
+        if flow.legs.len() > 1 {
+            return None;
+        }
+        let sends = cause == Cause::SendBuffer;
+        let (key, size, packet) = match stream.conversations.protocol(sends) {
+            // Where a buffer tunes itself, it is the most that counts.
+            Protocol::Tcp(tcp) => {
+                let (key, first, most) = match sends {
+                    true => ("send_buffer", tcp.send_buffer, tcp.send_buffer_max),
+                    false => ("window", tcp.window, tcp.window_max),
+                };
+                let key = if most > first { format!("{key}_max") } else { key.to_owned() };
+                (key, first.max(most), u64::from(tcp.mss) + 40)
+            }
+            Protocol::Stp(stp, _) => {
+                ("window".to_owned(), stp.window, u64::from(stp.packet_size + stp.overhead))
+            }
+        };
+        let wire = &self.wires[wire];
+        let product = wire.rate.as_bps() as f64 / 8.0 * transfer.rtt_min_s?;
+        let queue = match wire.queue_limit {
+            Amount::Packets(packets) => packets.saturating_mul(packet) as f64,
+            Amount::Bytes(bytes) => bytes.get() as f64,
+        };
+        // A queue beyond that only makes waiting longer.
+        let enough = product + queue.min(product);
+        if enough <= size as f64 {
+            return None;
+        }
+        Some(format!(
+            "flow {} was held up by its {} of {} for more than a third of its time; the path holds {}: write transport.{key} = \
+             \"{}\"",
+            result.name,
+            cause.name().replace('_', " "),
+            Bytes::new(size),
+            Bytes::new((product / 1000.0).round() as u64 * 1000),
+            up_to_two_digits(enough)
+        ))
+    }
+}
+
+/// A size of two significant digits, rounded up, as a scenario has it.
+fn up_to_two_digits(bytes: f64) -> String {
+    let step = 10f64.powf(bytes.max(10.0).log10().floor() - 1.0);
+    let bytes = (bytes / step - 1e-9).ceil() * step;
+    let (scale, unit) = match bytes {
+        b if b >= 999.5e6 => (1e9, "GB"),
+        b if b >= 999.5e3 => (1e6, "MB"),
+        b if b >= 999.5 => (1e3, "kB"),
+        _ => (1.0, "B"),
+    };
+    let value = bytes / scale;
+    if value < 9.95 && scale > 1.0 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::up_to_two_digits;
+
+    #[test]
+    fn sizes_are_rounded_up_to_two_digits_that_a_scenario_takes() {
+        let sizes = [10.0, 999.0, 1000.0, 64_001.0, 256_000.0, 999_999.0, 3_750_000.0, 150e6, 2.01e9];
+        let texts = sizes.map(up_to_two_digits);
+        assert_eq!(
+            texts,
+            ["10 B", "1.0 kB", "1.0 kB", "65 kB", "260 kB", "1.0 MB", "3.8 MB", "150 MB", "2.1 GB"]
+        );
+        for (text, bytes) in texts.iter().zip(sizes) {
+            let read: skyhop_units::Bytes = text.parse().unwrap();
+            assert!(read.get() as f64 >= bytes && read.get() as f64 <= 1.1 * bytes, "{text}: {bytes}");
+        }
+    }
+}
