@@ -5,6 +5,7 @@
 
 use skyhop_sim::Simulation;
 use skyhop_sim::results::{FlowKind, TransferResult};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 struct Row {
@@ -42,12 +43,40 @@ fn variant(stack: &str) -> Option<&'static str> {
 }
 
 fn run(variant: &str, rtt_ms: u64, delack_s: f64) -> TransferResult {
+    run_over("one", variant, rtt_ms, delack_s)
+}
+
+/// The links in the middle, and their names on the path.
+fn middle(path: &str, rtt_ms: u64) -> (String, &'static str) {
+    let link = |name: &str, rate: &str, delay_ms: f64, back: &str| {
+        format!(
+            r#"
+        [links.{name}]
+        rate = "{rate} Mbit/s"
+        delay = "{delay_ms} ms"
+        queue = {{ kind = "drop-tail", limit = "50 packets" }}
+        reverse = {{ {back} }}"#
+        )
+    };
+    let long = "queue = { kind = \"drop-tail\", limit = \"1000 packets\" }";
+    let each = rtt_ms as f64 / 2.0 - 2.0;
+    match path {
+        "two" => {
+            let links = link("first", "2", each / 2.0, long) + &link("satellite", "1.5", each / 2.0, long);
+            (links, "\"first\", \"satellite\"")
+        }
+        "thin" => (link("satellite", "2", each, "rate = \"20 kbit/s\""), "\"satellite\""),
+        _ => (link("satellite", "1.5", each, long), "\"satellite\""),
+    }
+}
+
+fn run_over(path: &str, variant: &str, rtt_ms: u64, delack_s: f64) -> TransferResult {
     let delayed_ack = if delack_s == 0.0 {
         "{ kind = \"none\" }".to_string()
     } else {
         format!("{{ kind = \"one-shot\", timeout = \"{delack_s} s\" }}")
     };
-    let satellite_ms = rtt_ms / 2 - 2;
+    let (middle, names) = middle(path, rtt_ms);
     // ns-2's NewReno reopens its window to ssthresh at once, and sends at most two segments an acknowledgment until then.
     let ns2 = match variant {
         "reno" => "precise_halving = true",
@@ -58,22 +87,19 @@ fn run(variant: &str, rtt_ms: u64, delack_s: f64) -> TransferResult {
     };
     let text = format!(
         r#"
-        duration = "1000 s"
+        duration = "3000 s"
         [links.access]
         rate = "10 Mbit/s"
         delay = "1 ms"
         queue = {{ kind = "drop-tail", limit = "1000 packets" }}
-        [links.satellite]
-        rate = "1.5 Mbit/s"
-        delay = "{satellite_ms} ms"
-        queue = {{ kind = "drop-tail", limit = "50 packets" }}
+        {middle}
         [links.lan]
         rate = "10 Mbit/s"
         delay = "1 ms"
         queue = {{ kind = "drop-tail", limit = "1000 packets" }}
         [[flows]]
         name = "download"
-        path = ["server", "access", "satellite", "lan", "user"]
+        path = ["server", "access", {names}, "lan", "user"]
         traffic = {{ kind = "bulk", size = "10 MB" }}
         [flows.transport]
         kind = "tcp"
@@ -125,15 +151,14 @@ fn goodput_of_every_variant_is_that_of_ns2() {
         deviations.push((row.stack, deviation.abs()));
     }
     let of = |stack: &str| -> Vec<f64> { deviations.iter().filter(|d| d.0 == stack).map(|d| d.1).collect() };
-    // Bounds per variant: rows within 0.5 %, and the worst. Without delayed acknowledgments they are ns-2's to the packet, but
-    // for FACK at 300 ms, where a repeat is lost again (docs/deviations.md).
+    // Bounds per variant: rows within 0.5 %, and the worst. Without delayed acknowledgments they are ns-2's to the packet.
     for (stack, close, worst) in [
         ("tahoe", 12, 0.005),
         ("reno", 12, 0.005),
         ("newreno", 12, 0.005),
         ("newreno_sbs", 12, 0.005),
         ("sack", 12, 0.005),
-        ("fack", 11, 0.015),
+        ("fack", 12, 0.005),
         ("vegas", 12, 0.005),
     ] {
         let all = of(stack);
@@ -142,6 +167,36 @@ fn goodput_of_every_variant_is_that_of_ns2() {
         let largest = all.iter().copied().fold(0.0, f64::max);
         assert!(within >= close, "{stack}: only {within} of 12 rows are within 0.5 %");
         assert!(largest <= worst, "{stack}: a row differs by {:.1} %", largest * 100.0);
+    }
+}
+
+// ns-2 run again (bench/geo_ns2.py) from 30 to 1000 ms, over two slow hops, and with a return link a hundred times as slow. Every stack
+// within 5 % in nine rows of ten; what is beyond are timers that run out just before an acknowledgment, or just after, by their rounding.
+#[test]
+fn goodput_is_that_of_ns2_from_30_to_1000_ms_over_two_hops_and_with_a_thin_return() {
+    let mut found: BTreeMap<(String, String), Vec<f64>> = BTreeMap::new();
+    for line in include_str!("geo_ns2.csv").lines().skip(1) {
+        let f: Vec<&str> = line.split(',').collect();
+        let (path, stack, kbps) = (f[0], f[1], f[4].parse::<f64>().unwrap());
+        let ours = run_over(path, variant(stack).unwrap(), f[2].parse().unwrap(), f[3].parse().unwrap());
+        let off = ours.goodput_bps / 1e3 / kbps - 1.0;
+        if off.abs() > 0.02 {
+            println!("{line}: {:.1} kbit/s, {:+.1} %", ours.goodput_bps / 1e3, 100.0 * off);
+        }
+        found.entry((path.into(), stack.into())).or_default().push(off);
+    }
+    assert_eq!(found.len(), 21);
+    for ((path, stack), off) in found {
+        let within = |bound: f64| off.iter().filter(|d| d.abs() <= bound).count() as f64 / off.len() as f64;
+        println!(
+            "{path:<5} {stack:<12} {:>3} rows, within 0.5 %: {:>5.1} %, 5 %: {:>5.1} %",
+            off.len(),
+            100.0 * within(0.005),
+            100.0 * within(0.05)
+        );
+        assert!(within(0.05) >= 0.9, "{path} {stack}: {:.0} % of the rows within 5 %", 100.0 * within(0.05));
+        let close = if path == "thin" { 0.5 } else { 0.8 };
+        assert!(within(0.005) >= close, "{path} {stack}: {:.0} % within 0.5 %", 100.0 * within(0.005));
     }
 }
 

@@ -19,6 +19,7 @@
 //! | `recovery` | finding losses and repairing them: counting duplicates, or knowing what is in flight |
 //! | `congestion` | the laws of cwnd and ssthresh |
 //! | `segments` | what is in flight, segment by segment |
+//! | `timing` | which acknowledgments measure a round trip |
 //! | `rtt` | the retransmission timer's estimate |
 //! | `scoreboard` | what the peer has selectively acknowledged |
 //! | `receiver` | reassembly, SACK blocks, delayed acknowledgments, the window |
@@ -43,6 +44,7 @@ mod segments;
 mod send_buffer;
 mod sender;
 mod time_wait;
+mod timing;
 mod window_use;
 
 pub use config::{

@@ -338,7 +338,7 @@ impl Sender {
             self.counting.probe_repaired = true;
         }
         // Karn's rule for the probe itself; a later segment's sample has the repair in it, which makes the timer patient.
-        self.timed = self.timed.filter(|(timed, _)| *timed <= start || *timed > end);
+        self.timed = self.timed.and_then(|timed| timed.unless_sent_again(start, end));
         self.rto_at = Some(now + self.rtt.rto());
     }
 

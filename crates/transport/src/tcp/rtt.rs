@@ -152,6 +152,12 @@ impl RttEstimator {
 
     pub fn sample(&mut self, rtt: Span) {
         self.samples.add(rtt);
+        self.smooth(rtt);
+        self.reset_backoff();
+    }
+
+    /// What goes into the timeout and is no round trip of a segment.
+    pub fn smooth(&mut self, rtt: Span) {
         let step = self.granularity.as_nanos().max(1);
         let rtt = Span::from_nanos(((rtt.as_nanos() + step / 2) / step).max(1) * step);
         if let Some(variation) = &mut self.variation {
@@ -161,6 +167,9 @@ impl RttEstimator {
             }
         }
         self.smoothed.add(rtt);
+    }
+
+    pub fn reset_backoff(&mut self) {
         self.backoff = 0;
     }
 

@@ -25,7 +25,7 @@ pub(crate) struct Segment {
     pub delivered_at: Time,
     pub first_sent_at: Time,
     pub app_limited: bool,
-    /// snd_max when it was last sent again.
+    /// snd_max when it was last sent again; 0 if it went as if for the first time.
     pub next_at: u64,
     /// In flight just after it was sent, and lost until then.
     pub in_flight: u64,
@@ -68,6 +68,8 @@ pub(crate) struct Progress {
     repeated: bool,
     /// The lowest end of those sent only once.
     pub original: Option<u64>,
+    /// The age of the segment delivered last, if it was sent only once.
+    pub last_rtt: Option<Span>,
     /// Whether a segment below another delivered earlier has come, sent only once: reordering, in bytes.
     pub reordered: Option<u64>,
     /// The segment for the rate sample: delivered, delivered_at, first_sent_at, sent_at, app-limited, in flight, lost.
@@ -185,8 +187,8 @@ impl Segments {
         self.ring.push_back(segment);
     }
 
-    /// A segment has been sent again.
-    pub fn sent_again(&mut self, now: Time, index: usize, snd_max: u64) {
+    /// A segment has been sent again, when `next` was one past the highest sent; 0 if that is not to be told from the first time.
+    pub fn sent_again(&mut self, now: Time, index: usize, next: u64) {
         self.stamp(now);
         let mut segment = self.ring[index];
         if segment.lost && !segment.in_pipe {
@@ -198,7 +200,7 @@ impl Segments {
         segment.in_pipe = true;
         segment.sent = segment.sent.saturating_add(1);
         segment.sent_at = now;
-        segment.next_at = snd_max;
+        segment.next_at = next;
         self.note(&mut segment, now);
         self.ring[index] = segment;
     }
@@ -217,7 +219,7 @@ impl Segments {
         segment.app_limited = self.app_limited > 0;
         segment.in_flight = self.pipe;
         segment.lost_before = self.lost;
-        if self.keep == Keep::All || (self.keep == Keep::Repeats && segment.sent > 1) {
+        if self.keep == Keep::All || (self.keep == Keep::Repeats && segment.sent > 1 && segment.next_at > 0) {
             self.order.push_back((segment.start, now));
         }
     }
@@ -303,6 +305,7 @@ impl Segments {
         progress.delivered += segment.len();
         let once = segment.sent == 1;
         progress.repeated |= !once;
+        progress.last_rtt = once.then(|| now.since(segment.sent_at));
         if once {
             let rtt = now.since(segment.sent_at);
             progress.rtt = Some(progress.rtt.map_or(rtt, |r| r.min(rtt)));
@@ -432,7 +435,7 @@ impl Segments {
         }
         let mut index = self.index_of(self.lost_edge);
         while self.ring.get(index).is_some_and(|s| s.end <= edge) {
-            if self.ring[index].sent == 1 {
+            if self.ring[index].sent == 1 || self.ring[index].next_at == 0 {
                 self.mark_lost(index);
             }
             index += 1;
@@ -471,6 +474,11 @@ impl Segments {
         }
         self.lost_edge = self.ring.back().map_or(self.lost_edge, |s| s.end);
         self.order.clear();
+    }
+
+    /// After a timeout that forgets everything: what is sent now may be lost again below whatever the peer then holds.
+    pub fn lose_again(&mut self) {
+        self.lost_edge = self.ring.front().map_or(self.lost_edge, |s| s.start);
     }
 
     /// A timeout by RFC 8985 §6.3: the oldest is lost, and of the others what was sent a round trip ago or earlier.

@@ -15,6 +15,7 @@ use super::rtt::{RttEstimator, RttSamples};
 use super::scoreboard::Ranges;
 use super::segments::{Keep, Segments};
 use super::send_buffer::SendBuffer;
+use super::timing::Timed;
 use super::window_use::WindowUse;
 use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
@@ -95,8 +96,8 @@ pub(crate) struct Sender {
     /// Whether segments are kept track of one by one.
     pub(super) tracked: bool,
     pub(super) rtt: RttEstimator,
-    /// The segment being timed: its end, and when it left.
-    pub(super) timed: Option<(u64, Time)>,
+    /// The segment being timed.
+    pub(super) timed: Option<Timed>,
     pub rto_at: Option<Time>,
     pub persist_at: Option<Time>,
     /// The next packet may leave, by the pace; or the host's own delay is over.
@@ -318,7 +319,7 @@ impl Sender {
             self.stats.segments_retransmitted += 1;
             self.timed = None;
         } else {
-            self.timed = Some((1, now));
+            self.timed = Some(Timed::new(1, now));
         }
         self.snd_nxt = self.snd_nxt.max(1);
         self.snd_max = self.snd_max.max(1);
@@ -543,12 +544,12 @@ impl Sender {
         self.stats.bytes_sent += segment.len as u64;
         if segment.seq < self.snd_max {
             self.stats.segments_retransmitted += 1;
-            self.timed = None;
+            self.time_no_repeat(segment.seq, end);
             if self.path.probe.is_some_and(|(start, to, _)| segment.seq < to && end > start) {
                 self.abandon_probe();
             }
         } else if self.timed.is_none() && !self.config.timestamps {
-            self.timed = Some((end, now));
+            self.timed = Some(Timed::new(end, now));
         }
         if segment.seq <= self.snd_nxt {
             self.snd_nxt = self.snd_nxt.max(end);
@@ -558,7 +559,7 @@ impl Sender {
             self.rto_at = Some(now + self.rtt.rto());
         }
         if self.how.pipe() {
-            self.pipe_sent(end - segment.seq);
+            self.pipe_sent(end, end - segment.seq);
             if self.how == LossRecovery::Rack {
                 self.plan_probe(now);
             }
@@ -582,7 +583,12 @@ impl Sender {
         if !self.how.sack() || start >= end || start < self.snd_una || end > self.snd_max {
             return;
         }
-        if self.how.pipe() {
+        if self.how == LossRecovery::Sack1 && self.pipe.phase == Phase::Timeout {
+            // ns-2's sends all again, and learns from the blocks only which duplicates count.
+            let known = self.scoreboard.total();
+            self.scoreboard.insert(start, end);
+            self.pipe.sacked_new |= self.scoreboard.total() > known;
+        } else if self.how.pipe() {
             self.pipe.sacked_new |= self.segments.sack(now, start, end);
         } else {
             self.scoreboard.insert(start, end);
@@ -626,25 +632,13 @@ impl Sender {
         }
     }
 
-    /// The round trip of what has been delivered; where that was sent twice only what a timestamp says, if one was `echoed`.
-    fn note_rtt(&mut self, echoed: Option<Span>) {
-        let measured = self.segments.progress.rtt();
-        if let Some(rtt) = measured {
-            self.segments.min_rtt = Some(self.segments.min_rtt.map_or(rtt, |min| min.min(rtt)));
-        }
-        if self.how == LossRecovery::Rack
-            && let Some(rtt) = measured.or(echoed)
-        {
-            // Each segment is timed: one at a time would be spoilt by each repeat, while the queue grows.
-            self.rtt.sample(rtt);
-            self.pipe.rack.measured = true;
-        }
-    }
-
     /// An acknowledgment of nothing new cumulatively: a duplicate by RFC 5681, or one with news in its SACK blocks.
     pub fn handle_duplicate(&mut self, now: Time, duplicate: bool, dsack: bool) {
         self.counting.released = 0;
         if self.how.pipe() {
+            if self.how == LossRecovery::Fack {
+                self.fack_ages(now, self.snd_una);
+            }
             self.note_rtt(None);
             if self.pipe_ack(now, 0) && self.rto_at.is_some() {
                 self.rto_at = Some(now + self.rtt.rto());
@@ -763,24 +757,6 @@ impl Sender {
         self.probe = true;
         self.probes = (self.probes + 1).min(16);
         self.persist_at = Some(now + (self.rtt.rto() * (1 << self.probes)).min(self.config.rto_max));
-    }
-
-    fn measure(&mut self, now: Time, ack: u64, sample: Option<Span>) {
-        let timed = match self.timed {
-            Some((end, at)) if ack >= end => {
-                self.timed = None;
-                Some(now.since(at))
-            }
-            _ => None,
-        };
-        if let Some(rtt) = sample.or(timed)
-            && (self.how != LossRecovery::Rack || self.snd_una == 0)
-        {
-            if self.snd_una == 0 {
-                self.segments.min_rtt = Some(rtt);
-            }
-            self.rtt.sample(rtt);
-        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! Leaves out `tcp_cwnd_application_limited`, which a window that acknowledgments still come for does not see; and laws that own
 //! their window, which ask for themselves.
 
+use super::config::LossRecovery;
 use super::congestion::Acked;
 use super::recovery::pipe::Phase;
 use super::sender::Sender;
@@ -58,7 +59,8 @@ impl Sender {
         };
         if self.tracked {
             let progress = self.segments.progress;
-            acked.rtt = progress.rtt();
+            // ns-2's Vegas times the segment that is acknowledged last, whatever else is.
+            acked.rtt = if self.how == LossRecovery::Vegas { progress.last_rtt } else { progress.rtt() };
             acked.delivered = progress.delivered;
             acked.lost = progress.lost;
             acked.in_recovery = self.pipe.phase == Phase::Fast;

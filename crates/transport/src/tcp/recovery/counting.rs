@@ -159,7 +159,6 @@ impl Sender {
         self.counting.duplicates = 0;
         self.counting.probe_repaired = false;
         self.counting.due = None;
-        self.counting.worried = 0;
         self.counting.timed_out = true;
         self.counting.retransmitted_to = self.snd_una;
         // RFC 6675 §5.1: what was selectively acknowledged may be kept, unless the peer has thrown it away, which it has if

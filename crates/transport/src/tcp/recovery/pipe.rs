@@ -36,6 +36,10 @@ pub(crate) struct Pipe {
     sack1_pipe: i64,
     /// FACK: a repeat was lost again, and nothing is sent until the timer runs out.
     stalled: bool,
+    /// FACK: when the segment left that the peer's timestamps echo, the last that came in order.
+    echo_at: Time,
+    /// FACK: one past the highest sent, sent again after a timeout, or held by the peer: ns-2's `t_seqno_`.
+    fack_next: u64,
     pub prr: Option<Prr>,
     pub rack: Rack,
     /// In flight when the acknowledgment being handled arrived, and whether it selectively acknowledged anything new.
@@ -63,6 +67,9 @@ impl Sender {
     /// All of an acknowledgment, after its SACK blocks: `newly` bytes cumulatively. True if the timer is to be restarted.
     pub(in crate::tcp) fn pipe_ack(&mut self, now: Time, newly: u64) -> bool {
         let sacked_new = std::mem::take(&mut self.pipe.sacked_new);
+        if newly > 0 && self.how == LossRecovery::Sack1 {
+            self.scoreboard.clear();
+        }
         // RFC 6675 §2: a duplicate is one that selectively acknowledges something new. Others answer needless repeats.
         let counts = newly == 0 && sacked_new;
         if newly > 0 {
@@ -76,7 +83,12 @@ impl Sender {
         }
         let repaired = self.pipe.phase != Phase::Open && self.leave_recovery(now);
         let newly_lost = self.find_losses(now, counts) && !self.only_probe_lost(now);
-        let began = newly_lost && self.pipe.phase == Phase::Open && self.past_recovery_point();
+        // ns-2's FACK begins another after a timeout, too.
+        let may = match self.how {
+            LossRecovery::Fack => self.pipe.phase != Phase::Fast,
+            _ => self.pipe.phase == Phase::Open,
+        };
+        let began = newly_lost && may && self.past_recovery_point();
         if began {
             self.enter_recovery(now);
         }
@@ -86,19 +98,57 @@ impl Sender {
         // The acknowledgment that ends recovery does not open the window of ns-2's Sack1, nor that which begins it FACK's.
         let shut = match self.how {
             LossRecovery::Sack1 => repaired,
-            LossRecovery::Fack => began,
+            LossRecovery::Fack => began || self.fack_waits(),
             _ => false,
         };
         if !shut {
             self.adjust_window(now, newly);
         }
-        // FACK's agent in ns-2 restarts the timer for every acknowledgment in recovery.
-        newly > 0 || (self.how == LossRecovery::Fack && self.pipe.phase == Phase::Fast)
+        // FACK's agent in ns-2 restarts the timer for every acknowledgment but those that tell nothing.
+        newly > 0
+            || (self.how == LossRecovery::Fack
+                && (self.pipe.phase == Phase::Fast || self.segments.sacked > 0))
     }
 
-    /// Whether what was outstanding at the last signal is acknowledged.
+    /// Whether what was outstanding at the last signal is acknowledged. ns-2's Sack1 asks for more after a timeout, and for nothing after
+    /// a recovery; its FACK never asks.
     fn past_recovery_point(&self) -> bool {
-        self.pipe.recover == 0 || self.snd_una >= self.pipe.recover
+        let (una, recover) = (self.snd_una, self.pipe.recover);
+        match self.how {
+            LossRecovery::Fack => true,
+            LossRecovery::Sack1 => recover == 0 || una > recover,
+            _ => recover == 0 || una >= recover,
+        }
+    }
+
+    /// ns-2's FACK outside of recovery neither sends nor grows while the peer holds something above a hole.
+    fn fack_waits(&self) -> bool {
+        // With no timer running nothing would end the wait.
+        self.how == LossRecovery::Fack
+            && self.pipe.phase != Phase::Fast
+            && self.segments.sacked > 0
+            && self.rto_at.is_some()
+    }
+
+    /// ns-2's FACK times each acknowledgment that begins or goes on with a repair by the echo of the segment that came last in order: by how
+    /// long the repair has taken. False if this is not one of them.
+    pub(in crate::tcp) fn fack_ages(&mut self, now: Time, ack: u64) -> bool {
+        if ack > self.snd_una
+            && let Some(front) = self.segments.front()
+        {
+            self.pipe.echo_at = front.sent_at;
+        }
+        self.pipe.fack_next = self.pipe.fack_next.max(ack).max(self.segments.highest_sacked);
+        let repairing = self.pipe.phase == Phase::Fast || self.segments.highest_sacked > ack;
+        if !repairing || self.snd_una == 0 {
+            return false;
+        }
+        if self.timed.is_some_and(|timed| ack >= timed.end) {
+            self.timed = None;
+            self.rtt.reset_backoff();
+        }
+        self.rtt.smooth(now.since(self.pipe.echo_at));
+        true
     }
 
     /// True if fast recovery is over.
@@ -106,7 +156,7 @@ impl Sender {
         let over = match self.how {
             // ns-2's asks for a segment sent after the signal, and for an acknowledgment without SACK blocks.
             LossRecovery::Fack if self.pipe.phase == Phase::Fast => {
-                self.snd_una >= self.pipe.recover && self.segments.sacked == 0
+                self.snd_una > self.pipe.recover && self.segments.sacked == 0
             }
             _ => self.snd_una >= self.pipe.recover,
         };
@@ -114,6 +164,9 @@ impl Sender {
             return false;
         }
         let fast = std::mem::take(&mut self.pipe.phase) == Phase::Fast;
+        if fast && self.how == LossRecovery::Sack1 {
+            self.pipe.recover = 0;
+        }
         self.pipe.stalled = false;
         self.pipe.duplicates = 0;
         if fast {
@@ -199,7 +252,7 @@ impl Sender {
         self.rto_at = Some(now + self.rtt.rto());
         let pipe = &mut self.pipe;
         pipe.phase = Phase::Fast;
-        pipe.recover = self.snd_max;
+        pipe.recover = if self.how == LossRecovery::Fack { pipe.fack_next } else { self.snd_max };
         pipe.force = true;
         pipe.rescued = false;
         // The acknowledgment that begins it is counted off below, and the repeat that it sends is not counted at all.
@@ -256,10 +309,16 @@ impl Sender {
         } else {
             self.segments.mark_all_lost();
         }
+        if self.how == LossRecovery::Fack {
+            self.segments.lose_again();
+        }
         let pipe = &mut self.pipe;
-        pipe.phase = Phase::Timeout;
-        pipe.recover = self.snd_max;
+        // ns-2's FACK goes on with a recovery that it was in.
+        if self.how != LossRecovery::Fack || pipe.phase != Phase::Fast {
+            (pipe.phase, pipe.recover) = (Phase::Timeout, self.snd_max);
+        }
         pipe.duplicates = 0;
+        pipe.fack_next = self.snd_una;
         pipe.stalled = false;
         pipe.prr = None;
         pipe.force = true;
@@ -268,7 +327,7 @@ impl Sender {
 
     /// What is sent next: what is lost, then new data, as far as the window has room for.
     pub(in crate::tcp) fn poll_pipe(&mut self, now: Time) -> Option<Outgoing> {
-        if self.pipe.stalled {
+        if self.pipe.stalled || self.fack_waits() {
             return None;
         }
         if self.undo.is_some()
@@ -307,7 +366,6 @@ impl Sender {
         // With no timer running nothing would end the wait.
         let holding = self.pipe.phase == Phase::Open && self.pipe.duplicates > 0 && self.rto_at.is_some();
         match self.how {
-            LossRecovery::Fack => holding,
             // Until it repairs something ns-2's counts from the oldest outstanding; a duplicate lets one more go.
             LossRecovery::Sack1 if self.pipe.phase == Phase::Open && self.rto_at.is_some() => {
                 let most = if self.config.limited_transmit { self.threshold - 1 } else { 0 };
@@ -341,6 +399,15 @@ impl Sender {
         if self.how == LossRecovery::Sack1 && self.pipe.phase == Phase::Fast {
             return self.pipe.sack1_pipe < (cwnd / self.mss as u64) as i64;
         }
+        if self.how == LossRecovery::Sack1
+            && self.pipe.phase == Phase::Timeout
+            && self.pipe.duplicates > 0
+            && self.rto_at.is_some()
+        {
+            let few = self.config.limited_transmit && self.pipe.duplicates < self.threshold;
+            return few
+                && self.segments.pipe + bytes <= cwnd + u64::from(self.pipe.duplicates) * self.mss as u64;
+        }
         // A short segment may go where a full one would not fit; an empty pipe takes anything.
         self.segments.pipe + bytes <= cwnd || self.segments.pipe == 0
     }
@@ -348,7 +415,7 @@ impl Sender {
     /// Whether the windows would let something go.
     pub(in crate::tcp) fn pipe_would_send(&self) -> bool {
         let mss = self.mss as u64;
-        if self.pipe.stalled {
+        if self.pipe.stalled || self.fack_waits() {
             return false;
         }
         if self.pipe.force || !self.has_room(mss) {
@@ -383,7 +450,13 @@ impl Sender {
 
     /// A repeat of the segment with this index.
     pub(super) fn send_again(&mut self, now: Time, index: usize) -> Outgoing {
-        self.segments.sent_again(now, index, self.snd_max);
+        let mut next = self.snd_max;
+        if self.how == LossRecovery::Fack {
+            // What goes again after a timeout goes as if for the first time, until the peer holds something beyond it.
+            let first = self.segments.get(index).is_some_and(|s| s.start >= self.pipe.fack_next);
+            next = if first { 0 } else { self.pipe.fack_next };
+        }
+        self.segments.sent_again(now, index, next);
         let (start, end) = self.segments.get(index).map_or((0, 0), |s| (s.start, s.end));
         if let Some(undo) = &mut self.undo
             && self.pipe.phase != Phase::Open
@@ -401,8 +474,9 @@ impl Sender {
     }
 
     /// Something has been sent, new or again.
-    pub(in crate::tcp) fn pipe_sent(&mut self, bytes: u64) {
+    pub(in crate::tcp) fn pipe_sent(&mut self, end: u64, bytes: u64) {
         self.pipe.sack1_pipe += 1;
+        self.pipe.fack_next = self.pipe.fack_next.max(end);
         if let Some(prr) = &mut self.pipe.prr {
             prr.sent(bytes);
         }

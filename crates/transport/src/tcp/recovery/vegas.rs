@@ -39,6 +39,8 @@ impl Sender {
             return false;
         }
         let Some((sent_at, sent)) = self.oldest() else { return false };
+        // ns-2's doubles its coarse timer, too.
+        self.rtt.back_off();
         self.counting.timed_out = false;
         self.counting.recover = self.snd_max;
         self.counting.worried = 2.min((self.snd_nxt - self.snd_una).div_ceil(self.mss as u64) as u32 + 1);
