@@ -583,8 +583,7 @@ impl Sender {
         if !self.how.sack() || start >= end || start < self.snd_una || end > self.snd_max {
             return;
         }
-        if self.how == LossRecovery::Sack1 && self.pipe.phase == Phase::Timeout {
-            // ns-2's sends all again, and learns from the blocks only which duplicates count.
+        if self.sends_all_again() {
             let known = self.scoreboard.total();
             self.scoreboard.insert(start, end);
             self.pipe.sacked_new |= self.scoreboard.total() > known;

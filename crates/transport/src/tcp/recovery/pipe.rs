@@ -36,6 +36,8 @@ pub(crate) struct Pipe {
     sack1_pipe: i64,
     /// FACK: a repeat was lost again, and nothing is sent until the timer runs out.
     stalled: bool,
+    /// The timer has run out, and what it sends again is not all acknowledged.
+    timed_out: bool,
     /// FACK: when the segment left that the peer's timestamps echo, the last that came in order.
     echo_at: Time,
     /// FACK: one past the highest sent, sent again after a timeout, or held by the peer: ns-2's `t_seqno_`.
@@ -56,7 +58,7 @@ impl Pipe {
     /// What is lost is repaired without having been a signal; `segments` are in flight.
     pub fn without_signal(&mut self, segments: i64, snd_max: u64) {
         if self.phase == Phase::Open {
-            (self.phase, self.recover) = (Phase::Timeout, snd_max);
+            (self.phase, self.recover, self.timed_out) = (Phase::Timeout, snd_max, false);
         }
         (self.stalled, self.sack1_pipe) = (false, segments);
         self.rack.on_timeout();
@@ -85,7 +87,7 @@ impl Sender {
         let newly_lost = self.find_losses(now, counts) && !self.only_probe_lost(now);
         // ns-2's FACK begins another after a timeout, too.
         let may = match self.how {
-            LossRecovery::Fack => self.pipe.phase != Phase::Fast,
+            LossRecovery::Fack if self.pipe.timed_out => self.pipe.phase != Phase::Fast,
             _ => self.pipe.phase == Phase::Open,
         };
         let began = newly_lost && may && self.past_recovery_point();
@@ -121,11 +123,16 @@ impl Sender {
         }
     }
 
+    /// After a timeout ns-2's Sack1 learns from blocks only which duplicates count.
+    pub(in crate::tcp) fn sends_all_again(&self) -> bool {
+        self.how == LossRecovery::Sack1 && self.pipe.phase == Phase::Timeout && self.pipe.timed_out
+    }
+
     /// ns-2's FACK outside of recovery neither sends nor grows while the peer holds something above a hole.
     fn fack_waits(&self) -> bool {
         // With no timer running nothing would end the wait.
         self.how == LossRecovery::Fack
-            && self.pipe.phase != Phase::Fast
+            && (self.pipe.phase == Phase::Open || (self.pipe.phase == Phase::Timeout && self.pipe.timed_out))
             && self.segments.sacked > 0
             && self.rto_at.is_some()
     }
@@ -167,7 +174,7 @@ impl Sender {
         if fast && self.how == LossRecovery::Sack1 {
             self.pipe.recover = 0;
         }
-        self.pipe.stalled = false;
+        (self.pipe.stalled, self.pipe.timed_out) = (false, false);
         self.pipe.duplicates = 0;
         if fast {
             if self.pipe.prr.take().is_some() {
@@ -318,7 +325,7 @@ impl Sender {
             (pipe.phase, pipe.recover) = (Phase::Timeout, self.snd_max);
         }
         pipe.duplicates = 0;
-        pipe.fack_next = self.snd_una;
+        (pipe.fack_next, pipe.timed_out) = (self.snd_una, true);
         pipe.stalled = false;
         pipe.prr = None;
         pipe.force = true;
@@ -399,11 +406,7 @@ impl Sender {
         if self.how == LossRecovery::Sack1 && self.pipe.phase == Phase::Fast {
             return self.pipe.sack1_pipe < (cwnd / self.mss as u64) as i64;
         }
-        if self.how == LossRecovery::Sack1
-            && self.pipe.phase == Phase::Timeout
-            && self.pipe.duplicates > 0
-            && self.rto_at.is_some()
-        {
+        if self.sends_all_again() && self.pipe.duplicates > 0 && self.rto_at.is_some() {
             let few = self.config.limited_transmit && self.pipe.duplicates < self.threshold;
             return few
                 && self.segments.pipe + bytes <= cwnd + u64::from(self.pipe.duplicates) * self.mss as u64;
