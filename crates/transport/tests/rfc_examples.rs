@@ -1,6 +1,7 @@
-//! What RFC 6937 and 8985 print as examples, segment by segment.
+//! What RFC 6937, 9937 and 8985 print as examples, segment by segment.
 //!
-//! RFC 6937 §3.1 (four of its diagrams), RFC 9937 §8 (6937's successor: the first diagram of PRR), RFC 8985 §3.4, §3.5, §6.2 and §9.3.
+//! RFC 6937 §3.1 (three of its diagrams), RFC 9937 §6.2 and §8 (6937's successor: the first diagram of PRR), RFC 8985 §3.4, §3.5, §6.2,
+//! §7.2 and §9.3.
 //! Differs: RFC 6937's text halves 20 segments and its diagrams 22; RFC 5681 §3.2 asks for the text's, see below.
 //! Leaves out rate halving and the conservative reduction bound, which are shown there for comparison.
 
@@ -85,12 +86,13 @@ fn rfc_6937_3_1_fifteen_losses_by_rfc_6675() {
     assert_eq!(rows[2].1, 4);
 }
 
-// PRR with the slow-start reduction bound sends two for each, as the diagram.
+// PRR with the slow-start reduction bound sent two for each. By RFC 9937 §6.2 it does so only for acknowledgments that move forward and tell of
+// no further loss; these are duplicates, and get one for one.
 #[test]
-fn rfc_6937_3_1_fifteen_losses_by_prr() {
+fn rfc_9937_6_2_fifteen_losses_by_prr() {
     let rows = diagram(15, true, 5);
-    assert_eq!(sent(&rows), ["N", "N", "RR", "RR", "RR"]);
-    assert_eq!(rows.iter().map(|row| row.1).collect::<Vec<_>>(), [19, 19, 4, 5, 6]);
+    assert_eq!(sent(&rows), ["N", "N", "R", "R", "R"]);
+    assert_eq!(rows.iter().map(|row| row.1).collect::<Vec<_>>(), [19, 19, 4, 4, 4]);
 }
 
 fn rack(initial_segments: u64) -> Script {
@@ -228,7 +230,8 @@ fn rfc_8985_6_2_the_window_follows_needless_repeats() {
 }
 
 // §9.3: a window of twenty, ten segments, all of them lost. A timeout repairs them by slow start in four round trips, RTO + 4 RTT. The
-// probe, two round trips after them, finds them, and slow start by PRR below half the window takes as many: 1 + 2 + 4 + 3.
+// probe, two round trips after them, finds them, and PRR below half the window doubles as slow start does. By RFC 9937 §6.2 the
+// acknowledgment that finds them is worth one, so that it takes a round trip more than with RFC 6937, with which §9.3 counts.
 #[test]
 fn rfc_8985_9_3_ten_losses_of_ten() {
     let repair = |mut s: Script| {
@@ -266,7 +269,28 @@ fn rfc_8985_9_3_ten_losses_of_ten() {
     let recovery = Some(LossRecovery::Rack);
     let s = Script::with(Config { recovery, rate_reduction: true, ..config(Variant::Sack, 20) });
     let (first, all, sizes, cwnd, stats) = repair(s);
-    assert_eq!((sizes, all), (vec![1, 2, 4, 3], RTT * 6));
+    assert_eq!((sizes, all), (vec![1, 1, 2, 4, 2], RTT * 7));
     assert_eq!((first, stats.timeouts, stats.fast_retransmits), (RTT * 2, 0, 1));
     assert_eq!(cwnd, 10, "the threshold");
+}
+
+// §7.2, TLP_calc_PTO: two round trips, but not beyond the timer. After steady round trips of 100 ms the timer has little more than them, and the
+// probe goes when it would have run out; then it has all its time again.
+#[test]
+fn rfc_8985_7_2_a_probe_goes_in_the_place_of_an_earlier_timeout() {
+    let recovery = Some(LossRecovery::Rack);
+    let ms = Span::from_millis;
+    let timers = Config { rto_min: ms(150), rto_granularity: ms(1), ..config(Variant::Sack, 2) };
+    let mut s = Script::with(Config { recovery, ..timers });
+    for n in 0..40 {
+        assert_eq!(s.send(2), [2 * n, 2 * n + 1]);
+        s.now += RTT;
+        s.ack(2 * n + 2);
+    }
+    assert_eq!(s.send(2).len(), 2);
+    let began = s.now;
+    let probe = s.time_out();
+    assert_eq!((probe.len(), s.now.since(began), s.end.stats().timeouts), (1, ms(150), 0));
+    assert_eq!(s.time_out().len(), 1);
+    assert_eq!((s.now.since(began), s.end.stats().timeouts), (ms(300), 1));
 }

@@ -30,7 +30,7 @@ pub enum Variant {
     Fack,
     /// Brakmo and Peterson's Vegas, as ns-2 has it.
     Vegas,
-    /// CUBIC (RFC 9438) over RACK-TLP (RFC 8985) and proportional rate reduction (RFC 6937).
+    /// CUBIC (RFC 9438) over RACK-TLP (RFC 8985) and proportional rate reduction (RFC 9937).
     Cubic,
     /// Hybla (Caini and Firrincieli 2004) over the pipe of RFC 6675.
     Hybla,
@@ -263,7 +263,7 @@ pub struct Config {
     pub byte_counting: Option<u32>,
     /// Leave slow start before it overflows the queue; for laws whose slow start is Reno's.
     pub hystart: Hystart,
-    /// Reduce the window in proportion to what arrives (RFC 6937) and not by silence.
+    /// Reduce the window in proportion to what arrives (RFC 9937) and not by silence.
     pub rate_reduction: bool,
     /// Take back a reduction of the window, and a timeout's slow start, that prove to have been needless: by timestamps
     /// (RFC 3522, 4015), by reports of duplicates (RFC 3708), or by F-RTO (RFC 5682). For recoveries that know what is in flight.

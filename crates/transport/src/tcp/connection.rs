@@ -548,6 +548,10 @@ impl Connection {
 
     /// The clock has reached [`Connection::poll_timeout`].
     pub fn handle_timeout(&mut self, now: Time) {
+        // First: a probe of the tail goes in the place of a timeout.
+        if self.sender.pipe.rack.probe_at.is_some_and(|at| at <= now) {
+            self.sender.handle_probe_timer(now);
+        }
         if self.sender.rto_at.is_some_and(|at| at <= now) {
             self.limits.timed_out(now, self.sender.rtt.rto());
             self.sender.handle_timeout(now);
@@ -561,9 +565,6 @@ impl Connection {
         let rack = &self.sender.pipe.rack;
         if rack.reorder_at.is_some_and(|at| at <= now) {
             self.sender.handle_reorder_timer(now);
-        }
-        if self.sender.pipe.rack.probe_at.is_some_and(|at| at <= now) {
-            self.sender.handle_probe_timer(now);
         }
         if self.receiver.ack_at.is_some_and(|at| at <= now) {
             self.receiver.stop_waiting();

@@ -293,7 +293,9 @@ impl Sender {
                 if self.how == LossRecovery::Fack {
                     self.grow(now, self.mss as u64);
                 } else if let Some(prr) = &mut self.pipe.prr {
-                    let cwnd = prr.on_ack(delivered, self.segments.pipe, self.congestion.ssthresh(), mss);
+                    let safe = newly > 0 && self.segments.progress.lost == 0;
+                    let ssthresh = self.congestion.ssthresh();
+                    let cwnd = prr.on_ack(delivered, safe, self.segments.pipe, ssthresh, mss);
                     self.congestion.set(cwnd.max(mss));
                 }
             }

@@ -1,6 +1,6 @@
 //! Proportional rate reduction: during recovery the window follows what arrives, down to ssthresh and no further.
 //!
-//! Follows RFC 6937 §3, with the slow-start reduction bound; RecoverFS is its successor's, RFC 9937 §6.1.
+//! Follows RFC 9937 §6 with the slow-start reduction bound; RFC 6937 §4's examples.
 //! Differs: bytes in whole segments, and a window of at least a segment more than the pipe for the first repeat.
 //! Leaves out the conservative reduction bound, which the RFC has for comparison.
 
@@ -22,15 +22,17 @@ impl Prr {
         self.out += bytes;
     }
 
-    /// An acknowledgment that delivered so much; the window to use until the next one.
-    pub fn on_ack(&mut self, delivered: u64, pipe: u64, ssthresh: u64, mss: u64) -> u64 {
+    /// An acknowledgment that delivered so much; the window to use until the next one. It is `safe` if it moves forward and tells of no
+    /// further loss (§6.2, SafeACK): only then slow start may go beyond what was delivered.
+    pub fn on_ack(&mut self, delivered: u64, safe: bool, pipe: u64, ssthresh: u64, mss: u64) -> u64 {
         self.delivered += delivered;
         let send = if pipe > ssthresh {
             let share = (self.delivered as u128 * ssthresh as u128).div_ceil(self.recover_fs as u128) as u64;
             // A started segment counts, as in the RFC's diagrams: half of one is never sent.
             (share.div_ceil(mss) * mss).saturating_sub(self.out)
         } else {
-            let limit = self.delivered.saturating_sub(self.out).max(delivered) + mss;
+            let more = if safe { mss } else { 0 };
+            let limit = self.delivered.saturating_sub(self.out).max(delivered) + more;
             (ssthresh - pipe).min(limit)
         };
         pipe + send
@@ -48,12 +50,12 @@ mod tests {
         let (ssthresh, mut pipe) = (10, 20 - lost - 3);
         let mut prr = Prr::begin(20);
         // The third duplicate gives the signal and is the first to count.
-        let mut window = prr.on_ack(1, pipe, ssthresh, mss);
+        let mut window = prr.on_ack(1, false, pipe, ssthresh, mss);
         let mut sent = Vec::new();
         for ack in 0..20 - lost - 3 {
             if ack > 0 {
                 pipe -= 1;
-                window = prr.on_ack(1, pipe, ssthresh, mss);
+                window = prr.on_ack(1, false, pipe, ssthresh, mss);
             }
             let mut n = 0;
             // The first repeat is sent whatever the window.

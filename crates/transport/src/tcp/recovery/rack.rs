@@ -159,11 +159,8 @@ impl Sender {
         let Some(srtt) = self.rtt.smoothed() else { return };
         let lone = self.in_flight() <= self.mss as u64;
         let wait = srtt * 2 + if lone { MAX_ACK_DELAY } else { Span::ZERO };
-        let at = now + wait;
-        // A probe at the timer's own time would be pointless.
-        if self.rto_at.is_some_and(|rto| at < rto) {
-            self.pipe.rack.probe_at = Some(at);
-        }
+        // Not later than the timer: the probe goes in its place, and puts it off.
+        self.pipe.rack.probe_at = self.rto_at.map(|rto| rto.min(now + wait));
     }
 
     /// §7.3: the probe timer has run out.
