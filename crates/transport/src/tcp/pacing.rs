@@ -39,6 +39,9 @@ impl Sender {
         }
         let silent = self.snd_una == self.snd_max && self.stats.bytes_sent > 0 && self.unsent() > 0;
         let (silence, rto) = (now.since(self.last_sent), self.rtt.rto());
+        if silent && self.config.after_idle == AfterIdle::Decay {
+            self.congestion.on_silence(now);
+        }
         if !silent || silence <= rto {
             return;
         }

@@ -180,6 +180,13 @@ impl Congestion {
         }
     }
 
+    /// Nothing has been under way until now: that time does not count for a window that grows with it (CA_EVENT_TX_START).
+    pub fn on_silence(&mut self, now: Time) {
+        if let Control::Cubic(cubic) = &mut self.control {
+            cubic.on_unused(now);
+        }
+    }
+
     /// A silence of so many timeouts: half the window for each of them, not below `initial`; ssthresh remembers three quarters of it
     /// (Linux's `tcp_cwnd_restart`).
     pub fn decay(&mut self, timeouts: u64, initial: u64) {
@@ -393,5 +400,30 @@ pub(crate) mod tests {
             in_recovery: false,
             rate: None,
         }
+    }
+
+    // RFC 9438 §4.2, and CA_EVENT_TX_START: CUBIC's clock stands still while nothing is under way. Nine silent seconds after one of growth would
+    // be C 10^3 = 400 segments more, at half a window a round trip.
+    #[test]
+    fn cubic_does_not_grow_on_a_silence() {
+        use super::super::config::Variant;
+        let grown = |silent: bool| {
+            let config =
+                Config { variant: Variant::Cubic, initial_ssthresh: Some(100_000), ..Config::default() };
+            let mut c = Congestion::new(&Config { initial_window: 100_000, ..config }, 1000, None);
+            let ack = |c: &mut Congestion, ms: u64| {
+                let now = Time::ZERO + Span::from_millis(ms);
+                c.on_ack(&Acked { now, ..acked(1000, 100) });
+            };
+            (0..=10).for_each(|n| ack(&mut c, 100 * n));
+            if silent {
+                c.on_silence(Time::ZERO + Span::from_secs(10));
+            }
+            let before = c.cwnd();
+            (0..100).for_each(|_| ack(&mut c, 10_000));
+            c.cwnd() - before
+        };
+        assert!((1..2_000).contains(&grown(true)), "{}", grown(true));
+        assert!((30_000..60_000).contains(&grown(false)), "{}", grown(false));
     }
 }
