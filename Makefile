@@ -54,10 +54,15 @@ papers: $(VENV)/installed  ## Published numbers beside ours: one table, and the 
 FUZZ_SECONDS := 300
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
 
-fuzz:  ## Five minutes of arbitrary bytes for every file and packet that is read and every machine that is driven (FUZZ_SECONDS=, FUZZ_TARGETS=)
+fuzz:  ## Five minutes of damaged seeds and arbitrary bytes for every file and packet that is read and every machine that is driven (FUZZ_SECONDS=, FUZZ_TARGETS=)
 	command -v cargo-fuzz > /dev/null || $(CARGO) install --locked cargo-fuzz
-	cd fuzz && for target in $(FUZZ_TARGETS); do \
-	  RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -max_len=65536 || exit 1; done
+	cd fuzz && RUSTC_BOOTSTRAP=1 $(CARGO) fuzz build && failed= && for target in $(FUZZ_TARGETS); do \
+	  mkdir -p corpus/$$target; folders=corpus/$$target; options=; \
+	  if [ -d seeds/$$target ]; then folders="$$folders seeds/$$target"; fi; \
+	  if [ -f $$target.dict ]; then options=-dict=$$target.dict; fi; \
+	  RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target $$folders -- $$options -max_total_time=$(FUZZ_SECONDS) -max_len=65536 \
+	    || failed="$$failed $$target"; done; \
+	  if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi; echo "no target failed: $(FUZZ_TARGETS)"
 
 schema:  ## Write the scenario's JSON Schema anew
 	$(CARGO) run -q --release --locked --bin skyhop -- schema > crates/scenario/scenario.schema.json

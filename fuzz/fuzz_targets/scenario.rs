@@ -19,7 +19,8 @@ fuzz_target!(|bytes: &[u8]| {
                 assert_eq!(network.routes.len(), loaded.scenario.flows.len());
                 // What is written reads back as the same scenario.
                 let text = toml::to_string(&loaded.scenario).expect("a scenario is TOML");
-                let again = parse(text.as_bytes(), "again.toml", &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
+                let again =
+                    parse(text.as_bytes(), "again.toml", &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
                 same(&loaded.scenario, &again.scenario, &text);
             }
             Err(errors) => {

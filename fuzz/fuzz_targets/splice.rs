@@ -1,15 +1,17 @@
 //! Any order of packets, losses, repeats, reordering and lies between two ends and the splice that joins them.
 //!
-//! The first eight bytes are the configuration, each further byte is one thing that happens.
+//! Either side speaks TCP or STP. The first eight bytes are the configuration, each further byte is one thing that happens.
 //! Differs from the properties: nothing is fair, headers may lie, and time passes as the bytes say.
 //! Leaves out that everything arrives, which needs a path that lets something through; it is asked for where the bytes end.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use skyhop_splice::{Config, Event, Opening, Side, Splice};
-use skyhop_transport::tcp::{self, Connection, Variant};
+use skyhop_splice::{Config, Event, Opening, Protocol, Side, Splice};
+use skyhop_transport::stp::{self, Ends, Length};
+use skyhop_transport::tcp::{self, Variant};
 use skyhop_units::{Span, Time};
+use skyhop_wire::stp::UDP_PORT;
 use skyhop_wire::{Packet, Transport};
 use std::collections::VecDeque;
 
@@ -24,13 +26,35 @@ const VARIANTS: [Variant; 8] = [
     Variant::Bbr,
 ];
 
+/// An end of either protocol.
+enum End {
+    Tcp(Box<tcp::Connection>),
+    Stp(Box<stp::Connection<Length>>),
+}
+
+/// Calls the same method of either.
+macro_rules! either {
+    ($end:expr, $name:ident($($argument:expr),*)) => {
+        match $end {
+            End::Tcp(tcp) => tcp.$name($($argument),*),
+            End::Stp(stp) => stp.$name($($argument),*),
+        }
+    };
+}
+
+#[derive(Clone)]
+enum Carried {
+    Tcp(Packet),
+    Stp(stp::Packet<Length>),
+}
+
 struct Net {
     now: Time,
-    ends: [Connection; 2],
+    ends: [End; 2],
     splice: Splice,
     buffer: u64,
     /// Towards the splice from each end, and from the splice to each end.
-    ways: [VecDeque<Packet>; 4],
+    ways: [VecDeque<Carried>; 4],
     /// What each end wrote before it shut down: what comes later goes nowhere.
     written: [u64; 2],
     shut_down: [bool; 2],
@@ -71,12 +95,38 @@ impl Net {
         if bytes[7] % 3 == 2 {
             config.opening = if bytes[7] & 64 != 0 { Opening::Data } else { Opening::EndToEnd };
         }
+        // A spoofed connection is one connection, so both of its sides are TCP.
+        let spoofed = bytes[7] % 3 == 1;
+        let speaks_stp = [8, 16].map(|bit| !spoofed && bytes[7] & bit != 0);
+        let stp_config = |side: usize| stp::Config {
+            window: 2_000 + 200 * u64::from(bytes[1 + 4 * side]),
+            rto_max: Span::from_secs(4),
+            ..stp::Config::default()
+        };
+        for side in 0..2 {
+            if speaks_stp[side] {
+                // Numbers that go end to end are those of one TCP connection.
+                config.opening = if bytes[7] & 64 != 0 { Opening::Data } else { Opening::Syn };
+                config.sides[side] = Protocol::Stp(Box::new(stp_config(side)));
+            }
+        }
         let [client, server] = ["10.0.0.1:49152", "10.0.0.2:80"].map(|a| a.parse().expect("an address"));
+        let connects = Ends { local_port: 49152, remote_port: UDP_PORT, instance: 77, count: 5 };
+        let listens = Ends { local_port: UDP_PORT, remote_port: 0, instance: 0, count: 0 };
         Self {
             now: Time::ZERO,
             ends: [
-                Connection::connect(end(bytes[0], bytes[1]), client, server, u32::MAX - 500),
-                Connection::listen(end(bytes[1], bytes[0]), server, client, 7),
+                if speaks_stp[0] {
+                    End::Stp(Box::new(stp::Connection::connect(stp_config(0), connects, (1 << 24) - 3)))
+                } else {
+                    let config = end(bytes[0], bytes[1]);
+                    End::Tcp(Box::new(tcp::Connection::connect(config, client, server, u32::MAX - 500)))
+                },
+                if speaks_stp[1] {
+                    End::Stp(Box::new(stp::Connection::listen(stp_config(1), listens, 7)))
+                } else {
+                    End::Tcp(Box::new(tcp::Connection::listen(end(bytes[1], bytes[0]), server, client, 7)))
+                },
             ],
             splice: Splice::new(config, [1 << 31, 0]),
             buffer,
@@ -97,7 +147,7 @@ impl Net {
                 self.ways[way].pop_front();
             }
             3 => {
-                if let Some(packet) = self.ways[way].front().copied() {
+                if let Some(packet) = self.ways[way].front().cloned() {
                     self.ways[way].push_back(packet);
                 }
             }
@@ -119,15 +169,18 @@ impl Net {
                     0..=4 => {
                         let bytes = 1 << (3 * more);
                         self.written[end] += if self.shut_down[end] { 0 } else { bytes };
-                        self.ends[end].write(bytes);
+                        match &mut self.ends[end] {
+                            End::Tcp(tcp) => tcp.write(bytes),
+                            End::Stp(stp) => stp.write(Length(bytes)),
+                        }
                     }
                     5 | 6 => {
                         self.shut_down[end] = true;
-                        self.ends[end].shutdown();
+                        either!(&mut self.ends[end], shutdown());
                     }
                     _ => {
                         self.lied = true;
-                        self.ends[end].reset();
+                        either!(&mut self.ends[end], reset());
                     }
                 }
             }
@@ -136,15 +189,25 @@ impl Net {
 
     fn arrives(&mut self, way: usize) {
         let Some(packet) = self.ways[way].pop_front() else { return };
-        match way {
-            0 | 1 => self.splice.handle_packet(self.now, Side::BOTH[way], &packet),
-            _ => self.ends[way - 2].handle_packet(self.now, &packet),
+        match (way, &packet) {
+            (0 | 1, Carried::Tcp(packet)) => self.splice.handle_packet(self.now, Side::BOTH[way], packet),
+            (0 | 1, Carried::Stp(packet)) => self.splice.handle_stp(self.now, Side::BOTH[way], packet),
+            (_, Carried::Tcp(packet)) => {
+                if let End::Tcp(tcp) = &mut self.ends[way - 2] {
+                    tcp.handle_packet(self.now, packet);
+                }
+            }
+            (_, Carried::Stp(packet)) => {
+                if let End::Stp(stp) = &mut self.ends[way - 2] {
+                    stp.handle_packet(self.now, packet);
+                }
+            }
         }
     }
 
-    /// A header that says what nobody has said.
+    /// A header of TCP's that says what nobody has said; STP's are seen by `stp_pair` and the tests' adversary.
     fn lies(&mut self, way: usize, how: u8) {
-        let Some(packet) = self.ways[way].front_mut() else { return };
+        let Some(Carried::Tcp(packet)) = self.ways[way].front_mut() else { return };
         let Transport::Tcp(header) = &mut packet.transport else { return };
         self.lied = true;
         match how {
@@ -161,8 +224,8 @@ impl Net {
 
     fn timers(&mut self) {
         for end in &mut self.ends {
-            if end.poll_timeout().is_some_and(|at| at <= self.now) {
-                end.handle_timeout(self.now);
+            if either!(&*end, poll_timeout()).is_some_and(|at| at <= self.now) {
+                either!(&mut *end, handle_timeout(self.now));
             }
         }
         if self.splice.poll_timeout().is_some_and(|at| at <= self.now) {
@@ -174,9 +237,19 @@ impl Net {
         let mut burst = 0;
         for end in 0..2 {
             loop {
-                while self.ends[end].poll_event().is_some() {}
-                self.ends[end].read();
-                let Some(packet) = self.ends[end].poll_transmit(self.now) else { break };
+                let packet = match &mut self.ends[end] {
+                    End::Tcp(tcp) => {
+                        while tcp.poll_event().is_some() {}
+                        tcp.read();
+                        tcp.poll_transmit(self.now).map(Carried::Tcp)
+                    }
+                    End::Stp(stp) => {
+                        while stp.poll_event().is_some() {}
+                        while stp.read(usize::MAX).is_some() {}
+                        stp.poll_transmit(self.now).map(Carried::Stp)
+                    }
+                };
+                let Some(packet) = packet else { break };
                 self.ways[end].push_back(packet);
                 burst += 1;
                 assert!(burst < 5_000, "an endless burst");
@@ -190,7 +263,13 @@ impl Net {
                     "closed, and not all is there"
                 );
             }
-            let Some((side, packet)) = self.splice.poll_transmit(self.now) else { break };
+            let packet = match self.splice.poll_transmit(self.now) {
+                Some((side, packet)) => Some((side, Carried::Tcp(packet))),
+                None => {
+                    self.splice.poll_transmit_stp(self.now).map(|(side, packet)| (side, Carried::Stp(packet)))
+                }
+            };
+            let Some((side, packet)) = packet else { break };
             self.ways[2 + side as usize].push_back(packet);
             burst += 1;
             assert!(burst < 5_000, "an endless burst");
@@ -198,7 +277,7 @@ impl Net {
     }
 
     fn complete(&self) -> bool {
-        (0..2).all(|end| self.ends[1 - end].delivered() == self.written[end])
+        (0..2).all(|end| either!(&self.ends[1 - end], delivered()) == self.written[end])
     }
 
     fn check(&self) {
@@ -210,19 +289,20 @@ impl Net {
             return;
         }
         for end in 0..2 {
-            let far = self.ends[1 - end].delivered();
+            let far = either!(&self.ends[1 - end], delivered());
             assert!(far <= self.written[end], "{far} delivered of {}", self.written[end]);
-            assert!(
-                !self.ends[end].fin_acknowledged() || far == self.written[end],
-                "a clean close, {far} delivered"
-            );
+            let clean = match &self.ends[end] {
+                End::Tcp(tcp) => tcp.fin_acknowledged(),
+                End::Stp(stp) => stp.end_acknowledged(),
+            };
+            assert!(!clean || far == self.written[end], "a clean close, {far} delivered");
         }
     }
 
     /// From here on all arrives in order, in a millisecond: everything comes to an end.
     fn let_through(&mut self) {
         for end in &mut self.ends {
-            end.shutdown();
+            either!(&mut *end, shutdown());
         }
         self.drain();
         // Ends that lies have set at odds may answer each other for ever.
@@ -236,8 +316,8 @@ impl Net {
                 }
                 self.now += Span::from_millis(1);
             } else {
-                let timers =
-                    self.ends.iter().map(Connection::poll_timeout).chain([self.splice.poll_timeout()]);
+                let ends = self.ends.iter().map(|end| either!(end, poll_timeout()));
+                let timers = ends.chain([self.splice.poll_timeout()]);
                 let Some(at) = timers.flatten().min() else { return };
                 self.now = self.now.max(at);
             }

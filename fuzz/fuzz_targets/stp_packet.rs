@@ -16,7 +16,8 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let mut bytes = bytes.to_vec();
     bytes[8..10].fill(0);
-    let mut sum: u64 = bytes.chunks(2).map(|w| u64::from(w[0]) << 8 | u64::from(*w.get(1).unwrap_or(&0))).sum();
+    let mut sum: u64 =
+        bytes.chunks(2).map(|w| u64::from(w[0]) << 8 | u64::from(*w.get(1).unwrap_or(&0))).sum();
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
@@ -28,6 +29,7 @@ fuzz_target!(|bytes: &[u8]| {
     // Distances may have been written longer than need be; never shorter.
     assert_eq!(again.len(), packet.wire_len());
     assert!(again.len() <= bytes.len());
-    let read = parse(&again).expect("what is emitted is a packet").map(|data| bytes::Bytes::copy_from_slice(data));
+    let read =
+        parse(&again).expect("what is emitted is a packet").map(|data| bytes::Bytes::copy_from_slice(data));
     assert_eq!(read, packet);
 });

@@ -47,7 +47,7 @@ pub enum Opening {
     /// With the first data, or the client's FIN.
     Data,
     /// The SYN goes end to end, and so do the numbers that both ends choose: to them it is one connection (spoofing). What
-    /// one end does not offer is not offered to the other.
+    /// one end does not offer is not offered to the other. For two sides of TCP only: STP has nothing that could go through.
     EndToEnd,
 }
 
