@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from beside import shared
 from ns2_losses import draws, lost
 from skyhop import sweep
 from skyhop.equivalence import (
@@ -31,7 +32,6 @@ from skyhop.equivalence import (
 )
 
 FULL = os.environ.get("SKYHOP_FULL", "") not in ("", "0")
-REFERENCE = Path(__file__).parents[2].parent / "shared" / "reference" / "ns2"
 OWN = Path(__file__).parent / "thompson_ns2.csv"
 WANTED = (0.5, 0.6, 0.7, 0.8)
 STACKS = ("tahoe", "reno", "newreno", "sack", "fack")
@@ -56,9 +56,7 @@ each_ber = pytest.mark.parametrize("ber", BERS)
 
 
 def rows(name):
-    if not (REFERENCE / name).is_file():
-        pytest.skip(f"no reference at ../shared/reference/ns2/{name}")
-    with open(REFERENCE / name) as file:
+    with open(shared(f"reference/ns2/{name}")) as file:
         return list(csv.DictReader(file))
 
 

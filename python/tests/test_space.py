@@ -8,20 +8,16 @@ Leaves out numbers that the library's tests bound already.
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import skyhop
-
-REFERENCE = Path(__file__).parents[2].parent / "shared" / "reference" / "constellation"
+from beside import shared
 
 
 def test_delays_are_ns2s():
-    file = REFERENCE / "series_iridium_lat60_delay_newyork_sanfrancisco.csv"
-    if not file.exists():
-        pytest.skip(f"no {file}")
+    file = shared("reference/constellation/series_iridium_lat60_delay_newyork_sanfrancisco.csv")
     with file.open() as lines:
         expected = list(csv.DictReader(lines))[:180]
     cities = {

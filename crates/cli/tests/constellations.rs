@@ -6,6 +6,9 @@
 
 mod common;
 
+#[path = "../../../tools/testing.rs"]
+mod testing;
+
 use common::{code, path, skyhop, stderr, stdout};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -229,12 +232,8 @@ fn doubtful_elements() {
 
 #[test]
 fn a_series_is_ns2s() {
-    let reference = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../../shared/reference/constellation/series_teledesic_lat60_delay_quito_london.csv");
-    let Ok(reference) = fs::read_to_string(&reference) else {
-        eprintln!("skipped: no file {}", reference.display());
-        return;
-    };
+    let file = "reference/constellation/series_teledesic_lat60_delay_quito_london.csv";
+    let Some(reference) = testing::shared_text(file) else { return };
     let out =
         skyhop(&["delay", "Quito", "London", "--constellation", "teledesic", "--start", "0.01", "--csv"]);
     assert_eq!(code(&out), 0, "{}", stderr(&out));

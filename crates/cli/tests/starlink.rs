@@ -6,6 +6,9 @@
 
 mod common;
 
+#[path = "../../../tools/testing.rs"]
+mod testing;
+
 use common::{code, path, skyhop, stderr, stdout};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -196,12 +199,7 @@ fn a_preset_by_way_of_its_elements_is_the_same_folder() {
 
 /// A file of elements of October 2025.
 fn elements(name: &str) -> Option<PathBuf> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/tle").join(name);
-    let found = file.exists();
-    if !found {
-        eprintln!("skipped: no file {}", file.display());
-    }
-    found.then_some(file)
+    testing::shared(&format!("data/tle/{name}"))
 }
 
 /// A folder that is not there yet.

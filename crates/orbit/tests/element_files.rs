@@ -4,6 +4,9 @@
 //! Differs: broken files are made from a sound one, one fault each, and the error must say where.
 //! Left out: fuzzing.
 
+#[path = "../../../tools/testing.rs"]
+mod testing;
+
 use skyhop_orbit::{Constellation, ElementsError, Epoch, omm, tle};
 
 const NAME: &str = "IRIDIUM 106             ";
@@ -59,11 +62,7 @@ fn what_is_written_is_what_was_read() {
         "tle-historic/iridium_2013",
         "tle-historic/globalstar_2013",
     ] {
-        let path = format!("{}/../../../shared/data/{path}.tle", env!("CARGO_MANIFEST_DIR"));
-        let Ok(file) = std::fs::read_to_string(&path) else {
-            eprintln!("skipped: no file {path}");
-            continue;
-        };
+        let Some(file) = testing::shared_text(&format!("data/{path}.tle")) else { continue };
         let sets = tle::parse(file.as_bytes()).expect("sound");
         let written: String = sets.iter().map(|set| tle::write(set).expect("it fits")).collect();
         // The sign of a zero's exponent is nobody's, and changes the checksum.

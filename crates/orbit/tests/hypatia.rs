@@ -4,7 +4,8 @@
 //! Differs: the path is taken from the reference, so that only positions are compared here.
 //! Left out: choosing the path, which needs Hypatia's rule for ground links.
 
-use std::path::{Path, PathBuf};
+#[path = "../../../tools/testing.rs"]
+mod testing;
 
 use skyhop_orbit::{Constellation, Ecef, Epoch, Vec3};
 
@@ -19,13 +20,10 @@ fn starlink_path_lengths_agree_with_hypatia() {
 }
 
 fn check(shell: &str, planes: u32, per_plane: usize) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference/constellation");
-    let read =
-        |name: String| -> Option<String> { std::fs::read_to_string::<PathBuf>(folder.join(name)).ok() };
+    let read = |name: String| testing::shared_text(&format!("reference/constellation/{name}"));
     let Some((tles, rows)) =
         read(format!("hypatia_{shell}_tles.txt")).zip(read(format!("hypatia_{shell}_rtt.csv")))
     else {
-        eprintln!("skipped: no reference data in {}", folder.display());
         return;
     };
     let stations = read("hypatia_ground_stations.txt".into()).expect("it is beside the others");

@@ -4,7 +4,8 @@
 //! Differs: nothing; spares and decaying objects are in the file and must stay out of the planes.
 //! Left out: what links they form; that is tested with the topology.
 
-use std::path::Path;
+#[path = "../../../tools/testing.rs"]
+mod testing;
 
 use skyhop_orbit::{Constellation, Epoch};
 
@@ -119,10 +120,5 @@ fn starlink_is_several_shells() {
 
 /// A file of the shared folder, or `None` with a word about it where that folder is absent.
 fn shared(path: &str) -> Option<Vec<u8>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path);
-    let file = std::fs::read(&path).ok();
-    if file.is_none() {
-        eprintln!("skipped: no file {}", path.display());
-    }
-    file
+    testing::shared(path).map(|path| std::fs::read(path).expect("a file"))
 }

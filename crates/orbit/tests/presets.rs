@@ -4,8 +4,10 @@
 //! Differs: tables that are not beside the repository are skipped.
 //! Left out: phasing, which only SaVi and ns-2 have; the delays held against ns-2 rest on that.
 
+#[path = "../../../tools/testing.rs"]
+mod testing;
+
 use std::f64::consts::TAU;
-use std::path::{Path, PathBuf};
 
 use skyhop_orbit::preset::{Layout, PRESETS, UNDESCRIBED};
 use skyhop_orbit::{Constellation, Preset};
@@ -99,7 +101,7 @@ fn published_periods_in_minutes() {
 
 #[test]
 fn presets_have_savis_parameters() {
-    let Some(text) = shared("data/savi-constellations/summary.csv") else { return };
+    let Some(text) = testing::shared_text("data/savi-constellations/summary.csv") else { return };
     let mut compared = 0;
     for (script, name) in [
         ("celestri", "celestri"),
@@ -149,7 +151,7 @@ fn presets_have_savis_parameters() {
 
 #[test]
 fn phasing_is_savis_where_savi_has_it() {
-    let Some(text) = shared("data/savi-constellations/elements.csv") else { return };
+    let Some(text) = testing::shared_text("data/savi-constellations/elements.csv") else { return };
     for (script, name) in [
         ("celestri", "celestri"),
         ("globalstar", "globalstar"),
@@ -184,7 +186,7 @@ fn phasing_is_savis_where_savi_has_it() {
 
 #[test]
 fn presets_have_the_papers_parameters() {
-    let Some(text) = shared("papers/published.csv") else { return };
+    let Some(text) = testing::shared_text("papers/published.csv") else { return };
     let value = |series: &str, metric: &str| {
         let row = format!("henderson1999,table-6.1,{series},{metric},");
         let line = text.lines().find_map(|line| line.strip_prefix(row.as_str())).expect("HT has it");
@@ -226,13 +228,4 @@ fn names_are_forgiving_and_errors_helpful() {
         "constellation \"astrolink\" has no preset: KG table 1 has 9 geostationary satellites and no longitudes"
     );
     assert_eq!(UNDESCRIBED.len(), 4);
-}
-
-fn shared(file: &str) -> Option<String> {
-    let path: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(file);
-    let text = std::fs::read_to_string(&path).ok();
-    if text.is_none() {
-        eprintln!("skipped: no file {}", path.display());
-    }
-    text
 }

@@ -4,7 +4,8 @@
 //! Differs: positions come from plain SGP4; stations are put where PyEphem's geometry has them, relative to satellites.
 //! Left out: the time a step takes; the example `speed` prints it.
 
-use std::path::{Path, PathBuf};
+#[path = "../../../tools/testing.rs"]
+mod testing;
 
 use skyhop_routing::forwarding::{Forwarding, Next};
 use skyhop_routing::hypatia::{ForwardingState, Hypatia, ReadState, SCALE};
@@ -58,15 +59,9 @@ fn check(shell: &str, planes: u32, per_plane: u32, gsl_range_m: f64) {
 }
 
 fn network(shell: &str, planes: u32, per_plane: u32, gsl_range_m: f64) -> Option<(Hypatia, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference/constellation");
-    let read =
-        |name: String| -> Option<String> { std::fs::read_to_string::<PathBuf>(folder.join(name)).ok() };
-    let Some((tles, rows)) =
-        read(format!("hypatia_{shell}_tles.txt")).zip(read(format!("hypatia_{shell}_rtt.csv")))
-    else {
-        eprintln!("skipped: no reference data in {}", folder.display());
-        return None;
-    };
+    let read = |name: String| testing::shared_text(&format!("reference/constellation/{name}"));
+    let (tles, rows) =
+        read(format!("hypatia_{shell}_tles.txt")).zip(read(format!("hypatia_{shell}_rtt.csv")))?;
     let stations = read("hypatia_ground_stations.txt".into()).expect("it is beside the others");
     let isls: String =
         Forwarding::plus_grid(planes, per_plane).iter().map(|(a, b)| format!("{a} {b}\n")).collect();
@@ -77,8 +72,8 @@ fn network(shell: &str, planes: u32, per_plane: u32, gsl_range_m: f64) -> Option
 #[test]
 fn what_is_written_is_what_was_read() {
     let Some((network, _)) = network("kuiper_630", 34, 34, 1260e3) else { return };
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference/constellation");
-    let stations = std::fs::read_to_string(folder.join("hypatia_ground_stations.txt")).expect("there");
+    let read = |name: &str| testing::shared_text(&format!("reference/constellation/{name}")).expect("there");
+    let stations = read("hypatia_ground_stations.txt");
     // Hypatia works them out from degrees with more digits than it writes.
     for (ours, theirs) in network.stations_text().lines().zip(stations.lines()) {
         let (ours, theirs): (Vec<&str>, Vec<&str>) = (ours.split(',').collect(), theirs.split(',').collect());
@@ -88,7 +83,7 @@ fn what_is_written_is_what_was_read() {
             assert!((a - b).abs() < 0.1, "{ours:?} against {theirs:?}");
         }
     }
-    let tles = std::fs::read_to_string(folder.join("hypatia_kuiper_630_tles.txt")).expect("there");
+    let tles = read("hypatia_kuiper_630_tles.txt");
     let again =
         Hypatia::read(&tles, &network.isls_text(), &network.stations_text(), &network.description_text())
             .expect("our own files");

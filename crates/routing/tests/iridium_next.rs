@@ -4,7 +4,8 @@
 //! Differs: there is no reference to the microsecond, so delays are bounded by geometry on both sides.
 //! Left out: rates and queues.
 
-use std::path::Path;
+#[path = "../../../tools/testing.rs"]
+mod testing;
 
 use skyhop_orbit::{Constellation, Terminal};
 use skyhop_routing::{Metric, Router, one_way_delay_path};
@@ -12,12 +13,8 @@ use skyhop_topology::{LinkKind, Rules, Topology};
 
 #[test]
 fn new_york_to_san_francisco_stays_plausible_for_a_day() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/tle/iridium_next.tle");
-    let Ok(file) = std::fs::read(&path) else {
-        eprintln!("skipped: no file {}", path.display());
-        return;
-    };
-    let constellation = Constellation::from_tle(&file, None).expect("sound");
+    let Some(file) = testing::shared_text("data/tle/iridium_next.tle") else { return };
+    let constellation = Constellation::from_tle(file.as_bytes(), None).expect("sound");
     let terminals = [("new-york", 40.71, -74.01), ("san-francisco", 37.77, -122.42)]
         .map(|(name, lat, lon)| Terminal::from_degrees(name, lat, lon).expect("cities are on the Earth"));
     let mut topology =

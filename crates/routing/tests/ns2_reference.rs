@@ -4,6 +4,9 @@
 //! Differs: rows that ns-2 lost to its own link layer are not compared.
 //! Left out: the hop metric's delays and the paths of Teledesic, where equally good routes differ.
 
+#[path = "../../../tools/testing.rs"]
+mod testing;
+
 use std::path::{Path, PathBuf};
 
 use skyhop_orbit::{Terminal, preset};
@@ -49,11 +52,8 @@ fn random_pairs_over_teledesic_agree_with_ns2() {
 
 /// Compares every file whose name begins with `prefix`.
 fn check(prefix: &str) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference/constellation");
-    let Ok(entries) = std::fs::read_dir(&folder) else {
-        eprintln!("skipped: no reference data in {}", folder.display());
-        return;
-    };
+    let Some(folder) = testing::shared("reference/constellation") else { return };
+    let entries = std::fs::read_dir(&folder).expect("a folder");
     let mut files: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix)))

@@ -4,10 +4,12 @@
 //! Differs from the transport's own test of them: here an application asks and answers, over the simulator's links.
 //! Leaves out how good the fits of the web are, which the `traffic` crate holds.
 
+#[path = "../../../tools/testing.rs"]
+mod testing;
+
 use skyhop_scenario::Files;
 use skyhop_sim::Simulation;
 use skyhop_sim::results::{CompletionsResult, DatagramResult, FlowKind, RunResult};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 fn run_with(text: &str, files: &Files, seed: u64) -> RunResult {
@@ -139,12 +141,7 @@ fn a_browser_that_stops_asks_no_more() {
 
 #[test]
 fn response_times_are_those_of_ns2() {
-    let path =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference/ns2/short_transfers.csv");
-    let Ok(rows) = std::fs::read_to_string(path) else {
-        eprintln!("skipped: no reference at ../shared/reference/ns2/short_transfers.csv");
-        return;
-    };
+    let Some(rows) = testing::shared_text("reference/ns2/short_transfers.csv") else { return };
     let (mut worst, mut outside, mut count) = (0.0f64, Vec::new(), 0);
     for row in rows.lines().skip(1) {
         let f: Vec<f64> = row.split(',').map(|field| field.parse().unwrap()).collect();

@@ -3,9 +3,11 @@
 //! The reference's topology: 100 Mbit/s, 1 ms - shared, 8 ms - 1.5 Mbit/s, rtt/2 - 9 ms for the satellite flow, 100 Mbit/s, 1 ms for
 //! the other; 50 packets at both queues, hosts' delays of up to a packet time, 300 s. Means of as many seeds as there.
 
+#[path = "../../../tools/testing.rs"]
+mod testing;
+
 use skyhop_sim::Simulation;
 use skyhop_sim::results::FlowKind;
-use std::path::PathBuf;
 
 struct Row {
     stack: String,
@@ -17,11 +19,7 @@ struct Row {
 }
 
 fn reference() -> Option<Vec<Row>> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference/ns2/compete.csv");
-    let Ok(text) = std::fs::read_to_string(path) else {
-        eprintln!("skipped: no reference at ../shared/reference/ns2/compete.csv");
-        return None;
-    };
+    let text = testing::shared_text("reference/ns2/compete.csv")?;
     let rows = text.lines().skip(1).map(|line| {
         let f: Vec<&str> = line.split(',').collect();
         let number = |i: usize| f[i].parse::<f64>().unwrap();

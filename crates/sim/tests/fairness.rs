@@ -5,11 +5,13 @@
 //! Differs: means of three seeds, where ns-2 has three to six.
 //! Leaves out the plain drop-tail rows, whose phase effects are ns-2's own; with the hosts' random delays they are compared.
 
+#[path = "../../../tools/testing.rs"]
+mod testing;
+
 use skyhop_chance::Seed;
 use skyhop_sim::Simulation;
 use skyhop_sim::results::FlowKind;
 use std::fmt::Write;
-use std::path::PathBuf;
 
 const SEEDS: u64 = 3;
 
@@ -27,11 +29,7 @@ struct Row {
 }
 
 fn reference() -> Option<Vec<Row>> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference/ns2/fairness.csv");
-    let Ok(text) = std::fs::read_to_string(path) else {
-        eprintln!("skipped: no reference at ../shared/reference/ns2/fairness.csv");
-        return None;
-    };
+    let text = testing::shared_text("reference/ns2/fairness.csv")?;
     let rows = text.lines().skip(1).map(|line| {
         let f: Vec<&str> = line.split(',').collect();
         let number = |i: usize| f[i].parse::<f64>().unwrap();

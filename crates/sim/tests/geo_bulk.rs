@@ -3,10 +3,12 @@
 //! The reference's topology: 10 Mbit/s, 1 ms - 1.5 Mbit/s, rtt/2 - 2 ms, 50 packets - 10 Mbit/s, 1 ms; 10,000 segments of
 //! 1000 bytes, window 240 segments, no timestamps, all deterministic. Every public row of the variants that exist is run.
 
+#[path = "../../../tools/testing.rs"]
+mod testing;
+
 use skyhop_sim::Simulation;
 use skyhop_sim::results::{FlowKind, TransferResult};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 struct Row {
     stack: String,
@@ -16,11 +18,7 @@ struct Row {
 }
 
 fn reference() -> Option<Vec<Row>> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference/ns2/geo_bulk.csv");
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        eprintln!("skipped: no reference at ../shared/reference/ns2/geo_bulk.csv");
-        return None;
-    };
+    let text = testing::shared_text("reference/ns2/geo_bulk.csv")?;
     let rows = text.lines().skip(1).map(|line| {
         let f: Vec<&str> = line.split(',').collect();
         let number = |i: usize| f[i].parse::<f64>().unwrap();

@@ -2,9 +2,11 @@
 //!
 //! A ping a minute for a day, with link rates so high that serialisation does not count. ns-2 sends at 0.01 s past each minute.
 
+#[path = "../../../tools/testing.rs"]
+mod testing;
+
 use skyhop_sim::Simulation;
 use skyhop_sim::results::{FlowKind, RunResult};
-use std::path::PathBuf;
 
 fn scenario(extra: &str) -> String {
     format!(
@@ -50,12 +52,7 @@ fn seam_jumps(delays: &[(f64, f64)]) -> Vec<f64> {
 }
 
 fn reference(file: &str) -> Option<Vec<(f64, f64)>> {
-    let path =
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference/constellation").join(file);
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        eprintln!("skipped: no reference at ../shared/reference/constellation/{file}");
-        return None;
-    };
+    let text = testing::shared_text(&format!("reference/constellation/{file}"))?;
     let rows = text.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
     Some(rows.filter(|f| f[4] == "ok").map(|f| (f[0].parse().unwrap(), f[1].parse().unwrap())).collect())
 }

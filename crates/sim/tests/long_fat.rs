@@ -4,16 +4,14 @@
 //! too early decides over the next ten minutes.
 //! Leaves out the reference's speed, which the benchmark has.
 
+#[path = "../../../tools/testing.rs"]
+mod testing;
+
 use skyhop_sim::Simulation;
 use skyhop_sim::results::FlowKind;
-use std::path::PathBuf;
 
 fn reference_mbps() -> Option<f64> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference/ns2/speed.csv");
-    let Ok(text) = std::fs::read_to_string(path) else {
-        eprintln!("skipped: no reference at ../shared/reference/ns2/speed.csv");
-        return None;
-    };
+    let text = testing::shared_text("reference/ns2/speed.csv")?;
     let row = text.lines().find(|line| line.starts_with("a_geo_1flow"))?;
     row.rsplit(',').next()?.parse().ok()
 }

@@ -4,13 +4,15 @@
 //! Mbit/s between these; each satellite sends packets right (left on the way back) and down (up) in turn. 100 s, all
 //! deterministic. Every public row is run.
 
+#[path = "../../../tools/testing.rs"]
+mod testing;
+
 use skyhop_orbit::{Terminal, preset};
 use skyhop_sim::Simulation;
 use skyhop_sim::results::{FlowKind, TransferResult};
 use skyhop_topology::{NodeId, Rules, Topology};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::PathBuf;
 
 struct Row {
     stack: String,
@@ -26,11 +28,7 @@ struct Row {
 }
 
 fn reference() -> Option<Vec<Row>> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference/ns2/multipath.csv");
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        eprintln!("skipped: no reference at ../shared/reference/ns2/multipath.csv");
-        return None;
-    };
+    let text = testing::shared_text("reference/ns2/multipath.csv")?;
     let rows = text.lines().skip(1).map(|line| {
         let f: Vec<&str> = line.split(',').collect();
         let delays: Vec<u32> = f[6].split('/').map(|ms| ms.parse().unwrap()).collect();

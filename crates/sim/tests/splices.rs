@@ -3,20 +3,18 @@
 //! The reference's topology: 100 Mbit/s, 1 ms - 10 Mbit/s, 8 ms - 1.5 Mbit/s, 291 ms for the satellite flow, 100 Mbit/s, 1 ms for
 //! the other; 50 packets at both queues, hosts' delays of up to a packet time, 300 s. The splice is at the second router.
 
+#[path = "../../../tools/testing.rs"]
+mod testing;
+
 use skyhop_sim::Simulation;
 use skyhop_sim::results::{CompletionsResult, FlowKind, RunResult, TransferResult};
 use skyhop_units::{Span, Time};
-use std::path::PathBuf;
 
 const TCP: &str = r#"{ kind = "tcp", variant = "sack1", mss = "1000 B", window = "240 segments", initial_window = "2 segments", initial_ssthresh = "240 segments", rto_initial = "3 s", grow_unused = true, overhead = "832 us" }"#;
 
 /// What ns-2 has for a satellite flow of 600 ms beside one of 20 ms behind a router of 10 Mbit/s, kbit/s.
 fn ns2_end_to_end() -> Option<f64> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference/ns2/compete.csv");
-    let Ok(text) = std::fs::read_to_string(path) else {
-        eprintln!("skipped: no reference at ../shared/reference/ns2/compete.csv");
-        return None;
-    };
+    let text = testing::shared_text("reference/ns2/compete.csv")?;
     let row = text.lines().find(|line| line.starts_with("sack,600,10.0,"))?;
     row.split(',').nth(4)?.parse().ok()
 }

@@ -4,22 +4,17 @@
 //! `thompson_variants.csv`, and Vegas of `thompson_grid_500.csv`. The packets that ns-2 lost are lost here, by their number.
 //! Differs: acknowledgments that are lost have losses of our own. Leaves out 500 bytes of the other stacks, which `test_equivalence.py` has.
 
+#[path = "../../../tools/testing.rs"]
+mod testing;
+
 use skyhop_sim::Simulation;
 use skyhop_sim::results::FlowKind;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-
-fn full() -> bool {
-    std::env::var("SKYHOP_FULL").is_ok_and(|v| !v.is_empty() && v != "0")
-}
+use testing::full;
 
 /// The lines of a reference, each as its fields by name.
 fn rows(name: &str) -> Option<Vec<BTreeMap<String, String>>> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/reference/ns2").join(name);
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        eprintln!("skipped: no reference at ../shared/reference/ns2/{name}");
-        return None;
-    };
+    let text = testing::shared_text(&format!("reference/ns2/{name}"))?;
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().unwrap().split(',').collect();
     let fields =

@@ -4,8 +4,10 @@
 //! Differs: delays are compared with ns-2 in the routing crate; here are numbers, names and changes.
 //! Left out: nothing of the public interface.
 
+#[path = "../../../tools/testing.rs"]
+mod testing;
+
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use skyhop_orbit::{Constellation, EarthModel, Phasing, Preset, Shell, Terminal, Walker, preset};
 use skyhop_topology::{
@@ -108,12 +110,8 @@ fn terminals_hand_over_before_satellites_set() {
 
 #[test]
 fn iridium_next_forms_the_pattern_of_iridium() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/tle/iridium_next.tle");
-    let Ok(file) = std::fs::read(&path) else {
-        eprintln!("skipped: no file {}", path.display());
-        return;
-    };
-    let constellation = Constellation::from_tle(&file, None).expect("sound");
+    let Some(file) = testing::shared_text("data/tle/iridium_next.tle") else { return };
+    let constellation = Constellation::from_tle(file.as_bytes(), None).expect("sound");
     let mut topology = Topology::new(constellation, cities(), Rules::iridium_next()).expect("sound");
     assert_eq!(count(&topology, LinkKind::IntraPlane), 66);
     assert_eq!(count(&topology, LinkKind::InterPlane), 55);

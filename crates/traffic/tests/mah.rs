@@ -4,8 +4,10 @@
 //! Differs: a second computation, from the crate's own distributions and the same files.
 //! Leaves out the files themselves, which are looked for beside the repository; without them the test is skipped.
 
+#[path = "../../../tools/testing.rs"]
+mod testing;
+
 use skyhop_traffic::{Between, Mah, Measured};
-use std::path::PathBuf;
 
 // File, fit, distance, mean of the fit, mean of the data, median of both (the least value that half is at or below).
 type Row = (&'static str, Mah, f64, f64, f64, [f64; 2]);
@@ -20,13 +22,8 @@ const FITS: [Row; 5] = [
 #[test]
 fn the_fits_are_as_far_from_the_data_as_is_printed() {
     for (file, fit, distance, mean, data_mean, [median, data_median]) in FITS {
-        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-            .join(format!("../../../shared/data/http-mah/{file}.cdf"));
-        let Ok(bytes) = std::fs::read(path) else {
-            eprintln!("skipped: no data at ../shared/data/http-mah/{file}.cdf");
-            return;
-        };
-        let data = Measured::parse(&bytes, Between::Step).unwrap();
+        let Some(text) = testing::shared_text(&format!("data/http-mah/{file}.cdf")) else { return };
+        let data = Measured::parse(text.as_bytes(), Between::Step).unwrap();
         let fit = fit.distribution();
         let whole = matches!(file, "HttpConnections" | "HttpServerStay");
         let (mut before, mut found) = (0.0, 0.0f64);

@@ -3,12 +3,14 @@
 //! HT 4.2.4 and its figure 4.21 count round trips and delayed acknowledgments; the reference has 1056 rows of link rate, round
 //! trip, segment size, initial window and delayed ACK. Here a link is a rate and a delay, and the ends are the only machines.
 
+#[path = "../../../tools/testing.rs"]
+mod testing;
+
 use skyhop_transport::tcp::{Config, Connection, DelayedAck, Event, Variant};
 use skyhop_units::{Span, Time};
 use skyhop_wire::Packet;
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::path::PathBuf;
 
 #[derive(Debug)]
 struct Case {
@@ -22,11 +24,7 @@ struct Case {
 }
 
 fn cases() -> Option<Vec<Case>> {
-    let file = "../../../shared/reference/ns2/short_transfers.csv";
-    let Ok(text) = std::fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file)) else {
-        eprintln!("skipped: no reference at ../shared/reference/ns2/short_transfers.csv");
-        return None;
-    };
+    let text = testing::shared_text("reference/ns2/short_transfers.csv")?;
     let cases = text.lines().skip(1).map(|line| {
         let f: Vec<f64> = line.split(',').map(|field| field.parse().unwrap()).collect();
         Case {
