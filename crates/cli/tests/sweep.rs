@@ -6,6 +6,9 @@
 
 mod common;
 
+#[path = "../../../tools/testing.rs"]
+mod testing;
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch};
@@ -14,6 +17,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 const SCENARIO: &str = r#"duration = "20 s"
@@ -89,18 +93,31 @@ fn each_row_is_what_a_run_of_its_own_says() {
     assert!(table.column_by_name("bulk.delay_mean_s").is_none(), "a transfer has no one-way delay");
 }
 
-/// 400 points of three seeds, two runs to a part.
+/// 100 points of three seeds, or with SKYHOP_FULL 400.
 fn many_points() -> String {
-    let rates: Vec<String> = (1..=100).map(|i| format!("\"{} kbit/s\"", 50 * i)).collect();
+    let rates: Vec<String> =
+        (1..=if testing::full() { 100 } else { 25 }).map(|i| format!("\"{} kbit/s\"", 50 * i)).collect();
     SWEEP.replace("[\"500 kbit/s\", \"2 Mbit/s\"]", &format!("[{}]", rates.join(", ")))
+}
+
+/// That sweep, done without interruption.
+fn whole() -> &'static Path {
+    static WHOLE: LazyLock<PathBuf> = LazyLock::new(|| {
+        let dir = folder("undisturbed");
+        let (file, whole) = (scenario(&dir, &many_points()), dir.join("whole"));
+        assert!(skyhop(&["sweep", path(&file), "--out", path(&whole)]).status.success());
+        whole
+    });
+    &WHOLE
 }
 
 #[test]
 fn a_sweep_that_is_killed_ends_as_one_that_is_not() {
     let dir = folder("killed");
     let file = scenario(&dir, &many_points());
-    let (whole, parts) = (dir.join("whole"), dir.join("parts"));
-    assert!(skyhop(&["sweep", path(&file), "--out", path(&whole)]).status.success());
+    let (whole, parts) = (whole(), dir.join("parts"));
+    let all = finished_parts(whole);
+    assert!((100..1000).contains(&all), "{all} parts");
     let mut chance = moments();
     let mut finished = Vec::new();
     for _ in 0..10 {
@@ -119,24 +136,24 @@ fn a_sweep_that_is_killed_ends_as_one_that_is_not() {
         assert!(!parts.join("runs.parquet").exists());
         finished.push(finished_parts(&parts));
         let finished = finished_parts(&parts);
-        assert!(finished < 600 && finished >= before, "{finished} of 600 parts, {before} before");
+        assert!(finished < all && finished >= before, "{finished} of {all} parts, {before} before");
     }
     println!("parts finished at each kill: {finished:?}");
     let out = skyhop(&["sweep", path(&file), "--out", path(&parts)]);
     assert!(out.status.success(), "{}", stderr(&out));
-    assert!(stderr(&out).contains("of 1200 runs were done before"), "{}", stderr(&out));
-    assert_eq!(table(&parts), table(&whole), "row for row");
+    let runs = table(whole).num_rows();
+    assert!(stderr(&out).contains(&format!("of {runs} runs were done before")), "{}", stderr(&out));
+    assert_eq!(table(&parts), table(whole), "row for row");
     assert_eq!(fs::read(parts.join("runs.parquet")).unwrap(), fs::read(whole.join("runs.parquet")).unwrap());
     let status = stdout(&skyhop(&["sweep", "status", path(&parts)]));
-    assert_eq!(status, "scenario: 1200 of 1200 runs done (100.0 % of the parts), 0 failed\n");
+    assert_eq!(status, format!("scenario: {runs} of {runs} runs done (100.0 % of the parts), 0 failed\n"));
 }
 
 #[test]
 fn ctrl_c_ends_a_sweep_and_the_same_command_goes_on() {
     let dir = folder("interrupted");
     let file = scenario(&dir, &many_points());
-    let (whole, parts) = (dir.join("whole"), dir.join("parts"));
-    assert!(skyhop(&["sweep", path(&file), "--out", path(&whole)]).status.success());
+    let (whole, parts) = (whole(), dir.join("parts"));
     let args = ["sweep", path(&file), "--out", path(&parts), "--threads", "1"];
     let child = command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     while finished_parts(&parts) < 3 {
@@ -147,7 +164,7 @@ fn ctrl_c_ends_a_sweep_and_the_same_command_goes_on() {
     let out = child.wait_with_output().unwrap();
     assert_eq!(out.status.code(), Some(130), "{}", stderr(&out));
     assert!(stderr(&out).contains("the same command goes on"), "{}", stderr(&out));
-    assert!((3..600).contains(&finished_parts(&parts)));
+    assert!((3..finished_parts(whole)).contains(&finished_parts(&parts)));
     let leftovers = fs::read_dir(parts.join("parts")).unwrap().filter(|entry| {
         let name = entry.as_ref().unwrap().file_name();
         !name.to_str().unwrap().ends_with(".parquet")
@@ -157,8 +174,10 @@ fn ctrl_c_ends_a_sweep_and_the_same_command_goes_on() {
     assert_eq!(fs::read(parts.join("runs.parquet")).unwrap(), fs::read(whole.join("runs.parquet")).unwrap());
 }
 
+/// 2,000 and 20,000 runs, or with SKYHOP_FULL 10,000 and 100,000. Whatever is kept of a run shows: a list of its parameters,
+/// 200 bytes, would be 4 MB more.
 #[test]
-fn a_hundred_thousand_runs_take_no_more_memory_than_ten_thousand() {
+fn ten_times_as_many_runs_take_no_more_memory() {
     let dir = folder("memory");
     let list = |unit: &str, n: u32| {
         let values: Vec<String> = (1..=n).map(|i| format!("\"{i} {unit}\"")).collect();
@@ -198,14 +217,18 @@ fn a_hundred_thousand_runs_take_no_more_memory_than_ten_thousand() {
         assert_eq!(rows, i64::from(runs));
         peak_kb
     };
-    let few: u64 = peak("few", &grid(100), 10_000, 10_000);
-    let many: u64 = peak("many", &grid(1000), 100_000, 100_000);
-    let seeds: u64 = peak("seeds", "\n[sweep]\nseeds = 100000\n", 100_000, 1);
-    println!("10,000 points: {few} kB at most, 100,000 points: {many} kB, 100,000 seeds of one: {seeds} kB");
+    let (runs, more_kb) = if testing::full() { (100_000, 8_000) } else { (20_000, 3_000) };
+    let few: u64 = peak("few", &grid(runs / 1000), runs / 10, runs / 10);
+    let many: u64 = peak("many", &grid(runs / 100), runs, runs);
+    let seeds: u64 = peak("seeds", &format!("\n[sweep]\nseeds = {runs}\n"), runs, 1);
+    println!(
+        "{} points: {few} kB at most, {runs} points: {many} kB, {runs} seeds of one: {seeds} kB",
+        runs / 10
+    );
     assert_eq!(finished_parts(&dir.join("seeds")), 500, "seeds are shared out too");
-    assert!(seeds < few + 8_000, "{seeds} kB");
+    assert!(seeds < few + more_kb, "{seeds} kB");
     assert!(few > 4_000, "{few} kB is no reading");
-    assert!(many < few + 8_000, "10,000 runs: {few} kB, 100,000 runs: {many} kB");
+    assert!(many < few + more_kb, "{} runs: {few} kB, {runs} runs: {many} kB", runs / 10);
 }
 
 #[test]

@@ -359,15 +359,16 @@ impl Associations {
             self.handle_unknown_sealed(now, from, packet);
             return None;
         };
-        if self.open.get(&id).is_some_and(|association| association.newest && association.peer != from) {
+        let newest = self.open.get(&id).is_some_and(|association| association.newest);
+        let is_message = contents.len() < STP_MIN;
+        if let Some(message) = Message::parse(&packet[contents.clone()]).filter(|_| is_message) {
+            self.handle_message(id, from, message);
+        }
+        // Behind the message, which may be the answer from there.
+        if newest && self.open.get(&id).is_some_and(|association| association.peer != from) {
             self.challenge(now, id, from);
         }
-        if contents.len() < STP_MIN {
-            let message = Message::parse(&packet[contents])?;
-            self.handle_message(id, from, message);
-            return None;
-        }
-        Some((id, contents))
+        (!is_message).then_some((id, contents))
     }
 
     /// Whoever can seal has read the answer: the address is proven, and the peer has the key.

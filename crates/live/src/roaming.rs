@@ -29,8 +29,13 @@ impl Associations {
         if association.moving.as_ref().is_some_and(|moving| now.since(moving.asked_at) < CHALLENGE_INTERVAL) {
             return;
         }
-        let mut token = [0; 8];
-        self.random.fill(&mut token).expect("the operating system has random numbers");
+        // The same question again: over a path of more than the interval its first answer is still under way.
+        let asked = association.moving.as_ref().filter(|moving| moving.to == from).map(|moving| moving.token);
+        let token = asked.unwrap_or_else(|| {
+            let mut token = [0; 8];
+            self.random.fill(&mut token).expect("the operating system has random numbers");
+            token
+        });
         association.moving = Some(Moving { to: from, token, asked_at: now });
         self.say(id, Some(from), Message::Challenge(token));
     }

@@ -10,6 +10,7 @@ use skyhop_live::key_log::{KeyLog, Reader, Seen};
 use skyhop_live::keys::Keys;
 use skyhop_live::seal::{Cipher, HEADER_LEN};
 use skyhop_units::{Span, Time};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 const RTT: Span = Span::from_millis(600);
@@ -558,4 +559,54 @@ fn arbitrary_bytes_do_nothing() {
     assert!(bytes_out < bytes_in / 10, "{bytes_out} for {bytes_in}");
     let mut packet = two.seal(client_id, b"still here, and now");
     assert!(two.server.handle_datagram(two.now, client(), &mut packet).is_some());
+}
+
+/// Round trips that are longer than the half second between two questions, as over a geostationary satellite, with packets from the
+/// new address all the while and without.
+#[test]
+fn a_client_that_moves_is_followed_over_any_round_trip() {
+    for (rtt_ms, busy) in
+        [(20, true), (600, true), (600, false), (1_000, true), (1_000, false), (5_000, true)]
+    {
+        let keys = shared();
+        let mut two = Two::new(Config::new(keys.clone()), Config::new(keys));
+        two.client.connect(two.now, server()).unwrap();
+        two.settle(|_, _| true);
+        let (client_id, server_id) = two.opened();
+        let elsewhere = address(77);
+        let began = two.now;
+        // Datagrams on their way to the server, and to the client, in steps of 10 ms.
+        let mut ways: [VecDeque<(u64, Vec<u8>)>; 2] = Default::default();
+        let mut moved_ms = None;
+        for step in 0.. {
+            two.now = began + Span::from_millis(10 * step);
+            if step == 0 || busy && step % 10 == 0 {
+                let packet = two.seal(client_id, b"data from elsewhere");
+                ways[0].push_back((step + rtt_ms / 20, packet));
+            }
+            while let Some((_, mut packet)) = ways[0].pop_front_if(|(due, _)| *due <= step) {
+                two.server.handle_datagram(two.now, elsewhere, &mut packet);
+            }
+            while let Some((to, packet)) = two.server.poll_transmit() {
+                assert_eq!(to, elsewhere, "a question, where the client seems to be");
+                ways[1].push_back((step + rtt_ms / 20, packet));
+            }
+            while let Some((_, mut packet)) = ways[1].pop_front_if(|(due, _)| *due <= step) {
+                assert_eq!(two.client.handle_datagram(two.now, server(), &mut packet), None);
+            }
+            while let Some((_, packet)) = two.client.poll_transmit() {
+                ways[0].push_back((step + rtt_ms / 20, packet));
+            }
+            while let Some(event) = two.server.poll_event() {
+                assert_eq!(event, Event::Moved { id: server_id, peer: elsewhere });
+                assert!(moved_ms.replace(10 * step).is_none(), "it moves once");
+            }
+            if step == 1500 {
+                break;
+            }
+        }
+        // To the server, the question back, and the answer.
+        assert_eq!(moved_ms, Some(rtt_ms + rtt_ms / 2), "{rtt_ms} ms, busy: {busy}");
+        assert_eq!(two.server.get_mut(server_id).unwrap().peer, elsewhere);
+    }
 }

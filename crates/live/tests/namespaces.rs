@@ -22,8 +22,8 @@ use skyhop_live::Endpoint;
 use skyhop_live::keys::Keys;
 use skyhop_transport::stp;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::Duration;
 
@@ -39,6 +39,11 @@ fn net(seed: u64) -> Option<Net> {
     }
 }
 
+/// The scenario's transfer, and the relay's path in virtual time with timers that are never late; each is the median of five.
+static SIMULATED: LazyLock<f64> = LazyLock::new(|| simulated_median(BYTES, 5));
+static PUNCTUAL: LazyLock<f64> =
+    LazyLock::new(|| median((1..=5).map(|seed| twin(seed, Duration::ZERO)).collect()));
+
 /// Two machines with the path of the relay between them, in virtual time; timers come late by so much on average.
 fn twin(seed: u64, late: Duration) -> f64 {
     let mut twin = Twin::new(PATH, seed, &stp::Config::default());
@@ -50,8 +55,7 @@ fn twin(seed: u64, late: Duration) -> f64 {
 #[test]
 fn relay_and_scenario_are_the_same_path() {
     // Wherever the two differ, in disorder, in copies, in what a seal costs, no time is lost or won by it.
-    let simulated = simulated_median(BYTES, 5);
-    let relayed = median((1..=5).map(|seed| twin(seed, Duration::ZERO)).collect());
+    let (simulated, relayed) = (*SIMULATED, *PUNCTUAL);
     println!("simulated {simulated:.2} s, the relay's path in virtual time {relayed:.2} s");
     // 69,833 packets of 1500 bytes, 2 % of them again, take 8.55 s; then there are the round trips before and after them.
     assert!((10.0..=11.0).contains(&simulated), "{simulated}");
@@ -60,7 +64,7 @@ fn relay_and_scenario_are_the_same_path() {
 
 #[test]
 fn a_timer_that_comes_late_costs_no_rate() {
-    let punctual = median((1..=5).map(|seed| twin(seed, Duration::ZERO)).collect());
+    let punctual = *PUNCTUAL;
     for late_ms in [1, 4] {
         let late = median((1..=5).map(|seed| twin(seed, Duration::from_millis(late_ms))).collect());
         println!("{late_ms} ms late: {late:.2} s, never late: {punctual:.2} s");
@@ -136,7 +140,7 @@ fn parity(seed: u64, simulated: f64) -> Option<(f64, bool)> {
 
 #[test]
 fn a_hundred_megabytes_arrive_intact_and_as_fast_as_simulated() {
-    let simulated = simulated_median(BYTES, 5);
+    let simulated = *SIMULATED;
     for (seed, loaded) in [(0, false), (1, true)] {
         let _load = loaded.then(Load::new);
         let Some((mut ratio, starved)) = parity(seed, simulated) else { return };

@@ -174,10 +174,9 @@ fn jain(x: &[f64]) -> f64 {
     x.iter().sum::<f64>().powi(2) / (x.len() as f64 * x.iter().map(|v| v * v).sum::<f64>())
 }
 
-/// Means over seeds: throughputs, Jain's index over the persistent flows of the first bottleneck, utilisation.
-fn ours(row: &Row) -> (Vec<f64>, f64, f64) {
-    let runs: Vec<Run> = (1..=SEEDS).map(|seed| run(row, seed)).collect();
-    let mean = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / SEEDS as f64;
+/// Means over runs: throughputs, Jain's index over the persistent flows of the first bottleneck, utilisation.
+fn ours(row: &Row, runs: &[Run]) -> (Vec<f64>, f64, f64) {
+    let mean = |of: &dyn Fn(&Run) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
     let first: Vec<usize> = match row.topology {
         3 => vec![0, 5],
         _ => (0..row.flows.len()).collect(),
@@ -190,14 +189,36 @@ fn ours(row: &Row) -> (Vec<f64>, f64, f64) {
     )
 }
 
+/// What differs from ns-2 by more than is allowed, or a part of that: a mean of three differs from one of three to six by chance, too.
+fn far(row: &Row, (flows, jain, utilisation): &(Vec<f64>, f64, f64), part: f64) -> Vec<String> {
+    let label = format!("{} {} {} {}", row.topology, row.queue, row.policy, row.k);
+    let mut wrong = Vec::new();
+    if (jain - row.jain.0).abs() > part * 0.03f64.max(2.0 * row.jain.1) {
+        wrong.push(format!("{label}: Jain {jain:.3}, ns-2 {:.3}", row.jain.0));
+    }
+    if (utilisation - row.utilisation).abs() > part * 0.01 {
+        wrong.push(format!("{label}: utilisation {utilisation:.3}, ns-2 {:.3}", row.utilisation));
+    }
+    if let Some((ours, (rtt, theirs, sd))) = flows.iter().zip(&row.flows).next_back()
+        && (ours - theirs).abs() > part * (0.15 * theirs).max(2.0 * sd)
+    {
+        wrong.push(format!("{label}: the flow of {rtt} ms has {ours:.1}, ns-2 {theirs:.1} +- {sd}"));
+    }
+    wrong
+}
+
 #[test]
 fn long_and_short_round_trips_share_as_in_ns2() {
     let Some(rows) = reference() else { return };
     let mut wrong = Vec::new();
     println!("top queue    policy   K   jain  (ns-2)  util  (ns-2)  flows: rtt ours (ns-2)");
     for row in rows.iter().filter(|row| row.queue != "fifo") {
-        let (flows, jain, utilisation) = ours(row);
-        let label = format!("{} {} {} {}", row.topology, row.queue, row.policy, row.k);
+        // Two seeds that are nearer than half of what is allowed need no third, unless all is to be run.
+        let mut runs: Vec<Run> = (1..=2).map(|seed| run(row, seed)).collect();
+        if testing::full() || !far(row, &ours(row, &runs), 0.5).is_empty() {
+            runs.extend((3..=SEEDS).map(|seed| run(row, seed)));
+        }
+        let (flows, jain, utilisation) = ours(row, &runs);
         print!(
             "{:<3} {:<8} {:<6} {:>3}  {jain:.3} ({:.3})  {utilisation:.3} ({:.3}) ",
             row.topology, row.queue, row.policy, row.k, row.jain.0, row.utilisation
@@ -205,20 +226,8 @@ fn long_and_short_round_trips_share_as_in_ns2() {
         for (ours, (rtt, theirs, _)) in flows.iter().zip(&row.flows) {
             print!(" {rtt}: {ours:.0} ({theirs:.0})");
         }
-        println!();
-        // A mean of three differs from one of three to six by chance, too.
-        let jain_bound = 0.03f64.max(2.0 * row.jain.1);
-        if (jain - row.jain.0).abs() > jain_bound {
-            wrong.push(format!("{label}: Jain {jain:.3}, ns-2 {:.3}", row.jain.0));
-        }
-        if (utilisation - row.utilisation).abs() > 0.01 {
-            wrong.push(format!("{label}: utilisation {utilisation:.3}, ns-2 {:.3}", row.utilisation));
-        }
-        if let Some((ours, (rtt, theirs, sd))) = flows.iter().zip(&row.flows).next_back()
-            && (ours - theirs).abs() > (0.15 * theirs).max(2.0 * sd)
-        {
-            wrong.push(format!("{label}: the flow of {rtt} ms has {ours:.1}, ns-2 {theirs:.1} +- {sd}"));
-        }
+        println!("{}", if runs.len() == 2 { "  of 2" } else { "" });
+        wrong.extend(far(row, &(flows, jain, utilisation), 1.0));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

@@ -73,6 +73,11 @@ pub fn parse(bytes: &[u8]) -> Result<Packet, ParseError> {
                         return Err(ParseError::Malformed("it quotes less than eight bytes".into()));
                     };
                     let (total_len, protocol) = (quoted.total_len, quoted.protocol.0);
+                    if usize::from(total_len) < quoted.header_len() + first.len() {
+                        return Err(ParseError::Malformed(format!(
+                            "it quotes a packet of {total_len} bytes"
+                        )));
+                    }
                     let too_large =
                         TooLarge { next_hop_mtu, ip: ipv4(&quoted), total_len, protocol, first: *first };
                     // Routers may quote more.
@@ -164,6 +169,32 @@ mod tests {
                 ..TcpHeader::default()
             }),
             payload_len,
+        }
+    }
+
+    #[test]
+    fn a_message_that_quotes_less_than_a_header_and_eight_bytes_is_refused() {
+        for (total_len, fine) in [(0, false), (7, false), (27, false), (28, true), (1500, true)] {
+            let too_large = TooLarge { total_len, ..TooLarge::quoting(&segment(900), 576) };
+            let packet = Packet { transport: Transport::TooLarge(too_large), payload_len: 0, ..segment(0) };
+            let mut bytes = Vec::new();
+            emit(&packet, usize::MAX, &mut bytes);
+            // The quoted header lies behind an IP header and eight bytes of ICMP; both checksums are made right again.
+            bytes[30..32].copy_from_slice(&u16::to_be_bytes(total_len));
+            bytes[38..40].fill(0);
+            bytes[22..24].fill(0);
+            let sum = |part: &[u8]| {
+                let mut sum: u32 = part.chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(w[1])).sum();
+                sum = (sum >> 16) + (sum & 0xffff);
+                (!(sum + (sum >> 16)) as u16).to_be_bytes()
+            };
+            let quoted = sum(&bytes[28..48]);
+            bytes[38..40].copy_from_slice(&quoted);
+            let whole = sum(&bytes[20..56]);
+            bytes[22..24].copy_from_slice(&whole);
+            let read = parse(&bytes);
+            assert_eq!(read.is_ok(), fine, "{total_len}: {read:?}");
+            assert!(fine || matches!(&read, Err(ParseError::Malformed(why)) if why.contains("quotes")));
         }
     }
 
