@@ -367,23 +367,30 @@ impl Connection {
         if !self.handle_ack(now, tcp, payload) {
             return;
         }
-        if payload > 0
-            && self.receiver.tuning.is_some()
-            && let (Some(sample), Some(ts)) = (self.sample(now, tcp), tcp.timestamps)
-        {
+        if self.receiver.adapts {
+            self.before_data(now, tcp, payload);
+        }
+        self.take_data(now, seq, payload, tcp.flags.has(Flags::FIN));
+    }
+
+    /// What an end that adapts learns of a segment before its data.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn before_data(&mut self, now: Time, tcp: &TcpHeader, payload: u64) {
+        if payload == 0 {
+            return;
+        }
+        if let (Some(sample), Some(ts)) = (self.sample(now, tcp), tcp.timestamps) {
             self.receiver.take_echo(ts.echo, sample, payload);
         }
-        self.take_data(now, seq, payload, tcp.flags);
+        let (rto, srtt) = (self.sender.rtt.rto(), self.sender.rtt.smoothed());
+        self.receiver.know(rto, srtt, tcp.flags.has(Flags::PSH));
     }
 
     /// What a segment carries.
-    pub(super) fn take_data(&mut self, now: Time, seq: u64, payload: u64, flags: Flags) {
-        let (fin, pushed) = (flags.has(Flags::FIN), flags.has(Flags::PSH));
+    pub(super) fn take_data(&mut self, now: Time, seq: u64, payload: u64, fin: bool) {
         if payload == 0 && !fin {
             return;
-        }
-        if let Some(ato) = &mut self.receiver.ato {
-            ato.know(self.sender.rtt.rto(), self.sender.rtt.smoothed(), pushed);
         }
         let finished = self.receiver.finished();
         let fresh = self.receiver.handle_data(now, seq, payload, fin);

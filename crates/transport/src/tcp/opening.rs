@@ -63,7 +63,8 @@ impl Connection {
         if accepted {
             // This end's own SYN goes out with the next packet; the rest is as after a handshake.
             self.connected();
-            self.take_data(now, 1, payload, tcp.flags);
+            self.before_data(now, tcp, payload);
+            self.take_data(now, 1, payload, tcp.flags.has(Flags::FIN));
         }
     }
 
@@ -141,7 +142,8 @@ impl Connection {
                 self.sender.take_back();
             }
         }
-        self.take_data(now, 1, payload, tcp.flags);
+        self.before_data(now, tcp, payload);
+        self.take_data(now, 1, payload, tcp.flags.has(Flags::FIN));
     }
 
     /// Options of the peer's SYN, and what follows from both.

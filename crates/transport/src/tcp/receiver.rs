@@ -19,7 +19,7 @@ pub(crate) struct Receiver {
     pub irs: u32,
     window: u64,
     /// What changes it, if it is not fixed.
-    pub tuning: Option<Box<Tuning>>,
+    tuning: Option<Box<Tuning>>,
     mss: u64,
     unread: u64,
     /// One past the last byte the peer has been allowed to send.
@@ -31,8 +31,9 @@ pub(crate) struct Receiver {
     /// A FIN in order is not acknowledged yet.
     pub hold_fin: bool,
     policy: DelayedAck,
-    /// What adapts in it.
-    pub ato: Option<Box<Ato>>,
+    /// What adapts in it; and whether that or the window's tuning does.
+    ato: Option<Box<Ato>>,
+    pub adapts: bool,
     /// In-order segments that are acknowledged together: now, and unless acknowledgments are marked.
     every: u32,
     usual: u32,
@@ -57,11 +58,13 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     pub fn new(config: &Config) -> Self {
+        let (ato, tuning) = (Ato::new(config), Tuning::new(config));
         Self {
             rcv_nxt: 0,
             irs: 0,
             window: config.window,
-            tuning: Tuning::new(config),
+            adapts: ato.is_some() || tuning.is_some(),
+            tuning,
             mss: config.mss as u64,
             unread: 0,
             announced: 0,
@@ -70,7 +73,7 @@ impl Receiver {
             fin_at: None,
             hold_fin: false,
             policy: config.delayed_ack,
-            ato: Ato::new(config),
+            ato,
             every: config.ack_every.max(1),
             usual: config.ack_every.max(1),
             changed: Time::ZERO,
@@ -116,8 +119,8 @@ impl Receiver {
             self.out_of_order.insert(seq, end);
             self.remember(seq);
             self.ack_now = true;
-            if self.tuning.is_some() {
-                self.tune_for_gap(now, end.saturating_sub(seq));
+            if self.adapts {
+                self.adapt_to_disorder(now, Some(end.saturating_sub(seq)));
             }
         } else if end > self.rcv_nxt {
             let filled_gap = !self.out_of_order.is_empty();
@@ -128,18 +131,13 @@ impl Receiver {
                     self.rcv_nxt = joined.min(last);
                 }
             }
-            if let Some(ato) = &mut self.ato {
-                ato.on_data(now, len, self.announced.saturating_sub(before));
-            }
-            if self.tuning.is_some() {
-                self.tune(now, len, before);
-            }
-            self.delay_ack(now, filled_gap && self.gap_fillers);
+            let quick = self.adapts && self.adapt(now, len, before);
+            self.delay_ack(now, quick || (filled_gap && self.gap_fillers));
         } else {
             // Nothing new: the peer has missed an acknowledgment.
             self.ack_now = true;
-            if let Some(ato) = &mut self.ato {
-                ato.on_duplicate(self.announced.saturating_sub(before));
+            if self.adapts {
+                self.adapt_to_disorder(now, None);
             }
         }
         let fresh = self.rcv_nxt - before;
@@ -153,40 +151,53 @@ impl Receiver {
     }
 
     /// The peer echoes this end's clock with a segment of `len` bytes, after a round trip of `sample`.
+    #[cold]
     pub fn take_echo(&mut self, echo: u32, sample: Span, len: u64) {
         if let Some(tuning) = &mut self.tuning {
             tuning.on_echo(echo, sample, len, self.unread);
         }
     }
 
-    fn tune(&mut self, now: Time, len: u64, before: u64) {
-        let Some(tuning) = &mut self.tuning else { return };
+    /// What a segment of `len` bytes in order means for what adapts. True if it is to be acknowledged at once.
+    #[cold]
+    #[inline(never)]
+    fn adapt(&mut self, now: Time, len: u64, before: u64) -> bool {
         let window = self.announced.saturating_sub(before);
-        let held = self.unread + self.out_of_order.total();
-        let grew = tuning.on_data(now, len, self.rcv_nxt, window, held);
+        let held = self.held();
         if let Some(ato) = &mut self.ato {
-            ato.on_window(grew, false);
+            ato.on_data(now, len, window);
         }
+        if let Some(tuning) = &mut self.tuning
+            && tuning.on_data(now, len, self.rcv_nxt, window, held)
+            && let Some(ato) = &mut self.ato
+        {
+            ato.on_window(true, false);
+        }
+        self.ato.as_ref().is_some_and(|ato| ato.is_quick())
     }
 
-    fn tune_for_gap(&mut self, now: Time, len: u64) {
-        let (beyond, held) = (self.beyond(), self.unread + self.out_of_order.total());
-        if let Some(tuning) = &mut self.tuning {
-            tuning.on_gap(now, len, beyond, held);
+    /// The same for one of which the first `len` bytes came out of order, or all again.
+    #[cold]
+    #[inline(never)]
+    fn adapt_to_disorder(&mut self, now: Time, len: Option<u64>) {
+        let (beyond, held) = (self.beyond(), self.held());
+        match len {
+            Some(len) => {
+                if let Some(tuning) = &mut self.tuning {
+                    tuning.on_gap(now, len, beyond, held);
+                }
+            }
+            None => {
+                if let Some(ato) = &mut self.ato {
+                    ato.on_duplicate(self.announced.saturating_sub(self.rcv_nxt));
+                }
+            }
         }
     }
 
     /// How far behind a gap reaches what is held.
     fn beyond(&self) -> u64 {
         self.out_of_order.highest().map_or(0, |highest| highest.saturating_sub(self.rcv_nxt))
-    }
-
-    /// Bytes that the window has room for.
-    fn room(&self) -> u64 {
-        match &self.tuning {
-            Some(tuning) => tuning.window(self.unread, self.out_of_order.total()),
-            None => self.window.saturating_sub(self.unread),
-        }
     }
 
     /// Takes a FIN that has come into order, unless it is held. Whether it did.
@@ -219,17 +230,16 @@ impl Receiver {
 
     /// The application takes at most `bytes`.
     pub fn read_up_to(&mut self, bytes: u64) -> u64 {
+        if self.adapts {
+            return self.read_adapting(bytes);
+        }
         let taken = self.unread.min(bytes);
         self.unread -= taken;
-        if let Some(ato) = &self.ato
-            && self.unacknowledged > 0
-        {
-            self.ack_now |= taken > 0 && self.unread == 0 && ato.is_end();
-        }
-        if self.tuning.is_some() {
-            self.tune_for_read();
-            return taken;
-        }
+        self.reopen();
+        taken
+    }
+
+    fn reopen(&mut self) {
         // RFC 9293 §3.8.6.2.2: announce a window that has opened by a segment or half the buffer, not each byte; and
         // only to a peer that it holds up, since others learn of it with their next acknowledgment.
         let opened = (self.rcv_nxt + self.window - self.unread).saturating_sub(self.announced);
@@ -237,26 +247,55 @@ impl Receiver {
         if opened >= self.mss.min(self.window / 2) && left < self.mss.max(self.window / 4) {
             self.ack_now = true;
         }
-        taken
     }
 
-    fn tune_for_read(&mut self) {
+    /// The application takes at most `bytes`, and what adapts takes note.
+    #[cold]
+    #[inline(never)]
+    fn read_adapting(&mut self, bytes: u64) -> u64 {
+        let taken = self.unread.min(bytes);
+        self.unread -= taken;
+        if self.unacknowledged > 0 && taken > 0 && self.unread == 0 {
+            self.ack_now |= self.ato.as_ref().is_some_and(|ato| ato.is_end());
+        }
         let beyond = self.beyond();
-        let Some(tuning) = &mut self.tuning else { return };
+        let Some(tuning) = &mut self.tuning else {
+            self.reopen();
+            return taken;
+        };
         tuning.on_read(self.rcv_nxt - self.unread, self.unread, beyond);
         let window = tuning.window(self.unread, self.out_of_order.total());
         self.ack_now |= tuning.reopened(self.announced.saturating_sub(self.rcv_nxt), window);
+        taken
+    }
+
+    /// What is to be announced of a window that may tune itself.
+    #[cold]
+    #[inline(never)]
+    fn adapted_window(&mut self) -> u64 {
+        let held = self.held();
+        let Some(tuning) = &self.tuning else { return self.window.saturating_sub(self.unread) };
+        if let Some(ato) = &mut self.ato {
+            ato.on_window(false, tuning.scarce(held));
+        }
+        tuning.window(self.unread, self.out_of_order.total())
     }
 
     /// The window to announce, never taking back what was announced. The bytes themselves, not yet scaled.
     pub fn announce(&mut self, scale: u8) -> u16 {
-        if let (Some(tuning), Some(ato)) = (&self.tuning, &mut self.ato) {
-            ato.on_window(false, tuning.scarce(self.unread + self.out_of_order.total()));
-        }
-        let edge = (self.rcv_nxt + self.room()).max(self.announced);
+        let room = if self.adapts { self.adapted_window() } else { self.window.saturating_sub(self.unread) };
+        let edge = (self.rcv_nxt + room).max(self.announced);
         let field = ((edge - self.rcv_nxt) >> scale).min(65_535);
         self.announced = self.announced.max(self.rcv_nxt + (field << scale));
         field as u16
+    }
+
+    /// What the sending half knows of the path by now, and whether the segment that comes was pushed.
+    #[cold]
+    pub fn know(&mut self, rto: Span, srtt: Option<Span>, pushed: bool) {
+        if let Some(ato) = &mut self.ato {
+            ato.know(rto, srtt, pushed);
+        }
     }
 
     /// The lone segment has waited long enough.
@@ -348,8 +387,7 @@ impl Receiver {
             self.changed = now;
         }
         self.unacknowledged += 1;
-        let quick = self.ato.as_ref().is_some_and(|ato| ato.is_quick());
-        if at_once || quick || self.unacknowledged >= self.every {
+        if at_once || self.unacknowledged >= self.every {
             self.ack_now = true;
             return;
         }

@@ -174,6 +174,7 @@ impl RttEstimator {
     }
 
     /// After an acknowledgment and its samples: all below `una` has arrived, and the next byte sent will be `nxt`.
+    #[inline]
     pub fn acknowledged(&mut self, una: u64, nxt: u64) {
         if let Some(variation) = &mut self.variation {
             variation.acknowledged(una, nxt);

@@ -64,6 +64,7 @@ impl Sender {
     }
 
     /// An acknowledgment has made room.
+    #[inline(never)]
     pub(super) fn make_room(&mut self) {
         let cwnd = self.congestion.cwnd();
         let in_flight = if self.how.pipe() { self.segments.pipe } else { self.in_flight() };

@@ -90,6 +90,7 @@ impl Sender {
     }
 
     /// Nothing more may be sent for now.
+    #[inline(never)]
     pub(super) fn note_use(&mut self) {
         let cwnd = self.congestion.cwnd();
         let outstanding = self.in_flight();

@@ -43,6 +43,7 @@ impl AckTrain {
     }
 
     /// An acknowledgment with its round trip, in slow start or not. Sets ssthresh when slow start is over.
+    #[inline(never)]
     pub fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
         let Some(rtt) = acked.rtt else { return };
         let delay_min = self.delay_min.map_or(rtt, |min| min.min(rtt));

@@ -96,7 +96,7 @@ pub(crate) struct Congestion {
     window: Window,
     control: Control,
     hystart: Option<HyStart>,
-    train: Option<AckTrain>,
+    train: Option<Box<AckTrain>>,
     resume: Option<Resume>,
     paced: bool,
     /// Whether half a window keeps its fraction of a segment, and what the latest signal left of the window.
@@ -124,7 +124,8 @@ impl Congestion {
             window,
             control,
             hystart: (config.hystart == Hystart::Rfc9406 && plain).then(|| HyStart::new(config.pacing)),
-            train: (config.hystart == Hystart::Linux && plain).then(|| AckTrain::new(config.pacing)),
+            train: (config.hystart == Hystart::Linux && plain)
+                .then(|| Box::new(AckTrain::new(config.pacing))),
             resume: config.resume.filter(|_| plain).map(|saved| Resume::new(saved, config)),
             paced: config.pacing,
             precise: config.precise_halving || config.recovery() == LossRecovery::Sack1,
