@@ -186,3 +186,34 @@ fn a_packet_that_is_held_back_is_passed_by_those_behind() {
     let held = arrived.iter().position(|a| a.0 == first as u64).unwrap();
     assert_eq!(held - first, 3, "35 ms are three packets, and a half");
 }
+
+#[test]
+fn outages_are_told_before_they_come() {
+    let s = |n: u64| Time::ZERO + Span::from_secs(n);
+    let step = |from: u64, outage: Option<Outage>| Step { from: s(from), outage, ..Step::default() };
+    let timeline =
+        Timeline::new(vec![step(2, Some(Outage::Lose)), step(3, Some(Outage::Wait)), step(5, None)], None);
+    assert_eq!(
+        [0, 1, 2, 3, 4, 5, 9].map(|t| timeline.out(s(t))),
+        [false, false, true, true, true, false, false]
+    );
+    // From one kind of outage to another is no change.
+    assert_eq!([0, 2, 3, 4].map(|t| timeline.next_outage(s(t))), [2, 5, 5, 5].map(|t| Some(s(t))));
+    assert_eq!(timeline.next_outage(s(5)), None);
+    // Again and again; the last step of a round may go on into the next.
+    let round = Timeline::new(vec![step(2, Some(Outage::Lose)), step(5, None)], Some(Span::from_secs(10)));
+    assert_eq!([0, 2, 5, 12, 17].map(|t| round.next_outage(s(t))), [2, 5, 12, 15, 22].map(|t| Some(s(t))));
+    let ends_out = Timeline::new(vec![step(4, Some(Outage::Lose))], Some(Span::from_secs(10)));
+    assert_eq!([0, 4, 10, 14].map(|t| ends_out.next_outage(s(t))), [4, 10, 14, 20].map(|t| Some(s(t))));
+    // All packets lost is an outage, half of them is not; a step that says nothing of either never is.
+    let lossy = |probability: f64| {
+        let step = Step { from: s(1), loss: Some(Loss::Packets { probability }), ..Step::default() };
+        Timeline::new(vec![step], None).next_outage(Time::ZERO)
+    };
+    assert_eq!((lossy(1.0), lossy(0.5)), (Some(s(1)), None));
+    assert_eq!(
+        Timeline::new(vec![step(1, None), step(2, None)], Some(Span::from_secs(3))).next_outage(s(0)),
+        None
+    );
+    assert_eq!(Timeline::default().next_outage(s(0)), None);
+}

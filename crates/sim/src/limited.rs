@@ -8,7 +8,7 @@ use crate::endpoint::Protocol;
 use crate::flow::App;
 use crate::results::{Cause, FlowKind, FlowResult};
 use crate::simulation::Simulation;
-use skyhop_traffic::End;
+use skyhop_traffic::{Application, End};
 use skyhop_units::{Amount, Bytes, Time};
 
 /// Links whose busy times differ by less than this are equally busy.
@@ -76,8 +76,9 @@ impl Simulation {
             Amount::Packets(packets) => packets.saturating_mul(packet) as f64,
             Amount::Bytes(bytes) => bytes.get() as f64,
         };
-        // A queue beyond that only makes waiting longer.
-        let enough = product + queue.min(product);
+        // A queue beyond that only makes waiting longer. Connections side by side fill the path together.
+        let Application::Bulk(bulk) = &stream.application else { return None };
+        let enough = (product + queue.min(product)) / f64::from(bulk.connections());
         if enough <= size as f64 {
             return None;
         }

@@ -168,6 +168,22 @@ fn a_window_below_the_product_is_told_whatever_the_law_and_the_pace() {
 }
 
 #[test]
+fn connections_side_by_side_need_a_part_of_the_window_each() {
+    // 10 Mbit/s and 600 ms are 750 kB, the queue another 750 kB: 375 kB for each of four.
+    let link =
+        "rate = \"10 Mbit/s\"\ndelay = \"300 ms\"\nqueue = { kind = \"drop-tail\", limit = \"500 packets\" }";
+    let flow = |window: &str| {
+        format!(
+            "transport = {{ kind = \"tcp\", window = \"{window}\" }}\ntraffic = {{ kind = \"bulk\", connections = 4 }}"
+        )
+    };
+    let result = run(&over(link, &flow("100 kB")));
+    named(limits(&result), Cause::ReceiveWindow, 0.9..=0.99);
+    assert!(result.warnings[0].ends_with("transport.window = \"380 kB\""), "{:?}", result.warnings);
+    assert!(run(&over(link, &flow("380 kB"))).warnings.is_empty());
+}
+
+#[test]
 fn a_window_that_fills_the_path_is_no_mistake() {
     // 64 kB are four times what 1 Mbit/s and 100 ms hold: the receive window keeps the queue short.
     let loaded = over(
