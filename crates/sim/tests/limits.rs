@@ -146,7 +146,7 @@ fn a_window_below_the_product_is_told_whatever_the_law_and_the_pace() {
         "variant = \"sack-newreno\"",
     ] {
         let flow = format!(
-            "transport = {{ kind = \"tcp\", {transport}, initial_window = \"10 segments\" }}\ntraffic = {{ kind = \"bulk\" }}"
+            "transport = {{ kind = \"tcp\", {transport}, window = \"256 kB\", initial_window = \"10 segments\" }}\ntraffic = {{ kind = \"bulk\" }}"
         );
         let result = run(&over(link, &flow));
         println!("{transport}");
@@ -157,7 +157,7 @@ fn a_window_below_the_product_is_told_whatever_the_law_and_the_pace() {
         assert!(warning.ends_with("write transport.window = \"3.1 MB\""), "{warning}");
         assert_eq!(limits(&result).bottleneck.as_deref(), Some("sat"));
         // What is to be written helps.
-        let better = flow.replace("initial_window", "window = \"3.1 MB\", initial_window");
+        let better = flow.replace("256 kB", "3.1 MB");
         let result = run(&over(link, &better));
         assert!(result.warnings.is_empty(), "{:?}", result.warnings);
     }
@@ -283,6 +283,10 @@ fn an_outage_is_no_link_and_what_waits_for_the_timeout_after_it_recovery() {
             }
         }
     }
+    // To the nanosecond, from its beginning on: one that outlasts the run.
+    let endless = "rate = \"1 Mbit/s\"\ndelay = \"100 ms\"\nschedule = [{ from = \"2 s\", to = \"200 s\", outage = \"lose\" }]";
+    let limits = shares(&over(endless, "traffic = { kind = \"bulk\" }"));
+    assert_eq!(limits.spent_ns[Cause::NoLink as usize], 98_000_000_000);
     // Too short for a timeout to run out within it: what is lost is missed by a timeout a second later.
     let loaded = over(
         "rate = \"1 Mbit/s\"\ndelay = \"100 ms\"\nqueue = { kind = \"drop-tail\", limit = \"500 packets\" }\nschedule = [{ from = \"2 s\", to = \"2500 ms\", outage = \"lose\" }]",
