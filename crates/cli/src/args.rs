@@ -107,6 +107,9 @@ pub struct Check {
     /// Change one value of the scenario; may be given often.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub sets: Vec<String>,
+    /// Print the scenario with every key that it left out, as TOML: what a later version runs as this one does.
+    #[arg(long)]
+    pub resolved: bool,
 }
 
 /// `skyhop demo`.

@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use skyhop_record::{Meta, RunError, RunOptions, run_scenario};
 use skyhop_scenario::{Loaded, parse_set};
 use skyhop_sim::results::RunResult;
-use skyhop_sim::{BuildError, Simulation};
+use skyhop_sim::{BuildError, LegRtts, Simulation};
 use skyhop_units::Time;
 use std::path::Path;
 use std::sync::Once;
@@ -29,10 +29,13 @@ pub fn load(file: &Path, sets: &[String]) -> Result<Loaded, Failure> {
     Ok(skyhop_scenario::load(file, &sets)?)
 }
 
-/// Builds the simulation and leaves it, to know whether it can be built.
-pub fn build(loaded: &Loaded, seed: u64) -> Result<(), Failure> {
+/// Builds the simulation and leaves it, to know whether it can be built. The round trips through its constellation at the start.
+pub fn build(loaded: &Loaded, seed: u64) -> Result<LegRtts, Failure> {
     let built = Simulation::new(&loaded.scenario, &loaded.files, seed);
-    built.map(drop).map_err(|e| at_line(loaded, e))
+    let mut simulation = built.map_err(|e| at_line(loaded, e))?;
+    // The first event looks at the satellites, if there are any.
+    simulation.step();
+    Ok(simulation.leg_rtts())
 }
 
 /// Runs a scenario to its end; into `out` go its tables and what it records.

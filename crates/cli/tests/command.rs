@@ -10,7 +10,7 @@ use common::{code, command, path, skyhop, stderr, stdout};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 #[test]
@@ -72,7 +72,39 @@ fn check_tells_what_a_scenario_means() {
     assert_eq!(code(&out), 0, "{}", stderr(&out));
     assert!(text.contains("ok: 1 flow, 2 links, 60 s at most\n"), "{text}");
     assert!(text.contains("download: server -access-> access~satellite -satellite-> user\n"), "{text}");
-    assert!(text.contains("602 ms there and back"), "{text}");
+    // 1.5 Mbit/s times 602 ms; 50 packets of 1040 B are 46 % of it.
+    let numbers =
+        "narrowest links.satellite at 1.5 Mbit/s, rtt 602 ms, product 112.875 kB, window up to 4.194304 MB";
+    assert!(text.contains(numbers), "{text}");
+    assert!(text.contains("queue 50 packets, 4"), "{text}");
+}
+
+#[test]
+fn resolved_is_a_scenario_with_every_key_that_means_the_same() {
+    let dir = folder("resolved");
+    let file = right(&dir);
+    let resolved = skyhop(&["check", "--resolved", path(&file)]);
+    assert_eq!(code(&resolved), 0, "{}", stderr(&resolved));
+    let whole = dir.join("geo-resolved.toml");
+    fs::write(&whole, &resolved.stdout).unwrap();
+    for key in ["window_max", "send_buffer_max", "rto_min", "quick_acks", "recovery", "hystart"] {
+        assert!(stdout(&resolved).contains(&format!("\n{key} = ")), "{key}: {}", stdout(&resolved));
+    }
+    // Of other hosts nothing comes in any more.
+    for host in ["linux", "1999"] {
+        let again = skyhop(&["check", "--resolved", path(&whole), "--set", &format!("host={host}")]);
+        let flows = |out: &Output| stdout(out).split_once("[[flows]]").unwrap().1.to_owned();
+        assert_eq!(flows(&again), flows(&resolved));
+    }
+    let summary = |file: &Path| {
+        let out = skyhop(&["run", path(file), "--json", "--quiet"]);
+        let mut summary: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        for key in ["wall_s", "scenario_sha256", "scenario"] {
+            summary.as_object_mut().unwrap().remove(key);
+        }
+        summary
+    };
+    assert_eq!(summary(&file), summary(&whole));
 }
 
 #[test]

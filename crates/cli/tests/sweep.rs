@@ -20,7 +20,8 @@ use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-const SCENARIO: &str = r#"duration = "20 s"
+const SCENARIO: &str = r#"host = "1999"
+duration = "20 s"
 [links.satellite]
 rate = "1 Mbit/s"
 delay = "100 ms"

@@ -127,6 +127,9 @@ pub fn run_scenario(
     if let Some(capture) = &capture {
         simulation.set_capture(capture.tap());
     }
+    // The first event looks at the satellites, if there are any.
+    simulation.step();
+    let rtts = simulation.leg_rtts();
     let mut pace = Pace::new();
     let mut began = Instant::now();
     while let Some(done) = pace.share(simulation.now(), || simulation.step().then(|| simulation.now())) {
@@ -144,9 +147,15 @@ pub fn run_scenario(
         capture.finish().map_err(RunError::Capture)?;
     }
     result.scenario.clone_from(&loaded.name);
-    result.warnings.splice(0..0, loaded.warnings.iter().map(ToString::to_string));
+    let paths = loaded.path_warnings(&|flow, leg| rtts.get(&(flow, leg)).copied());
+    result.warnings.splice(0..0, loaded.warnings.iter().chain(&paths).map(ToString::to_string));
     let sets = loaded.sets.iter().map(|(path, value)| format!("{path}={value}")).collect();
-    let meta = Meta { scenario_sha256: loaded.sha256.clone(), wall_s: started.elapsed().as_secs_f64(), sets };
+    let meta = Meta {
+        scenario_sha256: loaded.sha256.clone(),
+        wall_s: started.elapsed().as_secs_f64(),
+        sets,
+        resolved: serde_json::to_value(&loaded.scenario).unwrap_or_default(),
+    };
     if let Some(mut folder) = folder {
         write_run(&mut folder, &result, &meta).map_err(RunError::Record)?;
         folder.commit()?;

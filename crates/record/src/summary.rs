@@ -19,6 +19,8 @@ pub struct Meta {
     pub wall_s: f64,
     /// Overrides in the order given, each "path=value".
     pub sets: Vec<String>,
+    /// The scenario with every key that its file left out.
+    pub resolved: Value,
 }
 
 /// The summary of a run. Its keys come in a fixed order.
@@ -47,6 +49,9 @@ pub fn summary_json(result: &RunResult, meta: &Meta) -> Value {
     root.insert("warnings".into(), json!(result.warnings));
     if !meta.sets.is_empty() {
         root.insert("set".into(), json!(meta.sets));
+    }
+    if !meta.resolved.is_null() {
+        root.insert("resolved".into(), meta.resolved.clone());
     }
     Value::Object(root)
 }

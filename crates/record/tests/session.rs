@@ -13,6 +13,7 @@ use std::process::Command;
 
 const SCENARIO: &str = r#"
 name = "geo"
+host = "1999"
 duration = "20 s"
 [links.satellite]
 rate = "1.5 Mbit/s"
@@ -102,7 +103,10 @@ fn without_a_folder_nothing_is_written() {
     let (result, meta) =
         run_scenario(&loaded(), &RunOptions { seed: Some(9), ..RunOptions::default() }, |_| true).unwrap();
     assert_eq!((result.seed, result.scenario.as_str()), (9, "geo"));
-    assert_eq!(meta, Meta { wall_s: meta.wall_s, scenario_sha256: loaded().sha256, sets: Vec::new() });
+    let expected = Meta { scenario_sha256: loaded().sha256, sets: Vec::new(), ..meta.clone() };
+    assert_eq!(meta, expected);
+    // What the scenario left out is written down with the results.
+    assert_eq!(meta.resolved["flows"][0]["transport"]["rto_min"], "1 s");
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 mod distributions;
 mod flows;
+mod hosts;
 mod links;
 mod space;
 mod splices;
@@ -15,6 +16,7 @@ mod tcp;
 
 pub use distributions::*;
 pub use flows::*;
+pub use hosts::*;
 pub use links::*;
 pub use space::*;
 pub use splices::*;
@@ -42,6 +44,9 @@ pub struct Scenario {
     /// The seed of every random stream.
     #[serde(default = "default_seed")]
     pub seed: u64,
+    /// The kind of host that flows and splices have where their transport names no other.
+    #[serde(default)]
+    pub host: Host,
     /// Links by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub links: BTreeMap<String, Link>,

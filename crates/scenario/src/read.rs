@@ -4,7 +4,7 @@
 //! Differs from reading with serde alone: each stage reports all it finds, and none runs on what the one before refused.
 //! Leaves out running anything.
 
-use crate::check::{check, warnings};
+use crate::check::{check, traps, warnings};
 use crate::error::{Errors, MOST_PROBLEMS, Place, Problem, quoted};
 use crate::files::{Files, LARGEST_FILE, Named, named};
 use crate::finding::Finding;
@@ -15,6 +15,7 @@ use crate::shape::SCENARIO;
 use crate::tree::{Node, Origin, Value};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
+use skyhop_units::Span;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -48,6 +49,21 @@ impl Loaded {
     pub fn problem(&self, key: &str, message: impl Into<String>) -> Problem {
         let place = self.source.at(self.source.top.locate_text(key));
         Problem { place, key: key.to_owned(), message: message.into() }
+    }
+
+    /// Warnings that need the round trips of flows through the constellation, by index of flow and leg.
+    pub fn path_warnings(&self, rtt: &dyn Fn(usize, usize) -> Option<Span>) -> Vec<Problem> {
+        let Ok(network) = crate::network::resolve(&self.scenario) else { return Vec::new() };
+        let mut found = self.source.found(traps(&self.scenario, &network, rtt));
+        found.retain(|problem| !self.warnings.contains(problem));
+        found.truncate(MOST_PROBLEMS);
+        found
+    }
+
+    /// The scenario as TOML with every key that the file left out, as this version reads it.
+    pub fn resolved(&self) -> String {
+        // A scenario holds nothing that TOML cannot say.
+        toml::to_string(&self.scenario).unwrap_or_default()
     }
 
     /// The same scenario with some more values set, as one run of a sweep has it.
@@ -165,7 +181,9 @@ fn finish(
 ) -> Result<Loaded, Errors> {
     source.set(sets)?;
     // What fits the shape fits the types, so an error here is one of ours; it is still better said than lost.
-    let scenario = Scenario::deserialize(source.top.clone().into_plain())
+    let mut plain = source.top.clone().into_plain();
+    inherit_host(&mut plain);
+    let scenario = Scenario::deserialize(plain)
         .map_err(|e| Errors::one(Place::File { file: source.file.clone() }, "", e.message()))?;
     let (findings, more) = check(&scenario);
     if !findings.is_empty() {
@@ -185,6 +203,31 @@ fn finish(
         source,
         folder: PathBuf::new(),
     })
+}
+
+/// Gives the scenario's `host` to every TCP that names none.
+fn inherit_host(top: &mut toml::Value) {
+    let Some(host) = top.get("host").cloned() else { return };
+    let give = |transport: &mut toml::Value| {
+        if let Some(table) = transport.as_table_mut()
+            && table.get("kind").and_then(toml::Value::as_str) == Some("tcp")
+        {
+            table.entry("host").or_insert_with(|| host.clone());
+        }
+    };
+    for flow in top.get_mut("flows").and_then(toml::Value::as_array_mut).into_iter().flatten() {
+        let Some(flow) = flow.as_table_mut() else { continue };
+        let tcp = || toml::Table::from_iter([("kind".to_owned(), "tcp".into())]).into();
+        give(flow.entry("transport").or_insert_with(tcp));
+    }
+    let splices = top.get_mut("splices").and_then(toml::Value::as_table_mut);
+    for (_, splice) in splices.into_iter().flat_map(|splices| splices.iter_mut()) {
+        for side in ["transport", "transport_back"] {
+            if let Some(transport) = splice.get_mut(side) {
+                give(transport);
+            }
+        }
+    }
 }
 
 impl Scenario {

@@ -6,7 +6,7 @@
 
 use crate::model::Scenario;
 use serde_json::Value as Json;
-use skyhop_units::{Amount, Angle, Bytes, Length, Rate, Span, Time};
+use skyhop_units::{Amount, Angle, Bytes, Depth, Length, Rate, Span, Time};
 use std::sync::LazyLock;
 
 /// A form that a value may have.
@@ -172,6 +172,7 @@ fn quantity(name: &str) -> Option<ReadQuantity> {
     }
     Some(match name {
         "Amount" => read::<Amount>,
+        "Depth" => read::<Depth>,
         "Angle" => read::<Angle>,
         "Bytes" => read::<Bytes>,
         "Length" => read::<Length>,

@@ -1,7 +1,7 @@
 //! From a scenario's words for a transport to the endpoints' own.
 //!
 //! Follows the scenario's model field by field.
-//! Differs: what depends on the variant when it is left out is settled here.
+//! Differs: nothing; what a file leaves out came from its host when it was read.
 //! Leaves out checks, which the scenario has had.
 
 use crate::endpoint::Protocol;
@@ -37,7 +37,6 @@ pub(crate) fn protocol(transport: &scenario::Transport) -> Protocol {
 /// The configuration of both ends of a TCP connection.
 pub(crate) fn tcp(tcp: &scenario::Tcp) -> Config {
     let mss = tcp.mss.get();
-    let cubic = tcp.variant == scenario::Variant::Cubic;
     Config {
         variant: variant(tcp.variant),
         recovery: tcp.recovery.map(recovery),
@@ -50,6 +49,9 @@ pub(crate) fn tcp(tcp: &scenario::Tcp) -> Config {
         // That is the route's.
         link_mtu: None,
         window: tcp.window.in_bytes(mss),
+        window_max: tcp.window_max.in_bytes(mss),
+        send_buffer: tcp.send_buffer.map_or(u64::MAX, |buffer| buffer.in_bytes(mss)),
+        send_buffer_max: tcp.send_buffer_max.map_or(u64::MAX, |buffer| buffer.in_bytes(mss)),
         initial_window: tcp.initial_window.in_bytes(mss),
         initial_ssthresh: tcp.initial_ssthresh.map(|s| s.in_bytes(mss)),
         dupack_threshold: tcp.dupack_threshold,
@@ -63,8 +65,16 @@ pub(crate) fn tcp(tcp: &scenario::Tcp) -> Config {
             scenario::Increase::ConstantRate { c } => Increase::ConstantRate(c),
         },
         byte_counting: tcp.byte_counting,
-        hystart: if tcp.hystart.unwrap_or(cubic) { Hystart::Rfc9406 } else { Hystart::Off },
-        rate_reduction: tcp.rate_reduction.unwrap_or(cubic),
+        hystart: match tcp.hystart {
+            scenario::Hystart::Off => Hystart::Off,
+            scenario::Hystart::Rfc9406 => Hystart::Rfc9406,
+            scenario::Hystart::Linux => Hystart::Linux,
+        },
+        rate_reduction: tcp.rate_reduction,
+        undo: tcp.undo,
+        quick_acks: tcp.quick_acks,
+        validate_window: tcp.validate_window,
+        rto_variation_min: tcp.rto_variation_min,
         pacing: tcp.pacing,
         ecn: tcp.ecn,
         open: match tcp.open {
@@ -75,6 +85,7 @@ pub(crate) fn tcp(tcp: &scenario::Tcp) -> Config {
         after_idle: match tcp.after_idle {
             scenario::AfterIdle::Keep => AfterIdle::Keep,
             scenario::AfterIdle::Restart => AfterIdle::Restart,
+            scenario::AfterIdle::Decay => AfterIdle::Decay,
             scenario::AfterIdle::Spread => AfterIdle::Spread,
         },
         share: tcp.share,
@@ -86,6 +97,7 @@ pub(crate) fn tcp(tcp: &scenario::Tcp) -> Config {
         delayed_ack: match tcp.delayed_ack {
             scenario::DelayedAck::None => DelayedAck::None,
             scenario::DelayedAck::OneShot { timeout } => DelayedAck::OneShot(timeout),
+            scenario::DelayedAck::Adaptive { least, most } => DelayedAck::Adaptive { least, most },
             scenario::DelayedAck::Heartbeat { period } => DelayedAck::Heartbeat(period),
         },
         ack_every: tcp.ack_every,
@@ -161,7 +173,6 @@ fn variant(variant: scenario::Variant) -> Variant {
         scenario::Variant::Cubic => Variant::Cubic,
         scenario::Variant::Hybla => Variant::Hybla,
         scenario::Variant::Bbr => Variant::Bbr,
-        scenario::Variant::Bbr1 => Variant::Bbr1,
     }
 }
 
@@ -184,8 +195,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scenario_that_says_nothing_of_tcp_gets_the_endpoints_own_defaults() {
-        assert_eq!(tcp(&scenario::Tcp::default()), Config::default());
+    fn a_host_of_1999_is_the_endpoints_own_defaults() {
+        let host = scenario::Host::Y1999.tcp(None, None);
+        assert_eq!(
+            tcp(&host),
+            Config { window_max: 256_000, send_buffer_max: u64::MAX, ..Config::default() }
+        );
     }
 
     #[test]

@@ -41,7 +41,7 @@ mod wire;
 pub use capture::Capture;
 pub use constellation::topology_of;
 pub use error::BuildError;
-pub use simulation::Simulation;
+pub use simulation::{LegRtts, Simulation};
 
 // For commands that ask about satellites without a run.
 pub use skyhop_chance as chance;

@@ -92,7 +92,7 @@ impl Radio {
         seed: Seed,
     ) -> Wire {
         let stream = |what: &str| seed.stream(&format!("link/{name}/{direction}/{what}"));
-        let queue = discipline(self.queue, || stream("queue"));
+        let queue = discipline(self.queue, self.rate, || stream("queue"));
         let loss = losses(&self.loss);
         let loses = loss.loses() || self.timeline.as_ref().is_some_and(Timeline::loses);
         let mut link = Link::new(self.rate, queue, loss, loses.then(|| stream("loss")));
@@ -126,7 +126,7 @@ impl Radio {
             black_hole: self.black_hole,
             too_large: 0,
             rate: self.rate,
-            queue_limit: self.queue.limit(),
+            queue_limit: self.queue.limit().at(self.rate),
         }
     }
 }
@@ -190,8 +190,12 @@ fn losses(loss: &scenario::Loss) -> Loss {
 }
 
 /// The queue of a link; RED draws from `chance`.
-fn discipline(queue: scenario::Queue, chance: impl FnOnce() -> skyhop_chance::Stream) -> Discipline {
-    let limit = Limit(queue.limit());
+fn discipline(
+    queue: scenario::Queue,
+    rate: Rate,
+    chance: impl FnOnce() -> skyhop_chance::Stream,
+) -> Discipline {
+    let limit = Limit(queue.limit().at(rate));
     let bytes = |size: Bytes| u32::try_from(size.get()).unwrap_or(u32::MAX);
     match queue {
         scenario::Queue::DropTail { .. } => Discipline::DropTail(limit),

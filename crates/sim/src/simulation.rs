@@ -129,6 +129,9 @@ pub(crate) fn topology(space: &Option<Space>) -> Option<&Topology> {
     space.as_ref().map(|space| &space.topology)
 }
 
+/// Round trips by index of flow and leg.
+pub type LegRtts = std::collections::BTreeMap<(usize, usize), Span>;
+
 impl Simulation {
     /// Builds the network of a checked scenario. `files` are the files that it names.
     pub fn new(scenario: &Scenario, files: &Files, seed: u64) -> Result<Self, BuildError> {
@@ -185,6 +188,23 @@ impl Simulation {
     pub fn without_series(&mut self) {
         self.sampled = Sampled::default();
         self.agenda.cancel(self.sample_slot());
+    }
+
+    /// Propagation there and back, over the satellites that carry them now, of the legs of the first hundred flows through the
+    /// constellation: by index of flow and leg. Those without a route have none.
+    pub fn leg_rtts(&mut self) -> LegRtts {
+        const MOST: usize = 100;
+        let Some(space) = &mut self.space else { return LegRtts::new() };
+        let legs = self
+            .flows
+            .iter()
+            .enumerate()
+            .flat_map(|(flow, f)| f.legs.iter().enumerate().map(move |(leg, way)| ((flow, leg), way)));
+        let through = legs.filter_map(|(at, way)| match *way {
+            Way::Space([from, to]) => Some((at, space.path(from, to)?)),
+            _ => None,
+        });
+        through.take(MOST).map(|(at, (delay_s, _))| (at, Span::from_micros((2e6 * delay_s) as u64))).collect()
     }
 
     /// Virtual time.

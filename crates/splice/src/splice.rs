@@ -377,7 +377,8 @@ impl Splice {
         let mut leg = match protocol {
             Protocol::Tcp(mut config) => {
                 let [local, remote] = addresses;
-                config.window = self.config.buffer;
+                (config.window, config.window_max) = (self.config.buffer, 0);
+                (config.send_buffer, config.send_buffer_max) = (u64::MAX, u64::MAX);
                 let end = match opens {
                     true => Connection::connect(config, local, remote, initial),
                     false => Connection::listen(config, local, remote, initial),

@@ -1,26 +1,32 @@
 //! `skyhop check`: what a scenario means, or what is wrong with it.
 //!
 //! Follows the way of a run up to its first event, so that what passes here can be run.
-//! Differs from a run: nothing happens.
-//! Leaves out opinions on the scenario.
+//! Differs from a run: nothing happens. Rates and round trips are those that the links are said to have, and at the start.
+//! Leaves out what schedules, traces and other flows do to a path.
 
 use crate::args::Check;
 use crate::engine;
 use crate::failure::Failure;
 use crate::table::count;
-use skyhop_scenario::network::{Direction, Network, Route, resolve};
-use skyhop_scenario::{Loaded, Scenario};
+use skyhop_scenario::Loaded;
+use skyhop_scenario::network::{Direction, Leg, Network, Route, resolve};
+use skyhop_sim::LegRtts;
+use skyhop_units::{Bytes, Depth};
 use std::fmt::Write;
 
 /// Checks a scenario and says how its flows run.
 pub fn check(args: &Check) -> Result<(), Failure> {
-    let loaded = engine::load(&args.file, &args.sets)?;
-    engine::build(&loaded, loaded.scenario.seed)?;
+    let mut loaded = engine::load(&args.file, &args.sets)?;
+    let rtts = engine::build(&loaded, loaded.scenario.seed)?;
+    loaded.warnings.extend(loaded.path_warnings(&|flow, leg| rtts.get(&(flow, leg)).copied()));
     super::warn(&loaded, false);
-    super::print(&meaning(&args.file.display().to_string(), &loaded))
+    if args.resolved {
+        return super::print(&loaded.resolved());
+    }
+    super::print(&meaning(&args.file.display().to_string(), &loaded, &rtts))
 }
 
-fn meaning(file: &str, loaded: &Loaded) -> String {
+fn meaning(file: &str, loaded: &Loaded, rtts: &LegRtts) -> String {
     const MOST_FLOWS: usize = 10;
     let scenario = &loaded.scenario;
     let mut parts = vec![plural(scenario.flows.len(), "flow")];
@@ -34,14 +40,18 @@ fn meaning(file: &str, loaded: &Loaded) -> String {
     // It resolved when it was loaded.
     let Ok(network) = resolve(scenario) else { return out };
     let names: Vec<&String> = scenario.links.keys().collect();
+    let crossings = network.crossings(scenario);
     for (i, route) in network.routes.iter().enumerate().take(MOST_FLOWS) {
         let way = way(&network, &names, route);
         let _ = writeln!(out, "  {}: {way}", scenario.flow_name(i));
+        for leg in network.legs(scenario, i, &crossings[i], &|flow, leg| rtts.get(&(flow, leg)).copied()) {
+            out += &capacity(&leg);
+        }
     }
     if network.routes.len() > MOST_FLOWS {
         let _ = writeln!(out, "  and {} more flows", count((network.routes.len() - MOST_FLOWS) as u64));
     }
-    out + &delays(scenario, &network)
+    out
 }
 
 /// `server -access-> access~satellite -satellite-> user`; a link crossed backwards has its arrow on the left.
@@ -67,16 +77,24 @@ fn way(network: &Network, names: &[&String], route: &Route) -> String {
     }
 }
 
-/// The RTT that propagation alone gives the first flow, which is what people get wrong by a factor of two.
-fn delays(scenario: &Scenario, network: &Network) -> String {
-    let Some(Route::Links { hops, .. }) = network.routes.first() else { return String::new() };
-    let links: Vec<_> = scenario.links.values().collect();
-    let round_trip = hops.iter().map(|(link, _)| {
-        let link = links[*link];
-        link.delay + link.reverse.as_ref().and_then(|r| r.delay).unwrap_or(link.delay)
-    });
-    let round_trip = round_trip.fold(skyhop_units::Span::ZERO, |sum, d| sum + d);
-    format!("  {}: {round_trip} there and back, without queues\n", scenario.flow_name(0))
+/// The numbers that decide what one connection can carry.
+fn capacity(leg: &Leg) -> String {
+    let product = leg.product();
+    let share = if product > 0 { 100.0 * leg.queue_bytes() as f64 / product as f64 } else { f64::INFINITY };
+    let queue = match leg.queue.limit() {
+        Depth::Time(_) => format!("{} ({})", leg.queue.limit(), Bytes::new(leg.queue_bytes())),
+        Depth::Amount(_) => leg.queue.limit().to_string(),
+    };
+    let window =
+        leg.window().map_or_else(String::new, |window| format!(", window up to {}", Bytes::new(window)));
+    let share = if share.is_finite() { format!(", {share:.0} % of the product") } else { String::new() };
+    format!(
+        "    narrowest {} at {}, rtt {}, product {}{window}, queue {queue}{share}\n",
+        leg.bottleneck,
+        leg.rate,
+        leg.rtt,
+        Bytes::new(product),
+    )
 }
 
 fn plural(n: usize, what: &str) -> String {

@@ -18,7 +18,7 @@ use std::path::Path;
 const GEO: &str = include_str!("../../../../scenarios/geo.toml");
 const IRIDIUM: &str = include_str!("../../../../scenarios/iridium.toml");
 const DOWNLOAD: &str = include_str!("../../../../scenarios/iridium-download.toml");
-const VARIANTS: [&str; 4] = ["reno", "newreno", "newreno-slow-but-steady", "sack-newreno"];
+const VARIANTS: [&str; 4] = ["reno", "cubic", "hybla", "bbr"];
 
 /// Runs the demonstration.
 pub fn demo(args: &Demo) -> Result<(), Failure> {
@@ -73,7 +73,7 @@ fn geo(args: &Demo, report: Report) -> Result<Report, Failure> {
                 best = Some((t.goodput_bps, variant));
             }
         }
-        if let "reno" | "sack-newreno" = variant {
+        if let "reno" | "cubic" | "bbr" = variant {
             windows = windows.samples(variant, Mark::Step, series(&done, "flow/download", "cwnd_bytes"));
         }
     }

@@ -4,11 +4,12 @@
 //! Differs from `skyhop run --seeds`: one row of a table for each run, in a folder that a kill leaves usable.
 //! Leaves out machines; `--shard` lets any queueing system spread a sweep.
 
-use super::{print, warn};
+use super::print;
 use crate::engine;
 use crate::failure::Failure;
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use skyhop_scenario::Loaded;
 use skyhop_sweep::{Halt, Plan, Shard, Store, StoreError, merge_folder, status, sweep};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -96,10 +97,38 @@ fn tell(dir: &Path) -> Result<(), Failure> {
     ))
 }
 
+/// What looks like a mistake in the scenario and at its points, each once and with the number of points that have it.
+fn warnings(loaded: &Loaded, plan: &Plan) -> Result<Vec<String>, Failure> {
+    // Reading a point takes a fraction of a millisecond; of more points the first stand for all.
+    const MOST_POINTS: u64 = 1000;
+    const MOST: usize = 10;
+    let points = plan.points().unwrap_or(MOST_POINTS).clamp(1, MOST_POINTS);
+    let mut found: Vec<(String, u64)> = Vec::new();
+    for point in 0..points {
+        for warning in loaded.with(&plan.point(point).sets)?.warnings {
+            let text = warning.to_string();
+            match found.iter_mut().find(|(known, _)| *known == text) {
+                Some((_, times)) => *times += 1,
+                None => found.push((text, 1)),
+            }
+        }
+    }
+    let of = |times| if times == points { String::new() } else { format!(" ({times} of {points} points)") };
+    let more = found.len().saturating_sub(MOST);
+    let mut out: Vec<String> =
+        found.into_iter().take(MOST).map(|(text, times)| format!("{text}{}", of(times))).collect();
+    if more > 0 {
+        out.push(format!("and {more} more at other points"));
+    }
+    Ok(out)
+}
+
 fn all(args: &Sweep, file: &Path) -> Result<(), Failure> {
     let loaded = engine::load(file, &args.sets)?;
-    warn(&loaded, args.quiet);
     let plan = Plan::new(&loaded)?;
+    if !args.quiet {
+        warnings(&loaded, &plan)?.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    }
     let wrong = |message: String| Failure::Scenario(format!("{}: sweep: {message}", file.display()));
     let runs = plan.runs().ok_or_else(|| wrong("more combinations than can be counted".into()))?;
     if runs > MANY && !args.yes {

@@ -10,7 +10,7 @@ use crate::finding::Findings;
 use crate::model::{Interval, Jitter, Loss, Queue, Reordering, Scenario, Traffic};
 use crate::network::{Direction, Network, Route};
 use crate::path::KeyPath;
-use skyhop_units::{Amount, Bytes, Span, Time};
+use skyhop_units::{Amount, Bytes, Depth, Span, Time};
 
 pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     let links = KeyPath::default().key("links");
@@ -62,8 +62,12 @@ fn mtu(mtu: Option<Bytes>, at: &KeyPath, out: &mut Findings) {
 pub(super) fn queue(queue: Queue, at: &KeyPath, out: &mut Findings) {
     let limit = queue.limit();
     let at = |key: &'static str| at.key("queue").key(key);
+    let nothing = match limit {
+        Depth::Amount(amount) => amount.in_bytes(1) == 0,
+        Depth::Time(span) => span == Span::ZERO,
+    };
     out.require(
-        limit.in_bytes(1) > 0,
+        !nothing,
         || at("limit"),
         || {
             format!(
@@ -90,8 +94,13 @@ pub(super) fn queue(queue: Queue, at: &KeyPath, out: &mut Findings) {
                 || at("min"),
                 || format!("min of {min} is not below max, which is {max}"),
             );
-            let within = matches!(limit, Amount::Bytes(_)) != matches!(max, Amount::Bytes(_))
-                || max.in_bytes(1) <= limit.in_bytes(1);
+            let within = match limit {
+                Depth::Amount(limit) => {
+                    matches!(limit, Amount::Bytes(_)) != matches!(max, Amount::Bytes(_))
+                        || max.in_bytes(1) <= limit.in_bytes(1)
+                }
+                Depth::Time(_) => true,
+            };
             out.require(
                 !alike || within,
                 || at("max"),
@@ -260,9 +269,10 @@ pub(super) fn check_fit(scenario: &Scenario, network: &Network, out: &mut Findin
         let (Route::Links { hops, .. } | Route::Spread { hops, .. }) = route else { continue };
         for (link, direction) in hops {
             let (name, link) = links[*link];
-            let own =
-                link.reverse.as_ref().and_then(|r| r.queue).filter(|_| *direction == Direction::Reverse);
-            let Amount::Bytes(limit) = own.unwrap_or(link.queue).limit() else { continue };
+            let reverse = link.reverse.as_ref().filter(|_| *direction == Direction::Reverse);
+            let own = reverse.and_then(|r| r.queue);
+            let rate = reverse.and_then(|r| r.rate).unwrap_or(link.rate);
+            let Amount::Bytes(limit) = own.unwrap_or(link.queue).limit().at(rate) else { continue };
             let at = KeyPath::default().key("links").key(name);
             let at = if own.is_some() { at.key("reverse") } else { at };
             out.require(

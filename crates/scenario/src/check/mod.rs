@@ -13,11 +13,14 @@ mod splices;
 mod stp;
 mod sweep;
 mod tcp;
+mod traps;
 
 use crate::finding::{Finding, Findings};
 use crate::model::{Scenario, Traffic};
 use crate::path::KeyPath;
 use skyhop_units::Span;
+
+pub use traps::traps;
 
 /// Everything that is wrong with a scenario whose keys and types are right, and how much more was not listed.
 pub fn check(scenario: &Scenario) -> (Vec<Finding>, usize) {
@@ -68,5 +71,9 @@ pub fn warnings(scenario: &Scenario, given: impl Fn(&KeyPath) -> bool) -> Vec<Fi
         }
     }
     splices::warnings(scenario, given, &mut out);
+    traps::names(scenario, &mut out);
+    if let Ok(network) = crate::network::resolve(scenario) {
+        out.list.extend(traps(scenario, &network, &|_, _| None));
+    }
     out.list
 }

@@ -44,6 +44,40 @@ pub(super) fn check(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
             )
         },
     );
+    let most = tcp.window_max.in_bytes(mss.get());
+    out.require(
+        window > LARGEST_WINDOW || (window.get()..=LARGEST_WINDOW.get()).contains(&most),
+        || at.key("window_max"),
+        || {
+            format!(
+                "window_max of {}; expected at least window, which is {}, and at most {LARGEST_WINDOW}",
+                tcp.window_max, tcp.window
+            )
+        },
+    );
+    if let Some(buffer) = tcp.send_buffer {
+        let least = buffer.in_bytes(mss.get());
+        out.require(
+            least >= mss.get(),
+            || at.key("send_buffer"),
+            || format!("send buffer of {buffer} does not hold a segment; expected at least the mss of {mss}"),
+        );
+        let most = tcp.send_buffer_max.map_or(u64::MAX, |most| most.in_bytes(mss.get()));
+        out.require(
+            most >= least,
+            || at.key("send_buffer_max"),
+            || {
+                let most = tcp.send_buffer_max.unwrap_or(buffer);
+                format!("send_buffer_max of {most} is below send_buffer, which is {buffer}")
+            },
+        );
+    } else if let Some(most) = tcp.send_buffer_max {
+        out.require(
+            false,
+            || at.key("send_buffer_max"),
+            || format!("send_buffer_max of {most} without send_buffer, from which it would grow"),
+        );
+    }
     out.require(
         tcp.initial_window.in_bytes(1) > 0,
         || at.key("initial_window"),
@@ -79,6 +113,14 @@ pub(super) fn check(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
         DelayedAck::None => ("kind", Span::MAX),
         DelayedAck::OneShot { timeout } => ("timeout", timeout),
         DelayedAck::Heartbeat { period } => ("period", period),
+        DelayedAck::Adaptive { least, most } => {
+            out.require(
+                least <= most,
+                || at.key("delayed_ack").key("least"),
+                || format!("least of {least} is above most of {most}"),
+            );
+            ("least", least)
+        }
     };
     out.require(
         wait > Span::ZERO,
@@ -114,7 +156,6 @@ pub(super) fn check(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
 fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
     use Recovery as R;
     let name = quoted(&word(&tcp.variant));
-    let model = matches!(tcp.variant, Variant::Bbr | Variant::Bbr1);
     if let Some(recovery) = tcp.recovery {
         let given = quoted(&word(&recovery));
         out.require(
@@ -123,7 +164,7 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
             || format!("recovery {given} beside variant {name}, which has its own only; leave it out"),
         );
         out.require(
-            !model || matches!(recovery, R::Rfc6675 | R::Rack),
+            tcp.variant != Variant::Bbr || matches!(recovery, R::Rfc6675 | R::Rack),
             || at.key("recovery"),
             || format!("recovery {given} beside variant {name}, whose model needs rack or rfc6675"),
         );
@@ -142,10 +183,7 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
             || format!("c of {c}; expected more than 0 segments a second each second"),
         ),
     }
-    let renos_law = !matches!(
-        tcp.variant,
-        Variant::Vegas | Variant::Cubic | Variant::Hybla | Variant::Bbr | Variant::Bbr1
-    );
+    let renos_law = !matches!(tcp.variant, Variant::Vegas | Variant::Cubic | Variant::Hybla | Variant::Bbr);
     out.require(
         renos_law || tcp.increase == Increase::One,
         || at.key("increase"),
@@ -168,12 +206,10 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
             format!("{l} segments an acknowledgment; expected 1 to {MOST_COUNTED} (RFC 3465 knows 1 and 2)")
         },
     );
-    let piped = match tcp.recovery {
-        Some(recovery) => matches!(recovery, R::Rfc6675 | R::Rack),
-        None => matches!(tcp.variant, Variant::Sack | Variant::Hybla | Variant::Cubic),
-    };
+    let recovery = tcp.recovery.or(tcp.variant.recovery());
+    let piped = matches!(recovery, Some(R::Rfc6675 | R::Rack)) && tcp.variant != Variant::Bbr;
     out.require(
-        piped || tcp.rate_reduction != Some(true),
+        piped || !tcp.rate_reduction,
         || at.key("rate_reduction"),
         || {
             format!(
@@ -191,7 +227,7 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
         },
     );
     out.require(
-        !model || tcp.after_idle == AfterIdle::Keep,
+        tcp.variant != Variant::Bbr || tcp.after_idle == AfterIdle::Keep,
         || at.key("after_idle"),
         || format!("variant {name} has its own way to begin again; leave it out"),
     );
@@ -212,7 +248,7 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
             || "an RTT of 0 s was never measured; expected more than 0 s".into(),
         );
         out.require(
-            !model && tcp.variant != Variant::Vegas,
+            !matches!(tcp.variant, Variant::Vegas | Variant::Bbr),
             || at.key("resume"),
             || {
                 format!(

@@ -66,7 +66,9 @@ impl Transport {
     /// The most data of a packet and the headers around it, bytes; `None` for UDP, whose datagrams are the application's.
     pub fn packet(&self) -> Option<(u64, u64)> {
         match self {
-            Transport::Tcp(tcp) => Some((tcp.mss.get(), if tcp.timestamps { 52 } else { 40 })),
+            // The option has its place in the mss.
+            Transport::Tcp(tcp) if tcp.timestamps => Some((tcp.mss.get().saturating_sub(12).max(1), 52)),
+            Transport::Tcp(tcp) => Some((tcp.mss.get(), 40)),
             Transport::Stp(stp) => Some((stp.max_payload(), STP_HEADER + stp.headers_beneath())),
             Transport::Udp => None,
         }

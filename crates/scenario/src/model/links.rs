@@ -6,7 +6,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use skyhop_units::{Amount, Bytes, Rate, Span, Time};
+use skyhop_units::{Amount, Bytes, Depth, Rate, Span, Time};
 
 /// A link with two directions. Forward is the direction in which the first path crosses it, or from the first to the second of `between`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -151,9 +151,9 @@ pub struct Reordering {
 pub enum Queue {
     /// First in, first out; an arriving packet that does not fit is dropped.
     DropTail {
-        /// The most that may wait, counting the packet on the transmitter: packets, or bytes with headers.
+        /// The most that may wait, counting the packet on the transmitter: packets, bytes with headers, or a time at the link's rate (10 packets of 1500 B at least).
         #[serde(default = "default_queue_limit")]
-        limit: Amount,
+        limit: Depth,
         /// A later pure acknowledgment takes the place of an older one of its connection that waits (RFC 3449).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         ack_filter: bool,
@@ -162,7 +162,7 @@ pub enum Queue {
     Red {
         /// The most that may wait, counting the packet on the transmitter.
         #[serde(default = "default_queue_limit")]
-        limit: Amount,
+        limit: Depth,
         /// Average below which all packets pass: packets or bytes, not counting the packet on the transmitter.
         min: Amount,
         /// Average at which the probability is `max_p`, in the unit of `min`.
@@ -193,7 +193,7 @@ pub enum Queue {
     Codel {
         /// The most that may wait, counting the packet on the transmitter.
         #[serde(default = "default_queue_limit")]
-        limit: Amount,
+        limit: Depth,
         /// Time in the queue that is fine.
         #[serde(default = "default_target")]
         target: Span,
@@ -211,7 +211,7 @@ pub enum Queue {
     FqCodel {
         /// The most that may wait in all queues, counting the packet on the transmitter.
         #[serde(default = "default_fq_limit")]
-        limit: Amount,
+        limit: Depth,
         /// Time in the queue that is fine.
         #[serde(default = "default_target")]
         target: Span,
@@ -236,7 +236,7 @@ pub enum Queue {
     Drr {
         /// The most that may wait in all queues, counting the packet on the transmitter.
         #[serde(default = "default_queue_limit")]
-        limit: Amount,
+        limit: Depth,
         /// Bytes that a flow may send in a round.
         #[serde(default = "default_quantum")]
         quantum: Bytes,
@@ -248,7 +248,7 @@ pub enum Queue {
     Priority {
         /// The most that may wait in each band, counting the packet on the transmitter.
         #[serde(default = "default_queue_limit")]
-        limit: Amount,
+        limit: Depth,
         /// Number of bands; later ones are in the last.
         #[serde(default = "default_bands")]
         #[schemars(range(min = 1, max = 255))]
@@ -261,7 +261,7 @@ pub enum Queue {
 
 impl Queue {
     /// The most that may wait.
-    pub fn limit(&self) -> Amount {
+    pub fn limit(&self) -> Depth {
         match self {
             Queue::DropTail { limit, .. }
             | Queue::Red { limit, .. }
@@ -306,8 +306,8 @@ fn default_target() -> Span {
 fn default_interval() -> Span {
     Span::from_millis(100)
 }
-fn default_fq_limit() -> Amount {
-    Amount::Packets(10_240)
+fn default_fq_limit() -> Depth {
+    Depth::packets(10_240)
 }
 fn default_quantum() -> Bytes {
     Bytes::new(1514)
@@ -318,8 +318,9 @@ fn default_fq_queues() -> u32 {
 fn default_bands() -> u8 {
     3
 }
-fn default_queue_limit() -> Amount {
-    Amount::Packets(100)
+/// The round trip that a router's buffer is usually made for (Villamizar and Song 1994; Appenzeller et al. 2004).
+fn default_queue_limit() -> Depth {
+    Depth::Time(Span::from_millis(250))
 }
 
 impl Default for Queue {

@@ -1,143 +1,167 @@
 //! TCP: its variants and their parameters.
 //!
 //! Follows the names that the RFCs give to TCP's parameters, and HT, TH and WP for what they varied.
-//! Differs from a kernel's settings: nothing is tuned on the way, a run has what its scenario says.
+//! Differs from a kernel's settings: every key can be given for one flow, and what is left out comes from a host by name.
 //! Leaves out socket options that change no packet.
 
+use super::Host;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhop_units::{Amount, Bytes, Span};
 
-/// TCP's parameters. The defaults suit one bulk flow over a 1.5 Mbit/s geostationary path of 600 ms (112.5 kB in flight), with room for its queue.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Tcp {
-    /// Loss recovery and the law of the congestion window.
-    pub variant: Variant,
-    /// Another way of finding and repairing losses than the variant's own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub recovery: Option<Recovery>,
-    /// Largest payload of a segment.
-    pub mss: Bytes,
-    /// How the largest packet that the path carries is found, if links have an `mtu`.
-    pub path_mtu: PathMtu,
-    /// Receive window, the buffer of each end: bytes or segments. A faster path wants rate times RTT and its queue.
-    pub window: Amount,
-    /// Congestion window after the handshake: segments or bytes. "4380 B" is RFC 2414's with an mss of 1460.
-    pub initial_window: Amount,
-    /// First slow-start threshold; without limit if left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub initial_ssthresh: Option<Amount>,
-    /// Duplicate acknowledgments that signal a loss.
-    pub dupack_threshold: u32,
-    /// Raise the threshold when segments prove to be late and not lost, up to 300. Variants that know segments one by one (sack, sack1, fack) see lateness, the others need `dsack`.
-    pub adaptive_reordering: bool,
-    /// Send new data on the first duplicate acknowledgments (RFC 3042).
-    pub limited_transmit: bool,
-    /// When recovery ends, reopen the window to ssthresh at once, and not to what is outstanding plus one segment (RFC 6582 step 3, option 2 and not 1). HT figure 4.16 shows what that does.
-    pub burst_after_recovery: bool,
-    /// The most new segments that one acknowledgment may release during fast recovery; without limit if left out (ns-2's NewReno takes 2).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub recovery_burst: Option<u32>,
-    /// Growth in congestion avoidance, for variants that have Reno's.
-    pub increase: Increase,
-    /// Count bytes and not acknowledgments, at most this many segments for each: L of RFC 3465, 1 or 2. By acknowledgments if left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub byte_counting: Option<u32>,
-    /// Leave slow start when RTTs grow (HyStart++, RFC 9406); `true` for cubic if left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub hystart: Option<bool>,
-    /// Proportional rate reduction in recovery (RFC 6937), for sack, hybla and whatever has recovery rack; `true` for cubic if left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate_reduction: Option<bool>,
-    /// Spread a window over its RTT: twice its rate in slow start, 1.2 times later.
-    pub pacing: bool,
-    /// Explicit congestion notification (RFC 3168): packets say that queues may mark them, and a mark cuts the window as a loss does.
-    pub ecn: bool,
-    /// How connections are opened: with a handshake, or with data on the SYN.
-    pub open: Open,
-    /// What a silence of more than a timeout does to the congestion window.
-    pub after_idle: AfterIdle,
-    /// A flow's connections begin with what its earlier ones have learnt: RTT, ssthresh, and a share of the windows that are open (RFC 9040).
-    pub share: bool,
-    /// Acknowledgments may be marked by queues, and become fewer by it (ACK congestion control, RFC 3449 5.1.1). Needs `ecn` and delayed acknowledgments.
-    pub ack_congestion: bool,
-    /// What an earlier connection over the same path has learnt, to begin from (Careful Resume, RFC 9959).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub resume: Option<Resume>,
-    /// Timestamps option (RFC 7323).
-    pub timestamps: bool,
-    /// SACK blocks in an acknowledgment, 1 to 4 (3 with timestamps).
-    pub sack_blocks: u8,
-    /// Report segments that came twice (DSACK, RFC 2883); for variants with SACK.
-    pub dsack: bool,
-    /// When the receiver acknowledges.
-    pub delayed_ack: DelayedAck,
-    /// Segments in order that are acknowledged together, if acknowledgments are delayed.
-    pub ack_every: u32,
-    /// Acknowledge at once what fills a gap.
-    pub ack_gap_fillers: bool,
-    /// The congestion window grows even beyond what the receiver's lets be used, as in ns-2.
-    pub grow_unused: bool,
-    /// Half a window keeps its fraction of a segment, and the acknowledgment that ends recovery opens it further, as in ns-2; otherwise windows are cut to whole segments. For variants with Reno's window; sack1 has it in any case.
-    pub precise_halving: bool,
-    /// A host's own delay: each time it may send, it waits a random time up to this first (ns-2's overhead_), which breaks phase effects of drop-tail queues.
-    pub overhead: Span,
-    /// Timeout before the first RTT sample (RFC 6298).
-    pub rto_initial: Span,
-    /// Smallest timeout.
-    pub rto_min: Span,
-    /// Largest timeout.
-    pub rto_max: Span,
-    /// Step in which the sender's clock measures RTTs.
-    pub rto_granularity: Span,
+/// Defines [`Tcp`], in which every key has a value, and [`TcpKeys`], in which a file may leave out any of them. Keys in
+/// `optional` may be without a value in both.
+macro_rules! tcp_keys {
+    (
+        keys { $($(#[$doc:meta])* $name:ident: $ty:ty,)* }
+        optional { $($(#[$odoc:meta])* $oname:ident: $oty:ty,)* }
+    ) => {
+        /// TCP's parameters, each as the file gives it or else as the host has it.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(from = "TcpKeys")]
+        pub struct Tcp {
+            /// The host from which the other keys came where the file left them out.
+            pub host: Host,
+            /// The law of the congestion window, and with host `1999` loss recovery too.
+            pub variant: Variant,
+            $($(#[$doc])* pub $name: $ty,)*
+            $($(#[$odoc])* #[serde(skip_serializing_if = "Option::is_none")] pub $oname: Option<$oty>,)*
+        }
+
+        /// TCP's parameters as a file may give them. What is left out is as `host` has it.
+        #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields, default)]
+        pub struct TcpKeys {
+            /// The host whose TCP it is: from it comes every key that is left out. The scenario's `host` if left out.
+            pub host: Option<Host>,
+            /// The law of the congestion window. It decides on loss recovery too with host `1999`; other hosts keep their own.
+            pub variant: Option<Variant>,
+            $($(#[$doc])* pub $name: Option<$ty>,)*
+            $($(#[$odoc])* pub $oname: Option<$oty>,)*
+        }
+
+        impl From<TcpKeys> for Tcp {
+            fn from(keys: TcpKeys) -> Tcp {
+                let host = keys.host.unwrap_or_default();
+                let mut base = host.tcp(keys.variant, keys.recovery);
+                // A window or buffer that is given without the limit to its growth does not grow.
+                base.window_max = keys.window.unwrap_or(base.window_max);
+                base.send_buffer_max = keys.send_buffer.or(base.send_buffer_max);
+                // A host's window holds a segment of any size that fits a packet.
+                let segment = Amount::Bytes(keys.mss.unwrap_or(base.mss));
+                if segment.in_bytes(1) > base.window.in_bytes(1) {
+                    base.window = segment;
+                }
+                Tcp {
+                    host,
+                    variant: base.variant,
+                    $($name: keys.$name.unwrap_or(base.$name),)*
+                    $($oname: keys.$oname.or(base.$oname),)*
+                }
+            }
+        }
+    };
+}
+
+tcp_keys! {
+    keys {
+        /// Largest payload of a segment.
+        mss: Bytes,
+        /// How the largest packet that the path carries is found, if links have an `mtu`.
+        path_mtu: PathMtu,
+        /// Receive window at the start: bytes or segments. It stays so if `window_max` is not more; given alone, it is the window for good.
+        window: Amount,
+        /// Up to which the receive window tunes itself, by what arrives in an RTT.
+        window_max: Amount,
+        /// Congestion window after the handshake: segments or bytes. "4380 B" is RFC 2414's with an mss of 1460.
+        initial_window: Amount,
+        /// Duplicate acknowledgments that signal a loss.
+        dupack_threshold: u32,
+        /// Raise the threshold when segments prove to be late and not lost, up to 300. Variants that know segments one by one (sack, sack1, fack) see lateness, the others need `dsack`.
+        adaptive_reordering: bool,
+        /// Undo what a timeout or a recovery did to the window when it proves to have been needless: by timestamps, DSACK or F-RTO (RFC 3522, 4015, 5682).
+        undo: bool,
+        /// Send new data on the first duplicate acknowledgments (RFC 3042).
+        limited_transmit: bool,
+        /// When recovery ends, reopen the window to ssthresh at once, and not to what is outstanding plus one segment (RFC 6582 step 3, option 2 and not 1). HT figure 4.16 shows what that does.
+        burst_after_recovery: bool,
+        /// Growth in congestion avoidance, for variants that have Reno's.
+        increase: Increase,
+        /// The window grows only where it was what held the sender up, and falls towards what is used where it was not (RFC 2861, 7661).
+        validate_window: bool,
+        /// How slow start is left before a loss ends it.
+        hystart: Hystart,
+        /// Proportional rate reduction in recovery (RFC 6937), for recovery rfc6675 and rack.
+        rate_reduction: bool,
+        /// Spread a window over its RTT: twice its rate in slow start, 1.2 times later.
+        pacing: bool,
+        /// Explicit congestion notification (RFC 3168): packets say that queues may mark them, and a mark cuts the window as a loss does.
+        ecn: bool,
+        /// How connections are opened: with a handshake, or with data on the SYN.
+        open: Open,
+        /// What a silence of more than a timeout does to the congestion window.
+        after_idle: AfterIdle,
+        /// A flow's connections begin with what its earlier ones have learnt: RTT, ssthresh, and a share of the windows that are open (RFC 9040).
+        share: bool,
+        /// Acknowledgments may be marked by queues, and become fewer by it (ACK congestion control, RFC 3449 5.1.1). Needs `ecn` and delayed acknowledgments.
+        ack_congestion: bool,
+        /// Timestamps option (RFC 7323).
+        timestamps: bool,
+        /// SACK blocks in an acknowledgment, 1 to 4 (3 with timestamps).
+        sack_blocks: u8,
+        /// Report segments that came twice (DSACK, RFC 2883); for recovery with SACK.
+        dsack: bool,
+        /// When the receiver acknowledges.
+        delayed_ack: DelayedAck,
+        /// Segments in order that are acknowledged together, if acknowledgments are delayed.
+        ack_every: u32,
+        /// Segments at the start, and after a silence, that are acknowledged at once although acknowledgments are delayed.
+        quick_acks: u32,
+        /// Acknowledge at once what fills a gap.
+        ack_gap_fillers: bool,
+        /// The congestion window grows even beyond what the receiver's lets be used, as in ns-2.
+        grow_unused: bool,
+        /// Half a window keeps its fraction of a segment, and the acknowledgment that ends recovery opens it further, as in ns-2; otherwise windows are cut to whole segments. For variants with Reno's window; sack1 has it in any case.
+        precise_halving: bool,
+        /// A host's own delay: each time it may send, it waits a random time up to this first (ns-2's overhead_), which breaks phase effects of drop-tail queues.
+        overhead: Span,
+        /// Timeout before the first RTT sample (RFC 6298).
+        rto_initial: Span,
+        /// Smallest timeout.
+        rto_min: Span,
+        /// Least that is added to the smoothed RTT for a timeout, whatever the variation.
+        rto_variation_min: Span,
+        /// Largest timeout.
+        rto_max: Span,
+        /// Step in which the sender's clock measures RTTs.
+        rto_granularity: Span,
+    }
+    optional {
+        /// Another way of finding and repairing losses than the host's or the variant's own.
+        recovery: Recovery,
+        /// The most bytes that an end holds of what was written and not acknowledged, at the start: bytes or segments. Given alone, it is the send buffer for good; without limit if left out with hosts that have none.
+        send_buffer: Amount,
+        /// Up to which the send buffer tunes itself, by the congestion window.
+        send_buffer_max: Amount,
+        /// First slow-start threshold; without limit if left out.
+        initial_ssthresh: Amount,
+        /// The most new segments that one acknowledgment may release during fast recovery; without limit if left out (ns-2's NewReno takes 2).
+        recovery_burst: u32,
+        /// Count bytes and not acknowledgments, at most this many segments for each: L of RFC 3465, 1 or 2. By acknowledgments if left out.
+        byte_counting: u32,
+        /// What an earlier connection over the same path has learnt, to begin from (Careful Resume, RFC 9959).
+        resume: Resume,
+    }
 }
 
 impl Default for Tcp {
     fn default() -> Self {
-        Tcp {
-            variant: Variant::default(),
-            recovery: None,
-            mss: Bytes::new(1460),
-            path_mtu: PathMtu::default(),
-            window: Amount::Bytes(Bytes::new(256_000)),
-            initial_window: Amount::Packets(2),
-            initial_ssthresh: None,
-            dupack_threshold: 3,
-            adaptive_reordering: false,
-            limited_transmit: true,
-            burst_after_recovery: false,
-            recovery_burst: None,
-            increase: Increase::One,
-            byte_counting: None,
-            hystart: None,
-            rate_reduction: None,
-            pacing: false,
-            ecn: false,
-            open: Open::Handshake,
-            after_idle: AfterIdle::Keep,
-            share: false,
-            ack_congestion: false,
-            resume: None,
-            timestamps: false,
-            sack_blocks: 3,
-            dsack: false,
-            delayed_ack: DelayedAck::default(),
-            ack_every: 2,
-            ack_gap_fillers: true,
-            grow_unused: false,
-            precise_halving: false,
-            overhead: Span::ZERO,
-            rto_initial: Span::from_secs(1),
-            rto_min: Span::from_secs(1),
-            rto_max: Span::from_secs(60),
-            rto_granularity: Span::from_millis(10),
-        }
+        TcpKeys::default().into()
     }
 }
 
 /// A TCP by its loss recovery and the law of its congestion window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
     /// A loss empties the window: slow start from the oldest hole on, what arrived is sent again too (4.3BSD).
@@ -151,7 +175,6 @@ pub enum Variant {
     /// Selective acknowledgments for repeats, Reno for the window (HT 4.2.3).
     SackReno,
     /// Selective acknowledgments with NewReno's recovery: the seven rules of HK's appendix.
-    #[default]
     SackNewreno,
     /// Selective acknowledgments and the pipe of RFC 6675.
     Sack,
@@ -167,9 +190,30 @@ pub enum Variant {
     Hybla,
     /// BBR version 3 (draft-ietf-ccwg-bbr-06) over RACK-TLP: a model of bandwidth and RTT paces what is sent; losses below 2 % do not slow it down.
     Bbr,
-    /// BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00) over RACK-TLP, as Linux ships it as `bbr`; `"linux-bbr"` means it too. Keeps two bandwidth-delay products in flight, whatever is lost.
-    #[serde(alias = "linux-bbr")]
-    Bbr1,
+}
+
+impl Variant {
+    /// The recovery of its own, which it has on a host of 1999. Tahoe's and Vegas' have no name in [`Recovery`].
+    pub fn recovery(self) -> Option<Recovery> {
+        Some(match self {
+            Variant::Tahoe | Variant::Vegas => return None,
+            Variant::Reno => Recovery::Reno,
+            Variant::Newreno => Recovery::Newreno,
+            Variant::NewrenoSlowButSteady => Recovery::NewrenoSlowButSteady,
+            Variant::SackReno => Recovery::SackReno,
+            Variant::SackNewreno => Recovery::SackNewreno,
+            Variant::Sack | Variant::Hybla => Recovery::Rfc6675,
+            Variant::Sack1 => Recovery::Sack1,
+            Variant::Fack => Recovery::Fack,
+            Variant::Cubic | Variant::Bbr => Recovery::Rack,
+        })
+    }
+
+    /// Whether it is Reno's window over a recovery of its own, so that its name means nothing where the host has another.
+    pub fn is_recovery(self) -> bool {
+        use Variant::*;
+        matches!(self, Newreno | NewrenoSlowButSteady | SackReno | SackNewreno | Sack | Sack1 | Fack)
+    }
 }
 
 /// How losses are found and repaired.
@@ -207,6 +251,18 @@ pub enum PathMtu {
     Icmp,
     /// By trying (RFC 4821, RFC 8899): from 1200 B on, smaller in a black hole, and then larger ones one at a time. What routers say helps.
     Probe,
+}
+
+/// How slow start is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Hystart {
+    /// By a loss or a mark.
+    Off,
+    /// When RTTs grow (HyStart++, RFC 9406), as Windows has it.
+    Rfc9406,
+    /// When RTTs grow or acknowledgments come in a train as long as half an RTT (HyStart), as Linux has it.
+    Linux,
 }
 
 /// Growth of the window in congestion avoidance.
@@ -255,6 +311,8 @@ pub enum AfterIdle {
     Keep,
     /// Slow start from the initial window (RFC 5681 4.1).
     Restart,
+    /// Half of it for each timeout that has passed, but no less than the initial window (RFC 2861), as Linux has it.
+    Decay,
     /// All of it, spread over an RTT (Visweswaraiah and Heidemann 1997).
     Spread,
 }
@@ -287,14 +345,20 @@ pub enum DelayedAck {
         #[serde(default = "default_delack")]
         period: Span,
     },
+    /// Every second segment, or a lone one after a time that follows how far apart segments arrive, as Linux has it.
+    Adaptive {
+        /// The least.
+        #[serde(default = "default_delack_least")]
+        least: Span,
+        /// The most.
+        #[serde(default = "default_delack")]
+        most: Span,
+    },
 }
 
 fn default_delack() -> Span {
     Span::from_millis(200)
 }
-
-impl Default for DelayedAck {
-    fn default() -> Self {
-        DelayedAck::OneShot { timeout: default_delack() }
-    }
+fn default_delack_least() -> Span {
+    Span::from_millis(40)
 }

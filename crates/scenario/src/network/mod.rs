@@ -4,12 +4,14 @@
 //! Differs from a routing protocol: ways over links are found once, before the run.
 //! Leaves out constellations, whose links come and go; their flows are ends without a way.
 
+mod capacity;
 mod paths;
 mod shortest;
 mod splices;
 #[cfg(test)]
 mod tests;
 
+pub use capacity::Leg;
 pub use splices::Crossing;
 
 use crate::finding::{Finding, Findings};

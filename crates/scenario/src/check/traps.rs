@@ -1,0 +1,321 @@
+//! What is allowed and yet answers another question than the one that was asked: windows, buffers and queues that do not fit the path.
+//!
+//! Follows docs/traps.md, which has an example of each and what it costs.
+//! Differs from a check: the scenario runs, and each warning says what to write.
+//! Leaves out what only a run can tell; its results say what limited each flow.
+
+use super::KeyPath;
+use crate::error::quoted;
+use crate::finding::Findings;
+use crate::model::{Host, Queue, Scenario, Stp, StpCongestion, Tcp, Traffic, Transport, Variant};
+use crate::network::{Leg, Network};
+use skyhop_units::{Bytes, Span};
+use std::collections::BTreeMap;
+
+/// Share of the bandwidth-delay product below which a drop-tail queue halves what TCPs that take a loss for congestion get.
+const SHORT_QUEUE: f64 = 0.06;
+/// CoDel's `interval` is meant to be the worst usual RTT (RFC 8289 4.4); at half of it, it drops what is no standing queue.
+const LONG_RTT: u64 = 2;
+
+/// A flow's connection, or its part between splices, with what the flow sends.
+struct Case<'a> {
+    flow: usize,
+    leg: Leg<'a>,
+    tcp: &'a Tcp,
+    /// Bytes of one connection, if they end.
+    size: Option<u64>,
+    connections: u64,
+}
+
+/// Warnings of all flows. `rtt` is the round trip of a flow's leg through the constellation, both by index, where somebody knows.
+pub fn traps(
+    scenario: &Scenario,
+    network: &Network,
+    rtt: &dyn Fn(usize, usize) -> Option<Span>,
+) -> Vec<crate::Finding> {
+    let mut out = Findings::default();
+    let crossings = network.crossings(scenario);
+    let mut cases = Vec::new();
+    for (flow, crossings) in crossings.iter().enumerate() {
+        if let (Traffic::Bulk { size, connections }, [first, ..]) =
+            (&scenario.flows[flow].traffic, &network.legs(scenario, flow, crossings, rtt)[..])
+        {
+            cannot_complete(scenario, flow, *size, first, &mut out);
+            let connections = u64::from(*connections).max(1);
+            let size = size.map(|size| size.get() / connections);
+            for leg in network.legs(scenario, flow, crossings, rtt) {
+                match leg.transport {
+                    Transport::Tcp(tcp) => cases.push(Case { flow, leg, tcp, size, connections }),
+                    Transport::Stp(stp) => broken_promise(&leg, stp, &mut out),
+                    Transport::Udp => {}
+                }
+            }
+        }
+    }
+    small_windows(scenario, &cases, &mut out);
+    for case in &cases {
+        short_queue(case, &mut out);
+        hasty_interval(case, &mut out);
+        thin_return(case, &mut out);
+        early_timeout(case, &mut out);
+    }
+    out.list
+}
+
+/// Variants whose names mean a recovery that the host does not have, and lists of them in a sweep.
+pub(super) fn names(scenario: &Scenario, out: &mut Findings) {
+    let mut told = |path: KeyPath, host: Host, variant: Variant| {
+        out.push(
+            || path,
+            || {
+                let (variant, host) = (word(&variant), word(&host));
+                format!(
+                    "variant {variant} is a way of repairing losses, and host {host} keeps its own: its window is then reno's over rack. Write host = \"1999\" for the algorithm of that name, or name it as recovery"
+                )
+            },
+        );
+    };
+    let odd = |tcp: &Tcp| tcp.host != Host::Y1999 && tcp.variant.is_recovery();
+    for (i, flow) in scenario.flows.iter().enumerate() {
+        if let Transport::Tcp(tcp) = &flow.transport
+            && odd(tcp)
+            && tcp.recovery == Host::Linux.tcp(Some(tcp.variant), None).recovery
+        {
+            told(key(&format!("flows.{i}.transport")).key("variant"), tcp.host, tcp.variant);
+        }
+    }
+    let Some(sweep) = &scenario.sweep else { return };
+    for (group, lists) in [("grid", &sweep.grid), ("zip", &sweep.zip)] {
+        for (path, values) in lists.iter().filter(|(path, _)| path.ends_with("transport.variant")) {
+            let says_host = |other: &String| other.ends_with("host") || other.ends_with("transport.recovery");
+            let host = flow_host(scenario, path);
+            if host == Host::Y1999 || sweep.grid.keys().chain(sweep.zip.keys()).any(says_host) {
+                continue;
+            }
+            let variant = values.iter().find_map(|value| {
+                let variant: Variant = value.clone().try_into().ok()?;
+                variant.is_recovery().then_some(variant)
+            });
+            if let Some(variant) = variant {
+                told(key("sweep").key(group).key(path), host, variant);
+            }
+        }
+    }
+}
+
+/// The host of the flow that a dotted path such as `flows.download.transport.variant` names.
+fn flow_host(scenario: &Scenario, path: &str) -> Host {
+    let name = path.split('.').nth(1).unwrap_or_default();
+    let named = |i: usize| scenario.flow_name(i) == name || i.to_string() == name;
+    let flow = (0..scenario.flows.len()).find(|i| named(*i));
+    match flow.map(|i| &scenario.flows[i].transport) {
+        Some(Transport::Tcp(tcp)) => tcp.host,
+        _ => scenario.host,
+    }
+}
+
+/// Flows over one narrowest link whose windows together are below its rate times RTT.
+fn small_windows(scenario: &Scenario, cases: &[Case], out: &mut Findings) {
+    let mut together: BTreeMap<&str, Vec<&Case>> = BTreeMap::new();
+    for case in cases {
+        together.entry(case.leg.bottleneck.as_str()).or_default().push(case);
+    }
+    for sharing in together.values() {
+        let all: u64 = sharing.iter().filter_map(|case| Some(case.leg.window()? * case.connections)).sum();
+        for case in sharing {
+            let (leg, Some(window)) = (&case.leg, case.leg.window()) else { continue };
+            let product = leg.product();
+            let short = case.size.is_some_and(|size| size <= window);
+            // What is lost keeps its place in both buffers for a round trip more, which a sender that losses do not slow down could fill.
+            let repaired = leg.lossy && case.tcp.variant == Variant::Bbr;
+            let needed = if repaired { 2 * product } else { product };
+            if all >= needed || short || leg.rtt == Span::ZERO {
+                continue;
+            }
+            let most = (window * case.connections) as f64 * 8.0 / leg.rtt.as_secs_f64();
+            let most = if repaired { most / 2.0 } else { most };
+            let wanted = round_up(needed + leg.queue_bytes());
+            let repaired = if repaired { " and as much for what losses hold up" } else { "" };
+            let path = key(&leg.transport_key);
+            out.push(
+                || path,
+                || {
+                    format!(
+                        "flow {} may have {} outstanding, and {} of {} times an RTT of {} are {}{repaired}: about {:.3} Mbit/s at most; write {}",
+                        quoted(&scenario.flow_name(case.flow)),
+                        Bytes::new(window * case.connections),
+                        leg.bottleneck,
+                        leg.rate,
+                        leg.rtt,
+                        Bytes::new(product),
+                        most / 1e6,
+                        cure(case, wanted),
+                    )
+                },
+            );
+        }
+    }
+}
+
+/// The keys to write so that `wanted` bytes may be outstanding.
+fn cure(case: &Case, wanted: u64) -> String {
+    let (leg, tcp) = (&case.leg, case.tcp);
+    let mss = tcp.mss.get();
+    let wanted_text = Bytes::new(wanted);
+    let mut keys = Vec::new();
+    match leg.receive_buffer {
+        Some(buffer) if buffer < wanted => keys.push(format!("buffer = \"{wanted_text}\" in the splice")),
+        Some(_) => {}
+        None if tcp.window_max.in_bytes(mss) < wanted => {
+            let name = if tcp.window == tcp.window_max { "window" } else { "window_max" };
+            keys.push(format!("{name} = \"{wanted_text}\""));
+        }
+        None => {}
+    }
+    if let (false, Some(buffer)) = (leg.from_splice, tcp.send_buffer_max)
+        && buffer.in_bytes(mss) < wanted
+    {
+        let name = if tcp.send_buffer == tcp.send_buffer_max { "send_buffer" } else { "send_buffer_max" };
+        keys.push(format!("{name} = \"{wanted_text}\""));
+    }
+    keys.join(" and ")
+}
+
+/// Two digits, rounded up, so that a value to write is not longer than it is exact.
+fn round_up(bytes: u64) -> u64 {
+    let step = 10_u64.pow(bytes.max(1).ilog10().saturating_sub(1));
+    bytes.div_ceil(step) * step
+}
+
+fn short_queue(case: &Case, out: &mut Findings) {
+    let leg = &case.leg;
+    let follows_losses = !matches!(case.tcp.variant, Variant::Bbr | Variant::Vegas);
+    let drops = matches!(leg.queue, Queue::DropTail { .. } | Queue::Drr { .. } | Queue::Priority { .. });
+    let (queue, product) = (leg.queue_bytes(), leg.product());
+    let reaches = leg.window().is_some_and(|window| window > product + queue)
+        && case.size.is_none_or(|size| size > product + queue);
+    if !follows_losses || !drops || !reaches || queue as f64 >= SHORT_QUEUE * product as f64 {
+        return;
+    }
+    out.push(
+        || key(&leg.bottleneck).key("queue").key("limit"),
+        || {
+            format!(
+                "queue of {} is {:.1} % of rate times RTT, {}: a TCP that takes a loss for congestion leaves the link idle after each; write limit = \"{}\"",
+                leg.queue.limit(),
+                queue as f64 / product as f64 * 100.0,
+                Bytes::new(product),
+                Bytes::new(round_up(product)),
+            )
+        },
+    );
+}
+
+fn hasty_interval(case: &Case, out: &mut Findings) {
+    let leg = &case.leg;
+    let (Queue::Codel { interval, .. } | Queue::FqCodel { interval, .. }) = leg.queue else { return };
+    if interval * LONG_RTT >= leg.rtt || case.tcp.variant == Variant::Bbr {
+        return;
+    }
+    out.push(
+        || key(&leg.bottleneck).key("queue").key("interval"),
+        || {
+            format!(
+                "interval of {interval} over an RTT of {}: what waits for less than a round trip is dropped; write interval = \"{}\" and target = \"{}\"",
+                leg.rtt,
+                leg.rtt,
+                leg.rtt / 20,
+            )
+        },
+    );
+}
+
+/// Acknowledgments that need more than the way back carries (the normalised bandwidth ratio of RFC 3449 2).
+fn thin_return(case: &Case, out: &mut Findings) {
+    let (leg, tcp) = (&case.leg, case.tcp);
+    let headers: u64 = if tcp.timestamps { 52 } else { 40 };
+    let acks_per_s = leg.rate.as_bps() as f64 / 8.0 / (tcp.mss.get() + 40) as f64 / f64::from(tcp.ack_every);
+    let needed = acks_per_s * headers as f64 * 8.0;
+    let has = leg.return_rate.as_bps() as f64;
+    if needed <= 1.2 * has || case.size.is_some_and(|size| size < 100 * tcp.mss.get()) {
+        return;
+    }
+    let every = (needed * f64::from(tcp.ack_every) / has).ceil();
+    out.push(
+        || key(&leg.transport_key),
+        || {
+            format!(
+                "acknowledgments for {} need {:.0} kbit/s back, and the way back has {}: they queue and are lost there; write ack_every = {every}, or filter or thin them (docs/tcp.md)",
+                leg.rate,
+                needed / 1e3,
+                leg.return_rate,
+            )
+        },
+    );
+}
+
+fn early_timeout(case: &Case, out: &mut Findings) {
+    let (leg, tcp) = (&case.leg, case.tcp);
+    if leg.rtt <= tcp.rto_initial {
+        return;
+    }
+    out.push(
+        || key(&leg.transport_key),
+        || {
+            format!(
+                "an RTT of {} is more than rto_initial, {}: every SYN is sent twice, as hosts do; write rto_initial = \"3 s\" if that is not what is asked",
+                leg.rtt, tcp.rto_initial
+            )
+        },
+    );
+}
+
+/// A rate promised by the network that the network does not have.
+fn broken_promise(leg: &Leg, stp: &Stp, out: &mut Findings) {
+    let Some(promised) = stp.max_rate.filter(|_| stp.congestion() == StpCongestion::Rate) else { return };
+    if promised <= leg.rate {
+        return;
+    }
+    out.push(
+        || key(&leg.transport_key).key("max_rate"),
+        || {
+            let (name, rate) = (&leg.bottleneck, leg.rate);
+            format!(
+                "{promised} are promised, and {name} has {rate}: the rest is dropped and sent again; write max_rate = \"{rate}\", or congestion = \"delay\""
+            )
+        },
+    );
+}
+
+/// A transfer that even the bare rate of its narrowest link does not complete within the run.
+fn cannot_complete(scenario: &Scenario, flow: usize, size: Option<Bytes>, leg: &Leg, out: &mut Findings) {
+    let Some(size) = size else { return };
+    let left = scenario.duration.as_secs_f64()
+        - scenario.flows[flow].start.since(skyhop_units::Time::ZERO).as_secs_f64();
+    let least = size.bits() as f64 / leg.rate.as_bps() as f64;
+    if least <= left || left <= 0.0 || scenario.flows[flow].stop.is_some() {
+        return;
+    }
+    out.push(
+        || key("flows").index(flow).key("traffic").key("size"),
+        || {
+            format!(
+                "{size} take {least:.1} s at the {} of {}, and the run leaves {left:.1} s: it cannot complete",
+                leg.rate, leg.bottleneck
+            )
+        },
+    );
+}
+
+fn word<T: serde::Serialize>(value: &T) -> String {
+    let word = serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned));
+    quoted(&word.unwrap_or_default())
+}
+
+/// The path of a dotted key that this crate wrote: numbers are elements.
+fn key(dotted: &str) -> KeyPath {
+    dotted.split('.').fold(KeyPath::default(), |path, step| match step.parse() {
+        Ok(n) => path.index(n),
+        Err(_) => path.key(step),
+    })
+}

@@ -1,0 +1,147 @@
+//! Hosts by name: the TCP that a flow has where its scenario says nothing.
+//!
+//! Follows Linux 6.18 (its `tcp_*` settings as shipped, HyStart, RACK-TLP, automatic buffers), Windows 11 (`Get-NetTCPSetting Internet`) and, as
+//! `1999`, the TCPs of HT, HK and ns-2's time.
+//! Differs from the kernels: a host is a table of the keys of [`Tcp`], each of which a scenario may change alone.
+//! Leaves out what an administrator tunes, and segmentation by the network card.
+
+use super::{AfterIdle, DelayedAck, Hystart, Increase, Open, PathMtu, Recovery, Tcp, Variant};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use skyhop_units::{Amount, Bytes, Span};
+
+/// The kind of host at both ends of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Host {
+    /// Linux 6.18 as shipped: CUBIC over RACK-TLP, 10 segments, buffers that tune themselves up to 32 MiB to receive and 4 MiB to send.
+    #[default]
+    Linux,
+    /// Windows 11 as shipped: CUBIC with HyStart++ over RACK-TLP, 10 segments, a window that tunes itself up to 16 MB.
+    Windows,
+    /// A host of the 1990s as the publications have it: SACK with NewReno's recovery, 2 segments, a fixed window of 256 kB.
+    #[serde(rename = "1999")]
+    Y1999,
+}
+
+/// Window of a Linux receiver before any data: 65,535 bytes in whole segments of 1460 (`tcp_select_initial_window`).
+const LINUX_WINDOW: Bytes = Bytes::new(64_240);
+/// Window of a Linux receiver at the limit of its buffer, `tcp_rmem[2]` of 32 MiB: a half of it, the rest is what the kernel's own structures
+/// are reckoned to take (`TCP_DEFAULT_SCALING_RATIO`).
+const LINUX_WINDOW_MAX: Bytes = Bytes::new(16 << 20);
+/// `tcp_wmem`: the first and the last of its three.
+const LINUX_SEND_BUFFER: Bytes = Bytes::new(87_040);
+const LINUX_SEND_BUFFER_MAX: Bytes = Bytes::new(4 << 20);
+
+impl Host {
+    /// Its TCP, with another variant and recovery if they are given.
+    pub fn tcp(self, variant: Option<Variant>, recovery: Option<Recovery>) -> Tcp {
+        match self {
+            Host::Linux => linux(variant.unwrap_or(Variant::Cubic), recovery),
+            Host::Windows => windows(variant.unwrap_or(Variant::Cubic), recovery),
+            Host::Y1999 => y1999(variant.unwrap_or(Variant::SackNewreno)),
+        }
+    }
+}
+
+fn linux(variant: Variant, recovery: Option<Recovery>) -> Tcp {
+    // These two find losses by their own clocks and windows, and nothing else will do.
+    let own = matches!(variant, Variant::Tahoe | Variant::Vegas);
+    let recovery = recovery.or((!own).then_some(Recovery::Rack));
+    let pipe = matches!(recovery, Some(Recovery::Rack | Recovery::Rfc6675));
+    Tcp {
+        host: Host::Linux,
+        recovery,
+        window: Amount::Bytes(LINUX_WINDOW),
+        window_max: Amount::Bytes(LINUX_WINDOW_MAX),
+        send_buffer: Some(Amount::Bytes(LINUX_SEND_BUFFER)),
+        send_buffer_max: Some(Amount::Bytes(LINUX_SEND_BUFFER_MAX)),
+        initial_window: Amount::Packets(10),
+        adaptive_reordering: true,
+        undo: true,
+        validate_window: variant != Variant::Bbr,
+        hystart: if variant == Variant::Cubic { Hystart::Linux } else { Hystart::Off },
+        rate_reduction: pipe && variant != Variant::Bbr,
+        // Reno's window grows by the segments that are acknowledged, however many an acknowledgment covers.
+        byte_counting: (variant.is_recovery() || variant == Variant::Reno).then_some(64),
+        after_idle: if variant == Variant::Bbr { AfterIdle::Keep } else { AfterIdle::Decay },
+        timestamps: true,
+        dsack: !own,
+        delayed_ack: DelayedAck::Adaptive { least: Span::from_millis(40), most: Span::from_millis(200) },
+        quick_acks: 16,
+        rto_min: Span::from_millis(200),
+        rto_variation_min: Span::from_millis(200),
+        rto_max: Span::from_secs(120),
+        rto_granularity: Span::from_millis(1),
+        ..y1999(variant)
+    }
+}
+
+fn windows(variant: Variant, recovery: Option<Recovery>) -> Tcp {
+    let linux = linux(variant, recovery);
+    Tcp {
+        host: Host::Windows,
+        window: Amount::Bytes(Bytes::new(65_535)),
+        window_max: Amount::Bytes(Bytes::new(16 << 20)),
+        send_buffer: None,
+        send_buffer_max: None,
+        hystart: if variant == Variant::Cubic { Hystart::Rfc9406 } else { Hystart::Off },
+        after_idle: if variant == Variant::Bbr { AfterIdle::Keep } else { AfterIdle::Restart },
+        timestamps: false,
+        delayed_ack: DelayedAck::OneShot { timeout: Span::from_millis(40) },
+        quick_acks: 0,
+        rto_min: Span::from_millis(300),
+        rto_variation_min: Span::ZERO,
+        ..linux
+    }
+}
+
+fn y1999(variant: Variant) -> Tcp {
+    let cubic = variant == Variant::Cubic;
+    Tcp {
+        host: Host::Y1999,
+        variant,
+        recovery: None,
+        mss: Bytes::new(1460),
+        path_mtu: PathMtu::Icmp,
+        window: Amount::Bytes(Bytes::new(256_000)),
+        window_max: Amount::Bytes(Bytes::new(256_000)),
+        send_buffer: None,
+        send_buffer_max: None,
+        initial_window: Amount::Packets(2),
+        initial_ssthresh: None,
+        dupack_threshold: 3,
+        adaptive_reordering: false,
+        undo: false,
+        validate_window: false,
+        limited_transmit: true,
+        burst_after_recovery: false,
+        recovery_burst: None,
+        increase: Increase::One,
+        byte_counting: None,
+        hystart: if cubic { Hystart::Rfc9406 } else { Hystart::Off },
+        rate_reduction: cubic,
+        pacing: false,
+        ecn: false,
+        open: Open::Handshake,
+        after_idle: AfterIdle::Keep,
+        share: false,
+        ack_congestion: false,
+        resume: None,
+        timestamps: false,
+        sack_blocks: 3,
+        dsack: false,
+        delayed_ack: DelayedAck::OneShot { timeout: Span::from_millis(200) },
+        ack_every: 2,
+        quick_acks: 0,
+        ack_gap_fillers: true,
+        grow_unused: false,
+        precise_halving: false,
+        overhead: Span::ZERO,
+        rto_initial: Span::from_secs(1),
+        rto_min: Span::from_secs(1),
+        rto_variation_min: Span::ZERO,
+        rto_max: Span::from_secs(60),
+        rto_granularity: Span::from_millis(10),
+    }
+}

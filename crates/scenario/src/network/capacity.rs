@@ -1,0 +1,182 @@
+//! What each flow's path carries: its narrowest link, its round trip, and the bandwidth-delay product of the two.
+//!
+//! Follows the flow's way link by link; a splice divides it into legs, since each connection fills its own part.
+//! Differs from a measurement: rates and delays are those that the links are said to have, without schedule, trace and queues.
+//! Leaves out flows spread over several ways, whose rates add up in a manner that hangs on the spreading.
+
+use super::{Crossing, Direction, Network, Route};
+use crate::model::{Loss, Queue, Scenario, Transport};
+use skyhop_units::{Amount, Rate, Span};
+
+/// The part of a flow's path that one connection covers, seen in the direction in which the most data goes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Leg<'a> {
+    /// The narrowest link: its key, such as `links.satellite`, `links.satellite.reverse` or `constellation.gsl`.
+    pub bottleneck: String,
+    /// Rate of the narrowest link.
+    pub rate: Rate,
+    /// The smallest rate on the way back, on which acknowledgments go.
+    pub return_rate: Rate,
+    /// Propagation there and back.
+    pub rtt: Span,
+    /// Queue of the narrowest link.
+    pub queue: Queue,
+    /// A link on the way loses packets.
+    pub lossy: bool,
+    /// Transport of the connection.
+    pub transport: &'a Transport,
+    /// The key of that transport, such as `flows.0.transport`.
+    pub transport_key: String,
+    /// Buffer of the splice at its end, which is then the receive window; bytes.
+    pub receive_buffer: Option<u64>,
+    /// A splice sends, which holds what it sends as long as it must.
+    pub from_splice: bool,
+}
+
+impl Leg<'_> {
+    /// Rate times round trip, bytes.
+    pub fn product(&self) -> u64 {
+        self.rate.bytes_in(self.rtt).get()
+    }
+
+    /// The most that the queue of the narrowest link holds, bytes; packets count as full ones.
+    pub fn queue_bytes(&self) -> u64 {
+        let (payload, headers) = self.transport.packet().unwrap_or((1000, 28));
+        match self.queue.limit().at(self.rate) {
+            Amount::Packets(n) => n.saturating_mul(payload + headers),
+            Amount::Bytes(bytes) => bytes.get(),
+        }
+    }
+
+    /// The most that may be outstanding, bytes: what the receiver's window and the sender's buffer let be sent. `None` for a
+    /// transport that has no such limit in its keys.
+    pub fn window(&self) -> Option<u64> {
+        let Transport::Tcp(tcp) = self.transport else { return None };
+        let mss = tcp.mss.get();
+        let receive = self.receive_buffer.unwrap_or_else(|| tcp.window_max.in_bytes(mss));
+        let send = tcp.send_buffer_max.or(tcp.send_buffer).filter(|_| !self.from_splice);
+        Some(receive.min(send.map_or(u64::MAX, |send| send.in_bytes(mss))))
+    }
+}
+
+impl Network {
+    /// The legs of the flow at `index`, from its sender on, given its crossings of splices. `rtt` is the round trip of a flow's leg
+    /// through the constellation, both by index, where somebody knows; without it there is no such leg.
+    pub fn legs<'a>(
+        &self,
+        scenario: &'a Scenario,
+        index: usize,
+        crossings: &[Crossing],
+        rtt: &dyn Fn(usize, usize) -> Option<Span>,
+    ) -> Vec<Leg<'a>> {
+        let flow = &scenario.flows[index];
+        if !flow.traffic.has_connections() {
+            return Vec::new();
+        }
+        let splices: Vec<_> = scenario.splices.iter().collect();
+        let ends = crossings.len();
+        let mut legs = Vec::new();
+        for i in 0..=ends {
+            let (before, behind) = (i.checked_sub(1).map(|i| crossings[i]), crossings.get(i));
+            let (transport, transport_key) = match (before, behind) {
+                (Some(crossing), _) => {
+                    let (name, splice) = splices[crossing.splice];
+                    let own = splice.transport.is_some().then(|| format!("splices.{name}.transport"));
+                    (splice.transports(&flow.transport)[1], own)
+                }
+                (None, Some(crossing)) => {
+                    let (name, splice) = splices[crossing.splice];
+                    let own =
+                        splice.transport_back.is_some().then(|| format!("splices.{name}.transport_back"));
+                    (splice.transports(&flow.transport)[0], own)
+                }
+                (None, None) => (&flow.transport, None),
+            };
+            let transport_key = transport_key.unwrap_or_else(|| format!("flows.{index}.transport"));
+            // What a browser asks for comes back to it.
+            let back = flow.traffic.asks();
+            let (sender, receiver) = if back { (behind.copied(), before) } else { (before, behind.copied()) };
+            let path = match &self.routes[index] {
+                Route::Links { hops, .. } => {
+                    let from = before.map_or(0, |crossing| crossing.hop);
+                    let to = behind.map_or(hops.len(), |crossing| crossing.hop);
+                    over_links(scenario, &hops[from..to], back)
+                }
+                Route::Space { .. } => rtt(index, i).and_then(|rtt| through_space(scenario, rtt)),
+                Route::Spread { .. } => None,
+            };
+            let Some(path) = path else { continue };
+            legs.push(Leg {
+                bottleneck: path.bottleneck,
+                rate: path.rate,
+                return_rate: path.return_rate,
+                rtt: path.rtt,
+                queue: path.queue,
+                lossy: path.lossy,
+                transport,
+                transport_key,
+                receive_buffer: receiver.map(|crossing| splices[crossing.splice].1.buffer.get()),
+                from_splice: sender.is_some(),
+            });
+        }
+        legs
+    }
+}
+
+struct Path {
+    bottleneck: String,
+    rate: Rate,
+    return_rate: Rate,
+    rtt: Span,
+    queue: Queue,
+    lossy: bool,
+}
+
+/// Links in the order in which the flow crosses them; `back` if the data goes the other way.
+fn over_links(scenario: &Scenario, hops: &[(usize, Direction)], back: bool) -> Option<Path> {
+    let links: Vec<_> = scenario.links.iter().collect();
+    let direction = |link: usize, direction: Direction| {
+        let (name, link) = links[link];
+        let other = link.reverse.as_ref().filter(|_| direction == Direction::Reverse);
+        let own = other.is_some_and(|r| r.rate.is_some() || r.queue.is_some());
+        let key = format!("links.{name}{}", if own { ".reverse" } else { "" });
+        let rate = other.and_then(|r| r.rate).unwrap_or(link.rate);
+        let delay = other.and_then(|r| r.delay).unwrap_or(link.delay);
+        let lossy = *other.and_then(|r| r.loss.as_ref()).unwrap_or(&link.loss) != Loss::None;
+        (key, rate, delay, other.and_then(|r| r.queue).unwrap_or(link.queue), lossy)
+    };
+    let mut path: Option<Path> = None;
+    for &(link, way) in hops {
+        let (there, again) = if back { (way.opposite(), way) } else { (way, way.opposite()) };
+        let (bottleneck, rate, delay, queue, lossy) = direction(link, there);
+        let (_, return_rate, return_delay, ..) = direction(link, again);
+        let rtt = delay + return_delay;
+        path = Some(match path {
+            None => Path { bottleneck, rate, return_rate, rtt, queue, lossy },
+            Some(so_far) => {
+                let (return_rate, rtt) = (so_far.return_rate.min(return_rate), so_far.rtt + rtt);
+                let lossy = so_far.lossy || lossy;
+                if rate < so_far.rate {
+                    Path { bottleneck, rate, return_rate, rtt, queue, lossy }
+                } else {
+                    Path { return_rate, rtt, lossy, ..so_far }
+                }
+            }
+        });
+    }
+    path
+}
+
+fn through_space(scenario: &Scenario, rtt: Span) -> Option<Path> {
+    let space = scenario.constellation.as_ref()?;
+    let (key, radio) =
+        if space.isl.rate < space.gsl.rate { ("isl", &space.isl) } else { ("gsl", &space.gsl) };
+    Some(Path {
+        bottleneck: format!("constellation.{key}"),
+        rate: radio.rate,
+        return_rate: radio.rate,
+        rtt,
+        queue: radio.queue,
+        lossy: radio.loss != Loss::None,
+    })
+}

@@ -1,0 +1,236 @@
+//! Warnings of scenarios that would answer another question than the one asked, and none where all is well.
+//!
+//! Follows docs/traps.md. A case is a whole scenario as a newcomer writes it; its neighbour on the right side of the limit must be silent.
+//! Leaves out what needs satellites, which `crates/cli/tests/traps.rs` asks.
+
+use skyhop_scenario::parse;
+
+/// A download of `traffic` over one link, with more keys of the link, the flow and the scenario.
+fn download(link: &str, flow: &str, top: &str) -> String {
+    format!(
+        "duration = \"120 s\"\n{top}\n[links.satellite]\n{link}\n[[flows]]\nname = \"download\"\n\
+         path = [\"server\", \"satellite\", \"user\"]\n{flow}\n"
+    )
+}
+
+fn warnings(text: &str) -> Vec<String> {
+    let loaded = parse(text.as_bytes(), "new.toml", &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    loaded.warnings.iter().map(ToString::to_string).collect()
+}
+
+const GEO: &str = "rate = \"50 Mbit/s\"\ndelay = \"280 ms\"";
+const BULK: &str = "traffic = { kind = \"bulk\" }";
+
+/// Asserts one warning at `key` that has all of `words`.
+fn one(text: &str, key: &str, words: &[&str]) {
+    let found = warnings(text);
+    assert_eq!(found.len(), 1, "{found:#?}\n{text}");
+    assert!(found[0].contains(&format!(": {key}: ")), "{}", found[0]);
+    for word in words {
+        assert!(found[0].contains(word), "{word:?} is not in {}", found[0]);
+    }
+}
+
+fn silent(text: &str) {
+    assert_eq!(warnings(text), [String::new(); 0], "{text}");
+}
+
+#[test]
+fn a_window_below_rate_times_rtt_is_told_with_what_to_write() {
+    let old = download(GEO, BULK, "host = \"1999\"");
+    // 256 kB in 560 ms are 3.657 Mbit/s.
+    one(&old, "flows.0.transport", &["256 kB", "3.5 MB", "3.657 Mbit/s", "write window = \"5.1 MB\""]);
+    silent(&download(
+        GEO,
+        &format!("transport = {{ kind = \"tcp\", window = \"5.1 MB\" }}\n{BULK}"),
+        "host = \"1999\"",
+    ));
+    // The product is 3.5 MB: a window of just less is told, one of it is not.
+    let window = |bytes: u64| {
+        download(GEO, &format!("transport = {{ kind = \"tcp\", window = \"{bytes} B\" }}\n{BULK}"), "")
+    };
+    one(&window(3_499_999), "flows.0.transport", &["write window ="]);
+    silent(&window(3_500_000));
+}
+
+#[test]
+fn the_send_buffer_of_a_host_as_shipped_is_told_where_it_is_too_small() {
+    let fast = "rate = \"250 Mbit/s\"\ndelay = \"300 ms\"";
+    one(
+        &download(fast, BULK, ""),
+        "flows.0.transport",
+        &["4.194304 MB", "18.75 MB", "send_buffer_max = \"27 MB\""],
+    );
+    let cured = "transport = { kind = \"tcp\", window_max = \"27 MB\", send_buffer_max = \"27 MB\" }\n";
+    silent(&download(fast, &format!("{cured}{BULK}"), ""));
+}
+
+#[test]
+fn a_sender_that_losses_do_not_slow_down_needs_two_products() {
+    let lossy = format!("{GEO}\nloss = {{ kind = \"packets\", probability = 0.001 }}");
+    let variant = |name: &str| format!("transport = {{ kind = \"tcp\", variant = \"{name}\" }}\n{BULK}");
+    // 4 MiB are more than the product of 3.5 MB and less than twice as much.
+    one(
+        &download(&lossy, &variant("bbr"), ""),
+        "flows.0.transport",
+        &["29.959 Mbit/s", "send_buffer_max = \"8.6 MB\""],
+    );
+    silent(&download(&lossy, &variant("cubic"), ""));
+    silent(&download(GEO, &variant("bbr"), ""));
+}
+
+#[test]
+fn many_flows_fill_a_link_together_and_a_short_one_never_does() {
+    let flow = |name: &str| {
+        format!("[[flows]]\nname = \"{name}\"\npath = [\"server\", \"satellite\", \"user\"]\n{BULK}\n")
+    };
+    let text = |n: usize| {
+        let flows: String = (0..n).map(|i| flow(&format!("f{i}"))).collect();
+        format!("host = \"1999\"\nduration = \"60 s\"\n[links.satellite]\n{GEO}\n{flows}")
+    };
+    // 14 times 256 kB are 3.584 MB, more than 3.5 MB; 13 are not.
+    silent(&text(14));
+    assert_eq!(warnings(&text(13)).len(), 13);
+    // Connections side by side count as well.
+    silent(&download(GEO, "traffic = { kind = \"bulk\", connections = 14 }", "host = \"1999\""));
+    silent(&download(GEO, "traffic = { kind = \"bulk\", size = \"256 kB\" }", "host = \"1999\""));
+    assert_eq!(
+        warnings(&download(GEO, "traffic = { kind = \"bulk\", size = \"300 kB\" }", "host = \"1999\"")).len(),
+        1
+    );
+}
+
+#[test]
+fn a_queue_of_a_few_per_cent_of_the_product_is_told() {
+    let queue = |limit: &str| format!("{GEO}\nqueue = {{ kind = \"drop-tail\", limit = \"{limit}\" }}");
+    // 100 packets of 1500 B are 4.3 % of 3.5 MB.
+    one(
+        &download(&queue("100 packets"), BULK, ""),
+        "links.satellite.queue.limit",
+        &["4.3 %", "limit = \"3.5 MB\""],
+    );
+    silent(&download(&queue("150 packets"), BULK, ""));
+    silent(&download(
+        &queue("10 ms"),
+        "transport = { kind = \"tcp\", variant = \"bbr\" }\ntraffic = { kind = \"bulk\" }",
+        "",
+    ));
+    silent(&download(GEO, BULK, ""));
+}
+
+#[test]
+fn an_interval_of_half_the_rtt_is_told() {
+    let fq = |interval: &str| format!("{GEO}\nqueue = {{ kind = \"fq-codel\", interval = \"{interval}\" }}");
+    one(
+        &download(&fq("100 ms"), BULK, ""),
+        "links.satellite.queue.interval",
+        &["560 ms", "target = \"28 ms\""],
+    );
+    silent(&download(&fq("280 ms"), BULK, ""));
+    one(&download(&fq("279 ms"), BULK, ""), "links.satellite.queue.interval", &["279 ms"]);
+}
+
+#[test]
+fn a_return_too_thin_for_acknowledgments_is_told() {
+    let thin = |rate: &str| format!("{GEO}\nreverse = {{ rate = \"{rate}\" }}");
+    // 50 Mbit/s are 4,167 packets of 1500 B a second, and half as many acknowledgments of 52 B: 867 kbit/s.
+    one(
+        &download(&thin("600 kbit/s"), BULK, ""),
+        "flows.0.transport",
+        &["867 kbit/s", "600 kbit/s", "ack_every = 3"],
+    );
+    silent(&download(&thin("800 kbit/s"), BULK, ""));
+}
+
+#[test]
+fn a_variant_that_names_a_recovery_is_told_where_the_host_has_its_own() {
+    let variant = |name: &str, more: &str| {
+        download(GEO, &format!("transport = {{ kind = \"tcp\", variant = \"{name}\"{more} }}\n{BULK}"), "")
+    };
+    for name in ["newreno", "newreno-slow-but-steady", "sack-reno", "sack-newreno", "sack", "sack1", "fack"] {
+        one(&variant(name, ""), "flows.0.transport.variant", &[name, "host = \"1999\""]);
+    }
+    for name in ["reno", "cubic", "hybla", "bbr", "vegas", "tahoe"] {
+        silent(&variant(name, ""));
+    }
+    silent(&variant("sack", ", recovery = \"rfc6675\""));
+    let sweep = "[sweep.grid]\n\"flows.download.transport.variant\" = [\"reno\", \"sack\"]\n";
+    let swept = format!("{}{sweep}", download(GEO, BULK, ""));
+    one(&swept, "sweep.grid.\"flows.download.transport.variant\"", &["\"sack\""]);
+    let old = "traffic = { kind = \"bulk\", connections = 20 }";
+    silent(&format!("{}{sweep}", download(GEO, old, "host = \"1999\"")));
+}
+
+#[test]
+fn a_transfer_that_cannot_complete_is_told() {
+    // 50 Mbit/s for 120 s are 750 MB.
+    let size = |size: &str| download(GEO, &format!("traffic = {{ kind = \"bulk\", size = \"{size}\" }}"), "");
+    one(&size("751 MB"), "flows.0.traffic.size", &["120.2 s", "120.0 s"]);
+    silent(&size("749 MB"));
+}
+
+#[test]
+fn a_timeout_below_the_rtt_is_told() {
+    let two_hops = |ms: u32| download(&format!("rate = \"2 Mbit/s\"\ndelay = \"{ms} ms\""), BULK, "");
+    one(&two_hops(550), "flows.0.transport", &["1.1 s", "rto_initial"]);
+    silent(&two_hops(500));
+}
+
+#[test]
+fn a_splice_that_holds_less_than_the_product_is_told() {
+    let text = |buffer: &str| {
+        format!(
+            "duration = \"60 s\"\n[links.terrestrial]\nrate = \"1 Gbit/s\"\ndelay = \"10 ms\"\nbetween = [\"server\", \"gateway\"]\n\
+             [links.satellite]\nbetween = [\"gateway\", \"user\"]\n{GEO}\n[splices.gateway]\nat = \"gateway\"\nbuffer = \"{buffer}\"\n\
+             [[flows]]\nname = \"download\"\nfrom = \"server\"\nto = \"user\"\n{BULK}\n"
+        )
+    };
+    // 1 Gbit/s times 20 ms are 2.5 MB.
+    one(&text("1 MB"), "flows.0.transport", &["2.5 MB", "buffer = "]);
+    silent(&text("4 MB"));
+}
+
+#[test]
+fn a_promised_rate_that_the_link_does_not_have_is_told() {
+    let promised = |rate: &str| {
+        let stp = format!("transport = {{ kind = \"stp\", congestion = \"rate\", max_rate = \"{rate}\" }}");
+        download(GEO, &format!("{stp}\n{BULK}"), "")
+    };
+    one(&promised("100 Mbit/s"), "flows.0.transport.max_rate", &["links.satellite has 50 Mbit/s"]);
+    silent(&promised("50 Mbit/s"));
+}
+
+#[test]
+fn twenty_sensible_scenarios_are_silent() {
+    let mut cases = Vec::new();
+    for (rate, delay) in [
+        ("1.5 Mbit/s", "300 ms"),
+        ("20 Mbit/s", "20 ms"),
+        ("50 Mbit/s", "280 ms"),
+        ("10 Mbit/s", "270 ms"),
+        ("100 Mbit/s", "60 ms"),
+    ] {
+        for variant in ["cubic", "reno", "bbr", "hybla"] {
+            let link = format!("rate = \"{rate}\"\ndelay = \"{delay}\"");
+            let flow = format!(
+                "transport = {{ kind = \"tcp\", variant = \"{variant}\" }}\ntraffic = {{ kind = \"bulk\", size = \"10 MB\" }}"
+            );
+            cases.push(download(&link, &flow, ""));
+        }
+    }
+    let geo = "rate = \"20 Mbit/s\"\ndelay = \"280 ms\"\nreverse = { rate = \"2 Mbit/s\" }";
+    cases.push(download(
+        geo,
+        "traffic = { kind = \"request-response\", reply = { kind = \"fixed\", value = \"50 kB\" } }",
+        "",
+    ));
+    cases.push(download(
+        geo,
+        "transport = { kind = \"stp\" }\ntraffic = { kind = \"bulk\", size = \"100 MB\" }",
+        "",
+    ));
+    cases.push(download(geo, "traffic = { kind = \"ping\" }", ""));
+    cases.push(download(geo, "traffic = { kind = \"cbr\", rate = \"1 Mbit/s\" }", ""));
+    assert!(cases.len() > 20);
+    cases.iter().for_each(|text| silent(text));
+}
