@@ -37,9 +37,10 @@ class Dumbbell:
 
     def scenario(self, only_set_up: bool = False) -> str:
         """The scenario; or one with the same network that ends when its flows begin."""
+        host = "1999"
         duration = "1 us" if only_set_up else f"{self.duration_s} s"
         out = [
-            f'duration = "{duration}"',
+            f'host = "1999"\nduration = "{duration}"',
             f'record = {{ sample_interval = "{self.duration_s} s" }}',
             "[links.bottleneck]",
             f'rate = "{self.bottleneck_mbit} Mbit/s"',
@@ -168,6 +169,7 @@ CASES = [
 def long_fat_pipe(window_bytes: int, duration: str = "20 s") -> str:
     """One flow over 622 Mbit/s and 270 ms one way, with a queue that never drops."""
     return f"""
+host = "1999"
 duration = "{duration}"
 record = {{ sample_interval = "20 s" }}
 [links.satellite]

@@ -37,7 +37,7 @@ def scenario(rates_kbps=RATES_KBPS, rtts_ms=RTTS_MS) -> str:
     def texts(values) -> str:
         return "[" + ", ".join(f'"{value}"' for value in values) + "]"
 
-    return f"""duration = "300 s"
+    return f"""host = "1999"\nduration = "300 s"
 [links.link]
 rate = "1 Mbit/s"
 delay = "100 ms"

@@ -53,6 +53,7 @@ def scenario(rtt_ms: int, neighbour: bool, split: bool, router_mbps: float, dura
         f'overhead = "{8 * 1040 / router_mbps:.0f} us" }}'
     )
     text = f"""
+        host = "1999"
         duration = "{duration_s} s"
         [links.lan]
         between = ["server", "router"]

@@ -129,7 +129,7 @@ def scenario(setting: Setting, seed: int, sample_interval: str = "20 s") -> str:
     """The whole network and its flows as a scenario file."""
     hops = 5 if setting.topology == 3 else 1
     chance = Random(f"starts {seed}")
-    text = [f'duration = "{setting.end_s} s"', f'record = {{ sample_interval = "{sample_interval}" }}']
+    text = [f'host = "1999"\nduration = "{setting.end_s} s"', f'record = {{ sample_interval = "{sample_interval}" }}']
     flows: list[str] = []
     for hop in range(hops):
         text.append(

@@ -61,7 +61,7 @@ BULK = {"kind": "bulk"}
 
 
 def head(duration_s: float = DURATION_S, sample_s: float = DURATION_S) -> str:
-    return f'duration = "{duration_s:g} s"\nrecord = {{ sample_interval = "{sample_s:g} s" }}\n'
+    return f'host = "1999"\nduration = "{duration_s:g} s"\nrecord = {{ sample_interval = "{sample_s:g} s" }}\n'
 
 
 def geo(transport: dict, two_way: bool, queue: int = 13) -> str:

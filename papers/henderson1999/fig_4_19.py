@@ -38,10 +38,13 @@ def left_open() -> str:
 def goodput(variant: str, rtt_ms: int, queue: int = 50) -> float:
     burst = "burst_after_recovery = true\nrecovery_burst = 2" if variant.startswith("newreno") else ""
     run = run_text(f"""
+        host = "1999"
         duration = "1000 s"
         [links.access]
         rate = "10 Mbit/s"
         delay = "1 ms"
+        queue.kind = "drop-tail"
+        queue.limit = "100 packets"
         [links.satellite]
         rate = "1.5 Mbit/s"
         delay = "{rtt_ms / 2 - 2:g} ms"
@@ -49,6 +52,8 @@ def goodput(variant: str, rtt_ms: int, queue: int = 50) -> float:
         [links.lan]
         rate = "10 Mbit/s"
         delay = "1 ms"
+        queue.kind = "drop-tail"
+        queue.limit = "100 packets"
         [[flows]]
         name = "download"
         path = ["server", "access", "satellite", "lan", "user"]

@@ -45,10 +45,13 @@ def left_open() -> str:
 def simulated(at_once: bool, window: int, wait_ms: int = 100) -> float:
     opening = 'open = { kind = "t-tcp", known = true }' if at_once else ""
     run = run_text(f"""
+        host = "1999"
         duration = "20 s"
         [links.satellite]
         rate = "10 Gbit/s"
         delay = "300 ms"
+        queue.kind = "drop-tail"
+        queue.limit = "100 packets"
         [[flows]]
         name = "web"
         path = ["client", "satellite", "server"]

@@ -25,6 +25,7 @@ MSS_B = 1000
 END_S = 60
 
 SCENARIO = """
+host = "1999"
 duration = "{end} s"
 record = {{ sample_interval = "100 ms" }}
 [links.path]

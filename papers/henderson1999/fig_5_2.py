@@ -17,11 +17,14 @@ RATE_BPS, DELAY_S = 40e3, 0.3
 #: While this lasts everything that leaves is lost: a packet takes 0.2 s, so that it is one.
 LOSS_S = (1.55, 1.65)
 SCENARIO = f"""
+host = "1999"
 duration = "60 s"
 record = {{ pcap = ["satellite"] }}
 [links.satellite]
 rate = "40 kbit/s"
 delay = "300 ms"
+queue.kind = "drop-tail"
+queue.limit = "100 packets"
 schedule = [{{ from = "{LOSS_S[0]} s", to = "{LOSS_S[1]} s", loss = {{ kind = "packets", probability = 1.0 }} }}]
 reverse = {{ schedule = [] }}
 [[flows]]

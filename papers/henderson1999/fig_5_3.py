@@ -14,11 +14,14 @@ SOURCE = "Henderson 1999, figure 5.3 and section 5.1.1"
 CLAIM = "A request of 400 bytes and a reply of 8000 in six packets take a few packets more, as the last packet of each burst asks for its STAT"
 
 SCENARIO = """
+host = "1999"
 duration = "60 s"
 record = { pcap = ["satellite"] }
 [links.satellite]
 rate = "1.5 Mbit/s"
 delay = "300 ms"
+queue.kind = "drop-tail"
+queue.limit = "100 packets"
 [[flows]]
 name = "transaction"
 path = ["client", "satellite", "server"]

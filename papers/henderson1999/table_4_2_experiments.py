@@ -75,12 +75,15 @@ def thousand(rtt_ms: int, mss: int, at_once: bool, large: bool, ack: str, seed: 
     opening = 'open = { kind = "t-tcp", known = true }' if at_once else ""
     run = run_text(
         f"""
+        host = "1999"
         duration = "{TRANSFERS * 60} s"
         record = {{ sample_interval = "1000 s" }}
         [links.ethernet]
         between = ["client", "near"]
         rate = "10 Mbit/s"
         delay = "0.1 ms"
+        queue.kind = "drop-tail"
+        queue.limit = "100 packets"
         [links.satellite]
         between = ["near", "far"]
         rate = "1.3 Mbit/s"
@@ -90,6 +93,8 @@ def thousand(rtt_ms: int, mss: int, at_once: bool, large: bool, ack: str, seed: 
         between = ["far", "server"]
         rate = "100 Mbit/s"
         delay = "0.1 ms"
+        queue.kind = "drop-tail"
+        queue.limit = "100 packets"
         [[flows]]
         name = "web"
         from = "client"

@@ -46,6 +46,7 @@ def crossing() -> int:
 def simulated(rate_bps: float, rtt_s: float, payload: int, packets: int) -> float:
     """Goodput in bit/s of TCP with a window of so many packets."""
     text = f"""
+        host = "1999"
         duration = "200 s"
         [links.path]
         rate = "{rate_bps:.0f} bit/s"

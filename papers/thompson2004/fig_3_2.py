@@ -34,11 +34,14 @@ def reproduce() -> Reproduction:
 def sent(mss: int) -> float:
     """Payload in flight just before the first acknowledgment of data: a handshake and half a round trip after the start."""
     text = f"""
+        host = "1999"
         duration = "1 s"
         record = {{ sample_interval = "50 ms" }}
         [links.path]
         rate = "1 Gbit/s"
         delay = "250 ms"
+        queue.kind = "drop-tail"
+        queue.limit = "100 packets"
         [[flows]]
         name = "flow"
         path = ["a", "path", "b"]

@@ -49,6 +49,7 @@ def simulated(rtt_s: float, ack_every: int, rate_bps: float = RATE_BPS) -> float
     """Seconds from the end of the handshake until the window is rate times RTT."""
     ack = '{ kind = "none" }' if ack_every == 1 else '{ kind = "one-shot", timeout = "200 ms" }'
     text = f"""
+        host = "1999"
         duration = "{40 * rtt_s:g} s"
         record = {{ sample_interval = "{rtt_s * 10:g} ms" }}
         [links.path]

@@ -220,7 +220,7 @@ def grid(
     loss = f'{{ kind = "bit-errors", bit_error_rate = {bit_error_rate} }}' if lost is None else f'{{ kind = "list", packets = {list(lost)} }}'
     delays = f'"links.link.delay" = {texts(f"{rtt / 2:g} ms" for rtt in rtts)}'
     own_seeds = "" if pairs is None else f"seed = {[1 + 1000 * crc32(f'{rate:g} {rtt:g}'.encode()) for rate, rtt in pairs]}"
-    return f"""duration = "300 s"
+    return f"""host = "1999"\nduration = "300 s"
 [links.link]
 rate = "1 Mbit/s"
 delay = "100 ms"

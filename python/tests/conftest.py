@@ -12,6 +12,7 @@ matplotlib.use("Agg")
 
 DOWNLOAD = """\
 name = "geo"
+host = "1999"
 duration = "60 s"
 [links.satellite]
 rate = "1.5 Mbit/s"

@@ -17,10 +17,13 @@ from skyhop import plot
 from skyhop.equivalence import RATES_KBPS, RTTS_MS
 
 GRID = """\
+host = "1999"
 duration = "30 s"
 [links.satellite]
 rate = "1 Mbit/s"
 delay = "100 ms"
+queue.kind = "drop-tail"
+queue.limit = "100 packets"
 loss = { kind = "bit-errors", bit_error_rate = 1e-6 }
 [[flows]]
 name = "bulk"

@@ -82,7 +82,7 @@ def test_without_out_nothing_is_written(scenario):
 def test_mistakes_are_named_with_file_and_line(scenario):
     scenario.write_text(scenario.read_text().replace("1.5 Mbit/s", "1.5 mbps"))
     for call in (skyhop.run, skyhop.check):
-        with pytest.raises(skyhop.ScenarioError, match=r"geo.toml:4: links.satellite.rate: .*Mbit/s"):
+        with pytest.raises(skyhop.ScenarioError, match=r"geo.toml:5: links.satellite.rate: .*Mbit/s"):
             call(scenario)
     assert issubclass(skyhop.ScenarioError, ValueError)
     with pytest.raises(skyhop.ScenarioError, match="missing.toml"):

@@ -55,10 +55,13 @@ def test_ninety_five_percent_is_ninety_five_percent():
 
 
 LOSSY = """\
+host = "1999"
 duration = "60 s"
 [links.satellite]
 rate = "2 Mbit/s"
 delay = "100 ms"
+queue.kind = "drop-tail"
+queue.limit = "100 packets"
 loss = { kind = "packets", probability = 0.05 }
 [[flows]]
 name = "bulk"

@@ -16,10 +16,13 @@ import pytest
 import skyhop
 
 SWEEP = """\
+host = "1999"
 duration = "10 s"
 [links.satellite]
 rate = "1 Mbit/s"
 delay = "100 ms"
+queue.kind = "drop-tail"
+queue.limit = "100 packets"
 loss = { kind = "bit-errors", bit_error_rate = 2e-7 }
 [[flows]]
 name = "bulk"
@@ -86,7 +89,7 @@ def test_a_hundred_thousand_runs_are_a_table_that_data_frames_open(tmp_path):
     file = tmp_path / "tiny.toml"
     rates = ", ".join(f'"{n} kbit/s"' for n in range(100, 1100, 10))
     file.write_text(
-        'duration = "5 s"\n[links.path]\nrate = "1 Mbit/s"\ndelay = "5 ms"\nloss = { kind = "packets", probability = 0.05 }\n[[flows]]\nname = "tiny"\n'
+        'host = "1999"\nduration = "5 s"\n[links.path]\nrate = "1 Mbit/s"\ndelay = "5 ms"\nloss = { kind = "packets", probability = 0.05 }\n[[flows]]\nname = "tiny"\n'
         'path = ["a", "path", "b"]\ntraffic = { kind = "bulk", size = "2 kB" }\n[sweep]\nseeds = 1000\nmetrics = ["tiny.*"]\n'
         f'[sweep.grid]\n"links.path.rate" = [{rates}]\n'
     )

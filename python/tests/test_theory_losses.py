@@ -12,6 +12,7 @@ import skyhop
 from skyhop import plot, theory
 
 LOSSY = """\
+host = "1999"
 duration = "2000 s"
 [links.path]
 rate = "100 Mbit/s"

@@ -15,6 +15,7 @@ from skyhop import theory
 from skyhop.theory import AX25, TCP_IP, Framing
 
 WINDOW = """\
+host = "1999"
 duration = "600 s"
 [links.path]
 rate = "{rate:.0f} bit/s"
@@ -69,6 +70,7 @@ def test_figure_1_1_by_hand():
 
 
 PAGES = """\
+host = "1999"
 duration = "30000 s"
 [links.path]
 rate = "{rate} Mbit/s"
@@ -132,6 +134,7 @@ def test_the_model_at_its_edges():
 
 
 FILL = """\
+host = "1999"
 duration = "{duration} s"
 record = {{ sample_interval = "{sample_ms} ms" }}
 [links.path]

@@ -311,6 +311,7 @@ transport = {{ kind = "tcp", path_mtu = "{path_mtu}", initial_window = "10 segme
         );
         let scenario = format!(
             r#"
+host = "1999"
 duration = "2000 s"
 [links.access]
 rate = "10 Mbit/s"
@@ -325,6 +326,8 @@ queue = {{ kind = "drop-tail", limit = "1000 packets" }}
 [links.narrow]
 rate = "10 Mbit/s"
 delay = "1 ms"
+queue.kind = "drop-tail"
+queue.limit = "100 packets"
 mtu = "576 B"
 [record]
 pcap = ["access"]
@@ -481,6 +484,7 @@ fn ping(scratch: &Scratch) -> (PingResult, PathBuf) {
 fn record(scratch: &Scratch, flow: &str, loss: f64) -> (FlowKind, PathBuf) {
     let scenario = format!(
         r#"
+host = "1999"
 duration = "2000 s"
 [links.access]
 rate = "10 Mbit/s"
@@ -494,6 +498,8 @@ loss = {{ kind = "packets", probability = {loss:?} }}
 [links.lan]
 rate = "10 Mbit/s"
 delay = "1 ms"
+queue.kind = "drop-tail"
+queue.limit = "100 packets"
 [record]
 pcap = ["access"]
 [[flows]]

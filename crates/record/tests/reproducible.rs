@@ -54,6 +54,7 @@ fn lossy(probability: f64) -> String {
     format!(
         r#"
 name = "reproducible"
+host = "1999"
 duration = "30 s"
 [links.satellite]
 rate = "1.5 Mbit/s"
@@ -76,6 +77,7 @@ pcap = ["satellite"]
 
 const SPACE: &str = r#"
 name = "reproducible"
+host = "1999"
 duration = "5 min"
 [constellation]
 preset = "iridium"

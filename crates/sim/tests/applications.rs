@@ -45,6 +45,7 @@ fn series(result: &RunResult, entity: &str, metric: &str) -> Vec<(f64, f64)> {
 fn web(rate: &str, files: u32, reply: u32, more: &str) -> String {
     format!(
         r#"
+        host = "1999"
         duration = "1000 s"
         [links.only]
         rate = "{rate}"
@@ -153,6 +154,7 @@ fn response_times_are_those_of_ns2() {
         };
         let text = format!(
             r#"
+            host = "1999"
             duration = "200 s"
             [links.only]
             rate = "{mbps} Mbit/s"
@@ -197,10 +199,13 @@ fn response_times_are_those_of_ns2() {
 fn poisson(arrivals: &str) -> String {
     format!(
         r#"
+        host = "1999"
         duration = "1000 s"
         [links.only]
         rate = "100 Mbit/s"
         delay = "5 ms"
+        queue.kind = "drop-tail"
+        queue.limit = "100 packets"
         [[flows]]
         path = ["a", "only", "b"]
         transport = {{ kind = "tcp", mss = "1000 B", delayed_ack = {{ kind = "none" }} }}
@@ -240,10 +245,13 @@ fn a_load_is_a_share_of_the_link() {
 fn stream(traffic: &str, link: &str) -> String {
     format!(
         r#"
+        host = "1999"
         duration = "20 s"
         [links.only]
         rate = "2 Mbit/s"
         delay = "10 ms"
+        queue.kind = "drop-tail"
+        queue.limit = "100 packets"
         {link}
         [[flows]]
         path = ["a", "only", "b"]
@@ -287,14 +295,19 @@ fn jitter_is_the_mean_difference_of_delays() {
 }
 
 const TWO: &str = r#"
+    host = "1999"
     duration = "300 s"
     [links.one]
     rate = "1 Mbit/s"
     delay = "20 ms"
+    queue.kind = "drop-tail"
+    queue.limit = "100 packets"
     between = ["user", "server"]
     [links.two]
     rate = "1 Mbit/s"
     delay = "20 ms"
+    queue.kind = "drop-tail"
+    queue.limit = "100 packets"
     between = ["a", "b"]
     [[flows]]
     name = "browser"

@@ -24,6 +24,7 @@ struct Run {
 fn run(duration_s: u32, more: &str) -> Run {
     let text = format!(
         r#"
+        host = "1999"
         duration = "{duration_s} s"
         record = {{ sample_interval = "2 ms" }}
         [links.path]

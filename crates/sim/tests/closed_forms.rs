@@ -10,10 +10,13 @@ fn delay_over_one_link_is_propagation_and_serialisation() {
     // 100 bytes of payload, 28 of headers: 1024 bits at 1 Mbit/s take 1.024 ms.
     let result = run(
         r#"
+        host = "1999"
         duration = "9.5 s"
         [links.only]
         rate = "1 Mbit/s"
         delay = "10 ms"
+        queue.kind = "drop-tail"
+        queue.limit = "100 packets"
         [[flows]]
         path = ["a", "only", "b"]
         traffic = { kind = "ping", interval = "1 s", size = "100 B" }
@@ -31,17 +34,24 @@ fn delay_over_one_link_is_propagation_and_serialisation() {
 fn delay_over_three_links_is_the_sum_of_each_ones() {
     let result = run(
         r#"
+        host = "1999"
         duration = "9.5 s"
         [links.access]
         rate = "8 Mbit/s"
         delay = "1 ms"
+        queue.kind = "drop-tail"
+        queue.limit = "100 packets"
         [links.satellite]
         rate = "64 kbit/s"
         delay = "270 ms"
+        queue.kind = "drop-tail"
+        queue.limit = "100 packets"
         reverse = { rate = "32 kbit/s", delay = "280 ms" }
         [links.lan]
         rate = "1 Gbit/s"
         delay = "17 us"
+        queue.kind = "drop-tail"
+        queue.limit = "100 packets"
         [[flows]]
         path = ["a", "access", "satellite", "lan", "b"]
         traffic = { kind = "ping", interval = "1 s", size = "100 B" }
@@ -160,6 +170,7 @@ fn transfer(duration: &str, rate: &str, delay: &str, link: &str, tcp: &str) -> S
     let each = if tcp.contains("delayed_ack") { "" } else { "delayed_ack = { kind = \"none\" }" };
     format!(
         r#"
+        host = "1999"
         duration = "{duration}"
         [links.only]
         rate = "{rate}"

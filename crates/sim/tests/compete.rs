@@ -76,6 +76,7 @@ fn run_from(row: &Row, seed: u64, start_ms: u64) -> (f64, f64) {
     let fast = "rate = \"100 Mbit/s\"\ndelay = \"1 ms\"\nqueue = { kind = \"drop-tail\", limit = \"10000 packets\" }";
     let text = format!(
         r#"
+        host = "1999"
         duration = "300 s"
         [links.left]
         between = ["s", "r1"]

@@ -10,6 +10,7 @@ use skyhop_sim::results::{DirectionResult, FlowKind, RunResult};
 fn a_congested_dumbbell_with_losses_both_ways() {
     let mut text = String::from(
         r#"
+        host = "1999"
         duration = "60 s"
         [links.middle]
         rate = "1 Mbit/s"
@@ -44,6 +45,7 @@ fn a_congested_dumbbell_with_losses_both_ways() {
 #[test]
 fn ping_beside_a_transfer() {
     let result = run(r#"
+        host = "1999"
         duration = "59.95 s"
         [links.satellite]
         rate = "1.5 Mbit/s"
@@ -68,10 +70,13 @@ fn ping_beside_a_transfer() {
 #[test]
 fn flows_that_stop_leave_nothing_behind() {
     let result = run(r#"
+        host = "1999"
         duration = "100 s"
         [links.satellite]
         rate = "1.5 Mbit/s"
         delay = "270 ms"
+        queue.kind = "drop-tail"
+        queue.limit = "100 packets"
         loss = { kind = "packets", probability = 0.02 }
         [[flows]]
         path = ["a", "satellite", "b"]
@@ -99,6 +104,7 @@ fn spliced_flows_with_losses_on_every_link() {
     let lossy = "loss = { kind = \"packets\", probability = 0.01 }\nqueue = { kind = \"drop-tail\", limit = \"20 packets\" }";
     let result = run(&format!(
         r#"
+        host = "1999"
         duration = "60 s"
         [links.lan]
         rate = "10 Mbit/s"
@@ -149,6 +155,7 @@ fn spliced_flows_with_losses_on_every_link() {
 #[test]
 fn a_queue_limited_in_bytes() {
     let result = run(r#"
+        host = "1999"
         duration = "30 s"
         [links.satellite]
         rate = "1 Mbit/s"
@@ -172,6 +179,7 @@ fn a_queue_limited_in_bytes() {
 #[test]
 fn two_hours_of_iridium_with_handovers_and_losses() {
     let result = run(r#"
+        host = "1999"
         duration = "2 h"
         [constellation]
         preset = "iridium"

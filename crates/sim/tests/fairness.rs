@@ -80,7 +80,8 @@ fn scenario(row: &Row, seed: u64) -> String {
         }
         _ => "{ kind = \"drop-tail\", limit = \"50 packets\" }",
     };
-    let mut text = String::from("duration = \"320 s\"\nrecord = { sample_interval = \"20 s\" }\n");
+    let mut text =
+        String::from("host = \"1999\"\nduration = \"320 s\"\nrecord = { sample_interval = \"20 s\" }\n");
     for hop in 0..hops {
         write!(
             text,

@@ -85,6 +85,7 @@ fn run_over(path: &str, variant: &str, rtt_ms: u64, delack_s: f64) -> TransferRe
     };
     let text = format!(
         r#"
+        host = "1999"
         duration = "3000 s"
         [links.access]
         rate = "10 Mbit/s"

@@ -10,6 +10,7 @@ use skyhop_sim::results::{FlowKind, TransferResult};
 fn run(header_compression: bool, transport: &str, loss: f64) -> TransferResult {
     let text = format!(
         r#"
+        host = "1999"
         duration = "300 s"
         [links.slow]
         rate = "64 kbit/s"

@@ -42,6 +42,7 @@ fn topology_2(by_4: Option<u64>) -> String {
     };
     let mut text = format!(
         r#"
+        host = "1999"
         duration = "320 s"
         record = {{ sample_interval = "20 s" }}
         [links.bottleneck]
@@ -152,11 +153,14 @@ fn minute(variant: &str) -> Minute {
     let result = run(
         &format!(
             r#"
+            host = "1999"
             duration = "60 s"
             record = {{ sample_interval = "20 ms" }}
             [links.ethernet]
             rate = "100 Mbit/s"
             delay = "0.1 ms"
+            queue.kind = "drop-tail"
+            queue.limit = "100 packets"
             [links.satellite]
             rate = "1.3 Mbit/s"
             delay = "299.8 ms"
@@ -164,6 +168,8 @@ fn minute(variant: &str) -> Minute {
             [links.transit]
             rate = "10 Mbit/s"
             delay = "0.1 ms"
+            queue.kind = "drop-tail"
+            queue.limit = "100 packets"
             [[flows]]
             name = "transfer"
             path = ["source", "ethernet", "satellite", "transit", "sink"]
@@ -240,16 +246,21 @@ fn web(rtt_ms: f64, mss: u32, at_once: bool, window: u32, seed: u64) -> f64 {
     let result = run(
         &format!(
             r#"
+            host = "1999"
             duration = "60000 s"
             record = {{ sample_interval = "1000 s" }}
             [links.ethernet]
             between = ["client", "near"]
             rate = "10 Mbit/s"
             delay = "0.1 ms"
+            queue.kind = "drop-tail"
+            queue.limit = "100 packets"
             [links.transit]
             between = ["far", "server"]
             rate = "100 Mbit/s"
             delay = "0.1 ms"
+            queue.kind = "drop-tail"
+            queue.limit = "100 packets"
             [links.satellite]
             between = ["near", "far"]
             rate = "1.3 Mbit/s"

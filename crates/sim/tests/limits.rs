@@ -61,7 +61,7 @@ fn limits(result: &RunResult) -> &LimitsResult {
 /// A flow "f" over one link, or over what `link` says of it.
 fn over(link: &str, flow: &str) -> Loaded {
     load(&format!(
-        "duration = \"100 s\"\n[links.sat]\n{link}\n[[flows]]\nname = \"f\"\npath = [\"a\", \"sat\", \"b\"]\n{flow}\n"
+        "host = \"1999\"\nduration = \"100 s\"\n[links.sat]\n{link}\n[[flows]]\nname = \"f\"\npath = [\"a\", \"sat\", \"b\"]\n{flow}\n"
     ))
 }
 
@@ -300,7 +300,7 @@ fn an_outage_is_no_link_and_what_waits_for_the_timeout_after_it_recovery() {
 
 #[test]
 fn rows_of_a_trace_that_lose_all_are_an_outage_and_a_repeat_brings_it_back() {
-    let text = "duration = \"100 s\"\n[links.sat]\nrate = \"1 Mbit/s\"\ndelay = \"10 ms\"\nrepeat = \"10 s\"\n\
+    let text = "host = \"1999\"\nduration = \"100 s\"\n[links.sat]\nrate = \"1 Mbit/s\"\ndelay = \"10 ms\"\nrepeat = \"10 s\"\n\
                 schedule = [{ from = \"4 s\", to = \"5 s\", loss = { kind = \"packets\", probability = 1.0 } }]\n\
                 [[flows]]\npath = [\"a\", \"sat\", \"b\"]\ntraffic = { kind = \"bulk\" }\n";
     let limits = shares(&load(text));
@@ -334,6 +334,7 @@ fn connections_side_by_side_are_added_up() {
 fn the_gaps_of_handovers_are_no_link() {
     // A flow that always has something to send, so that each gap of the terminal holds it up.
     let text = r#"
+        host = "1999"
         duration = "2 min"
         [constellation]
         preset = "starlink-550"
@@ -365,6 +366,7 @@ fn the_gaps_of_handovers_are_no_link() {
 fn a_network_without_a_route_is_no_link() {
     // The gateway fails for fifty seconds of a hundred.
     let text = r#"
+        host = "1999"
         duration = "100 s"
         failures = [{ station = "rouen", from = "20 s", until = "70 s" }]
         [constellation]
@@ -390,7 +392,7 @@ fn a_network_without_a_route_is_no_link() {
 fn the_bottleneck_is_the_busiest_link_in_the_direction_of_the_data() {
     let text = |access: &str, satellite: &str, traffic: &str| {
         format!(
-            "duration = \"60 s\"\n[links.access]\nrate = \"{access}\"\ndelay = \"1 ms\"\nreverse = {{ rate = \"{satellite}\" }}\n\
+            "host = \"1999\"\nduration = \"60 s\"\n[links.access]\nrate = \"{access}\"\ndelay = \"1 ms\"\nreverse = {{ rate = \"{satellite}\" }}\n\
              [links.satellite]\nrate = \"{satellite}\"\ndelay = \"100 ms\"\nreverse = {{ rate = \"{access}\" }}\n[links.z]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n\
              [[flows]]\npath = [\"a\", \"access\", \"satellite\", \"z\", \"b\"]\ntransport = {{ kind = \"tcp\", variant = \"cubic\" }}\ntraffic = {traffic}\n"
         )

@@ -15,7 +15,7 @@ fn load(link: &str, flow: &str) -> Loaded {
         "queue = { kind = \"drop-tail\", limit = \"100 packets\" }"
     };
     let text = format!(
-        "duration = \"100 s\"\n[links.sat]\nrate = \"1 Mbit/s\"\ndelay = \"250 ms\"\n{queue}\n{link}\n\
+        "host = \"1999\"\nduration = \"100 s\"\n[links.sat]\nrate = \"1 Mbit/s\"\ndelay = \"250 ms\"\n{queue}\n{link}\n\
          [[flows]]\nname = \"f\"\npath = [\"a\", \"sat\", \"b\"]\n{flow}\n"
     );
     skyhop_scenario::parse(text.as_bytes(), "links.toml", &[]).unwrap_or_else(|e| panic!("{e}"))

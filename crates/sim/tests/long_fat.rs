@@ -19,6 +19,7 @@ fn reference_mbps() -> Option<f64> {
 fn mbps(variant: &str) -> f64 {
     let text = format!(
         r#"
+        host = "1999"
         duration = "1000 s"
         [links.left]
         rate = "100 Mbit/s"

@@ -12,6 +12,7 @@ const SHARE: f64 = 1460.0 / 1500.0;
 fn run(transport: &str, loss: f64, traffic: &str, rtt_ms: u64) -> TransferResult {
     let text = format!(
         r#"
+        host = "1999"
         duration = "100 s"
         [links.satellite]
         rate = "10 Mbit/s"
@@ -138,6 +139,7 @@ fn marked_acknowledgments_become_as_many_as_a_thin_return_link_carries() {
     let run = |options: &str| {
         let text = format!(
             r#"
+            host = "1999"
             duration = "300 s"
             [links.satellite]
             rate = "10 Mbit/s"

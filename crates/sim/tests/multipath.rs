@@ -113,6 +113,7 @@ fn run(row: &Row) -> TransferResult {
     let Row { dupack_threshold, window, limited_transmit, .. } = row;
     let text = format!(
         r#"
+        host = "1999"
         duration = "100 s"
         {mesh}
         [routing]
@@ -194,7 +195,8 @@ fn plateau_and_knee_are_those_of_ns2() {
 
 /// Four flows over the mesh, by what is spread.
 fn four(routing: &str, seed: u64) -> skyhop_sim::results::RunResult {
-    let mut text = format!("duration = \"60 s\"\n{}\n[routing]\n{routing}\n", mesh([20, 12, 6, 10]));
+    let mut text =
+        format!("host = \"1999\"\nduration = \"60 s\"\n{}\n[routing]\n{routing}\n", mesh([20, 12, 6, 10]));
     for _ in 0..4 {
         text += "[[flows]]\nfrom = \"a\"\nto = \"b\"\ntraffic = { kind = \"bulk\" }\n\
                  transport = { kind = \"tcp\", window = \"20 segments\" }\n";
@@ -247,7 +249,7 @@ fn loads_are_halves_by_packets_and_by_flow_or_one_link_alone() {
 fn a_splice_where_all_ways_meet_divides_a_flow() {
     let text = |at: &str| {
         format!(
-            "duration = \"60 s\"\n{}\n[routing]\nscheme = \"multipath\"\n[splices.gateway]\nat = \"{at}\"\n[[flows]]\n\
+            "host = \"1999\"\nduration = \"60 s\"\n{}\n[routing]\nscheme = \"multipath\"\n[splices.gateway]\nat = \"{at}\"\n[[flows]]\n\
              from = \"a\"\nto = \"b\"\ntraffic = {{ kind = \"bulk\", size = \"1 MB\" }}\n\
              transport = {{ kind = \"tcp\", variant = \"newreno\" }}\n",
             mesh([20, 12, 6, 10])
@@ -286,6 +288,7 @@ fn packets_over_satellites_take_every_path_with_the_fewest_links() {
     let run = |routing: &str| {
         let text = format!(
             r#"
+            host = "1999"
             duration = "8 s"
             [constellation]
             preset = "iridium"

@@ -27,6 +27,7 @@ const VARIANTS: [&str; 13] = [
 fn load(tunnel: &str, flow: &str) -> Loaded {
     let text = format!(
         r#"
+host = "1999"
 duration = "600 s"
 [links.lan]
 rate = "10 Mbit/s"
@@ -41,6 +42,8 @@ queue = {{ kind = "drop-tail", limit = "1000 packets" }}
 [links.tunnel]
 rate = "10 Mbit/s"
 delay = "5 ms"
+queue.kind = "drop-tail"
+queue.limit = "100 packets"
 {tunnel}
 [[flows]]
 path = ["server", "lan", "satellite", "tunnel", "user"]
@@ -163,14 +166,19 @@ fn a_lost_message_is_asked_for_again_by_the_timer() {
 fn an_ends_own_link_is_known_to_it() {
     // The first link is the server's own: nothing larger is ever sent.
     let text = r#"
+host = "1999"
 duration = "60 s"
 [links.dsl]
 rate = "1 Mbit/s"
 delay = "15 ms"
+queue.kind = "drop-tail"
+queue.limit = "100 packets"
 mtu = "576 B"
 [links.lan]
 rate = "10 Mbit/s"
 delay = "5 ms"
+queue.kind = "drop-tail"
+queue.limit = "100 packets"
 mtu = "1500 B"
 [[flows]]
 path = ["server", "dsl", "lan", "user"]

@@ -33,6 +33,8 @@ fn a_second_link_and_flow_do_not_disturb_the_first() {
             [links.{name}]
             rate = "2 Mbit/s"
             delay = "20 ms"
+            queue.kind = "drop-tail"
+            queue.limit = "100 packets"
             loss = {{ kind = "packets", probability = 0.02 }}
             [[flows]]
             name = "other"
@@ -68,6 +70,7 @@ fn memory_grows_with_packets_in_flight_and_not_with_packets_sent() {
     let most = |size: &str, window: &str| {
         let text = format!(
             r#"
+            host = "1999"
             duration = "1000 s"
             [links.satellite]
             rate = "10 Mbit/s"
@@ -102,12 +105,15 @@ fn memory_grows_with_packets_in_flight_and_not_with_packets_sent() {
 fn lossy(more: &str) -> String {
     format!(
         r#"
+        host = "1999"
         duration = "30 s"
         [record]
         sample_interval = "50 ms"
         [links.satellite]
         rate = "4 Mbit/s"
         delay = "100 ms"
+        queue.kind = "drop-tail"
+        queue.limit = "100 packets"
         loss = {{ kind = "packets", probability = 0.01 }}
         [[flows]]
         name = "download"
@@ -121,6 +127,7 @@ fn lossy(more: &str) -> String {
 fn constellation() -> String {
     String::from(
         r#"
+        host = "1999"
         duration = "10 min"
         [constellation]
         preset = "iridium"
@@ -143,6 +150,8 @@ fn spliced() -> String {
         [links.lan]
         rate = "10 Mbit/s"
         delay = "5 ms"
+        queue.kind = "drop-tail"
+        queue.limit = "100 packets"
         [splices.gateway]
         at = "lan~satellite"
         buffer = "100 kB"

@@ -12,6 +12,7 @@ fn simulated(p: f64, rtt_ms: u64, printed: f64, cycles: f64) -> f64 {
     let duration_s = cycles / p / printed * rtt_ms as f64 / 1e3;
     let text = format!(
         r#"
+        host = "1999"
         duration = "{duration_s} s"
         [links.path]
         rate = "100 Gbit/s"

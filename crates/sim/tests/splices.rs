@@ -40,6 +40,7 @@ fn compete(background: bool, splice: &str) -> String {
     );
     format!(
         r#"
+        host = "1999"
         duration = "300 s"
         [links.left]
         between = ["s", "r1"]
@@ -128,6 +129,7 @@ fn the_return_channel_of_a_split_connection_is_two_percent_of_its_forward_one() 
 fn two_links(size: &str, splice: &str) -> String {
     format!(
         r#"
+        host = "1999"
         duration = "300 s"
         [links.access]
         rate = "10 Mbit/s"
@@ -236,6 +238,8 @@ fn two_gateways_with_transports_of_their_own_between_them() {
         [links.home]
         rate = "10 Mbit/s"
         delay = "1 ms"
+        queue.kind = "drop-tail"
+        queue.limit = "100 packets"
         "#;
     let text =
         two_links("1 MB", gateways).replace("\"satellite\", \"user\"", "\"satellite\", \"home\", \"user\"");
@@ -260,6 +264,7 @@ fn a_flow_through_a_constellation_goes_by_the_terminal_of_its_splice() {
     let run_with = |splices: &str| {
         let text = format!(
             r#"
+            host = "1999"
             duration = "10 min"
             [constellation]
             preset = "iridium"
@@ -309,15 +314,20 @@ fn openings_that_carry_data_pass_a_splice() {
 fn exchanges(persistent: bool, splice: &str) -> String {
     format!(
         r#"
+        host = "1999"
         duration = "2 h"
         [links.satellite]
         between = ["user", "gateway"]
         rate = "2 Mbit/s"
         delay = "270 ms"
+        queue.kind = "drop-tail"
+        queue.limit = "100 packets"
         [links.wide]
         between = ["gateway", "server"]
         rate = "10 Mbit/s"
         delay = "100 ms"
+        queue.kind = "drop-tail"
+        queue.limit = "100 packets"
         [[flows]]
         name = "get"
         from = "user"

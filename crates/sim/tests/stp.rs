@@ -49,7 +49,7 @@ fn web_load(link: &str, load: f64) -> String {
 /// HT figure 5.5: 1.5 Mbit/s, RTT 532 ms.
 fn geo(transport: &str, two_way: bool) -> String {
     let web = web_load("satellite", 0.1);
-    let mut text = "duration = \"60 s\"\n".to_owned()
+    let mut text = "host = \"1999\"\nduration = \"60 s\"\n".to_owned()
         + &link("satellite", ["hub", "terminal"], "1.5 Mbit/s", 260, 13)
         + &link("a", ["server", "hub"], "10 Mbit/s", 3, 125)
         + &link("b", ["terminal", "user"], "10 Mbit/s", 3, 125)
@@ -67,7 +67,7 @@ fn geo(transport: &str, two_way: bool) -> String {
 /// HT figure 5.6: four satellites, 2 Mbit/s up and down, RTT 80 ms, web traffic on the way in and on the way out.
 fn leo(transport: &str, two_way: bool) -> String {
     let (up, down) = (web_load("up", 0.05), web_load("down", 0.05));
-    let mut text = "duration = \"60 s\"\n".to_owned()
+    let mut text = "host = \"1999\"\nduration = \"60 s\"\n".to_owned()
         + &link("up", ["server", "s1"], "2 Mbit/s", 5, 28)
         + &link("i1", ["s1", "s2"], "100 Mbit/s", 10, 1250)
         + &link("i2", ["s2", "s3"], "100 Mbit/s", 10, 1250)
@@ -151,7 +151,7 @@ fn figure_5_7_bit_errors_cost_little_more_than_the_packets_that_they_spoil() {
     let mut return_before = 0.0;
     for (bit_error_rate, least) in [(1e-8, 0.98), (1e-7, 0.98), (1e-6, 0.98), (1e-5, 0.9), (1e-4, 0.3)] {
         let loss = format!("loss = {{ kind = \"bit-errors\", bit_error_rate = {bit_error_rate} }}\n");
-        let text = "duration = \"300 s\"\n".to_owned()
+        let text = "host = \"1999\"\nduration = \"300 s\"\n".to_owned()
             + &link("satellite", ["hub", "terminal"], "1.5 Mbit/s", 260, 19)
             + &loss
             + &link("a", ["server", "hub"], "10 Mbit/s", 3, 125)
@@ -183,7 +183,8 @@ fn web(transport: &str, seed: u64) -> [f64; 2] {
     let think = "{ kind = \"uniform\", least = \"10 s\", most = \"12 s\" }";
     let traffic =
         format!("kind = \"request-response\", request = {mah}, reply = {mah}, think = {think}, count = 1000");
-    let text = "duration = \"60000 s\"\nrecord = { sample_interval = \"1000 s\" }\n".to_owned()
+    let text = "host = \"1999\"\nduration = \"60000 s\"\nrecord = { sample_interval = \"1000 s\" }\n"
+        .to_owned()
         + &link("satellite", ["near", "far"], "1.3 Mbit/s", 299, 50)
         + &link("ethernet", ["client", "near"], "10 Mbit/s", 1, 50)
         + &flow("web", ["client", "far"], transport, &traffic);
@@ -211,7 +212,7 @@ fn table_5_3_short_transfers_take_less_than_tcps_and_more_than_those_of_t_tcp() 
 #[test]
 fn a_narrow_link_is_found_and_a_wide_one_costs_nothing() {
     let run_over = |mtu: &str| {
-        let text = "duration = \"60 s\"\n".to_owned()
+        let text = "host = \"1999\"\nduration = \"60 s\"\n".to_owned()
             + &link("satellite", ["server", "user"], "20 Mbit/s", 300, 2000)
             + mtu
             + &flow(
@@ -241,7 +242,7 @@ fn a_narrow_link_is_found_and_a_wide_one_costs_nothing() {
 
 /// A server on the Internet, a gateway, a satellite of 1.5 Mbit/s and 600 ms; the gateway speaks `beyond` over the satellite.
 fn split(beyond: &str, traffic: &str) -> String {
-    "duration = \"120 s\"\n".to_owned()
+    "host = \"1999\"\nduration = \"120 s\"\n".to_owned()
         + &link("internet", ["server", "gateway"], "10 Mbit/s", 9, 50)
         + &link("satellite", ["gateway", "user"], "1.5 Mbit/s", 291, 50)
         + &flow("transfer", ["server", "user"], SACK, traffic)
@@ -289,7 +290,7 @@ fn a_transfer_through_stp_is_complete_when_the_far_end_has_it() {
 fn two_gateways_that_speak_stp_between_them_carry_requests_and_replies() {
     let traffic = "kind = \"request-response\", reply = { kind = \"fixed\", value = \"20 kB\" }, count = 20";
     for opens in ["syn", "data"] {
-        let text = "duration = \"600 s\"\n".to_owned()
+        let text = "host = \"1999\"\nduration = \"600 s\"\n".to_owned()
             + &link("near", ["browser", "dish"], "10 Mbit/s", 1, 50)
             + &link("satellite", ["dish", "hub"], "1.5 Mbit/s", 291, 50)
             + "loss = { kind = \"packets\", probability = 0.01 }\n"

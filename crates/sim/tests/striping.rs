@@ -9,7 +9,7 @@ use skyhop_sim::results::{FlowKind, RunResult, TransferResult};
 
 fn run(connections: u32, size: &str, link: &str, tcp: &str) -> (TransferResult, RunResult) {
     let text = format!(
-        "duration = \"300 s\"\n[links.sat]\nrate = \"10 Mbit/s\"\ndelay = \"300 ms\"\n\
+        "host = \"1999\"\nduration = \"300 s\"\n[links.sat]\nrate = \"10 Mbit/s\"\ndelay = \"300 ms\"\n\
          queue = {{ kind = \"drop-tail\", limit = \"500 packets\" }}\n{link}\n\
          [[flows]]\nname = \"f\"\npath = [\"a\", \"sat\", \"b\"]\n\
          transport = {{ kind = \"tcp\", variant = \"sack\", mss = \"1000 B\", window = \"1 MB\"{tcp} }}\n\
@@ -60,7 +60,7 @@ fn parts_make_the_whole_and_windows_are_added() {
 fn a_number_that_is_none_is_refused() {
     for n in ["0", "1001", "\"4\""] {
         let text = format!(
-            "duration = \"1 s\"\n[links.l]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n[[flows]]\npath = [\"a\", \"l\", \"b\"]\n\
+            "host = \"1999\"\nduration = \"1 s\"\n[links.l]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n[[flows]]\npath = [\"a\", \"l\", \"b\"]\n\
              traffic = {{ kind = \"bulk\", connections = {n} }}\n"
         );
         let error = skyhop_scenario::parse(text.as_bytes(), "s.toml", &[]).unwrap_err().to_string();

@@ -89,6 +89,7 @@ fn utilisation(case: &Case) -> f64 {
     let more = if variant == "reno" { "precise_halving = true" } else { "" };
     let text = format!(
         r#"
+        host = "1999"
         duration = "{seconds} s"
         [links.before]
         rate = "10 Gbit/s"

@@ -26,6 +26,7 @@ fn ping(result: &RunResult) -> PingResult {
 fn bent_pipe(extra: &str) -> String {
     format!(
         r#"
+        host = "1999"
         duration = "2 min"
         [constellation]
         preset = "starlink-550"
@@ -124,6 +125,7 @@ fn failures_by_chance_follow_the_seed_and_their_means() {
     let text = |mtbf: &str| {
         format!(
             r#"
+            host = "1999"
             duration = "2 h"
             [constellation]
             preset = "iridium"
@@ -158,6 +160,7 @@ fn terminals_that_look_at_odd_times_hand_over_at_odd_times() {
     let text = |check: &str| {
         format!(
             r#"
+            host = "1999"
             duration = "1 h"
             [constellation]
             preset = "teledesic"

@@ -12,6 +12,7 @@ pub fn simulated(bytes: usize, seed: u64) -> f64 {
     // 1472 bytes at this rate take as long as the 1500 of a sealed packet at 100 Mbit/s; 0.01 + 0.99 x 0.01 are lost.
     let text = format!(
         r#"
+        host = "1999"
         duration = "{} s"
         [links.satellite]
         rate = "98.133333 Mbit/s"
