@@ -266,7 +266,7 @@ pub struct Config {
     /// Reduce the window in proportion to what arrives (RFC 9937) and not by silence.
     pub rate_reduction: bool,
     /// Take back a reduction of the window, and a timeout's slow start, that prove to have been needless: by timestamps
-    /// (RFC 3522, 4015), by reports of duplicates (RFC 3708), or by F-RTO (RFC 5682). For recoveries that know what is in flight.
+    /// (RFC 3522, 4015), by reports of duplicates (RFC 3708), or by F-RTO (RFC 5682). With the recoveries RACK and RFC 6675.
     pub undo: bool,
     /// Spread a window over its round trip.
     pub pacing: bool,

@@ -1,0 +1,173 @@
+//! What this machine's kernel has for the limits of `host = "linux"`: windows and buffers in bytes of payload, read off two namespaces.
+//!
+//! The numbers are those of Linux 6.18 with its own `tcp_rmem` and `tcp_wmem`; with another kernel or other limits there is nothing to
+//! compare, and the test says so.
+//! Leaves out how fast windows grow, which needs a path.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::process::Command;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// Bytes of window: the first; what of the buffer's memory is window once full frames have come; the largest.
+const WINDOW: u64 = 64_240;
+const WINDOW_SHARE: (u64, u64) = (162, 256);
+const WINDOW_MAX: u64 = 21_233_664;
+/// Bytes of payload in the send buffer: the memory of a segment, of which ten segments' window has twenty; the largest.
+const SEGMENT_MEMORY: u64 = 2_304;
+const SEND_BUFFER_MAX: u64 = 4_150_000;
+
+fn limits(name: &str) -> Option<Vec<u64>> {
+    let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok()?;
+    text.split_whitespace().map(|word| word.parse().ok()).collect()
+}
+
+/// The reason why this is not the kernel that the numbers are of.
+fn other_kernel() -> Option<String> {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let (rmem, wmem) = (limits("tcp_rmem"), limits("tcp_wmem"));
+    let same = release.starts_with("6.18.")
+        && rmem == Some(vec![4_096, 131_072, 33_554_432])
+        && wmem == Some(vec![4_096, 16_384, 4_194_304]);
+    (!same).then(|| format!("Linux {}, tcp_rmem {rmem:?}, tcp_wmem {wmem:?}", release.trim()))
+}
+
+/// The thread is in a network namespace of its own from now on.
+fn enter_namespace() -> std::io::Result<String> {
+    // SAFETY: a namespace for the network changes no memory and no file descriptor of this thread.
+    unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) }?;
+    Ok(format!("/proc/{}/task/{}/ns/net", std::process::id(), rustix::thread::gettid().as_raw_nonzero()))
+}
+
+fn run(command: &str) -> String {
+    let mut words = command.split_whitespace();
+    let out = Command::new(words.next().unwrap()).args(words).output().expect(command);
+    assert!(out.status.success(), "{command}: {}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+/// Numbers of `ss -tmin`: behind `key` of the only connection here.
+fn number(ss: &str, key: &str) -> u64 {
+    let rest = &ss[ss.find(key).unwrap_or_else(|| panic!("{key} in {ss}")) + key.len()..];
+    rest.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
+}
+
+fn unacknowledged(ss: &str) -> u64 {
+    let line = ss.lines().find(|line| line.starts_with("ESTAB")).expect("a connection");
+    line.split_whitespace().nth(2).unwrap().parse().unwrap()
+}
+
+/// Two ends of a connection, each in its namespace; `segments` joined at most by the sender. What each of them finds.
+fn between<A: Send + 'static, B: Send + 'static>(
+    segments: u32,
+    client: impl FnOnce(TcpStream) -> A + Send + 'static,
+    server: impl FnOnce(TcpStream) -> B + Send + 'static,
+) -> std::io::Result<(A, B)> {
+    let (tell_path, path) = mpsc::channel();
+    let (tell_ready, ready) = mpsc::channel();
+    let (tell_link, link) = mpsc::channel();
+    let serving = thread::spawn(move || {
+        tell_path.send(enter_namespace()).unwrap();
+        link.recv().unwrap();
+        run("ip addr add 198.18.2.2/24 dev eth0");
+        run("ip link set eth0 up");
+        let listener = TcpListener::bind((Ipv4Addr::new(198, 18, 2, 2), 57_824)).unwrap();
+        tell_ready.send(()).unwrap();
+        server(listener.accept().unwrap().0)
+    });
+    let path = path.recv().unwrap()?;
+    let calling = thread::spawn(move || {
+        enter_namespace().unwrap();
+        run(&format!("ip link add eth0 type veth peer name eth0 netns {path}"));
+        run("ip addr add 198.18.2.1/24 dev eth0");
+        run(&format!("ip link set eth0 up gso_max_segs {segments}"));
+        tell_link.send(()).unwrap();
+        ready.recv().unwrap();
+        client(TcpStream::connect((Ipv4Addr::new(198, 18, 2, 2), 57_824)).unwrap())
+    });
+    Ok((calling.join().unwrap(), serving.join().unwrap()))
+}
+
+fn read(stream: &mut TcpStream, mut bytes: usize) {
+    let mut buffer = vec![0; 1 << 20];
+    while bytes > 0 {
+        let most = bytes.min(buffer.len());
+        bytes -= stream.read(&mut buffer[..most]).unwrap();
+    }
+}
+
+#[test]
+fn windows_and_buffers_are_those_of_the_named_kernel() {
+    if let Some(found) = other_kernel() {
+        println!("skipped: the numbers are of Linux 6.18 with its own limits, and this is {found}");
+        return;
+    }
+    assert_eq!(131_072 / 2 / 1_460 * 1_460, WINDOW);
+    assert_eq!(33_554_432 * WINDOW_SHARE.0 / WINDOW_SHARE.1, WINDOW_MAX);
+
+    // A frame for each segment, as a network card has them. The window is told in units of 1024 bytes.
+    const BYTES: usize = 30_000_000;
+    let measured = between(
+        1,
+        |mut stream| {
+            let before = run("ss -tmin");
+            stream.write_all(&vec![0; BYTES]).unwrap();
+            let mut last = [0];
+            stream.read_exact(&mut last).unwrap();
+            before
+        },
+        |mut stream| {
+            let before = run("ss -tmin");
+            read(&mut stream, BYTES);
+            let after = run("ss -tmin");
+            stream.write_all(&[0]).unwrap();
+            (before, after)
+        },
+    );
+    let (sender, (before, after)) = match measured {
+        Ok(found) => found,
+        Err(e) => return println!("skipped: no network namespaces here: {e} (root is needed)"),
+    };
+    assert_eq!(number(&before, "snd_wnd:"), WINDOW.next_multiple_of(1024));
+    let (window, memory) = (number(&after, "rcv_ssthresh:"), number(&after, ",rb"));
+    println!(
+        "a window of {window} in {memory} bytes of memory, {:.1} of 256",
+        window as f64 / memory as f64 * 256.0
+    );
+    assert!(
+        (WINDOW_SHARE.0..WINDOW_SHARE.0 + 2).contains(&(window * 256).div_ceil(memory)),
+        "{window} of {memory}"
+    );
+    // Two windows of ten segments; BBR has three.
+    let windows = if sender.contains(" bbr ") { 3 } else { 2 };
+    assert_eq!(number(&sender, ",tb"), windows * 10 * SEGMENT_MEMORY);
+
+    // Segments joined to large ones, as each current card lets the kernel do: most of the memory is payload.
+    let ((), filled) = between(
+        65_535,
+        |mut stream| {
+            read(&mut stream, 200_000_000);
+            thread::sleep(Duration::from_secs(4));
+        },
+        |mut stream| {
+            let buffer = vec![0; 1 << 16];
+            socket2::SockRef::from(&stream).set_tcp_congestion(b"reno").unwrap();
+            stream.write_all(&vec![0; 200_000_000]).unwrap();
+            stream.set_nonblocking(true).unwrap();
+            // The reader has stopped: its window fills up first, and then the buffer.
+            for _ in 0..10 {
+                while !matches!(stream.write(&buffer), Err(e) if e.kind() == ErrorKind::WouldBlock) {}
+                thread::sleep(Duration::from_millis(50));
+            }
+            run("ss -tmin")
+        },
+    )
+    .unwrap();
+    let (payload, memory) = (unacknowledged(&filled), number(&filled, ",tb"));
+    println!("{payload} bytes of payload in {memory} of memory");
+    assert_eq!(memory, 4_194_304);
+    // All at once it is 0.99 of the memory; what comes in as small pieces become free takes more, down to 0.55.
+    assert!((SEND_BUFFER_MAX * 55 / 100..=SEND_BUFFER_MAX * 102 / 100).contains(&payload), "{payload}");
+}
