@@ -8,6 +8,7 @@ Leaves out starting clusters; `dask.distributed` and its kin do that.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,8 @@ def sweep(
     """
     sets = _sets(set)
     folder = _skyhop.SweepFolder(os.fspath(file), sets, None if out is None else os.fspath(out), shard, most_runs)
+    for path in folder.damaged():
+        warnings.warn(f"{path}: damaged since it was written; done again", stacklevel=2)
     told = progress or (lambda runs: None)
     if client is None:
         folder.run(threads or os.cpu_count() or 1, told)

@@ -24,7 +24,7 @@ fn wrong(error: impl Display) -> PyErr {
 
 fn failed(error: StoreError) -> PyErr {
     match error {
-        StoreError::Io { .. } => PyOSError::new_err(error.to_string()),
+        StoreError::Io { .. } | StoreError::Damaged { .. } => PyOSError::new_err(error.to_string()),
         _ => PyValueError::new_err(error.to_string()),
     }
 }
@@ -53,6 +53,11 @@ impl SweepFolder {
         let out = out.unwrap_or_else(|| PathBuf::from(format!("{}-sweep", loaded.name)));
         let store = Store::open(&out, &plan, shard).map_err(failed)?;
         Ok(SweepFolder { loaded, plan, store })
+    }
+
+    /// Files of parts that were damaged, and are done again.
+    fn damaged(&self) -> Vec<PathBuf> {
+        self.store.damaged().to_vec()
     }
 
     /// Parts of this shard that are not finished.

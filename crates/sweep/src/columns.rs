@@ -257,16 +257,6 @@ impl Columns {
         self.metrics().any(|name| fits(pattern, name))
     }
 
-    /// The metric whose name is nearest to `name`.
-    pub fn nearest(&self, name: &str) -> &str {
-        let shared = |n: &&str| {
-            let front = n.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
-            let back = n.bytes().rev().zip(name.bytes().rev()).take_while(|(a, b)| a == b).count();
-            front + back
-        };
-        self.metrics().max_by_key(shared).unwrap_or("")
-    }
-
     pub fn rows(&self) -> Rows<'_> {
         Rows {
             columns: self,

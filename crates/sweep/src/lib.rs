@@ -5,6 +5,7 @@
 //! Leaves out statistics, which are for whoever reads the table.
 
 mod columns;
+mod digest;
 mod name;
 mod plan;
 mod pool;

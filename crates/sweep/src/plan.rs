@@ -79,8 +79,13 @@ impl Plan {
         if let Some(until) = &sweep.until
             && !columns.has_metric(&until.metric)
         {
-            let nearest = columns.nearest(&until.metric);
-            let message = format!("no column \"{}\"; did you mean \"{nearest}\"?", until.metric);
+            let message = match skyhop_text::spelling::nearest(&until.metric, columns.metrics()) {
+                Some(near) => format!("no column \"{}\"; did you mean \"{near}\"?", until.metric),
+                None => {
+                    let some = columns.metrics().take(8).collect::<Vec<_>>().join(", ");
+                    format!("no column \"{}\"; there are {some}, ...", until.metric)
+                }
+            };
             return Err(wrong("sweep.until.metric", message));
         }
         let least = if sweep.until.is_some() { 2 } else { 1 };

@@ -1,17 +1,22 @@
 //! The folder of a sweep: what it is, its parts, and the table that they make.
 //!
 //! A part is written beside its place, synced and renamed, so a run is done when its row is in a file that bears a part's name.
+//! A part carries a digest; one that is damaged is done again, and no table is made of it.
 //! Differs from a database: no process has to live on, shards on several machines share the folder, and parts are plain Parquet.
 //! Leaves out results of single runs; a row is enough to run one again.
 
+use crate::digest;
 use crate::plan::Plan;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use bytes::Bytes;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::ChunkReader;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -78,6 +83,11 @@ pub enum StoreError {
         /// The folder.
         path: PathBuf,
     },
+    /// A part is not as it was written.
+    Damaged {
+        /// The part's file.
+        path: PathBuf,
+    },
     /// There is no sweep in the folder.
     Missing {
         /// The folder.
@@ -95,6 +105,13 @@ impl fmt::Display for StoreError {
             }
             StoreError::Busy { path } => {
                 write!(f, "{}: another sweep is running in this folder", path.display())
+            }
+            StoreError::Damaged { path } => {
+                write!(
+                    f,
+                    "{}: damaged since it was written; the same sweep again does it anew",
+                    path.display()
+                )
             }
             StoreError::Missing { path } => write!(f, "{}: there is no sweep in this folder", path.display()),
         }
@@ -197,6 +214,8 @@ pub struct Status {
     pub failed: u64,
     /// Parts that are finished, and all.
     pub parts: (u64, u64),
+    /// Parts that are damaged: not as they were written, and to be done again.
+    pub damaged: u64,
     /// Whether somebody is at it.
     pub busy: bool,
 }
@@ -207,12 +226,15 @@ pub struct Store {
     dir: PathBuf,
     manifest: Manifest,
     shard: Shard,
+    /// Files of parts that were damaged, and have been removed.
+    damaged: Vec<PathBuf>,
     /// Locks, which the system releases also after a kill.
     _locks: Vec<File>,
 }
 
 impl Store {
-    /// Opens the folder for `shard` of `plan`, and makes it if it is new.
+    /// Opens the folder for `shard` of `plan`, and makes it if it is new. Parts of the shard that are damaged are removed, so that
+    /// they are missing.
     pub fn open(dir: &Path, plan: &Plan, shard: Shard) -> Result<Self, StoreError> {
         let parts = dir.join("parts");
         fs::create_dir_all(&parts).map_err(failed("create", &parts))?;
@@ -251,7 +273,29 @@ impl Store {
             }
             Err(e) => return Err(failed("read", &path)(e)),
         }
-        Ok(Store { dir: dir.to_path_buf(), manifest, shard, _locks: locks })
+        let mut store = Store { dir: dir.to_path_buf(), manifest, shard, damaged: Vec::new(), _locks: locks };
+        store.remove_damaged()?;
+        Ok(store)
+    }
+
+    fn remove_damaged(&mut self) -> Result<(), StoreError> {
+        let mine = (0..self.manifest.parts()).filter(|part| self.shard.has(*part));
+        for path in mine.map(|part| part_of(&self.dir, part)).filter(|path| path.exists()) {
+            match content(&path) {
+                Ok(_) => {}
+                Err(StoreError::Damaged { path }) => {
+                    fs::remove_file(&path).map_err(failed("remove", &path))?;
+                    self.damaged.push(path);
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    /// Files of parts that were found damaged when the folder was opened; they are done again.
+    pub fn damaged(&self) -> &[PathBuf] {
+        &self.damaged
     }
 
     /// Parts of this shard that are not finished.
@@ -278,19 +322,18 @@ impl Store {
     /// Finishes a part with bytes that [`part_bytes`] made elsewhere.
     pub fn write_bytes(&self, part: u64, bytes: &[u8]) -> Result<(), StoreError> {
         let path = self.part(part);
+        if !digest::is_sound(bytes) {
+            return Err(StoreError::Damaged { path });
+        }
         let temporary = path.with_extension(format!("writing-{}-of-{}", self.shard.index, self.shard.count));
         write_whole(&temporary, &path, |file| file.write_all(bytes).map_err(|e| cause(&e)))
     }
 
     /// Finishes a part.
     pub fn write(&self, part: u64, rows: &RecordBatch) -> Result<(), StoreError> {
-        let path = self.part(part);
-        let temporary = path.with_extension(format!("writing-{}-of-{}", self.shard.index, self.shard.count));
-        write_whole(&temporary, &path, |file| {
-            let mut writer = ArrowWriter::try_new(file, rows.schema(), Some(properties())).map_err(text)?;
-            writer.write(rows).map_err(text)?;
-            writer.close().map(drop).map_err(text)
-        })
+        let bytes =
+            part_bytes(rows).map_err(|why| StoreError::Io { action: "write", path: self.part(part), why })?;
+        self.write_bytes(part, &bytes)
     }
 
     /// Whether every part of every shard is finished.
@@ -308,18 +351,24 @@ impl Store {
     }
 }
 
-/// What a part's file holds.
+/// What a part's file holds, its digest included.
 pub fn part_bytes(rows: &RecordBatch) -> Result<Vec<u8>, String> {
-    let mut writer = ArrowWriter::try_new(Vec::new(), rows.schema(), Some(properties())).map_err(text)?;
+    let note = KeyValue::new(digest::KEY.to_owned(), digest::BLANK.to_owned());
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
+    let properties = properties.set_key_value_metadata(Some(vec![note])).build();
+    let mut writer = ArrowWriter::try_new(Vec::new(), rows.schema(), Some(properties)).map_err(text)?;
     writer.write(rows).map_err(text)?;
-    writer.into_inner().map_err(text)
+    let mut file = writer.into_inner().map_err(text)?;
+    digest::seal(&mut file)?;
+    Ok(file)
 }
 
 /// The table in a file: its columns and its rows.
 pub fn read_table(path: &Path) -> Result<(SchemaRef, Vec<RecordBatch>), StoreError> {
     let file = File::open(path).map_err(failed("read", path))?;
     let schema = ParquetRecordBatchReaderBuilder::try_new(file).map_err(broken(path))?.schema().clone();
-    Ok((schema, read(path)?.collect::<Result<_, _>>()?))
+    let file = File::open(path).map_err(failed("read", path))?;
+    Ok((schema, batches(path, file)?.collect::<Result<_, _>>()?))
 }
 
 /// How far the sweep in a folder has come.
@@ -333,11 +382,20 @@ pub fn status(dir: &Path) -> Result<Status, StoreError> {
         rows: 0,
         failed: 0,
         parts: (0, manifest.parts()),
+        damaged: 0,
         busy: lock_file(dir, ".lock")?.try_lock().is_err(),
     };
     for part in (0..manifest.parts()).map(|part| part_of(dir, part)).filter(|path| path.exists()) {
+        let rows = match content(&part) {
+            Ok(bytes) => batches(&part, bytes)?,
+            Err(StoreError::Damaged { .. }) => {
+                status.damaged += 1;
+                continue;
+            }
+            Err(e) => return Err(e),
+        };
         status.parts.0 += 1;
-        for batch in read(&part)? {
+        for batch in rows {
             let batch = batch?;
             status.rows += batch.num_rows() as u64;
             let errors = batch.column_by_name("error");
@@ -358,8 +416,8 @@ fn merge(dir: &Path, manifest: &Manifest) -> Result<(PathBuf, u64), StoreError> 
     let present = || (0..manifest.parts()).map(|part| part_of(dir, part)).filter(|path| path.exists());
     let Some(first) = present().next() else { return Err(StoreError::Missing { path: dir.to_path_buf() }) };
     let measured = measured(&first, present())?;
-    let open = File::open(&first).map_err(failed("read", &first))?;
-    let schema = ParquetRecordBatchReaderBuilder::try_new(open).map_err(broken(&first))?.schema().clone();
+    let bytes = content(&first)?;
+    let schema = ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(broken(&first))?.schema().clone();
     let schema = Arc::new(schema.project(&measured).map_err(|e| StoreError::Io {
         action: "read",
         path: first.clone(),
@@ -371,7 +429,7 @@ fn merge(dir: &Path, manifest: &Manifest) -> Result<(PathBuf, u64), StoreError> 
         let mut writer = ArrowWriter::try_new(file, schema, Some(properties())).map_err(text)?;
         let mut waiting = 0;
         for part in present() {
-            for batch in read(&part).map_err(|e| e.to_string())? {
+            for batch in content(&part).and_then(|bytes| batches(&part, bytes)).map_err(|e| e.to_string())? {
                 let batch = batch.and_then(|b| {
                     b.project(&measured).map_err(|e| StoreError::Io {
                         action: "read",
@@ -399,8 +457,7 @@ fn merge(dir: &Path, manifest: &Manifest) -> Result<(PathBuf, u64), StoreError> 
 /// Columns that say something: of a sweep over transfers, those of pings are all empty and left out of the table.
 fn measured(first: &Path, parts: impl Iterator<Item = PathBuf>) -> Result<Vec<usize>, StoreError> {
     let open = |path: &Path| -> Result<_, StoreError> {
-        let file = File::open(path).map_err(failed("read", path))?;
-        ParquetRecordBatchReaderBuilder::try_new(file).map_err(broken(path))
+        ParquetRecordBatchReaderBuilder::try_new(content(path)?).map_err(broken(path))
     };
     let schema = open(first)?.schema().clone();
     let mut says: Vec<bool> =
@@ -425,8 +482,20 @@ fn manifest(dir: &Path) -> Result<Manifest, StoreError> {
     serde_json::from_slice(&bytes).map_err(|e| StoreError::Io { action: "read", path, why: e.to_string() })
 }
 
-fn read(path: &Path) -> Result<impl Iterator<Item = Result<RecordBatch, StoreError>> + use<>, StoreError> {
-    let file = File::open(path).map_err(failed("read", path))?;
+/// A part's bytes, if they are as they were written.
+fn content(path: &Path) -> Result<Bytes, StoreError> {
+    let bytes = fs::read(path).map_err(failed("read", path))?;
+    match digest::is_sound(&bytes) {
+        true => Ok(Bytes::from(bytes)),
+        false => Err(StoreError::Damaged { path: path.to_path_buf() }),
+    }
+}
+
+/// The rows of a file.
+fn batches<R: ChunkReader + 'static>(
+    path: &Path,
+    file: R,
+) -> Result<impl Iterator<Item = Result<RecordBatch, StoreError>> + use<R>, StoreError> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(broken(path))?;
     let reader = reader.build().map_err(broken(path))?;
     let path = path.to_path_buf();

@@ -33,7 +33,7 @@ pub struct Sweep {
     #[arg(long, value_name = "I/N", default_value = "1/1")]
     shard: Shard,
     /// Threads; as many as there are processors if left out.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = crate::command::values::whole::<u32>(1..=1024))]
     threads: Option<u32>,
     /// Change one value of the scenario; may be given often.
     #[arg(long = "set", value_name = "PATH=VALUE")]
@@ -91,8 +91,12 @@ fn tell(dir: &Path) -> Result<(), Failure> {
     let busy = if s.busy { ", running" } else { "" };
     // How many a stopping rule takes is known when it has.
     let of = if s.open_ended { String::new() } else { format!(" of {}", s.runs) };
+    let damaged = match s.damaged {
+        0 => String::new(),
+        damaged => format!("; {} damaged, which the same sweep again does anew", counted(damaged, "part")),
+    };
     print(&format!(
-        "{}: {}{of} runs done ({share:.1} % of the parts){busy}, {} failed\n",
+        "{}: {}{of} runs done ({share:.1} % of the parts){busy}, {} failed{damaged}\n",
         s.scenario, s.rows, s.failed
     ))
 }
@@ -139,6 +143,12 @@ fn all(args: &Sweep, file: &Path) -> Result<(), Failure> {
     engine::build(&first, first.scenario.seed)?;
     let dir = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-sweep", loaded.name)));
     let store = Store::open(&dir, &plan, args.shard).map_err(failed)?;
+    if !args.quiet {
+        let damaged = store.damaged().iter();
+        damaged.for_each(|path| {
+            eprintln!("warning: {}: damaged since it was written; done again", path.display())
+        });
+    }
     let (units, done) = store.progress();
     let points = plan.points().unwrap_or(1).max(1);
     // Where seeds are added, a point is at least so many runs.
@@ -203,7 +213,7 @@ fn bar(name: &str, runs: u64, done: u64, quiet: bool) -> ProgressBar {
 /// What is in the folder is the user's to change; what the system refuses is not.
 fn failed(e: StoreError) -> Failure {
     match e {
-        StoreError::Io { .. } => Failure::Run(e.to_string()),
+        StoreError::Io { .. } | StoreError::Damaged { .. } => Failure::Run(e.to_string()),
         _ => Failure::Scenario(e.to_string()),
     }
 }
