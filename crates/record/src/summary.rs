@@ -6,8 +6,8 @@
 
 use serde_json::{Map, Value, json};
 use skyhop_sim::results::{
-    Cause, DirectionResult, FlowKind, FlowResult, HandoverResult, LinkResult, RoutingResult, RunResult,
-    SpliceResult,
+    Cause, DirectionResult, FailureResult, FlowKind, FlowResult, HandoverResult, LinkResult, RoutingResult,
+    RunResult, SpliceResult,
 };
 
 /// What a result needs to be run again, and what the run itself cannot know.
@@ -42,6 +42,9 @@ pub fn summary_json(result: &RunResult, meta: &Meta) -> Value {
     if !result.handovers.is_empty() {
         let all = result.handovers.iter().map(|h| (h.terminal.clone(), handovers(h)));
         root.insert("handovers".into(), all.collect());
+    }
+    if !result.failures.is_empty() {
+        root.insert("failures".into(), failures(&result.failures));
     }
     if let Some(found) = &result.routing {
         root.insert("routing".into(), routing(found));
@@ -154,6 +157,19 @@ fn splice(s: &SpliceResult) -> Value {
 
 fn handovers(h: &HandoverResult) -> Value {
     json!({ "handovers": h.handovers, "gap_s": h.gap_s, "packets_lost": h.packets_lost })
+}
+
+/// How many, and each of the first thousand.
+fn failures(all: &[FailureResult]) -> Value {
+    const LISTED: usize = 1000;
+    let one = |f: &FailureResult| json!({ f.kind: f.name, "from_s": f.from_s, "until_s": f.until_s });
+    let count = |kind: &str| all.iter().filter(|f| f.kind == kind).count();
+    json!({
+        "satellites": count("satellite"),
+        "links": count("link"),
+        "stations": count("station"),
+        "listed": all.iter().take(LISTED).map(one).collect::<Vec<_>>(),
+    })
 }
 
 fn routing(r: &RoutingResult) -> Value {

@@ -13,6 +13,7 @@ use skyhop_orbit::{
 use skyhop_scenario::{self as scenario, Files};
 use skyhop_topology::{
     CrossSeam, Failing, Fibre, Handover, LinkId, NodeId, Outage, Reliability, Rules, Station, Topology,
+    failed_share,
 };
 use skyhop_units::Span;
 
@@ -85,10 +86,12 @@ pub(crate) fn outages(
             satellite_mtbf_s: mean_s(model.satellite_mtbf),
             isl_mtbf_s: mean_s(model.isl_mtbf),
             station_mtbf_s: mean_s(model.station_mtbf),
-            mttr_s: model.mttr.as_secs_f64(),
+            mttr_s: model.mttr.unwrap_or_default().as_secs_f64(),
         };
         let mut chance = seed.stream("constellation/failures");
         outages.extend(reliability.draw(topology, scenario.duration.as_secs_f64(), &mut chance));
+        let shares = [model.satellite_share, model.isl_share].map(Option::unwrap_or_default);
+        outages.extend(failed_share(topology, shares, &mut seed.stream("constellation/failed-share")));
     }
     Ok(outages)
 }

@@ -16,6 +16,7 @@ mod datagrams;
 mod echo;
 mod endpoint;
 mod error;
+mod failures;
 mod flow;
 mod frames;
 mod hosts;

@@ -69,6 +69,9 @@ impl Simulation {
             flows,
             links,
             handovers: self.space.as_ref().map_or(Vec::new(), Space::handover_results),
+            failures: self.space.as_ref().map_or(Vec::new(), |space| {
+                crate::failures::results(&space.outages, &space.topology, end.as_secs_f64())
+            }),
             routing: self.space.as_ref().map(Space::routing_result),
             splices: self.places.into_iter().map(|place| place.result).collect(),
             series: self.samples.take(),

@@ -26,6 +26,8 @@ pub struct RunResult {
     pub links: Vec<LinkResult>,
     /// Changes of satellite by terminal, in order of their names; empty without a constellation.
     pub handovers: Vec<HandoverResult>,
+    /// What of the constellation failed during the run, in order of time.
+    pub failures: Vec<FailureResult>,
     /// What routing through the constellation took; `None` without one.
     pub routing: Option<RoutingResult>,
     /// Splices in order of their names; empty without any.
@@ -34,6 +36,19 @@ pub struct RunResult {
     pub series: Vec<Series>,
     /// What a user should know before trusting the numbers.
     pub warnings: Vec<String>,
+}
+
+/// A failure of a satellite, a link or a station, listed or drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FailureResult {
+    /// `satellite`, `link` or `station`.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// When it fails, s.
+    pub from_s: f64,
+    /// When it is repaired, s; `None` if it is not.
+    pub until_s: Option<f64>,
 }
 
 /// How often a terminal changed its satellite, and what that cost.

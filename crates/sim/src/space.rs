@@ -12,12 +12,14 @@ use crate::transitions::Transitions;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
 use skyhop_scenario::{self as scenario, Files};
-use skyhop_topology::{Change, LinkKind, NodeId, Topology};
+use skyhop_topology::{Change, LinkKind, NodeId, Outage, Topology};
 use skyhop_units::{Span, Time};
 use skyhop_wire::Packet;
 
 pub(crate) struct Space {
     pub topology: Topology,
+    /// What fails, and when.
+    pub outages: Vec<Outage>,
     /// The same without failures, if somebody has to tell them from what orbits switch off.
     promised: Option<Box<Topology>>,
     pub routes: Routes,
@@ -49,10 +51,11 @@ impl Space {
         }
         let twin = !outages.is_empty() && Routes::tells_failures(&scenario.routing);
         let promised = twin.then(|| Box::new(topology.clone()));
-        topology.schedule(outages);
+        topology.schedule(outages.clone());
         let transitions = Transitions::new(&topology, seed.stream("constellation/handover-loss"));
         Ok(Self {
             topology,
+            outages,
             promised,
             routes: Routes::new(&scenario.routing, seed),
             looked_at: Time::ZERO,

@@ -405,3 +405,32 @@ fn connections_of_one_flow_have_queues_of_their_own() {
     let shared = overtaking("drop-tail\", limit = \"1000 packets");
     assert!(shared.1 > 0.4, "{shared:?}");
 }
+
+#[test]
+fn a_browser_that_thinks_for_longer_than_the_run_is_warned_of() {
+    let warnings = |duration: &str, traffic: &str| {
+        let text = format!(
+            "duration = \"{duration}\"\n[links.sat]\nrate = \"1 Mbit/s\"\ndelay = \"250 ms\"\n\
+             [[flows]]\npath = [\"a\", \"sat\", \"b\"]\ntraffic = {{ kind = \"web\"{traffic} }}\n"
+        );
+        let loaded = skyhop_scenario::parse(text.as_bytes(), "web.toml", &[]).unwrap();
+        loaded.warnings.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    // The mean is the distribution's own.
+    let mean_s = skyhop_traffic::Mah::Think.distribution().mean();
+    let [told] = &warnings("30 min", "")[..] else { panic!("one warning") };
+    assert!(
+        told.starts_with(&format!(
+            "web.toml:7: flows.0.traffic.think: thinking takes {mean_s:.0} s in the mean"
+        )),
+        "{told}"
+    );
+    let ten_s = ", think = { kind = \"exponential\", mean = \"10 s\" }";
+    assert_eq!(
+        warnings("30 min", ten_s).len()
+            + warnings("24 h", "").len()
+            + warnings("30 min", ", pages = 1").len(),
+        0
+    );
+    assert_eq!(warnings("49 s", ten_s).len(), 1);
+}

@@ -156,6 +156,55 @@ fn failures_by_chance_follow_the_seed_and_their_means() {
 }
 
 #[test]
+fn what_fails_is_in_the_results_and_a_share_fails_at_once() {
+    let text = |failures: &str| {
+        format!(
+            r#"
+            duration = "1 min"
+            {failures}
+            [constellation]
+            preset = "iridium"
+            [terminals]
+            a = {{ lat = "40.71 deg", lon = "-74.01 deg" }}
+            b = {{ lat = "37.77 deg", lon = "-122.42 deg" }}
+            [[flows]]
+            from = "a"
+            to = "b"
+            traffic = {{ kind = "ping", interval = "10 s" }}
+            "#
+        )
+    };
+    let failed = |failures: &str, seed| run(&text(failures), seed).failures;
+    assert_eq!(failed("", 1), []);
+    let listed = failed(
+        "failures = [{ satellite = \"3.4\", from = \"20 s\", until = \"30 s\" }, { station = \"a\" }, { station = \"b\", from = \"2 min\" }]",
+        1,
+    );
+    let told: Vec<_> = listed.iter().map(|f| (f.kind, f.name.as_str(), f.from_s, f.until_s)).collect();
+    assert_eq!(told, [("station", "a", 0.0, None), ("satellite", "3.4", 20.0, Some(30.0))]);
+    // A tenth of 66 satellites, and of 66 links in planes and 55 or 66 between them, to the nearest; others with another seed.
+    let drawn = |seed| failed("random_failures = { satellite_share = 0.1, isl_share = 0.1 }", seed);
+    let first = drawn(1);
+    let count = |kind| first.iter().filter(|f| f.kind == kind).count();
+    assert!(
+        (count("satellite"), count("link")) == (7, 12) || (count("satellite"), count("link")) == (7, 13),
+        "{first:?}"
+    );
+    assert!(first.iter().all(|f| f.from_s == 0.0 && f.until_s.is_none()));
+    let mut names: Vec<&str> = first.iter().map(|f| f.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), first.len());
+    assert_eq!(drawn(1), first);
+    assert_ne!(drawn(2), first);
+    // With every satellite out nothing arrives; with none as many as without failures.
+    let arrive = |share: &str| {
+        ping(&run(&text(&format!("random_failures = {{ satellite_share = {share} }}")), 1)).received
+    };
+    assert_eq!((arrive("1"), arrive("0")), (0, ping(&run(&text(""), 1)).received));
+}
+
+#[test]
 fn terminals_that_look_at_odd_times_hand_over_at_odd_times() {
     let text = |check: &str| {
         format!(

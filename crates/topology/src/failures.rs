@@ -62,12 +62,7 @@ impl Reliability {
     /// time counts as a millisecond if it is less, and what is no number as a thing that never fails.
     pub fn draw(&self, topology: &Topology, until_s: f64, chance: &mut Stream) -> Vec<Outage> {
         let satellites = (0..topology.constellation().len() as u32).map(Failing::Satellite);
-        let of_orbit =
-            |kind| matches!(kind, LinkKind::IntraPlane | LinkKind::InterPlane | LinkKind::CrossSeam);
-        let isls = (0u32..)
-            .zip(topology.links())
-            .filter(|(_, link)| of_orbit(link.kind))
-            .map(|(number, _)| Failing::Link(LinkId(number)));
+        let isls = isls(topology);
         let stations = (0..topology.terminals().len() as u32).map(Failing::Station);
         let mut outages = Vec::new();
         for (what, mtbf_s) in satellites
@@ -89,4 +84,29 @@ impl Reliability {
         }
         outages
     }
+}
+
+/// Shares of the satellites and of the ISLs that have failed from 0 on for good, each a whole number of them, drawn.
+pub fn failed_share(topology: &Topology, [satellites, isls]: [f64; 2], chance: &mut Stream) -> Vec<Outage> {
+    let all = (0..topology.constellation().len() as u32).map(Failing::Satellite).collect();
+    let mut failed = drawn(all, satellites, chance);
+    failed.extend(drawn(self::isls(topology).collect(), isls, chance));
+    failed.into_iter().map(|what| Outage { what, from_s: 0.0, to_s: f64::INFINITY }).collect()
+}
+
+fn isls(topology: &Topology) -> impl Iterator<Item = Failing> {
+    let of_orbit = |kind| matches!(kind, LinkKind::IntraPlane | LinkKind::InterPlane | LinkKind::CrossSeam);
+    let links = (0u32..).zip(topology.links()).filter(move |(_, link)| of_orbit(link.kind));
+    links.map(|(number, _)| Failing::Link(LinkId(number)))
+}
+
+/// A share of `all`, rounded to the nearest whole number of them, each as likely as any other.
+fn drawn(mut all: Vec<Failing>, share: f64, chance: &mut Stream) -> Vec<Failing> {
+    let count = (share.clamp(0.0, 1.0) * all.len() as f64).round() as usize;
+    for i in 0..count {
+        let other = i + (chance.uniform() * (all.len() - i) as f64) as usize;
+        all.swap(i, other);
+    }
+    all.truncate(count);
+    all
 }

@@ -13,7 +13,7 @@ pub mod rules;
 pub mod station;
 pub mod topology;
 
-pub use failures::{Failing, Outage, Reliability};
+pub use failures::{Failing, Outage, Reliability, failed_share};
 pub use gsl::{HandoverPolicy, Seen};
 pub use isl::LinkRule;
 pub use link::{Change, LinkId, LinkKind, LinkState, NodeId};

@@ -345,3 +345,47 @@ fn times(times: &Times, at: &KeyPath, measured: bool, out: &mut Findings) {
         || "mah has thinking and no other times; expected another kind".into(),
     );
 }
+/// Fewer pages than this, on average, say little of anything.
+const A_HANDFUL: f64 = 5.0;
+/// Mean of the times of thinking that were measured in 1995, s.
+pub const MAH_THINKING_S: f64 = 1635.0;
+
+/// Browsers that think for so long that they load next to nothing.
+pub fn warnings(scenario: &Scenario, out: &mut Findings) {
+    for (i, flow) in scenario.flows.iter().enumerate() {
+        let Traffic::Web { think, pages, .. } = &flow.traffic else { continue };
+        let until = flow.stop.map_or(scenario.duration, |stop| stop.since(Time::ZERO)).min(scenario.duration);
+        let lasts_s = until.saturating_sub(flow.start.since(Time::ZERO)).as_secs_f64();
+        let Some(mean_s) = mean_s(think) else { continue };
+        if lasts_s >= A_HANDFUL * mean_s || pages.is_some_and(|pages| (pages as f64) < A_HANDFUL) {
+            continue;
+        }
+        let of = if matches!(think, Times::Mah) {
+            " (kind \"mah\"; half of the times are below 17 s)"
+        } else {
+            ""
+        };
+        out.push(
+            || KeyPath::default().key("flows").index(i).key("traffic").key("think"),
+            || {
+                format!(
+                    "thinking takes {mean_s:.0} s in the mean{of} and the flow lasts {lasts_s:.0} s: few pages, and another number \
+                     with another seed; for a network under load write think = {{ kind = \"exponential\", mean = \"10 s\" }}"
+                )
+            },
+        );
+    }
+}
+
+/// The mean of a distribution of times without its cut; `None` for a file's.
+fn mean_s(times: &Times) -> Option<f64> {
+    match times {
+        Times::Fixed { value } => Some(value.as_secs_f64()),
+        Times::Uniform { least, most } => Some((least.as_secs_f64() + most.as_secs_f64()) / 2.0),
+        Times::Exponential { mean } => Some(mean.as_secs_f64()),
+        Times::Lognormal { median, sigma, .. } => Some(median.as_secs_f64() * (sigma * sigma / 2.0).exp()),
+        Times::Mah => Some(MAH_THINKING_S),
+        // A tail without a mean is as long as the run; what a file holds is read later.
+        Times::Weibull { .. } | Times::Pareto { .. } | Times::Measured { .. } => None,
+    }
+}

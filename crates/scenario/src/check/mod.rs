@@ -70,6 +70,7 @@ pub fn warnings(scenario: &Scenario, given: impl Fn(&KeyPath) -> bool) -> Vec<Fi
             out.push(|| transport, || "datagrams go over udp; this table is not used".into());
         }
     }
+    flows::warnings(scenario, &mut out);
     splices::warnings(scenario, given, &mut out);
     traps::names(scenario, &mut out);
     if let Ok(network) = crate::network::resolve(scenario) {

@@ -70,7 +70,7 @@ fn random_failures(scenario: &Scenario, out: &mut Findings) {
         ("satellite_mtbf", model.satellite_mtbf),
         ("isl_mtbf", model.isl_mtbf),
         ("station_mtbf", model.station_mtbf),
-        ("mttr", Some(model.mttr)),
+        ("mttr", model.mttr),
     ] {
         let least = if key == "mttr" { Span::from_millis(1) } else { Span::from_secs(1) };
         if let Some(mean) = mean.filter(|mean| *mean < least) {
@@ -78,6 +78,16 @@ fn random_failures(scenario: &Scenario, out: &mut Findings) {
                 || at.key(key),
                 || format!("mean time of {mean} is too short; expected at least {least}"),
             );
+        }
+    }
+    let means = [model.satellite_mtbf, model.isl_mtbf, model.station_mtbf];
+    if model.mttr.is_none() && means.iter().any(Option::is_some) {
+        let message = "missing key \"mttr\"; expected a time with its unit, such as \"600 ms\"";
+        out.push(|| at.clone(), || message.into());
+    }
+    for (key, share) in [("satellite_share", model.satellite_share), ("isl_share", model.isl_share)] {
+        if let Some(share) = share.filter(|share| !(0.0..=1.0).contains(share)) {
+            out.push(|| at.key(key), || format!("{share} is not a share; expected 0 to 1"));
         }
     }
 }

@@ -449,8 +449,15 @@ pub struct RandomFailures {
     /// Of each terminal and gateway.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub station_mtbf: Option<Span>,
-    /// Mean time to repair.
-    pub mttr: Span,
+    /// Mean time to repair; needed with any of the three above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mttr: Option<Span>,
+    /// Share of the satellites that have failed from the beginning to the end, drawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub satellite_share: Option<f64>,
+    /// Share of the links between satellites that have failed from the beginning to the end, drawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isl_share: Option<f64>,
 }
 
 /// How packets find their way through the constellation.

@@ -1,0 +1,24 @@
+//! What failed during a run, as its results name it.
+//!
+//! Follows the scenario's `failures` and what `random_failures` drew.
+//! Differs from the topology's outages: names in place of numbers, and only what began before the end.
+//! Leaves out what a failure did to packets.
+
+use crate::results::FailureResult;
+use skyhop_topology::{Failing, Outage, Topology};
+
+/// The outages that begin before `end_s`, in order of time.
+pub(crate) fn results(outages: &[Outage], topology: &Topology, end_s: f64) -> Vec<FailureResult> {
+    let result = |outage: &Outage| {
+        let (kind, name) = match outage.what {
+            Failing::Satellite(satellite) => ("satellite", topology.constellation().name(satellite)),
+            Failing::Link(link) => ("link", topology.name(link)),
+            Failing::Station(station) => ("station", topology.terminals()[station as usize].name.clone()),
+        };
+        let until_s = Some(outage.to_s).filter(|to_s| to_s.is_finite());
+        FailureResult { kind, name, from_s: outage.from_s.max(0.0), until_s }
+    };
+    let mut all: Vec<FailureResult> = outages.iter().filter(|o| o.from_s < end_s).map(result).collect();
+    all.sort_by(|a, b| a.from_s.total_cmp(&b.from_s));
+    all
+}
