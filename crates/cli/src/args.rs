@@ -4,6 +4,7 @@
 //! Differs from a settings layer: every option changes one run, and a scenario's values change with `--set` only.
 //! Leaves out configuration files and environment variables.
 
+use crate::command::values::whole;
 use crate::command::{constellation, delay, map, passes, route, sweep, tables, wireshark};
 use crate::stp;
 use clap::{Args as ClapArgs, Parser, Subcommand};
@@ -77,7 +78,7 @@ pub enum Command {
 /// `skyhop run`.
 #[derive(Debug, ClapArgs)]
 pub struct Run {
-    /// The scenario.
+    /// The scenario; `-` is standard input.
     pub file: PathBuf,
     /// Write summary.json, flows.parquet, series.parquet and what the scenario records into this folder.
     #[arg(long, value_name = "DIR")]
@@ -86,10 +87,10 @@ pub struct Run {
     #[arg(long)]
     pub json: bool,
     /// Seed of every random stream, instead of the scenario's.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>(0..=u64::MAX))]
     pub seed: Option<u64>,
     /// Run with this many seeds, counting up from the first, and print means with their 95 % confidence intervals.
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(1..=100_000))]
     pub seeds: Option<u32>,
     /// Change one value of the scenario; may be given often.
     #[arg(long = "set", value_name = "PATH=VALUE")]
@@ -102,7 +103,7 @@ pub struct Run {
 /// `skyhop check`.
 #[derive(Debug, ClapArgs)]
 pub struct Check {
-    /// The scenario.
+    /// The scenario; `-` is standard input.
     pub file: PathBuf,
     /// Change one value of the scenario; may be given often.
     #[arg(long = "set", value_name = "PATH=VALUE")]

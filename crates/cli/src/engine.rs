@@ -23,10 +23,13 @@ pub struct Done {
     pub meta: Meta,
 }
 
-/// Loads a scenario with the values of `--set`.
+/// Loads a scenario with the values of `--set`; `-` is standard input.
 pub fn load(file: &Path, sets: &[String]) -> Result<Loaded, Failure> {
     let sets = sets.iter().map(|s| parse_set(s)).collect::<Result<Vec<_>, _>>()?;
-    Ok(skyhop_scenario::load(file, &sets)?)
+    match file == Path::new("-") {
+        true => Ok(skyhop_scenario::load_stdin(&sets)?),
+        false => Ok(skyhop_scenario::load(file, &sets)?),
+    }
 }
 
 /// Builds the simulation and leaves it, to know whether it can be built. The round trips through its constellation at the start.

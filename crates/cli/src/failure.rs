@@ -9,7 +9,7 @@ use std::io::{self, Write};
 /// A failure of the command.
 #[derive(Debug)]
 pub enum Failure {
-    /// The usage or the scenario is wrong. Its lines stand on their own: they begin with file and line.
+    /// The usage or the scenario is wrong. Each line is a mistake, but for those that are indented.
     Scenario(String),
     /// Something went wrong while running.
     Run(String),
@@ -35,9 +35,12 @@ impl Failure {
     /// Writes what went wrong.
     pub fn tell(&self, out: &mut impl Write) -> io::Result<()> {
         match self {
-            Failure::Scenario(message) => writeln!(out, "{message}"),
-            Failure::Run(message) | Failure::Stopped(message) => writeln!(out, "skyhop: {message}"),
-            Failure::Interrupted => writeln!(out, "skyhop: interrupted; nothing was written"),
+            Failure::Scenario(message) => message.lines().try_for_each(|line| match line.starts_with(' ') {
+                true => writeln!(out, "{line}"),
+                false => writeln!(out, "error: {line}"),
+            }),
+            Failure::Run(message) | Failure::Stopped(message) => writeln!(out, "error: {message}"),
+            Failure::Interrupted => writeln!(out, "error: interrupted; nothing was written"),
             Failure::OutputClosed => Ok(()),
         }
     }

@@ -37,16 +37,21 @@ fn usage_and_scenario_errors_are_2() {
         assert_eq!(code(&skyhop(args)), 2, "{args:?}");
     }
     let missing = skyhop(&["run", "/nowhere/geo.toml"]);
-    assert_eq!((code(&missing), stderr(&missing)), (2, "/nowhere/geo.toml: no such file\n".into()));
+    assert_eq!((code(&missing), stderr(&missing)), (2, "error: /nowhere/geo.toml: no such file\n".into()));
     let dir = folder("wrong");
     let file = dir.join("geo.toml");
+    fs::write(&file, "").unwrap();
+    let slip = dir.join("goe.tml");
+    let told = format!("error: {}: no such file; did you mean \"{}\"?\n", slip.display(), file.display());
+    assert_eq!(stderr(&skyhop(&["run", path(&slip)])), told);
+    assert!(!stderr(&skyhop(&["run", path(&dir.join("iridium.toml"))])).contains("mean"));
     fs::write(&file, GEO.replace("drop-tail", "droptail").replace("10 Mbit/s", "10 mbps")).unwrap();
     for command in ["run", "check"] {
         let out = skyhop(&[command, file.to_str().unwrap()]);
         let lines: Vec<String> = stderr(&out).lines().map(str::to_owned).collect();
         assert_eq!((code(&out), lines.len(), stdout(&out)), (2, 2, String::new()));
         assert!(
-            lines[0].starts_with(&format!("{}:3: links.access.rate: unit \"mbps\"", file.display())),
+            lines[0].starts_with(&format!("error: {}:3: links.access.rate: unit \"mbps\"", file.display())),
             "{}",
             lines[0]
         );
@@ -55,10 +60,15 @@ fn usage_and_scenario_errors_are_2() {
                 && lines[1].ends_with("did you mean \"drop-tail\"?")
         );
     }
+    for seed in [&["--seed=-1"][..], &["--seed", "-1"], &["--seed", "x"]] {
+        let told = stderr(&skyhop(&[&["run", "geo.toml"], seed].concat()));
+        let expected = ": expected a whole number from 0 to 18446744073709551615\n";
+        assert!(told.starts_with("error: invalid value '") && told.contains(expected), "{told}");
+    }
     let set = skyhop(&["check", path(&right(&dir)), "--set", "links.satelite.rate=1"]);
     assert_eq!(code(&set), 2);
     assert!(
-        stderr(&set).starts_with("--set: links.satelite.rate: unknown name \"satelite\""),
+        stderr(&set).starts_with("error: --set links.satelite.rate: unknown name \"satelite\""),
         "{}",
         stderr(&set)
     );
@@ -116,7 +126,7 @@ fn elements_that_do_not_parse_are_found_at_their_key() {
     let out = skyhop(&["check", path(&file)]);
     assert_eq!(code(&out), 2);
     assert!(
-        stderr(&out).starts_with(&format!("{}:3: constellation.tle: own.tle: ", file.display())),
+        stderr(&out).starts_with(&format!("error: {}:3: constellation.tle: own.tle: ", file.display())),
         "{}",
         stderr(&out)
     );
@@ -167,7 +177,7 @@ fn a_file_is_written_whole_or_not_at_all() {
     fs::create_dir(&blocked).unwrap();
     let out = to(&blocked);
     assert_eq!(code(&out), 1);
-    assert_eq!(stderr(&out), format!("skyhop: cannot write {}: is a directory\n", blocked.display()));
+    assert_eq!(stderr(&out), format!("error: cannot write {}: is a directory\n", blocked.display()));
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 2);
     // A device is written to, and not replaced.
     assert_eq!(code(&to(Path::new("/dev/null"))), 0);
@@ -268,7 +278,7 @@ fn a_folder_that_cannot_be_written_is_1_and_leaves_nothing() {
     let out = skyhop(&["run", path(&file), "--out", path(&in_the_way)]);
     assert_eq!(code(&out), 1);
     assert!(
-        stderr(&out).starts_with("skyhop: cannot write ") && stderr(&out).lines().count() == 1,
+        stderr(&out).starts_with("error: cannot write ") && stderr(&out).lines().count() == 1,
         "{}",
         stderr(&out)
     );
@@ -277,7 +287,7 @@ fn a_folder_that_cannot_be_written_is_1_and_leaves_nothing() {
         let out = command(&["run", path(&file)]).stdout(full).output().unwrap();
         assert_eq!(
             (code(&out), stderr(&out)),
-            (1, "skyhop: cannot print the results: no space left on device\n".into())
+            (1, "error: cannot print the results: no space left on device\n".into())
         );
     }
 }

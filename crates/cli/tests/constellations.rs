@@ -148,7 +148,7 @@ fn gateways_and_several_antennas() {
     assert!(alone.lines().skip(1).all(|line| line.ends_with("noroute")), "{alone}");
     let wrong = bent(&["--gateway", "nowhere at all"]);
     assert_eq!(code(&wrong), 2);
-    assert!(stderr(&wrong).starts_with("--gateway: "), "{}", stderr(&wrong));
+    assert!(stderr(&wrong).starts_with("error: --gateway: "), "{}", stderr(&wrong));
     let wrong = bent(&["--antennas", "0"]);
     assert_eq!(code(&wrong), 2);
     let file = folder("gateways").join("list.csv");
@@ -357,7 +357,11 @@ fn mistakes_are_2_with_a_hint() {
     ] {
         let out = skyhop(args);
         assert_eq!((code(&out), stdout(&out).as_str()), (2, ""), "{args:?}: {}", stderr(&out));
-        assert!(stderr(&out).starts_with(message), "{}\nexpected {message}", stderr(&out));
+        assert!(
+            stderr(&out).starts_with(&format!("error: {message}")),
+            "{}\nexpected {message}",
+            stderr(&out)
+        );
     }
     assert_eq!(code(&skyhop(&["constellation", "export", "iridium"])), 2);
 }

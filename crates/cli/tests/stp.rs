@@ -137,7 +137,7 @@ fn a_file_goes_there_and_comes_back() {
     // Nothing is overwritten, and nothing half-written is left.
     let again = skyhop(&["stp", "send", &folder.path("data.bin"), &server.address, "--key", &key]);
     assert_eq!(code(&again), 1);
-    assert_eq!(stderr(&again), "skyhop: the receiver says: data.bin exists and is not overwritten\n");
+    assert_eq!(stderr(&again), "error: the receiver says: data.bin exists and is not overwritten\n");
     assert_eq!(fs::read_dir(folder.path("in")).unwrap().count(), 1);
 
     let back = folder.path("back.bin");
@@ -192,7 +192,7 @@ fn standard_input_to_standard_output_with_a_pair_of_keys() {
     assert_eq!(
         stderr(&out),
         format!(
-            "skyhop: cannot connect: {}: refused: the keys of the two hosts do not match\n",
+            "error: cannot connect: {}: refused: the keys of the two hosts do not match\n",
             server.address
         )
     );
@@ -232,7 +232,7 @@ fn a_full_disk_ends_the_sender_with_the_reason() {
     let sent = skyhop(&["stp", "send", &folder.path("data.bin"), &server.address, "--key", &key]);
     assert_eq!((code(&sent), stdout(&sent)), (1, String::new()));
     assert!(
-        stderr(&sent).starts_with("skyhop: the receiver says: cannot write: No space left on device"),
+        stderr(&sent).starts_with("error: the receiver says: cannot write: No space left on device"),
         "{}",
         stderr(&sent)
     );
@@ -253,7 +253,7 @@ fn keys_that_are_none() {
     };
     let (exit, told) = send(&[]);
     assert_eq!(exit, 2);
-    assert!(told.starts_with("no key: give one with --key"), "{told}");
+    assert!(told.starts_with("error: no key: give one with --key"), "{told}");
     let (exit, told) = send(&["--key", &folder.path("none.key")]);
     assert_eq!(exit, 2);
     assert!(told.contains("none.key does not exist"), "{told}");
@@ -284,7 +284,10 @@ fn addresses_ports_and_sizes_that_will_not_do() {
     let taken = UdpSocket::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let out = skyhop(&["stp", "serve", "--listen", &address, "--key", &key, "--dir", &folder.path("in")]);
-    assert_eq!((code(&out), stderr(&out)), (2, format!("{address}: the port is in use; choose another\n")));
+    assert_eq!(
+        (code(&out), stderr(&out)),
+        (2, format!("error: {address}: the port is in use; choose another\n"))
+    );
     let send = |args: &[&str]| {
         let mut all = vec!["stp", "send", &key];
         all.extend_from_slice(args);
@@ -296,24 +299,24 @@ fn addresses_ports_and_sizes_that_will_not_do() {
     let (exit, told) = send(&[&address]);
     assert_eq!(
         (exit, told),
-        (1, format!("skyhop: cannot connect: {address}: nothing listens at that address and port\n"))
+        (1, format!("error: cannot connect: {address}: nothing listens at that address and port\n"))
     );
     let (exit, told) = send(&["127.0.0.1:notaport"]);
     assert_eq!(exit, 2);
-    assert!(told.starts_with("address \"127.0.0.1:notaport\": "), "{told}");
+    assert!(told.starts_with("error: address \"127.0.0.1:notaport\": "), "{told}");
     let (exit, told) = send(&["127.0.0.1:9", "--mtu", "100"]);
-    assert_eq!((exit, told.as_str()), (2, "an MTU of 100 bytes; 576 to 65535 are possible\n"));
+    assert_eq!((exit, told.as_str()), (2, "error: an MTU of 100 bytes; 576 to 65535 are possible\n"));
     let (exit, told) = send(&["127.0.0.1:9", "--rate", "20 mbps"]);
     assert_eq!(exit, 2, "{told}");
     let (exit, told) = send(&["127.0.0.1:9", "--congestion", "rate"]);
-    assert_eq!((exit, told.as_str()), (2, "--congestion rate: give the promised rate with --rate\n"));
+    assert_eq!((exit, told.as_str()), (2, "error: --congestion rate: give the promised rate with --rate\n"));
     let out = skyhop(&["stp", "send", &folder.path("in"), "127.0.0.1:9", "--key", &key]);
     assert_eq!(code(&out), 2);
     assert!(stderr(&out).contains("a folder"), "{}", stderr(&out));
     // Over IP, root has raw sockets and others are told; the loopback's MTU is larger than any that may be asked for.
     let out =
         skyhop(&["stp", "serve", "--listen", "[::1]:9", "--ip", "--key", &key, "--dir", &folder.path("in")]);
-    assert_eq!((code(&out), stderr(&out)), (2, "straight over IP goes with IPv4 only\n".into()));
+    assert_eq!((code(&out), stderr(&out)), (2, "error: straight over IP goes with IPv4 only\n".into()));
 }
 
 #[test]

@@ -75,7 +75,11 @@ fn mistakes_are_2_with_a_hint() {
     ] {
         let out = skyhop(&["tables", "--constellation", args[0], "--satellite", args[1]]);
         assert_eq!((code(&out), stdout(&out).as_str()), (2, ""), "{args:?}: {}", stderr(&out));
-        assert!(stderr(&out).starts_with(message), "{}\nexpected {message}", stderr(&out));
+        assert!(
+            stderr(&out).starts_with(&format!("error: {message}")),
+            "{}\nexpected {message}",
+            stderr(&out)
+        );
     }
     let help = stdout(&skyhop(&["tables", "--help"]));
     assert!(help.contains("Examples:\n  skyhop tables"), "{help}");

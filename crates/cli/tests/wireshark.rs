@@ -55,7 +55,7 @@ fn without_tshark_a_folder_can_be_named() {
     let out = run(&["wireshark", "install"]);
     let told = text(&out.stderr);
     assert_eq!(out.status.code(), Some(1));
-    assert_eq!(told, "skyhop: tshark is not installed; name the folder of Lua plugins with --folder DIR\n");
+    assert_eq!(told, "error: tshark is not installed; name the folder of Lua plugins with --folder DIR\n");
     let out = run(&named);
     assert_eq!((out.status.code(), text(&out.stderr)), (Some(0), String::new()));
     assert!(plugins.join("skystp.lua").is_file());

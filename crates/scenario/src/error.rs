@@ -26,7 +26,10 @@ pub enum Place {
         line: usize,
     },
     /// A value given beside the file with `--set`.
-    Set,
+    Set {
+        /// Which value was set; empty if that cannot be told.
+        path: String,
+    },
 }
 
 impl fmt::Display for Place {
@@ -34,7 +37,8 @@ impl fmt::Display for Place {
         match self {
             Place::File { file } => f.write_str(file),
             Place::Line { file, line } => write!(f, "{file}:{line}"),
-            Place::Set => f.write_str("--set"),
+            Place::Set { path } if path.is_empty() => f.write_str("--set"),
+            Place::Set { path } => write!(f, "--set {path}"),
         }
     }
 }
@@ -52,7 +56,8 @@ pub struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.key.is_empty() {
+        let said = matches!(&self.place, Place::Set { path } if *path == self.key);
+        if self.key.is_empty() || said {
             write!(f, "{}: {}", self.place, self.message)
         } else {
             write!(f, "{}: {}: {}", self.place, self.key, self.message)

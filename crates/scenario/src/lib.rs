@@ -40,7 +40,7 @@ pub use files::{Files, LARGEST_FILE};
 pub use finding::Finding;
 pub use model::*;
 pub use path::{KeyPath, Step};
-pub use read::{LARGEST_SCENARIO, Loaded, load, parse};
+pub use read::{LARGEST_SCENARIO, Loaded, load, load_stdin, parse};
 pub use set::parse_set;
 
 /// The JSON Schema of a scenario, for editors and other programs.

@@ -15,6 +15,7 @@ use crate::shape::SCENARIO;
 use crate::tree::{Node, Origin, Value};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
+use skyhop_text::spelling::hint_of_file;
 use skyhop_units::Span;
 use std::fs::File;
 use std::io::Read;
@@ -138,6 +139,15 @@ pub fn load(path: &Path, sets: &[(String, String)]) -> Result<Loaded, Errors> {
     Ok(loaded)
 }
 
+/// Reads and checks a scenario from standard input, which `stdin` stands for in errors; files that it names lie in this folder.
+pub fn load_stdin(sets: &[(String, String)]) -> Result<Loaded, Errors> {
+    let wrong = |message: String| Errors::one(Place::File { file: "stdin".into() }, "", message);
+    let bytes = limited(std::io::stdin().lock(), LARGEST_SCENARIO, "4 MB").map_err(wrong)?;
+    let mut loaded = parse(&bytes, "stdin", sets)?;
+    loaded.read_files(Path::new(""))?;
+    Ok(loaded)
+}
+
 /// Reads and checks a scenario in memory; `file` is what errors call it.
 pub fn parse(bytes: &[u8], file: &str, sets: &[(String, String)]) -> Result<Loaded, Errors> {
     let whole = |message: &str| Err(Errors::one(Place::File { file: file.to_owned() }, "", message));
@@ -166,7 +176,8 @@ pub fn parse(bytes: &[u8], file: &str, sets: &[(String, String)]) -> Result<Load
         return Err(syntax_errors(text, &syntax, line_of));
     }
 
-    let source = Source { file: file.to_owned(), lines, top: Node::top(table.into_inner()) };
+    let source =
+        Source { file: file.to_owned(), lines, top: Node::top(table.into_inner()), sets: Vec::new() };
     let loaded = finish(source, hex(&Sha256::digest(bytes)), Vec::new(), sets)?;
     loaded.check_sweep()?;
     Ok(loaded)
@@ -243,6 +254,8 @@ struct Source {
     file: String,
     lines: Vec<usize>,
     top: Node,
+    /// Paths of what was set beside the file, in order.
+    sets: Vec<String>,
 }
 
 impl Source {
@@ -258,7 +271,9 @@ impl Source {
     /// Sets values and holds the tree against its shape.
     fn set(&mut self, sets: &[(String, String)]) -> Result<(), Errors> {
         for (path, value) in sets {
-            crate::set::apply(&mut self.top, &SCENARIO, path, value)?;
+            let origin = Origin::Set(self.sets.len() as u32);
+            self.sets.push(path.clone());
+            crate::set::apply(&mut self.top, &SCENARIO, (path, value), origin)?;
         }
         let mut mistakes = Mistakes::default();
         fit(&SCENARIO, &self.top, &KeyPath::default(), &mut mistakes);
@@ -278,7 +293,9 @@ impl Source {
             Origin::File(at) => {
                 Place::Line { file: self.file.clone(), line: self.lines.partition_point(|end| *end < at) + 1 }
             }
-            Origin::Set => Place::Set,
+            Origin::Set(number) => {
+                Place::Set { path: self.sets.get(number as usize).cloned().unwrap_or_default() }
+            }
         }
     }
 
@@ -329,8 +346,8 @@ fn too_large(size: u64, limit: &str) -> String {
 
 /// Reads a file of at most `limit` bytes; a pipe counts as well, and is not read beyond the limit.
 fn read_limited(path: &Path, limit: u64, limit_text: &str) -> Result<Vec<u8>, String> {
-    let mut file = File::open(path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => "no such file".to_owned(),
+    let file = File::open(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => format!("no such file{}", hint_of_file(path)),
         std::io::ErrorKind::PermissionDenied => "no permission to read the file".to_owned(),
         _ => format!("cannot be opened: {e}"),
     })?;
@@ -341,8 +358,12 @@ fn read_limited(path: &Path, limit: u64, limit_text: &str) -> Result<Vec<u8>, St
     if meta.len() > limit {
         return Err(too_large(meta.len(), limit_text));
     }
+    limited(file, limit, limit_text)
+}
+
+fn limited(input: impl Read, limit: u64, limit_text: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    file.by_ref().take(limit + 1).read_to_end(&mut bytes).map_err(|e| format!("cannot be read: {e}"))?;
+    input.take(limit + 1).read_to_end(&mut bytes).map_err(|e| format!("cannot be read: {e}"))?;
     if bytes.len() as u64 > limit { Err(format!("input is larger than {limit_text}")) } else { Ok(bytes) }
 }
 

@@ -11,7 +11,7 @@ use crate::tree::{Entry, Node, Origin, Table, Value};
 
 /// Splits `path=value` as it is given to `--set`.
 pub fn parse_set(text: &str) -> Result<(String, String), Errors> {
-    let wrong = |message: String| Errors::one(Place::Set, "", message);
+    let wrong = |message: String| Errors::one(Place::Set { path: String::new() }, "", message);
     let Some((path, value)) = text.split_once('=') else {
         return Err(wrong(format!(
             "{} has no \"=\"; write path=value, such as links.satellite.rate=\"1 Mbit/s\"",
@@ -24,9 +24,14 @@ pub fn parse_set(text: &str) -> Result<(String, String), Errors> {
     Ok((path.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// Changes the value at `path`. What the value may be is checked afterwards with the rest of the tree.
-pub(crate) fn apply(top: &mut Node, shape: &Shape, path: &str, value: &str) -> Result<(), Errors> {
-    let wrong = |message: String| Errors::one(Place::Set, path, message);
+/// Changes the value at `path`; what is new there is of `origin`. What the value may be is checked afterwards with the rest of the tree.
+pub(crate) fn apply(
+    top: &mut Node,
+    shape: &Shape,
+    (path, value): (&str, &str),
+    origin: Origin,
+) -> Result<(), Errors> {
+    let wrong = |message: String| Errors::one(Place::Set { path: path.to_owned() }, path, message);
     let steps = split(path).ok_or_else(|| wrong("not a dotted key, such as links.satellite.rate".into()))?;
     let mut node = top;
     let mut shape = shape;
@@ -74,11 +79,11 @@ pub(crate) fn apply(top: &mut Node, shape: &Shape, path: &str, value: &str) -> R
             let names = table.keys().map(String::as_str);
             return Err(wrong(format!("unknown name {}{}", quoted(step), expected(step, names))));
         }
-        let entry = table.entry(step.clone()).or_insert_with(|| fresh(below.default_kind));
+        let entry = table.entry(step.clone()).or_insert_with(|| fresh(below.default_kind, origin));
         node = &mut entry.node;
         shape = below.shape;
     }
-    *node = Node::from_set(value);
+    *node = Node::from_set(value, origin);
     // "--set name=5" means the text when the scenario wants text.
     if matches!(shape, Shape::Text | Shape::Choice { .. }) && !matches!(node.value, Value::Text(_)) {
         node.value = Value::Text(value.to_owned());
@@ -87,7 +92,7 @@ pub(crate) fn apply(top: &mut Node, shape: &Shape, path: &str, value: &str) -> R
     if let (Shape::List(item, None), Value::Text(_)) = (shape, &node.value)
         && matches!(**item, Shape::Text)
     {
-        node.value = Value::List(vec![Node { origin: Origin::Set, value: node.value.clone() }]);
+        node.value = Value::List(vec![Node { origin, value: node.value.clone() }]);
     }
     Ok(())
 }
@@ -108,13 +113,13 @@ fn field<'a>(fields: &'a [Field], step: &str, wrong: &dyn Fn(String) -> Errors) 
 }
 
 /// A table that the file left out, with the kind it has then.
-fn fresh(kind: Option<&str>) -> Entry {
+fn fresh(kind: Option<&str>, origin: Origin) -> Entry {
     let mut table = Table::new();
     if let Some(kind) = kind {
-        let node = Node { origin: Origin::Set, value: Value::Text(kind.to_owned()) };
-        table.insert("kind".into(), Entry { origin: Origin::Set, node });
+        let node = Node { origin, value: Value::Text(kind.to_owned()) };
+        table.insert("kind".into(), Entry { origin, node });
     }
-    Entry { origin: Origin::Set, node: Node { origin: Origin::Set, value: Value::Table(table) } }
+    Entry { origin, node: Node { origin, value: Value::Table(table) } }
 }
 
 /// An element by its number, or by its `name`.
@@ -133,7 +138,8 @@ fn element<'a>(node: &'a mut Node, step: &str) -> Result<&'a mut Node, String> {
             let allowed = expected(step, names.iter().map(String::as_str));
             let allowed =
                 allowed.strip_prefix("; expected ").map(|list| format!(", or {list}")).unwrap_or_default();
-            Err(format!("there is no {}; expected a number from 0 to {}{allowed}", quoted(step), count - 1))
+            let numbers = if count == 1 { "0".into() } else { format!("a number from 0 to {}", count - 1) };
+            Err(format!("there is no {}; expected {numbers}{allowed}", quoted(step)))
         }
     }
 }

@@ -14,8 +14,8 @@ use toml::de::{DeTable, DeValue};
 pub(crate) enum Origin {
     /// The byte of the file at which it begins.
     File(usize),
-    /// A `--set`.
-    Set,
+    /// A `--set`, by its number from 0.
+    Set(u32),
 }
 
 /// A value and its origin.
@@ -71,10 +71,10 @@ impl Node {
     }
 
     /// A value given with `--set`: TOML if it reads as TOML, else the text itself.
-    pub fn from_set(text: &str) -> Self {
+    pub fn from_set(text: &str, origin: Origin) -> Self {
         match DeValue::parse(text) {
-            Ok(value) => Node { origin: Origin::Set, value: convert(value.into_inner(), Some(Origin::Set)) },
-            Err(_) => Node { origin: Origin::Set, value: Value::Text(text.to_owned()) },
+            Ok(value) => Node { origin, value: convert(value.into_inner(), Some(origin)) },
+            Err(_) => Node { origin, value: Value::Text(text.to_owned()) },
         }
     }
 

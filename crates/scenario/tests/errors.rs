@@ -91,13 +91,10 @@ fn values_set_beside_the_file() {
             "links.satellite.rate=1",
             r#"links.satellite.rate: integer 1 has no unit; expected a rate with its unit, such as "1.5 Mbit/s""#,
         ),
-        (
-            "flows.9.start=1 s",
-            r#"flows.9.start: there is no "9"; expected a number from 0 to 0, or download"#,
-        ),
+        ("flows.9.start=1 s", r#"flows.9.start: there is no "9"; expected 0, or download"#),
         (
             "flows.downlod.start=1 s",
-            r#"flows.downlod.start: there is no "downlod"; expected a number from 0 to 0, or download; did you mean "download"?"#,
+            r#"flows.downlod.start: there is no "downlod"; expected 0, or download; did you mean "download"?"#,
         ),
         (
             "flows.download.start=70 s",
@@ -138,8 +135,29 @@ fn values_set_beside_the_file() {
         ),
     ] {
         let error = parse_set(set).and_then(|s| parse(GOOD.as_bytes(), "geo.toml", &[s])).unwrap_err();
-        assert_eq!(error.to_string(), format!("--set: {expected}"), "{set}");
+        // Which of several it was stands before the key, unless it is the key.
+        let path = set.split('=').next().unwrap_or_default();
+        let place = match expected {
+            _ if expected.starts_with('"') => "--set: ".to_owned(),
+            _ if expected.starts_with(&format!("{path}: ")) => "--set ".to_owned(),
+            _ => format!("--set {path}: "),
+        };
+        assert_eq!(error.to_string(), format!("{place}{expected}"), "{set}");
     }
+}
+
+#[test]
+fn of_several_values_set_the_wrong_one_is_named() {
+    let sets =
+        ["links.satellite={ delay = \"1 s\" }", "flows.dl.transport.mss=9"].map(|s| parse_set(s).unwrap());
+    let error = parse(GOOD.as_bytes(), "geo.toml", &sets).unwrap_err().to_string();
+    assert_eq!(error, "--set flows.dl.transport.mss: there is no \"dl\"; expected 0, or download");
+    let sets = ["seed=2", "links.satellite={ delay = \"1 s\" }"].map(|s| parse_set(s).unwrap());
+    let error = parse(GOOD.as_bytes(), "geo.toml", &sets).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "--set links.satellite: missing key \"rate\"; expected a rate with its unit, such as \"1.5 Mbit/s\""
+    );
 }
 
 #[test]

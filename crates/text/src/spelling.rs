@@ -1,8 +1,10 @@
 //! The name that somebody probably meant.
 //!
 //! Follows Damerau's and Levenshtein's distance: letters inserted, dropped, changed, or swapped with their neighbour.
-//! Differs: a guess is made only if at most a third of the letters are wrong, or one is the beginning of the other.
+//! Differs: a guess is made only if at most a third of the letters are wrong, or one is the beginning or the end of the other.
 //! Leaves out sounds, abbreviations and other languages.
+
+use std::path::Path;
 
 /// The longest name that is compared: the distance takes time in proportion to both lengths.
 const LONGEST: usize = 64;
@@ -30,7 +32,7 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         let (short, long) = if meant.len() < typed.len() { (&meant, &typed) } else { (&typed, &meant) };
         let slips = strsim::damerau_levenshtein(&typed, &meant);
         let near = slips <= (long.chars().count() / 3).max(1)
-            || (short.len() >= 3 && long.starts_with(short.as_str()));
+            || (short.len() >= 3 && (long.starts_with(short.as_str()) || long.ends_with(short.as_str())));
         if near && best.is_none_or(|(least, _)| slips < least) {
             best = Some((slips, candidate));
         }
@@ -41,6 +43,33 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 /// `; did you mean "x"?` if one of `candidates` is near `name`.
 pub fn hint<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     nearest(name, candidates).map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default()
+}
+
+/// `; did you mean "x"?` for a file that is not there, if one beside it has a name that is near.
+pub fn hint_of_file(path: &Path) -> String {
+    const MOST: usize = 10_000;
+    let (Some(name), Some(folder)) = (path.file_name().and_then(|name| name.to_str()), path.parent()) else {
+        return String::new();
+    };
+    let listed = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let Ok(entries) = listed.read_dir() else { return String::new() };
+    let mut names: Vec<String> =
+        entries.take(MOST).filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    names.sort();
+    // Ten letters of an ending do not make two files alike.
+    let (stem, ending) = split(name);
+    let near = |other: &&str| {
+        let (other_stem, other_ending) = split(other);
+        (stem == other_stem || nearest(stem, [other_stem]).is_some())
+            && (ending == other_ending || nearest(ending, [other_ending]).is_some())
+    };
+    let meant = nearest(name, names.iter().map(String::as_str).filter(near));
+    meant.map(|name| format!("; did you mean \"{}\"?", folder.join(name).display())).unwrap_or_default()
+}
+
+/// A file's name before its last dot, and behind it.
+fn split(name: &str) -> (&str, &str) {
+    name.rsplit_once('.').unwrap_or((name, ""))
 }
 
 #[cfg(test)]
@@ -60,6 +89,7 @@ mod tests {
         assert_eq!(nearest("sack_newreno", ["newreno", "sack-newreno"]), Some("sack-newreno"));
         assert_eq!(nearest("teledesik", ["iridium", "teledesic", "teledesic-840"]), Some("teledesic"));
         assert_eq!(nearest("xyz", ["iridium", "geo-3"]), None);
+        assert_eq!(nearest("goodput_bps", ["f.sent", "f.goodput_bps"]), Some("f.goodput_bps"));
         assert_eq!(hint("irdiium", ["iridium"]), "; did you mean \"iridium\"?");
         assert_eq!(hint("geo", ["iridium"]), "");
     }

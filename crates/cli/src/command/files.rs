@@ -49,7 +49,9 @@ pub fn read(file: &Path) -> Result<Vec<u8>, Failure> {
         _ => {}
     }
     fs::read(file).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => refuse("no such file".into()),
+        std::io::ErrorKind::NotFound => {
+            refuse(format!("no such file{}", skyhop_text::spelling::hint_of_file(file)))
+        }
         _ => refuse(e.to_string()),
     })
 }

@@ -39,7 +39,7 @@ pub struct Snapshot {
     #[arg(long, value_name = "ON|OFF", value_parser = ["on", "off"])]
     pub names: Option<String>,
     /// Pixels across of a PNG.
-    #[arg(long, value_name = "PIXELS", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(100..=20_000))]
+    #[arg(long, value_name = "PIXELS", default_value_t = 2000, value_parser = crate::command::values::whole::<u32>(100..=20_000))]
     pub width: u32,
     /// Write a picture, .svg or .png, instead of a map in letters to standard output.
     #[arg(long, value_name = "FILE", value_parser = picture)]

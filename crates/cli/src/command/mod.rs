@@ -19,7 +19,7 @@ mod satellites;
 mod show;
 pub mod sweep;
 pub mod tables;
-mod values;
+pub mod values;
 pub mod wireshark;
 
 use crate::failure::Failure;

@@ -43,7 +43,7 @@ pub struct Route {
     #[arg(long, value_name = "FILE", value_parser = picture)]
     pub map: Option<PathBuf>,
     /// Pixels across of a PNG.
-    #[arg(long, value_name = "PIXELS", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(100..=20_000))]
+    #[arg(long, value_name = "PIXELS", default_value_t = 2000, value_parser = crate::command::values::whole::<u32>(100..=20_000))]
     pub width: u32,
     /// Whether to draw the path in letters too.
     #[arg(long, value_name = "ON|OFF", default_value = "on", value_parser = ["on", "off"])]

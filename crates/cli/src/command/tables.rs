@@ -32,10 +32,10 @@ pub struct Tables {
     #[arg(long, value_name = "NAME")]
     pub satellite: String,
     /// How many states.
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = crate::command::values::whole::<u32>(1..=100_000))]
     pub states: u32,
     /// How hard the minimiser looks for fewer entries.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = crate::command::values::whole::<u32>(0..=1000))]
     pub effort: u32,
     /// Do not aggregate, which takes most of the time.
     #[arg(long)]

@@ -7,7 +7,17 @@
 use crate::failure::Failure;
 use skyhop_sim::orbit::Epoch;
 use skyhop_sim::topology::Station;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+
+/// A whole number within `range`.
+pub fn whole<T: TryFrom<u64>>(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let number = text.trim().parse::<u64>().ok().filter(|number| range.contains(number));
+        let number = number.and_then(|number| T::try_from(number).ok());
+        number.ok_or_else(|| format!("expected a whole number from {} to {}", range.start(), range.end()))
+    }
+}
 
 /// A time in seconds: a number, or a number with a unit.
 pub fn seconds(text: &str) -> Result<f64, String> {

@@ -27,7 +27,7 @@ pub struct Bench {
     #[arg(long, value_name = "SIZE", conflicts_with = "seconds")]
     pub size: Option<Bytes>,
     /// For so long.
-    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = crate::command::values::whole::<u64>(1..=86_400))]
     pub seconds: u64,
     /// Print the numbers as JSON.
     #[arg(long)]

@@ -54,7 +54,7 @@ pub struct Common {
     #[arg(long, value_name = "SIZE", default_value = "64 MB")]
     pub window: Bytes,
     /// Packets that may be out of order before they are taken for replays.
-    #[arg(long, value_name = "PACKETS", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(64..=1 << 24))]
+    #[arg(long, value_name = "PACKETS", default_value_t = 65_536, value_parser = crate::command::values::whole::<u32>(64..=1 << 24))]
     pub replay_window: u32,
     /// Straight over IPv4 with this protocol number instead of UDP; needs the right to raw sockets.
     #[arg(long, value_name = "PROTOCOL", num_args = 0..=1, default_missing_value = "253")]

@@ -113,7 +113,7 @@ pub fn run(args: &Receive) -> Result<(), Failure> {
             if tell {
                 let mut words = Vec::new();
                 let _ = failure.tell(&mut words);
-                let why = String::from_utf8_lossy(&words).trim().trim_start_matches("skyhop: ").to_owned();
+                let why = String::from_utf8_lossy(&words).trim().trim_start_matches("error: ").to_owned();
                 let _ = Reply::Failed(why)
                     .put(&mut patient)
                     .and_then(|()| stream.finish(Some(Duration::from_secs(5))));

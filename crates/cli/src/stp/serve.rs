@@ -95,7 +95,7 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
                 if let Err(why) = handle(args, &stream, peer, number)
                     && !quiet
                 {
-                    eprintln!("skyhop: {why}");
+                    eprintln!("error: {why}");
                 }
                 drop(stream);
                 running.fetch_sub(1, Ordering::Relaxed);
