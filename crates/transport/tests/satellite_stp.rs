@@ -95,6 +95,25 @@ fn saved_state() {
     );
 }
 
+/// What a connection hands on to the next is what the path is: 25 Mbit/s less the headers of UDP and IP, and its round trip.
+#[test]
+fn what_is_saved_is_the_path() {
+    let links = [
+        Link::new(25e6, GEO, 1_875_000, 0.0, Seed(1).stream("forward")),
+        Link::new(3e6, GEO, 225_000, 0.0, Seed(1).stream("back")),
+    ];
+    let mut path = Path::new([Config::default(), Config::default()], links);
+    transfer(&mut path, 20_000_000, 300.0).expect("arrives");
+    let saved = path.ends[0].saved().expect("it has found the rate");
+    let mbps = saved.rate.as_bps() as f64 / 1e6;
+    assert!((23.0..=25.1).contains(&mbps), "{mbps} Mbit/s");
+    let rtt_ms = saved.rtt.as_secs_f64() * 1e3;
+    assert!(
+        (2.0 * GEO.as_secs_f64() * 1e3..2.0 * GEO.as_secs_f64() * 1e3 + 5.0).contains(&rtt_ms),
+        "{rtt_ms} ms"
+    );
+}
+
 /// What was saved of 250 Mbit/s is used where 25 are left: no more is lost than RFC 9959 allows to be tried, and nobody waits longer
 /// than without it. A first burst of two packets tells nothing of the path's rate.
 #[test]
