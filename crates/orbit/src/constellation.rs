@@ -217,6 +217,11 @@ impl Constellation {
         }
     }
 
+    /// Whether all satellites are geostationary.
+    pub fn is_geostationary(&self) -> bool {
+        !self.is_empty() && self.parts.iter().all(|part| matches!(part.source, Source::Geostationary(_)))
+    }
+
     /// Seconds of a satellite's revolution, from perigee to perigee where it has one.
     pub fn period_s(&self, satellite: u32) -> Option<f64> {
         let (part, index) = self.part(satellite)?;

@@ -68,6 +68,19 @@ impl ElementSet {
         })
     }
 
+    /// The international designator as "1998-067A", if the file has it.
+    pub fn designator(&self) -> Option<String> {
+        let text = self.mean.international_designator.as_deref()?.trim();
+        let (year, launch) = text.split_once('-')?;
+        // Two lines have the last two digits of the year; nothing flew before 1957.
+        let year = match year.parse::<u32>().ok()? {
+            short @ 0..57 => 2000 + short,
+            short @ 57..100 => 1900 + short,
+            whole => whole,
+        };
+        (!launch.is_empty()).then(|| format!("{year}-{launch}"))
+    }
+
     /// Revolutions per day.
     pub fn mean_motion_rev_day(&self) -> f64 {
         self.mean.mean_motion

@@ -4,7 +4,7 @@
 //! Differs: on a spherical model geodetic is geocentric, which is what ns-2 means by latitude.
 //! Left out: motion along a track; a ship or an aircraft is moved by whoever owns the terminal.
 
-use std::f64::consts::{FRAC_PI_2, TAU};
+use std::f64::consts::FRAC_PI_2;
 use std::fmt;
 
 use crate::earth::EarthModel;
@@ -17,7 +17,7 @@ pub struct Terminal {
     pub name: String,
     /// Geodetic latitude, -pi/2 to pi/2.
     pub latitude_rad: f64,
-    /// East longitude.
+    /// East longitude, -pi to 2 pi.
     pub longitude_rad: f64,
     /// Height above the Earth model's surface in metres.
     pub height_m: f64,
@@ -47,7 +47,8 @@ impl Terminal {
         if !(0.0..=FRAC_PI_2 + 1e-12).contains(&self.latitude_rad.abs()) {
             return Err(TerminalError::Latitude { name: name(), latitude_rad: self.latitude_rad });
         }
-        if !(0.0..=TAU + 1e-12).contains(&self.longitude_rad.abs()) {
+        let (west_deg, east_deg) = LONGITUDES_DEG;
+        if !(west_deg.to_radians() - 1e-12..=east_deg.to_radians() + 1e-12).contains(&self.longitude_rad) {
             return Err(TerminalError::Longitude { name: name(), longitude_rad: self.longitude_rad });
         }
         if !(MIN_HEIGHT_M..=MAX_HEIGHT_M).contains(&self.height_m) {
@@ -69,8 +70,12 @@ impl Terminal {
     }
 }
 
-const MIN_HEIGHT_M: f64 = -11e3;
-const MAX_HEIGHT_M: f64 = 50e3;
+/// Least and greatest longitude in degrees, east positive: either way of counting, and no turn besides.
+pub const LONGITUDES_DEG: (f64, f64) = (-180.0, 360.0);
+/// Least height of a terminal in metres, below any dry land.
+pub const MIN_HEIGHT_M: f64 = -1e3;
+/// Greatest height of a terminal in metres, where space begins.
+pub const MAX_HEIGHT_M: f64 = 100e3;
 
 /// Why a terminal is nowhere.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,14 +87,14 @@ pub enum TerminalError {
         /// Latitude given, radians.
         latitude_rad: f64,
     },
-    /// Longitude beyond a turn.
+    /// Longitude outside [`LONGITUDES_DEG`].
     Longitude {
         /// The terminal.
         name: String,
         /// Longitude given, radians.
         longitude_rad: f64,
     },
-    /// Below the sea floor or above balloons.
+    /// Below dry land or in space.
     Height {
         /// The terminal.
         name: String,
@@ -108,7 +113,7 @@ impl fmt::Display for TerminalError {
             ),
             Self::Longitude { name, longitude_rad } => write!(
                 f,
-                "longitude of {} deg for terminal \"{name}\"; expected -360 to 360 deg",
+                "longitude of {} deg for terminal \"{name}\"; expected -180 to 360 deg",
                 longitude_rad.to_degrees()
             ),
             Self::Height { name, height_m } => write!(
