@@ -24,8 +24,8 @@ SUNSAT = {
 }
 ORBITS = {
     "low (620 km)": (SUNSAT, "1 d"),
-    "medium (ICO, 10,390 km)": ({"preset": "ico", "isls": False}, "1 d"),
-    "elliptic (Molniya)": ({"preset": "molniya", "isls": False}, "1 d"),
+    "medium (ICO, 10,390 km)": ({"preset": "ico", "isls": False, "elevation_mask": "10 deg"}, "1 d"),
+    "elliptic (Molniya)": ({"preset": "molniya", "isls": False, "elevation_mask": "5 deg"}, "1 d"),
     "geostationary": ({"geostationary": ["30 deg"], "elevation_mask": "5 deg"}, "1 d"),
 }
 STELLENBOSCH = {"name": "stellenbosch", "lat": "-33.93 deg", "lon": "18.86 deg"}

@@ -1,7 +1,7 @@
 """WP figures 1 to 3: orbits, networks, and the delay from Quito to London and Tokyo over a day.
 
 Follows the section on cross-seam links: Teledesic's original 288 satellites and Spaceway NGSO.
-Differs: the epoch is ours. Ascending and descending satellites are compared over Spaceway NGSO, a rosette, whose
+Differs: the epoch is ours; a terminal holds one satellite. Ascending and descending satellites are compared over Spaceway NGSO, a rosette, whose
 terminals see both. Leaves out the picture of the Earth among the orbits; figure 1 is a table of heights here.
 """
 
@@ -28,7 +28,7 @@ HEIGHTS = {"teledesic": 1375, "spaceway-ngso": 10352, "geo-3": 35786}
 
 
 def reproduce() -> Reproduction:
-    days = {name: skyhop.delay(PAIRS, case, step="60 s") for name, case in CASES.items()}
+    days = {name: skyhop.delay(PAIRS, case, step="60 s", antennas=1) for name, case in CASES.items()}
     rows = []
     for preset, height in HEIGHTS.items():
         snapshot = skyhop.snapshot(preset)

@@ -186,8 +186,8 @@ fn two_hours_of_iridium_with_handovers_and_losses() {
         isl = { rate = "1 Mbit/s", loss = { kind = "packets", probability = 0.001 } }
         gsl = { rate = "48 kbit/s", queue = { kind = "drop-tail", limit = "20 packets" }, loss = { kind = "packets", probability = 0.002 } }
         [terminals]
-        new-york = { lat = "40.71 deg", lon = "-74.01 deg" }
-        san-francisco = { lat = "37.77 deg", lon = "-122.42 deg" }
+        new-york = { lat = "40.71 deg", lon = "-74.01 deg", antennas = 1 }
+        san-francisco = { lat = "37.77 deg", lon = "-122.42 deg", antennas = 1 }
         [[flows]]
         from = "new-york"
         to = "san-francisco"

@@ -18,8 +18,8 @@ fn scenario(extra: &str) -> String {
         isl = {{ rate = "1 Tbit/s" }}
         gsl = {{ rate = "1 Tbit/s" }}
         [terminals]
-        new-york = {{ lat = "40.71 deg", lon = "-74.01 deg" }}
-        san-francisco = {{ lat = "37.77 deg", lon = "-122.42 deg" }}
+        new-york = {{ lat = "40.71 deg", lon = "-74.01 deg", antennas = 1 }}
+        san-francisco = {{ lat = "37.77 deg", lon = "-122.42 deg", antennas = 1 }}
         [[flows]]
         name = "ping"
         from = "new-york"

@@ -297,8 +297,8 @@ fn packets_over_satellites_take_every_path_with_the_fewest_links() {
             [routing]
             {routing}
             [terminals]
-            quito = {{ lat = "-0.22 deg", lon = "-78.51 deg" }}
-            moscow = {{ lat = "55.76 deg", lon = "37.62 deg" }}
+            quito = {{ lat = "-0.22 deg", lon = "-78.51 deg", antennas = 1 }}
+            moscow = {{ lat = "55.76 deg", lon = "37.62 deg", antennas = 1 }}
             [[flows]]
             from = "quito"
             to = "moscow"

@@ -134,8 +134,8 @@ fn constellation() -> String {
         isl = { rate = "1 Mbit/s" }
         gsl = { rate = "100 kbit/s", loss = { kind = "packets", probability = 0.01 } }
         [terminals]
-        new-york = { lat = "40.71 deg", lon = "-74.01 deg" }
-        san-francisco = { lat = "37.77 deg", lon = "-122.42 deg" }
+        new-york = { lat = "40.71 deg", lon = "-74.01 deg", antennas = 1 }
+        san-francisco = { lat = "37.77 deg", lon = "-122.42 deg", antennas = 1 }
         [[flows]]
         from = "new-york"
         to = "san-francisco"

@@ -271,9 +271,9 @@ fn a_flow_through_a_constellation_goes_by_the_terminal_of_its_splice() {
             isl = {{ rate = "1 Mbit/s" }}
             gsl = {{ rate = "500 kbit/s" }}
             [terminals]
-            london = {{ lat = "51.5 deg", lon = "-0.1 deg" }}
-            chicago = {{ lat = "41.9 deg", lon = "-87.6 deg" }}
-            tokyo = {{ lat = "35.7 deg", lon = "139.7 deg" }}
+            london = {{ lat = "51.5 deg", lon = "-0.1 deg", antennas = 1 }}
+            chicago = {{ lat = "41.9 deg", lon = "-87.6 deg", antennas = 1 }}
+            tokyo = {{ lat = "35.7 deg", lon = "139.7 deg", antennas = 1 }}
             [[flows]]
             name = "call"
             from = "london"

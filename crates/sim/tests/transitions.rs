@@ -37,7 +37,7 @@ fn bent_pipe(extra: &str) -> String {
         gsl = {{ rate = "1 Gbit/s" }}
         {extra}
         [terminals]
-        london = {{ lat = "51.51 deg", lon = "-0.13 deg" }}
+        london = {{ lat = "51.51 deg", lon = "-0.13 deg", antennas = 1 }}
         gateway = {{ lat = "49.4 deg", lon = "1.1 deg", gateway = true, antennas = "all" }}
         frankfurt = {{ lat = "50.11 deg", lon = "8.68 deg", gateway = true, antennas = "all" }}
         [[flows]]
@@ -135,8 +135,8 @@ fn failures_by_chance_follow_the_seed_and_their_means() {
             station_mtbf = "{mtbf}"
             mttr = "5 min"
             [terminals]
-            a = {{ lat = "40.71 deg", lon = "-74.01 deg" }}
-            b = {{ lat = "37.77 deg", lon = "-122.42 deg" }}
+            a = {{ lat = "40.71 deg", lon = "-74.01 deg", antennas = 1 }}
+            b = {{ lat = "37.77 deg", lon = "-122.42 deg", antennas = 1 }}
             [[flows]]
             from = "a"
             to = "b"
@@ -215,8 +215,8 @@ fn terminals_that_look_at_odd_times_hand_over_at_odd_times() {
             preset = "teledesic"
             {check}
             [terminals]
-            a = {{ lat = "40.71 deg", lon = "-74.01 deg" }}
-            b = {{ lat = "37.77 deg", lon = "-122.42 deg" }}
+            a = {{ lat = "40.71 deg", lon = "-74.01 deg", antennas = 1 }}
+            b = {{ lat = "37.77 deg", lon = "-122.42 deg", antennas = 1 }}
             [[flows]]
             from = "a"
             to = "b"
