@@ -12,7 +12,7 @@ Leaves out the simulator itself, which is in the extension module, and plots, wh
 from . import theory
 from ._run import Run, check, run
 from ._skyhop import ScenarioError, __version__
-from ._space import Network, Snapshot, delay, passes, snapshot, survey, tables
+from ._space import Network, Snapshot, delay, look, passes, snapshot, survey, tables
 from ._sweep import Sweep, sweep
 from ._table import Table
 
@@ -26,6 +26,7 @@ __all__ = [
     "__version__",
     "check",
     "delay",
+    "look",
     "passes",
     "run",
     "snapshot",

@@ -1,6 +1,6 @@
 """The world as a background, and a network of satellites on it.
 
-Follows the snapshots of HT chapter 6: an equirectangular map, links as straight lines on it.
+Follows the snapshots of HT chapter 6 and `skyhop map`: an equirectangular map, links along the great circles below them.
 Differs: links that would run around the edge of the map are cut there.
 Leaves out other projections; `skyhop map` writes SVG and PNG without Python.
 """
@@ -76,11 +76,39 @@ def draw(snapshot: Snapshot, ax: Axes, path: list[str] | None, legend: bool) -> 
 
 
 def _line(ax: Axes, lon: np.ndarray, lat: np.ndarray, a: int, b: int, **style: object) -> None:
-    x0, x1, y0, y1 = lon[a], lon[b], lat[a], lat[b]
-    if abs(x1 - x0) <= 180:
-        ax.plot([x0, x1], [y0, y1], **style)
-        return
-    # The short way round crosses the edge; both parts go there.
-    turn = 360 if x1 < x0 else -360
-    ax.plot([x0, x1 + turn], [y0, y1], **style)
-    ax.plot([x0 - turn, x1], [y0, y1], **{**style, "label": None})
+    ways = great_circle(lon[a], lat[a], lon[b], lat[b])
+    for way in ways:
+        ax.plot(way[:, 0], way[:, 1], **style)
+        style = {**style, "label": None}
+
+
+def great_circle(lon_a: float, lat_a: float, lon_b: float, lat_b: float) -> list[np.ndarray]:
+    """The shorter great circle between two places in degrees, in pieces that end at the edge of the map."""
+    a, b = (_unit(lon, lat) for lon, lat in ((lon_a, lat_a), (lon_b, lat_b)))
+    angle = np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b)
+    # A point each two degrees; near a pole longitude turns within a few.
+    share = np.linspace(0, 1, max(2, int(np.ceil(np.degrees(angle) / 2)) + 1))[:, None]
+    if np.sin(angle) < 1e-9:
+        points = np.where(share < 0.5, a, b)
+    else:
+        points = (np.sin((1 - share) * angle) * a + np.sin(share * angle) * b) / np.sin(angle)
+    lon = np.degrees(np.arctan2(points[:, 1], points[:, 0]))
+    lat = np.degrees(np.arctan2(points[:, 2], np.hypot(points[:, 0], points[:, 1])))
+    pieces: list[np.ndarray] = []
+    way = [(lon[0], lat[0])]
+    for k in range(1, len(lon)):
+        step = lon[k] - lon[k - 1]
+        if abs(step) > 180:
+            # The short way round crosses the edge; both pieces go there.
+            edge = 180.0 if step < 0 else -180.0
+            turned = lon[k] + (360 if step < 0 else -360)
+            at = lat[k - 1] + (lat[k] - lat[k - 1]) * (edge - lon[k - 1]) / (turned - lon[k - 1])
+            pieces.append(np.array([*way, (edge, at)]))
+            way = [(-edge, at)]
+        way.append((lon[k], lat[k]))
+    return [*pieces, np.array(way)]
+
+
+def _unit(lon: float, lat: float) -> np.ndarray:
+    lon, lat = np.radians(lon), np.radians(lat)
+    return np.array([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])

@@ -1,13 +1,15 @@
 """Satellites without a run: delays, passes, forwarding tables, routing schemes side by side, snapshots.
 
-Follows the commands `skyhop delay`, `passes` and `tables`; a constellation is said as in a scenario's `[constellation]`.
-Differs from them: a preset's name alone will do, and results are tables.
+Follows the commands `skyhop delay`, `passes`, `look` and `tables`; a constellation is said as in a scenario's
+`[constellation]`, and what is left out means what it means there.
+Differs from them: a preset's name or a scenario's file alone will do, and results are tables.
 Leaves out packets, queues and transports, which need a scenario and `skyhop.run`.
 """
 
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +21,9 @@ from . import _skyhop
 from ._run import _toml
 from ._table import Table
 
-#: A preset's name, or the keys and values of a scenario's `[constellation]`.
-Constellation = str | Mapping[str, Any]
+#: A preset's name, the keys and values of a scenario's `[constellation]`, or the file of a scenario (.toml), of which
+#: satellites, terminals, failures and routing count.
+Constellation = str | os.PathLike[str] | Mapping[str, Any]
 #: A city of the built-in list, "lat,lon", a pair of degrees, or the keys and values of a scenario's terminal.
 Place = str | tuple[float, float] | Mapping[str, Any]
 
@@ -29,20 +32,21 @@ def delay(
     pairs: Sequence[tuple[Place, Place]],
     constellation: Constellation,
     *,
-    metric: str = "delay",
+    metric: str | None = None,
     start: str = "0 s",
     duration: str = "24 h",
     step: str = "60 s",
-    antennas: int | str = 1,
+    antennas: int | str | None = None,
     gateways: Sequence[Place] = (),
     folder: str | os.PathLike[str] = ".",
 ) -> Table:
     """One-way propagation delays between places over time, as `skyhop delay --csv` tells them.
 
-    `pairs` are (sender, receiver); `metric` is "delay" or "hops". Packets leave at `start` and every `step` from there,
-    before `duration` is over; links and handovers are looked at every `update_interval` of the constellation from 0 s
-    on. `antennas` is how many satellites a terminal uses at once, or "all" that are in view, as gateways always do;
-    gateways are joined by fibre. Files of elements are looked for in `folder`.
+    `pairs` are (sender, receiver); `metric` is "delay" or "hops", and what a scenario says, or else delay, if left out.
+    Packets leave at `start` and every `step` from there, before `duration` is over; links and handovers are looked at
+    every `update_interval` of the constellation from 0 s on. `antennas` is how many satellites a terminal uses at once, or
+    "all" that are in view, as gateways do; if left out "all", but 1 with a `handover`, over Iridium, Teledesic and Spaceway
+    NGSO. Gateways are joined by fibre. Files of elements are looked for in `folder`.
 
     Columns: time_s, from, to, delay_ms (NaN without a path), satellites, path, status ("ok" or "noroute").
     Raises `ScenarioError` for a constellation that cannot be and `ValueError` for an unknown place.
@@ -50,16 +54,19 @@ def delay(
     >>> day = skyhop.delay([("quito", "london")], {"preset": "teledesic", "cross_seam_isls": False})
     >>> day["delay_ms"].max()
     """
-    terminals: dict[str, dict[str, Any]] = {}
-    named = [tuple(_terminal(terminals, place, antennas=antennas) for place in pair) for pair in pairs]
+    if any(isinstance(pair, (str, Mapping)) or len(pair) != 2 for pair in pairs):
+        raise ValueError(f"pairs {pairs!r}; expected pairs of places, such as [('london', 'tokyo')]")
+    asked = _Asked(constellation, folder)
+    named = [tuple(asked.terminal(place, antennas=antennas) for place in pair) for pair in pairs]
     for place in gateways:
-        _terminal(terminals, place, antennas="all", gateway=True)
-    if metric not in ("delay", "hops"):
+        asked.terminal(place, gateway=True)
+    if metric not in ("delay", "hops", None):
         raise ValueError(f"metric {metric!r}; expected 'delay' or 'hops'")
     times = tuple(_seconds(text) for text in (start, duration, step))
     if times[2] <= 0:
         raise ValueError(f"step {step!r}; expected more than 0 s")
-    raw = _skyhop.delay(_scenario(constellation, terminals), os.fspath(folder), named, metric == "hops", times)
+    hops = None if metric is None else metric == "hops"
+    raw = _skyhop.delay(asked.text(), asked.folder, named, hops, times)
     return Table(raw, "delays")
 
 
@@ -76,11 +83,41 @@ def passes(
     Columns: satellite, rise_s, culmination_s, set_s (NaN where the pass began before or ends after), max_elevation_deg,
     min_delay_ms and max_delay_ms (one way, straight up the slant range).
     """
-    terminals: dict[str, dict[str, Any]] = {}
-    _terminal(terminals, at)
+    asked = _Asked(constellation, folder)
+    name = asked.terminal(at)
     begin = _seconds(start)
     times = (begin, begin + _seconds(duration))
-    return Table(_skyhop.passes(_scenario(constellation, terminals), os.fspath(folder), times), "passes")
+    return Table(_skyhop.passes(asked.text(), asked.folder, name, times), "passes")
+
+
+def look(
+    at: Place,
+    constellation: Constellation,
+    satellites: Sequence[str] = (),
+    *,
+    frequency_hz: float | None = None,
+    start: str = "0 s",
+    duration: str = "10 min",
+    step: str = "30 s",
+    folder: str | os.PathLike[str] = ".",
+) -> Table:
+    """Where satellites above the elevation mask are seen from a place, at `start` and every `step` up to `duration`.
+
+    `satellites` are names; all if left out. Columns: time_s, satellite, azimuth_deg (from north over east), elevation_deg,
+    slant_range_km, delay_ms (one way), range_rate_m_s (negative while it comes nearer) and, with `frequency_hz`, doppler_hz,
+    the shift of that carrier to first order. Geometric: without refraction.
+
+    >>> skyhop.look("oslo", "iridium", frequency_hz=1.6e9)["doppler_hz"].max()
+    """
+    times = tuple(_seconds(text) for text in (start, duration, step))
+    if times[2] <= 0:
+        raise ValueError(f"step {step!r}; expected more than 0 s")
+    if isinstance(satellites, str):
+        raise ValueError(f"satellites {satellites!r}; expected names in a list")
+    asked = _Asked(constellation, folder)
+    name = asked.terminal(at)
+    raw = _skyhop.look(asked.text(), asked.folder, name, list(satellites), frequency_hz, times)
+    return Table(raw, "looks")
 
 
 def tables(
@@ -97,7 +134,8 @@ def tables(
     delta (entries that are not as in the state before), overrides (entries that are not as geographic forwarding has
     them) and, if `aggregate`, entries after aggregation: greedy (the thesis's), minimised, spare_free, first_match.
     """
-    raw = _skyhop.tables(_scenario(constellation, {}), os.fspath(folder), satellite, states, aggregate)
+    asked = _Asked(constellation, folder)
+    raw = _skyhop.tables(asked.text(), asked.folder, satellite, states, aggregate)
     return Table(raw, "forwarding tables")
 
 
@@ -139,7 +177,8 @@ def survey(
     scheme (delay NaN unless it arrived), outcome ("delivered", "stranded(deadend)", "stranded(nopath)", "looping").
     """
     function = _called(scheme) if callable(scheme) else scheme
-    raw = _skyhop.survey(_scenario(constellation, {}), os.fspath(folder), function, samples, failed, seed)
+    asked = _Asked(constellation, folder)
+    raw = _skyhop.survey(asked.text(), asked.folder, function, samples, failed, seed)
     return Table(raw, "survey")
 
 
@@ -179,49 +218,88 @@ def snapshot(
     folder: str | os.PathLike[str] = ".",
 ) -> Snapshot:
     """Where everything is at `time` and which links are up."""
-    known: dict[str, dict[str, Any]] = {}
+    asked = _Asked(constellation, folder)
     for place in terminals:
-        _terminal(known, place)
-    nodes, links = _skyhop.snapshot(_scenario(constellation, known), os.fspath(folder), _seconds(time))
+        asked.terminal(place)
+    nodes, links = _skyhop.snapshot(asked.text(), asked.folder, _seconds(time))
     return Snapshot(Table(nodes, "nodes"), Table(links, "links"))
 
 
-def _terminal(terminals: dict[str, dict[str, Any]], place: Place, **options: Any) -> str:
-    """Adds a place to the terminals unless it is there, and returns its name."""
-    if isinstance(place, Mapping):
-        values = dict(place)
-        name = str(values.pop("name", f"terminal-{len(terminals)}"))
-    else:
-        text = place if isinstance(place, str) else ",".join(repr(float(degrees)) for degrees in place)
-        name, lat, lon = _skyhop.place(text)
-        if not name[0].isalpha():
-            name = f"at_{name}"
-        values = {"lat": f"{lat!r} deg", "lon": f"{lon!r} deg"}
-        if options.get("gateway"):
-            name += "-gateway"
-    # A scenario's names are words; coordinates are not.
-    name = "".join(c if c.isalnum() or c in "-_" else "_" for c in name)
-    terminals.setdefault(name, {**{k: v for k, v in options.items() if v != 1}, **values})
-    return name
+class _Asked:
+    """A scenario that says no more than which satellites and terminals there are, and what of them fails."""
 
+    #: What counts of a scenario's file besides its constellation and terminals.
+    KEPT = ("duration", "seed", "routing", "failures", "random_failures")
 
-def _scenario(constellation: Constellation, terminals: Mapping[str, Mapping[str, Any]]) -> str:
-    """A scenario that says no more than which satellites and terminals there are."""
-    if isinstance(constellation, str):
-        constellation = {"preset": constellation}
-    elif not isinstance(constellation, Mapping):
-        kind = type(constellation).__name__
-        raise TypeError(f"constellation is a {kind}; expected a preset's name or a scenario's [constellation]")
-    # A scenario has two terminals and something to send; these are taken out again.
-    places = {"unused-south": {"lat": "-90 deg", "lon": "0 deg"}, "unused-north": {"lat": "90 deg", "lon": "0 deg"}}
-    lines = ['duration = "1 s"', "[constellation]"]
-    lines += [f"{key} = {_toml(_text(value))}" for key, value in constellation.items()]
-    used = {**terminals, **({} if len(terminals) > 1 else places)}
-    for name, values in used.items():
-        lines += [f"[terminals.{name}]", *(f"{key} = {_toml(value)}" for key, value in values.items())]
-    first, second = list(used)[:2]
-    lines += ["[[flows]]", f'from = "{first}"', f'to = "{second}"', 'traffic = { kind = "ping" }']
-    return "\n".join(lines) + "\n"
+    def __init__(self, constellation: Constellation, folder: str | os.PathLike[str]) -> None:
+        self.folder = os.fspath(folder)
+        self.rest: dict[str, Any] = {"duration": "1 s"}
+        self.terminals: dict[str, dict[str, Any]] = {}
+        file = Path(constellation) if isinstance(constellation, (str, os.PathLike)) else None
+        if file is not None and file.suffix == ".toml":
+            self._read(Path(folder) / file)
+        elif isinstance(constellation, str):
+            self.constellation: Mapping[str, Any] = {"preset": constellation}
+        elif isinstance(constellation, Mapping):
+            self.constellation = constellation
+        else:
+            kind = type(constellation).__name__
+            expected = "a preset's name, a scenario's [constellation], or a scenario's file (.toml)"
+            raise TypeError(f"constellation is a {kind}; expected {expected}")
+
+    def _read(self, file: Path) -> None:
+        # Mistakes of the file are told with its lines.
+        _skyhop.check(os.fspath(file), [])
+        scenario = tomllib.loads(file.read_text(encoding="utf-8"))
+        if "constellation" not in scenario:
+            raise _skyhop.ScenarioError(f"{file}: no [constellation]; expected one")
+        self.folder = os.fspath(file.parent)
+        self.constellation = scenario["constellation"]
+        self.terminals = {name: dict(values) for name, values in scenario.get("terminals", {}).items()}
+        self.rest.update({key: scenario[key] for key in self.KEPT if key in scenario})
+
+    def terminal(self, place: Place, *, antennas: int | str | None = None, gateway: bool = False) -> str:
+        """Adds a place to the terminals unless it is there, and returns its name."""
+        name, values = self._place(place, gateway)
+        options: dict[str, Any] = {} if antennas is None else {"antennas": antennas}
+        if gateway:
+            options["gateway"] = True
+        if name not in self.terminals:
+            self.terminals[name] = {**options, **values}
+        elif isinstance(place, str) and not self.terminals[name].get("gateway"):
+            # A terminal of the scenario's file, for which the question says otherwise.
+            self.terminals[name].update(options)
+        return name
+
+    def _place(self, place: Place, gateway: bool) -> tuple[str, dict[str, Any]]:
+        if isinstance(place, Mapping):
+            values = dict(place)
+            name = str(values.pop("name", f"terminal-{len(self.terminals)}"))
+        elif isinstance(place, str) and place in self.terminals and not gateway:
+            return place, {}
+        else:
+            text = place if isinstance(place, str) else ",".join(repr(float(degrees)) for degrees in place)
+            name, lat, lon = _skyhop.place(text)
+            if not name[0].isalpha():
+                name = f"at_{name}"
+            values = {"lat": f"{lat!r} deg", "lon": f"{lon!r} deg"}
+            if gateway:
+                name += "-gateway"
+        # A scenario's names are words; coordinates are not.
+        return "".join(c if c.isalnum() or c in "-_" else "_" for c in name), values
+
+    def text(self) -> str:
+        """The scenario's text."""
+        # A scenario has two terminals and something to send; these are taken out again.
+        places = {"unused-south": {"lat": "-90 deg", "lon": "0 deg"}, "unused-north": {"lat": "90 deg", "lon": "0 deg"}}
+        used = {**self.terminals, **({} if len(self.terminals) > 1 else places)}
+        first, second = list(used)[:2]
+        lines = [f"{key} = {_toml(_text(value))}" for key, value in self.rest.items()]
+        lines += ["[constellation]", *(f"{key} = {_toml(_text(value))}" for key, value in self.constellation.items())]
+        for name, values in used.items():
+            lines += [f"[terminals.{name}]", *(f"{key} = {_toml(value)}" for key, value in values.items())]
+        lines += ["[[flows]]", f'from = "{first}"', f'to = "{second}"', 'traffic = { kind = "ping" }']
+        return "\n".join(lines) + "\n"
 
 
 def _text(value: Any) -> Any:

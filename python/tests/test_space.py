@@ -30,6 +30,7 @@ def test_delays_are_ns2s():
         start="0.01 s",
         duration="3 h",
         step="60 s",
+        antennas=1,
     )
     assert len(ours) == len(expected) == 180
     delays = np.array([float(row["delay_ms"]) for row in expected])
@@ -39,12 +40,62 @@ def test_delays_are_ns2s():
 
 def test_several_pairs_and_a_bent_pipe():
     pairs = [("quito", "lima"), ((-0.22, -78.51), "bogota")]
-    shells = {"preset": "starlink-gen1", "isls": False, "handover": "highest"}
+    shells = {"preset": "starlink-gen1", "isls": False}
     table = skyhop.delay(pairs, shells, antennas="all", gateways=["lima"], duration="2 min", step="30 s")
     assert table.columns == ["time_s", "from", "to", "delay_ms", "satellites", "path", "status"]
     assert len(table) == 8 and set(table["status"]) == {"ok"}
     assert np.all((table["delay_ms"] > 3.6) & (table["delay_ms"] < 30))
     assert np.all((table["satellites"] >= 1) & (table["satellites"] <= 2))
+
+
+def test_gateways_pass_packets_on():
+    # True == 1 once made an ordinary terminal of a gateway.
+    pipe = {"preset": "starlink-550", "isls": False}
+    pair = [("new york", "london")]
+    alone = skyhop.delay(pair, pipe, duration="2 min", step="30 s")
+    joined = skyhop.delay(pair, pipe, gateways=["london", "new york"], duration="2 min", step="30 s")
+    assert set(alone["status"]) == {"noroute"} and set(joined["status"]) == {"ok"}
+    # 5,570 km of fibre take 27.3 ms; up and down twice at 550 km 7.4 ms or more.
+    assert np.all((joined["delay_ms"] > 34) & (joined["delay_ms"] < 38))
+
+
+def test_a_scenario_is_asked_with_its_failures_and_terminals(tmp_path):
+    file = tmp_path / "own.toml"
+    file.write_text(
+        'duration = "20 min"\n[constellation]\nisls = false\nelevation_mask = "15 deg"\n'
+        'shell = { planes = 1, satellites_per_plane = 30, altitude = "1000 km", inclination = "0 deg" }\n'
+        '[terminals]\nship = { lat = "0 deg", lon = "2 deg" }\nport = { lat = "0 deg", lon = "-2 deg" }\n'
+        '[[failures]]\nsatellite = "0.0"\nfrom = "0 s"\nuntil = "30 s"\n'
+        '[[flows]]\nfrom = "ship"\nto = "port"\ntraffic = { kind = "ping" }\n'
+    )
+    delays = skyhop.delay([("ship", "port")], file, duration="1 min", step="20 s")["delay_ms"]
+    # At 40 s satellite 0.0 is 1000 and 1115 km from the ends; while it fails its neighbour 12 degrees on is 1558 and 1948.
+    assert 11.5 < delays[0] < 11.9 and 6.9 < delays[2] < 7.2
+    whole = skyhop.look("ship", file, ["0.0"], frequency_hz=1e9, duration="0 s")
+    assert abs(whole["azimuth_deg"][0] - 270) < 1e-6 and whole["doppler_hz"][0] > 1000
+    with pytest.raises(skyhop.ScenarioError, match="own.toml"):
+        file.write_text(file.read_text().replace("15 deg", "115 deg"))
+        skyhop.passes("ship", file)
+
+
+def test_looks_have_an_order_and_doppler_the_sign_of_approach():
+    looks = skyhop.look("oslo", "iridium", frequency_hz=1.6e9, duration="20 min", step="20 s")
+    assert np.all(np.diff(looks["time_s"]) >= 0) and np.all(looks["elevation_deg"] > 8.2)
+    nearer = np.diff(looks["slant_range_km"][looks["satellite"] == looks["satellite"][0]])
+    rate = looks["range_rate_m_s"][looks["satellite"] == looks["satellite"][0]]
+    assert np.all(np.sign(nearer) == np.sign((rate[:-1] + rate[1:]) / 2))
+    assert np.allclose(looks["doppler_hz"], -1.6e9 * looks["range_rate_m_s"] / 299_793e3, rtol=1e-9)
+    assert 20e3 < looks["doppler_hz"].max() < 40e3
+    with pytest.raises(ValueError, match="no satellite"):
+        skyhop.look("oslo", "iridium", ["9.9"])
+
+
+def test_a_policy_beside_all_satellites_in_view_is_refused():
+    shells = {"preset": "starlink-550", "handover": "nearest"}
+    with pytest.raises(skyhop.ScenarioError, match="chooses among satellites"):
+        skyhop.delay([("oslo", "rome")], shells, antennas="all", duration="1 min")
+    chosen = skyhop.snapshot(shells, terminals=["oslo"]).links
+    assert np.sum(chosen["kind"] == "gsl") == 1
 
 
 def test_metric_and_step_are_checked():
@@ -54,6 +105,8 @@ def test_metric_and_step_are_checked():
         skyhop.delay([("oslo", "rome")], "iridium", step="soon")
     with pytest.raises(ValueError, match="more than 0 s"):
         skyhop.delay([("oslo", "rome")], "iridium", step="0 s")
+    with pytest.raises(ValueError, match="expected pairs of places"):
+        skyhop.delay(("oslo", "rome"), "iridium")
 
 
 def test_mistakes_name_the_nearest():
@@ -113,6 +166,19 @@ def test_a_map_can_be_drawn():
     snapshot = skyhop.snapshot("teledesic", terminals=["oslo"])
     ax = plot.map(snapshot, path=["oslo", "0.0"])
     assert ax.get_xlim() == (-180, 180) and len(ax.lines) > 500
+
+
+def test_links_on_a_map_follow_great_circles():
+    pytest.importorskip("matplotlib")
+    from skyhop._map import great_circle
+
+    (one,) = great_circle(-122.4, 37.8, -0.1, 51.5)
+    # It leaves at an azimuth of 32.6 degrees, so by Clairaut its northernmost point is at acos(sin 32.6 cos 37.8) = 64.8;
+    # a straight line stays below 51.5.
+    assert abs(one[:, 1].max() - 64.8) < 0.1
+    before, after = great_circle(30, 70, -170, 80)
+    assert before[-1][0] in (180, -180) and after[0][0] == -before[-1][0]
+    assert before[:, 1].max() > 85
 
 
 def test_a_scheme_of_ones_own_is_asked_once_a_change():

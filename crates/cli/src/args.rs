@@ -5,7 +5,7 @@
 //! Leaves out configuration files and environment variables.
 
 use crate::command::values::whole;
-use crate::command::{constellation, delay, map, passes, route, sweep, tables, wireshark};
+use crate::command::{constellation, delay, look, map, passes, route, sweep, tables, wireshark};
 use crate::stp;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use std::path::PathBuf;
@@ -47,6 +47,9 @@ pub enum Command {
     /// Tell when satellites rise, culminate and set over a place.
     #[command(after_help = PASSES_EXAMPLES)]
     Passes(passes::Passes),
+    /// Tell where satellites are seen from a place over time: azimuth, elevation, distance, range rate, Doppler shift.
+    #[command(after_help = LOOK_EXAMPLES)]
+    Look(look::Looking),
     /// Tell the propagation delay between two places over time.
     #[command(after_help = DELAY_EXAMPLES)]
     Delay(delay::Delay),
@@ -201,6 +204,15 @@ Examples:
   skyhop passes --constellation molniya --at moscow
 
 Exit code: 0 done, 2 wrong usage, or no satellite ever rises.";
+
+const LOOK_EXAMPLES: &str = "\
+Examples:
+  skyhop look --constellation iridium --at oslo --frequency \"1.6 GHz\"
+  skyhop look --tle starlink.tle --at 48.14,11.58 --satellite STARLINK-1008 \\
+    --start 2025-10-08T04:00:00Z --duration \"2 h\" --step 10 --csv
+  skyhop look --constellation geo-3 --at london --duration 0
+
+Exit code: 0 done, 2 wrong usage, or nothing above the mask.";
 
 const DELAY_EXAMPLES: &str = "\
 Examples:

@@ -59,7 +59,7 @@ pub fn run(loaded: &Loaded, seed: u64, out: Option<&Path>, progress: &Progress) 
 }
 
 /// What is wrong when building is the scenario's fault, or that of the elements it names.
-fn at_line(loaded: &Loaded, BuildError { key, message }: BuildError) -> Failure {
+pub fn at_line(loaded: &Loaded, BuildError { key, message }: BuildError) -> Failure {
     Failure::Scenario(loaded.problem(&key, message).to_string())
 }
 

@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     // A command that looks for Ctrl-C ends in order; another is ended by the system, as it should be.
     match args.command {
         Command::Run(_) | Command::Sweep(_) | Command::Demo(_) | Command::Delay(_) => engine::listen(),
-        Command::Tables(_) | Command::Stp { .. } => engine::listen(),
+        Command::Tables(_) | Command::Look(_) | Command::Stp { .. } => engine::listen(),
         _ => {}
     }
     let done = match &args.command {
@@ -35,6 +35,7 @@ fn main() -> ExitCode {
         Command::Demo(demo) => command::demo::demo(demo),
         Command::Constellation { what } => command::constellation::run(what),
         Command::Passes(passes) => command::passes::run(passes),
+        Command::Look(look) => command::look::run(look),
         Command::Delay(delay) => command::delay::run(delay),
         Command::Route(route) => command::route::run(route),
         Command::Tables(tables) => command::tables::run(tables),

@@ -323,6 +323,214 @@ fn a_route_is_told_in_words() {
     }
 }
 
+// Highest-on-loss leaves London on a satellite that flies south and Paris on one that flies north.
+#[test]
+fn what_one_antenna_costs_is_told() {
+    let pair = ["london", "paris", "--constellation", "starlink-550"];
+    let delay = |extra: &[&str]| skyhop(&[&["delay"], &pair[..], &["--duration", "60"], extra].concat());
+    let all = delay(&[]);
+    assert!(!stderr(&all).contains("warning"), "{}", stderr(&all));
+    assert!(stdout(&all).contains("3.94 ms"), "{}", stdout(&all));
+    let one = delay(&["--antennas", "1"]);
+    assert!(stdout(&one).contains("50.05 ms"), "{}", stdout(&one));
+    assert!(
+        stderr(&one)
+            .contains("50.05 ms with one satellite for each terminal, and 3.94 ms over 1 with all in view"),
+        "{}",
+        stderr(&one)
+    );
+    let route =
+        |extra: &[&str]| stdout(&skyhop(&[&["route"], &pair[..], &["--draw", "off"], extra].concat()));
+    let text = route(&["--antennas", "1"]);
+    assert!(text.contains("between the two satellites that serve"), "{text}");
+    assert!(
+        text.contains("over another satellite than the one that serves would be 46.112 ms shorter"),
+        "{text}"
+    );
+    assert!(text.contains("with all in view it would be 3.940 ms over 1: --antennas all"), "{text}");
+    assert!(!text.contains("-46.112 ms longer"), "{text}");
+    let text = route(&[]);
+    assert!(text.contains("over the satellites that the terminals hold"), "{text}");
+    assert!(
+        text.contains("The next best is 0.139 ms longer") && !text.contains("holds one satellite"),
+        "{text}"
+    );
+    // A policy chooses one, and beside all in view it would choose nothing.
+    let policies = ["highest-on-loss", "longest-visibility", "ascending"];
+    let told: Vec<String> = policies.iter().map(|policy| stdout(&delay(&["--handover", policy]))).collect();
+    assert!(told.iter().all(|text| text.contains(" 1 ") || text.contains(" 0 ")), "{told:?}");
+    assert!(told[0] != told[1] && told[1] != told[2], "{told:?}");
+    let refused = delay(&["--handover", "nearest", "--antennas", "all"]);
+    assert_eq!(code(&refused), 2);
+    assert!(
+        stderr(&refused).starts_with(
+            "error: --handover: \"nearest\" chooses among satellites, and terminals with --antennas all"
+        ),
+        "{}",
+        stderr(&refused)
+    );
+    assert_eq!(code(&delay(&["--handover", "ascending", "--antennas", "all"])), 0);
+}
+
+#[test]
+fn shells_that_nothing_joins_are_told() {
+    let args = ["delay", "london", "new york", "--constellation", "starlink", "--duration", "10 min"];
+    let out = skyhop(&[&args[..], &["--handover", "synchronous"]].concat());
+    assert_eq!(code(&out), 0);
+    let told = "found no path although both ends hold satellites: ISLs stay within a shell, and nothing joins the 5 shells";
+    assert!(stderr(&out).contains(told), "{}", stderr(&out));
+    let out = skyhop(&[&args[..], &["--isls", "off"]].concat());
+    assert!(
+        stderr(&out).contains("there are no ISLs, no gateways, and no satellite that both hold"),
+        "{}",
+        stderr(&out)
+    );
+    let out = skyhop(&args);
+    assert!(!stderr(&out).contains("no path"), "{}", stderr(&out));
+}
+
+#[test]
+fn a_scenario_says_what_is_asked_of() {
+    let dir = folder("scenario");
+    let file = dir.join("own.toml");
+    fs::write(
+        &file,
+        "duration = \"20 min\"\n[constellation]\nelevation_mask = \"15 deg\"\n\
+         shell = { planes = 20, satellites_per_plane = 20, altitude = \"1000 km\", inclination = \"60 deg\" }\n\
+         [terminals]\nship = { lat = \"30 deg\", lon = \"-40 deg\", antennas = 2 }\n\
+         port = { lat = \"51 deg\", lon = \"0 deg\" }\n\
+         [routing]\nmetric = \"hops\"\n[[failures]]\nsatellite = \"9.7\"\n\
+         [[flows]]\nfrom = \"ship\"\nto = \"port\"\ntraffic = { kind = \"ping\" }\n",
+    )
+    .unwrap();
+    let asked = |args: &[&str]| {
+        let out = skyhop(&[args, &["--scenario", path(&file)]].concat());
+        assert_eq!(code(&out), 0, "{args:?}: {}", stderr(&out));
+        stdout(&out)
+    };
+    let delays = asked(&["delay", "ship", "port"]);
+    assert!(
+        delays.starts_with("own: 400 satellites, mask 15.0 deg; a packet every 60 s for 1200 s"),
+        "{delays}"
+    );
+    // Its metric counts links, and an option counts more than the scenario.
+    let rows =
+        |extra: &[&str]| asked(&[&["delay", "ship", "tokyo", "--csv", "--duration", "60"], extra].concat());
+    assert_eq!(rows(&[]), rows(&["--metric", "hops"]));
+    assert_ne!(rows(&[]), rows(&["--metric", "delay"]));
+    assert!(asked(&["delay", "ship", "tokyo", "--mask", "20"]).contains("mask 20.0 deg"));
+    // 9.7 is on the way and fails; without that it would be the one.
+    let route = |extra: &[&str]| {
+        asked(&[&["route", "ship", "tokyo", "--draw", "off", "--metric", "delay"], extra].concat())
+    };
+    assert!(!route(&[]).contains("goes up to 9.7"), "{}", route(&[]));
+    let whole = route(&["--set", "failures.0.satellite=0.0"]);
+    assert!(whole.contains("goes up to 9.7"), "{whole}");
+    assert!(
+        asked(&["passes", "--at", "ship", "--duration", "20 min"])
+            .starts_with("own from ship (30.00, -40.00), mask 15")
+    );
+    assert!(asked(&["map"]).starts_with("own at 0 s\n"));
+    assert!(
+        asked(&["tables", "--satellite", "0.0", "--states", "1", "--no-aggregate"]).contains("0.0 of own")
+    );
+    assert!(asked(&["look", "--at", "port", "--duration", "0"]).contains("own from port"));
+    for text in [asked(&["constellation", "show"]), stdout(&skyhop(&["constellation", "show", path(&file)]))]
+    {
+        for part in [
+            "mask 15 deg",
+            "terminal ship at 30 deg, -40 deg holds 2 satellites",
+            "port at 51 deg, 0 deg holds all",
+            "9.7 fails from 0 s",
+        ] {
+            assert!(text.contains(part), "no \"{part}\" in {text}");
+        }
+    }
+    let typo = skyhop(&["delay", "shp", "port", "--scenario", path(&file)]);
+    assert!(
+        code(&typo) == 2 && stderr(&typo).contains("terminals of the scenario: port, ship"),
+        "{}",
+        stderr(&typo)
+    );
+    let bare = skyhop(&["delay", "oslo", "rome", "--set", "seed=2", "--constellation", "iridium"]);
+    assert!(code(&bare) == 2 && stderr(&bare).contains("--set"), "{}", stderr(&bare));
+}
+
+#[test]
+fn instants_names_and_frames_are_what_they_are_called() {
+    let dir = folder("names");
+    let file = dir.join("iridium.tle");
+    let out = skyhop(&["constellation", "export", "iridium", "--tle", "--out", path(&file)]);
+    assert_eq!(code(&out), 0, "{}", stderr(&out));
+    let delay = |start: &str| {
+        let args =
+            ["delay", "oslo", "rome", "--tle", path(&file), "--isls", "on", "--duration", "60", "--csv"];
+        stdout(&skyhop(&[&args[..], &["--start", start]].concat()))
+    };
+    assert_eq!(delay("2000-01-01T00:02:00Z"), delay("2 min"));
+    assert!(delay("120").lines().nth(1).is_some_and(|line| line.starts_with("120,")), "{}", delay("120"));
+    let folder = dir.join("tles.txt");
+    fs::write(&folder, format!("6 11\n{}", fs::read_to_string(&file).unwrap())).unwrap();
+    let hint = skyhop(&["delay", "oslo", "rome", "--tle", path(&folder)]);
+    assert!(code(&hint) == 2 && stderr(&hint).contains("skyhop delay --hypatia"), "{}", stderr(&hint));
+    for place in ["10,-200", "10,361"] {
+        let out = skyhop(&["delay", place, "rome", "--constellation", "iridium"]);
+        assert!(code(&out) == 2 && stderr(&out).contains("expected -180 to 360 deg"), "{}", stderr(&out));
+    }
+    // To the microsecond: a satellite flies 7 mm meanwhile, and 7 m in a millisecond.
+    let oem = |name: &str, extra: &[&str]| {
+        stdout(&skyhop(&[&["constellation", "export", name, "--oem", "--duration", "60"], extra].concat()))
+    };
+    let text = oem("iridium", &[]);
+    assert!(
+        text.contains("REF_FRAME = TDR") && text.contains("2000-01-01T00:01:00.000000 "),
+        "{}",
+        &text[..600]
+    );
+    let next = dir.join("next.tle");
+    let lines = "IRIDIUM 106\n1 41917U 17003A   25280.46368645  .00000466  00000+0  15920-3 0  9997\n\
+                 2 41917  86.4038 194.1078 0002337  70.8062 289.3387 14.34217580456988\n";
+    fs::write(&next, lines).unwrap();
+    let text = oem(path(&next), &[]);
+    assert!(text.contains("OBJECT_NAME = IRIDIUM 106\nOBJECT_ID = 2017-003A\n"), "{}", &text[..600]);
+    assert!(text.contains("START_TIME = 2025-10-07T11:07:42.509280\n"), "{}", &text[..600]);
+}
+
+#[test]
+fn links_of_a_file_are_those_of_its_system_or_none() {
+    let dir = folder("systems");
+    let exported = stdout(&skyhop(&["constellation", "export", "kuiper-630", "--tle"]));
+    let named = |called: &str| {
+        let lines = exported.lines().enumerate();
+        let text: Vec<String> = lines
+            .map(|(n, line)| if n % 3 == 0 { format!("{called}{}", n / 3) } else { line.to_owned() })
+            .collect();
+        let file = dir.join(format!("{called}.tle"));
+        fs::write(&file, text.join("\n") + "\n").unwrap();
+        let out = skyhop(&["delay", "rome", "perth", "--tle", path(&file), "--duration", "60"]);
+        assert_eq!(code(&out), 0, "{}", stderr(&out));
+        stdout(&out)
+    };
+    let starlink = named("STARLINK-");
+    assert!(
+        starlink.contains("mask 25.0 deg")
+            && starlink.contains(
+                "2,312 ISLs up at t = 0, guessed from the planes, as starlink-gen1 has them: median "
+            ),
+        "{starlink}"
+    );
+    let oneweb = named("ONEWEB-");
+    assert!(
+        oneweb.contains("mask 50.0 deg") && oneweb.contains("no ISLs, since oneweb has none; --isls on"),
+        "{oneweb}"
+    );
+    let unknown = named("x");
+    assert!(
+        unknown.contains("mask 10.0 deg") && unknown.contains("no ISLs, of which elements say nothing"),
+        "{unknown}"
+    );
+}
+
 #[test]
 fn mistakes_are_2_with_a_hint() {
     let dir = folder("mistakes");
@@ -338,7 +546,10 @@ fn mistakes_are_2_with_a_hint() {
         ),
         (&["delay", "91,0", "paris", "--constellation", "iridium"], "latitude of 91 deg"),
         (&["delay", "paris", "Paris", "--constellation", "iridium"], "paris to Paris: one place"),
-        (&["delay", "london", "paris"], "no satellites; expected --constellation, --tle or --omm"),
+        (
+            &["delay", "london", "paris"],
+            "no satellites; expected --constellation, --tle, --omm or --scenario",
+        ),
         (&["delay", "london", "paris", "--tle", path(&nothing)], path(&nothing)),
         (
             &["delay", "london", "paris", "--constellation", "iridium", "--mask", "89.99", "--csv"],

@@ -46,7 +46,11 @@ fn what_is_recognised_is_told() {
             let line = text.lines().find_map(|line| line.strip_prefix(kind)).expect("there are some");
             let numbers: Vec<f64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
             // Possible, up, median length: two satellites at 500 to 1200 km are in sight up to 5000 to 8000 km.
-            assert!(numbers[1] <= numbers[0] && numbers[1] > 0.9 * numbers[0], "{line}");
+            // Iridium's are off above 68 degrees, where a satellite is for a quarter of its orbit.
+            let polar = path(&file).contains("iridium") && kind.contains("between");
+            let (least, most) = if polar { (0.6, 0.8) } else { (0.9, 1.0) };
+            let share = numbers[1] / numbers[0];
+            assert!(share > least && share <= most, "{line}");
             assert!((900.0..4500.0).contains(&numbers[2]), "{line}");
         }
     }
@@ -98,7 +102,6 @@ fn day(options: &[&str]) -> Option<Vec<Vec<f64>>> {
         args.extend(["--also", from, to]);
     }
     args.extend(["--tle", path(&file), "--step", "15", "--update-interval", "15", "--csv"]);
-    args.extend(["--handover", "synchronous"]);
     args.extend(options);
     let out = skyhop(&args);
     assert_eq!(code(&out), 0, "{}", stderr(&out));

@@ -90,6 +90,7 @@ fn _skyhop(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(space::place, module)?)?;
     module.add_function(wrap_pyfunction!(space::delay, module)?)?;
     module.add_function(wrap_pyfunction!(space::passes, module)?)?;
+    module.add_function(wrap_pyfunction!(space::look, module)?)?;
     module.add_function(wrap_pyfunction!(space::tables, module)?)?;
     module.add_function(wrap_pyfunction!(space::survey, module)?)?;
     module.add_function(wrap_pyfunction!(space::snapshot, module)?)?;

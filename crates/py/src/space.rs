@@ -10,7 +10,8 @@ use arrow_schema::{DataType, Field, Schema};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use skyhop_sim::orbit::{Constellation, passes as passes_of, places};
+use skyhop_sim::orbit::visibility::doppler_hz;
+use skyhop_sim::orbit::{Constellation, Sighting, Terminal, passes as passes_of, places, sightings};
 use skyhop_sim::routing::scheme::{Cause, Scope};
 use skyhop_sim::routing::survey::Survey;
 use skyhop_sim::routing::tables::{TableOptions, orbit_tables};
@@ -31,11 +32,22 @@ const UNUSED: &str = "unused-";
 
 /// The network of a scenario's `[constellation]` and `[terminals]`; files are looked for in `folder`.
 fn topology(text: &str, folder: PathBuf) -> PyResult<Topology> {
+    asked(text, folder).map(|(topology, _)| topology)
+}
+
+/// The same, and how the scenario has paths chosen.
+fn asked(text: &str, folder: PathBuf) -> PyResult<(Topology, Metric)> {
     let mut loaded = skyhop_scenario::parse(text.as_bytes(), "constellation", &[]).map_err(wrong)?;
     loaded.read_files(&folder).map_err(wrong)?;
     // A scenario has two terminals at least; a question may have fewer.
     loaded.scenario.terminals.retain(|name, _| !name.starts_with(UNUSED));
-    skyhop_sim::topology_of(&loaded.scenario, &loaded.files).map_err(wrong)
+    let metric = skyhop_sim::metric(&loaded.scenario.routing);
+    Ok((skyhop_sim::topology_of(&loaded.scenario, &loaded.files).map_err(wrong)?, metric))
+}
+
+fn terminal<'a>(topology: &'a Topology, name: &str) -> PyResult<&'a Terminal> {
+    let found = topology.terminals().iter().find(|terminal| terminal.name == name);
+    found.ok_or_else(|| PyValueError::new_err(format!("no terminal {name:?}")))
 }
 
 /// A city, or "lat,lon": its name, latitude and longitude in degrees.
@@ -52,10 +64,10 @@ pub fn delay(
     text: &str,
     folder: PathBuf,
     pairs: Vec<(String, String)>,
-    hops: bool,
+    hops: Option<bool>,
     times_s: (f64, f64, f64),
 ) -> PyResult<Table> {
-    let topology = topology(text, folder)?;
+    let (topology, metric) = asked(text, folder)?;
     let node = |name: &String| {
         topology.terminal_named(name).ok_or_else(|| PyValueError::new_err(format!("no terminal {name:?}")))
     };
@@ -63,7 +75,7 @@ pub fn delay(
     let (mut time_s, mut delay_ms, mut satellites) = (Vec::new(), Vec::new(), Vec::new());
     let (mut ends, mut path, mut status) = ([Vec::new(), Vec::new()], Vec::new(), Vec::new());
     let interrupt = py.detach(|| {
-        let metric = if hops { Metric::Hops } else { Metric::Delay };
+        let metric = hops.map_or(metric, |hops| if hops { Metric::Hops } else { Metric::Delay });
         let mut network = Network::new(topology, metric);
         let mut interrupt = None;
         network.series(&nodes, times_s, |network, t_s, pair, walk| {
@@ -96,13 +108,11 @@ pub fn delay(
     ])
 }
 
-/// Passes over the scenario's first terminal between two instants.
+/// Passes over the scenario's terminal `at` between two instants.
 #[pyfunction]
-pub fn passes(py: Python<'_>, text: &str, folder: PathBuf, times_s: (f64, f64)) -> PyResult<Table> {
+pub fn passes(py: Python<'_>, text: &str, folder: PathBuf, at: &str, times_s: (f64, f64)) -> PyResult<Table> {
     let topology = topology(text, folder)?;
-    let Some(terminal) = topology.terminals().first() else {
-        return Err(PyValueError::new_err("no terminal to look from"));
-    };
+    let terminal = terminal(&topology, at)?;
     let (constellation, mask_rad) = (topology.constellation(), topology.rules().elevation_mask_rad);
     let mut found = py.detach(|| {
         let of = |satellite| passes_of(constellation, terminal, satellite, mask_rad, times_s);
@@ -131,6 +141,48 @@ pub fn passes(py: Python<'_>, text: &str, folder: PathBuf, times_s: (f64, f64)) 
             ),
         ),
     ])
+}
+
+/// What the scenario's terminal `at` sees of satellites at even steps: start, duration and step in seconds.
+#[pyfunction]
+pub fn look(
+    py: Python<'_>,
+    text: &str,
+    folder: PathBuf,
+    at: &str,
+    satellites: Vec<String>,
+    frequency_hz: Option<f64>,
+    times_s: (f64, f64, f64),
+) -> PyResult<Table> {
+    let (start_s, duration_s, step_s) = times_s;
+    let topology = topology(text, folder)?;
+    let terminal = terminal(&topology, at)?;
+    let (constellation, mask_rad) = (topology.constellation(), topology.rules().elevation_mask_rad);
+    let numbers = satellites.iter().map(|name| satellite_number(constellation, name));
+    let mut numbers = numbers.collect::<PyResult<Vec<u32>>>()?;
+    if numbers.is_empty() {
+        numbers = (0..constellation.len() as u32).collect();
+    }
+    let found: Vec<Sighting> = py.detach(|| {
+        let instants = (0..=(duration_s / step_s + 1e-9) as u64).map(|k| start_s + k as f64 * step_s);
+        let at = |t_s| sightings(constellation, terminal, numbers.iter().copied(), mask_rad, t_s);
+        instants.flat_map(at).collect()
+    });
+    let c_m_s = constellation.earth().c_m_s;
+    let column = |of: &dyn Fn(&Sighting) -> f64| reals(found.iter().map(of).collect());
+    let mut columns = vec![
+        ("time_s", column(&|one| one.t_s)),
+        ("satellite", strings(found.iter().map(|one| constellation.name(one.satellite)).collect())),
+        ("azimuth_deg", column(&|one| one.look.azimuth_rad.to_degrees())),
+        ("elevation_deg", column(&|one| one.look.elevation_rad.to_degrees())),
+        ("slant_range_km", column(&|one| one.look.slant_range_m / 1e3)),
+        ("delay_ms", column(&|one| one.look.slant_range_m / c_m_s * 1e3)),
+        ("range_rate_m_s", column(&|one| one.range_rate_m_s)),
+    ];
+    if let Some(hz) = frequency_hz {
+        columns.push(("doppler_hz", column(&|one| doppler_hz(one.range_rate_m_s, hz, c_m_s))));
+    }
+    table(columns)
 }
 
 /// A satellite's forwarding tables, state by state.

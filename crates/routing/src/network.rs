@@ -28,6 +28,13 @@ impl Network {
         network
     }
 
+    /// The network at `t_s` as if it began there: handovers have no past.
+    pub fn at(mut topology: Topology, metric: Metric, t_s: f64) -> Self {
+        let next_update_s = t_s + topology.rules().update_interval_s;
+        topology.update(t_s);
+        Self { topology, router: Router::new(metric), next_update_s }
+    }
+
     /// The same over another state of its links, without routes.
     pub fn with_topology(&self, topology: Topology) -> Self {
         self.with_metric(topology, self.router.metric())

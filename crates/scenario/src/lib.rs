@@ -55,9 +55,54 @@ pub(crate) fn flow_name(index: usize) -> String {
     format!("flow-{}", index + 1)
 }
 
+impl Constellation {
+    /// A `[constellation]` without any key, which is no constellation until one of them says where the satellites are.
+    pub fn bare() -> Self {
+        // Every key of the table may be left out; a test holds that.
+        serde_json::from_str("{}").expect("each key has a default")
+    }
+}
+
 impl Scenario {
+    /// A scenario that has satellites and nothing else, for questions that need no packets. It would not pass
+    /// [`check::check`], since nothing is sent.
+    pub fn of_satellites(constellation: Constellation) -> Self {
+        Self {
+            name: None,
+            description: None,
+            duration: skyhop_units::Span::from_secs(1),
+            seed: 1,
+            host: Host::default(),
+            links: Default::default(),
+            constellation: Some(constellation),
+            terminals: Default::default(),
+            routing: Routing::default(),
+            failures: Vec::new(),
+            random_failures: None,
+            flows: Vec::new(),
+            splices: Default::default(),
+            record: Record::default(),
+            sweep: None,
+        }
+    }
+
     /// What the results call the flow at `index`.
     pub fn flow_name(&self, index: usize) -> String {
         self.flows.get(index).and_then(|f| f.name.clone()).unwrap_or_else(|| flow_name(index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_key_of_a_constellation_may_be_left_out() {
+        let bare = Constellation::bare();
+        assert_eq!(
+            (bare.preset, bare.isls, bare.update_interval),
+            (None, None, skyhop_units::Span::from_secs(10))
+        );
+        assert_eq!(Scenario::of_satellites(bare.clone()).constellation, Some(bare));
     }
 }

@@ -1,6 +1,6 @@
 //! From a scenario's constellation to orbits, link rules and stations.
 //!
-//! Follows the presets of the `orbit` crate and HT table 6.1 for what a scenario leaves out.
+//! Follows [`Defaults`] for what a scenario leaves out; commands and Python come through here too.
 //! Differs: names of satellites and links that fail are looked up here, where they exist.
 //! Leaves out time: nothing here moves.
 
@@ -12,44 +12,117 @@ use skyhop_orbit::{
 };
 use skyhop_scenario::{self as scenario, Files};
 use skyhop_topology::{
-    CrossSeam, Failing, Fibre, Handover, LinkId, NodeId, Outage, Reliability, Rules, Station, Topology,
-    failed_share,
+    CrossSeam, Defaults, Failing, Fibre, Handover, LinkId, NodeId, Outage, Reliability, Rules, Station,
+    Topology, defaults, failed_share,
 };
 use skyhop_units::Span;
 
-/// The network of satellites and terminals that a scenario means, all links down.
-pub(crate) fn topology(
-    model: &scenario::Constellation,
-    scenario: &scenario::Scenario,
-    files: &Files,
-) -> Result<Topology, BuildError> {
-    let (constellation, mut rules, seam) = satellites(model, files)?;
-    apply(model, &mut rules, seam);
-    let stations = scenario.terminals.iter().map(|(name, terminal)| Station {
-        terminal: Terminal {
-            name: name.clone(),
-            latitude_rad: terminal.lat.as_rad(),
-            longitude_rad: terminal.lon.as_rad(),
-            height_m: terminal.height.as_m(),
-        },
-        antennas: match terminal.antennas {
-            scenario::Antennas::Count(count) => count,
-            scenario::Antennas::All => Station::ALL_IN_VIEW,
-        },
-        gateway: terminal.gateway,
-    });
-    let index = |name: &String| scenario.terminals.keys().position(|known| known == name);
-    let fibre = match &model.fibre_between {
-        None => Fibre::Mesh,
-        Some(pairs) => {
-            let pair = |[a, b]: &[String; 2]| index(a).zip(index(b));
-            let pairs: Option<Vec<_>> = pairs.iter().map(pair).collect();
-            let unknown = || BuildError::new("constellation.fibre_between", "no such terminal");
-            Fibre::Between(pairs.ok_or_else(unknown)?)
+/// A scenario's satellites and their rules, before anybody stands below them.
+#[derive(Debug, Clone)]
+pub struct Satellites {
+    /// Where they are.
+    pub constellation: Constellation,
+    /// Their links: what is assumed of them, and what the scenario says over that.
+    pub rules: Rules,
+    /// What is assumed of them.
+    pub defaults: Defaults,
+}
+
+impl Satellites {
+    /// The satellites of a scenario's `[constellation]`.
+    ///
+    /// # Errors
+    ///
+    /// Orbits that cannot be, elements that cannot be read, rules out of range.
+    pub fn of(model: &scenario::Constellation, files: &Files) -> Result<Self, BuildError> {
+        let (preset, constellation) = constellation(model, files)?;
+        let defaults = Defaults::of(preset, &constellation);
+        let mut rules = defaults.rules;
+        apply(model, &mut rules, defaults.seam);
+        rules.check().map_err(|e| BuildError::new("constellation", e))?;
+        Ok(Self { constellation, rules, defaults })
+    }
+
+    /// How many satellites a terminal holds at once.
+    pub fn antennas(&self, model: &scenario::Constellation, terminal: &scenario::Terminal) -> u16 {
+        match terminal.antennas {
+            Some(scenario::Antennas::Count(count)) => count,
+            Some(scenario::Antennas::All) => Station::ALL_IN_VIEW,
+            None if terminal.gateway => defaults::GATEWAY_ANTENNAS,
+            None if model.handover.is_some() => defaults::ANTENNAS_WITH_POLICY,
+            None => self.defaults.antennas,
         }
-    };
-    Topology::with_stations(constellation, stations.collect(), &fibre, rules)
-        .map_err(|e| BuildError::new("constellation", e))
+    }
+
+    /// The network of these satellites and the scenario's terminals, with what fails and all links down.
+    ///
+    /// # Errors
+    ///
+    /// Terminals that cannot be, failures of what is not there, a handover policy that nobody follows.
+    pub fn topology(self, scenario: &scenario::Scenario, seed: Seed) -> Result<Topology, BuildError> {
+        let (mut topology, outages) = self.without_failures(scenario, seed)?;
+        topology.schedule(outages);
+        Ok(topology)
+    }
+
+    /// The same while everything works, and what fails.
+    pub(crate) fn without_failures(
+        self,
+        scenario: &scenario::Scenario,
+        seed: Seed,
+    ) -> Result<(Topology, Vec<Outage>), BuildError> {
+        let model = scenario.constellation.as_ref();
+        let model = model.ok_or_else(|| BuildError::new("constellation", "there is none"))?;
+        self.check_handover(model, scenario)?;
+        let stations = scenario.terminals.iter().map(|(name, terminal)| Station {
+            terminal: Terminal {
+                name: name.clone(),
+                latitude_rad: terminal.lat.as_rad(),
+                longitude_rad: terminal.lon.as_rad(),
+                height_m: terminal.height.as_m(),
+            },
+            antennas: self.antennas(model, terminal),
+            gateway: terminal.gateway,
+        });
+        let stations: Vec<Station> = stations.collect();
+        let fibre = fibre(model, scenario)?;
+        let topology = Topology::with_stations(self.constellation, stations, &fibre, self.rules)
+            .map_err(|e| BuildError::new("constellation", e))?;
+        let outages = outages(scenario, &topology, seed)?;
+        Ok((topology, outages))
+    }
+
+    /// A policy that was asked for is followed by somebody.
+    fn check_handover(
+        &self,
+        model: &scenario::Constellation,
+        scenario: &scenario::Scenario,
+    ) -> Result<(), BuildError> {
+        let Some(policy) = model.handover.filter(|_| self.rules.handover.only_chooses()) else {
+            return Ok(());
+        };
+        let mut terminals = scenario.terminals.values().filter(|terminal| !terminal.gateway).peekable();
+        let all = Some(scenario::Antennas::All);
+        if terminals.peek().is_none() || terminals.any(|terminal| terminal.antennas != all) {
+            return Ok(());
+        }
+        Err(BuildError::new(
+            "constellation.handover",
+            format!(
+                "\"{}\" chooses among satellites, and terminals with antennas = \"all\" hold all in view; expected a number of antennas, or no handover",
+                policy.name()
+            ),
+        ))
+    }
+}
+
+/// The fibre of a scenario.
+fn fibre(model: &scenario::Constellation, scenario: &scenario::Scenario) -> Result<Fibre, BuildError> {
+    let Some(pairs) = &model.fibre_between else { return Ok(Fibre::Mesh) };
+    let index = |name: &String| scenario.terminals.keys().position(|known| known == name);
+    let pairs: Option<Vec<_>> = pairs.iter().map(|[a, b]| index(a).zip(index(b))).collect();
+    let unknown = || BuildError::new("constellation.fibre_between", "no such terminal");
+    Ok(Fibre::Between(pairs.ok_or_else(unknown)?))
 }
 
 /// The network of satellites and terminals that a scenario means, with what fails and all links down.
@@ -60,14 +133,11 @@ pub(crate) fn topology(
 pub fn topology_of(scenario: &scenario::Scenario, files: &Files) -> Result<Topology, BuildError> {
     let model = scenario.constellation.as_ref();
     let model = model.ok_or_else(|| BuildError::new("constellation", "there is none"))?;
-    let mut topology = topology(model, scenario, files)?;
-    let outages = outages(scenario, &topology, Seed(scenario.seed))?;
-    topology.schedule(outages);
-    Ok(topology)
+    Satellites::of(model, files)?.topology(scenario, Seed(scenario.seed))
 }
 
 /// What fails when: by the scenario's list, then by chance.
-pub(crate) fn outages(
+fn outages(
     scenario: &scenario::Scenario,
     topology: &Topology,
     seed: Seed,
@@ -151,10 +221,11 @@ fn apply(model: &scenario::Constellation, rules: &mut Rules, mut seam: CrossSeam
     seam.first_slot = model.cross_seam_first_slot.or(seam.first_slot);
     let crosses = model.cross_seam_isls.unwrap_or(rules.cross_seam.is_some());
     rules.cross_seam = crosses.then_some(seam);
-    if !model.isls {
-        (rules.intra_plane_neighbours, rules.inter_plane_neighbours) = (0, 0);
-        rules.cross_seam = None;
-    }
+    *rules = match model.isls {
+        Some(true) => rules.with_isls(),
+        Some(false) => rules.without_isls(),
+        None => *rules,
+    };
     rules.spares_serve = model.spares_serve;
     if let Some(handover) = model.handover.and_then(|handover| Handover::named(handover.name())) {
         rules.handover = match (handover, model.handover_period) {
@@ -184,14 +255,14 @@ pub(crate) fn bytes_of<'a>(files: &'a Files, name: &str, key: &str) -> Result<&'
     bytes.ok_or_else(|| BuildError::in_file(key, name, "the file was not read"))
 }
 
-/// The satellites, the rules they come with, and what links across their seam would be like.
-fn satellites(
+/// The satellites, and the preset that they are.
+fn constellation(
     model: &scenario::Constellation,
     files: &Files,
-) -> Result<(Constellation, Rules, CrossSeam), BuildError> {
+) -> Result<(Option<&'static Preset>, Constellation), BuildError> {
     if let Some(named) = model.preset {
         let preset = Preset::find(named.name()).map_err(|e| BuildError::new("constellation.preset", e))?;
-        return Ok((preset.constellation(), Rules::for_preset(preset), CrossSeam::for_preset(preset)));
+        return Ok((Some(preset), preset.constellation()));
     }
     let epoch = match &model.epoch {
         Some(text) => Some(text.parse::<Epoch>().map_err(|e| BuildError::new("constellation.epoch", e))?),
@@ -237,12 +308,7 @@ fn satellites(
             "neither preset, shell, shells, ellipses, geostationary, tle nor omm is given",
         ));
     };
-    let rules = Rules {
-        elevation_mask_rad: 10f64.to_radians(),
-        isl_latitude_limit_rad: 60f64.to_radians(),
-        ..Rules::for_constellation(&built)
-    };
-    Ok((built, rules, CrossSeam { longitude_threshold_rad: 10f64.to_radians(), first_slot: None }))
+    Ok((None, built))
 }
 
 fn circular(model: &scenario::Shell, key: &str) -> Result<PlacedShell, BuildError> {

@@ -5,6 +5,7 @@
 //! Leaves out writing results, which the `record` crate does.
 
 mod agenda;
+pub mod apart;
 mod app;
 mod build;
 mod cache;
@@ -40,9 +41,10 @@ mod ways;
 mod wire;
 
 pub use capture::Capture;
-pub use constellation::topology_of;
+pub use constellation::{Satellites, topology_of};
 pub use error::BuildError;
 pub use simulation::{LegRtts, Simulation};
+pub use tables::metric;
 
 // For commands that ask about satellites without a run.
 pub use skyhop_chance as chance;

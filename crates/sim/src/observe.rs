@@ -37,14 +37,7 @@ impl Simulation {
                 self.warnings.push(format!("flow {} was reset by its peer", flow.name));
             }
         }
-        if let Some(space) = &self.space
-            && space.topology.unavailable() > 0
-        {
-            self.warnings.push(format!(
-                "{} satellites had no position at the end: their elements are too old or they have decayed",
-                space.topology.unavailable()
-            ));
-        }
+        self.warnings.extend(self.space.iter().flat_map(|space| space.warnings(self.now)));
         self.warn_of_mtus();
         let flows = self.flow_results(end);
         if self.sampled.completions {

@@ -393,7 +393,7 @@ impl Simulation {
                 match next {
                     Ok(wire) => wire,
                     Err(why) => {
-                        space.routes.stuck(why);
+                        space.stuck(why, node, destination);
                         flow.dropped += 1;
                         self.frames.remove(id);
                         return;

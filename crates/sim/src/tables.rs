@@ -104,8 +104,8 @@ impl Tables {
     }
 }
 
-/// What paths are short by.
-pub(crate) fn metric(model: &scenario::Routing) -> Metric {
+/// What paths are short by, with global tables.
+pub fn metric(model: &scenario::Routing) -> Metric {
     match (model.scheme, model.metric) {
         (scenario::Scheme::Multipath, _) | (_, scenario::Metric::Hops) => Metric::Hops,
         (_, scenario::Metric::Delay) => Metric::Delay,

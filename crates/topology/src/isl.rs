@@ -12,6 +12,7 @@ use skyhop_orbit::{Constellation, Ecef, Planes};
 
 use crate::link::{LinkKind, LinkState, NodeId};
 use crate::rules::{CrossSeam, Rules};
+use crate::topology::Topology;
 
 /// A rule of your own for which ISLs are up, of those that [`Rules`] make possible: asked at each update, never per
 /// packet.
@@ -109,6 +110,27 @@ fn nearest(constellation: &Constellation, satellite: u32, others: &[u32]) -> u32
     };
     let best = others.iter().copied().min_by(|&a, &b| distance(a).total_cmp(&distance(b)));
     best.unwrap_or(satellite)
+}
+
+/// How many groups of satellites there are that no ISL joins to one another, whether it is up or not: 1 if all can reach
+/// all, the number of satellites if there are no ISLs.
+pub fn groups(topology: &Topology) -> usize {
+    let mut parent: Vec<usize> = (0..topology.constellation().len()).collect();
+    let mut groups = parent.len();
+    for link in topology.links().iter().filter(|l| !matches!(l.kind, LinkKind::Gsl | LinkKind::Fibre)) {
+        let (a, b) = (root(&mut parent, link.a.index()), root(&mut parent, link.b.index()));
+        groups -= usize::from(a != b);
+        parent[a] = b;
+    }
+    groups
+}
+
+fn root(parent: &mut [usize], mut one: usize) -> usize {
+    while parent[one] != one {
+        parent[one] = parent[parent[one]];
+        one = parent[one];
+    }
+    one
 }
 
 /// The state of an ISL with satellites at `positions`.

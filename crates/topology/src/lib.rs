@@ -5,6 +5,7 @@
 //! Left out: antennas' beams and patterns.
 
 mod checks;
+pub mod defaults;
 pub mod failures;
 pub mod gsl;
 pub mod isl;
@@ -13,6 +14,7 @@ pub mod rules;
 pub mod station;
 pub mod topology;
 
+pub use defaults::Defaults;
 pub use failures::{Failing, Outage, Reliability, failed_share};
 pub use gsl::{HandoverPolicy, Seen};
 pub use isl::LinkRule;

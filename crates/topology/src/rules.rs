@@ -6,9 +6,10 @@
 
 use std::fmt;
 
-use skyhop_orbit::{Constellation, Preset};
+use skyhop_orbit::Preset;
 
-/// What decides which links exist. Defaults suit a pattern without a seam, at any altitude.
+/// What decides which links exist. `default` suits a pattern without a seam, at any altitude; what is assumed of a given
+/// constellation is [`crate::Defaults`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rules {
     /// Interplane and cross-seam ISLs are down while an end is beyond this geocentric latitude.
@@ -175,7 +176,7 @@ impl Rules {
         }
     }
 
-    /// Geostationary satellites as mirrors: no ISLs, mask 5 degrees.
+    /// Geostationary satellites as mirrors: no ISLs, mask 5 degrees (47 CFR 25.205).
     pub fn geo() -> Self {
         Self {
             intra_plane_neighbours: 0,
@@ -185,7 +186,8 @@ impl Rules {
         }
     }
 
-    /// Iridium NEXT from its elements: four ISLs, none across the seam, mask 8.2 degrees.
+    /// Iridium NEXT from its elements: four ISLs, none across the seam, mask 8.2 degrees, links between planes off above
+    /// 68 degrees (between HT's typical 70 and ns-2's 60).
     pub fn iridium_next() -> Self {
         Self {
             isl_latitude_limit_rad: 68f64.to_radians(),
@@ -247,11 +249,6 @@ impl Rules {
         }
         Ok(())
     }
-
-    /// The default for a constellation: ISLs if it has planes, none if not.
-    pub fn for_constellation(constellation: &Constellation) -> Self {
-        if constellation.planes().is_empty() { Self::geo() } else { Self::default() }
-    }
 }
 
 const MAX_NEIGHBOURS: f64 = 16.0;
@@ -266,7 +263,7 @@ impl Default for Rules {
             cross_seam: None,
             intra_plane_neighbours: 1,
             inter_plane_neighbours: 1,
-            elevation_mask_rad: 25f64.to_radians(),
+            elevation_mask_rad: 10f64.to_radians(),
             spares_serve: false,
             handover: Handover::HighestOnLoss,
             handover_gap_s: 0.0,

@@ -4,6 +4,7 @@
 //! Differs from a run: nothing happens. Rates and round trips are those that the links are said to have, and at the start.
 //! Leaves out what schedules, traces and other flows do to a path.
 
+use super::satellites::in_a_line;
 use crate::args::Check;
 use crate::engine;
 use crate::failure::Failure;
@@ -51,7 +52,8 @@ fn meaning(file: &str, loaded: &Loaded, rtts: &LegRtts) -> String {
     if network.routes.len() > MOST_FLOWS {
         let _ = writeln!(out, "  and {} more flows", count((network.routes.len() - MOST_FLOWS) as u64));
     }
-    out
+    let satellites = in_a_line(loaded).map_or_else(String::new, |line| format!("  constellation: {line}\n"));
+    out + &satellites
 }
 
 /// `server -access-> access~satellite -satellite-> user`; a link crossed backwards has its arrow on the left.

@@ -5,15 +5,15 @@
 //! Leaves out exports, which have a file of their own.
 
 use super::export;
-use super::satellites::{elements, find, placed};
+use super::satellites::{Loaded, Satellites, elements, find, placed};
 use crate::failure::Failure;
 use crate::table::{Table, digits, time};
 use clap::Subcommand;
 use skyhop_sim::orbit::preset::{PRESETS, Preset};
 use skyhop_sim::orbit::{Constellation, coverage};
-use skyhop_sim::topology::{LinkKind, Rules, Topology};
+use skyhop_sim::topology::{Defaults, LinkKind, Rules, Station, Topology};
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// `skyhop constellation`.
 #[derive(Debug, Subcommand)]
@@ -21,10 +21,15 @@ pub enum What {
     /// Name all published constellations.
     List,
     /// Say what a constellation is, where its parameters are from, and what is seen of it by latitude; of a file of elements,
-    /// which shells, planes and ISLs are recognised in it.
+    /// which shells, planes and ISLs are recognised in it; of a scenario, its terminals and failures too.
     Show {
-        /// Its name, or a file of elements: two lines, or orbit mean-elements messages if it ends in .json or .csv.
-        name: String,
+        /// Its name, or a file: a scenario if it ends in .toml, orbit mean-elements messages if it ends in .json or .csv,
+        /// else elements of two lines.
+        #[arg(required_unless_present = "scenario")]
+        name: Option<String>,
+        /// The constellation of a scenario.
+        #[arg(long, value_name = "FILE", conflicts_with = "name")]
+        scenario: Option<PathBuf>,
     },
     /// Write a constellation for other programs.
     Export(export::Export),
@@ -34,8 +39,16 @@ pub enum What {
 pub fn run(what: &What) -> Result<(), Failure> {
     match what {
         What::List => list(),
-        What::Show { name } if Path::new(name).is_file() => show_file(Path::new(name)),
-        What::Show { name } => show(find(name)?),
+        What::Show { name, scenario } => {
+            let name = name.as_deref().unwrap_or_default();
+            match scenario.as_deref().unwrap_or(Path::new(name)) {
+                file if scenario.is_some() || file.extension().is_some_and(|e| e == "toml") => {
+                    show_scenario(file)
+                }
+                file if file.is_file() => show_file(file),
+                _ => show(find(name)?),
+            }
+        }
         What::Export(args) => export::run(args),
     }
 }
@@ -57,16 +70,60 @@ fn list() -> Result<(), Failure> {
     super::print(&table.text())
 }
 
-fn show(preset: &Preset) -> Result<(), Failure> {
+fn show(preset: &'static Preset) -> Result<(), Failure> {
     let constellation = preset.constellation();
-    let rules = Rules::for_preset(preset);
-    let mut out = format!("{}: {}\n  source: {}\n", preset.name, preset.about, preset.source);
-    let planes = constellation.planes();
+    let defaults = Defaults::of(Some(preset), &constellation);
+    let other = preset.alias.map_or_else(String::new, |alias| format!(" (also \"{alias}\")"));
+    let mut out = format!("{}{other}: {}\n  source: {}\n", preset.name, preset.about, preset.source);
+    out += &shells(&constellation);
+    out += &ruled(&constellation, &defaults.rules);
+    let _ = writeln!(out, "  a terminal holds {}\n", held(defaults.antennas));
+    super::print(
+        &(out
+            + &by_latitude(
+                &constellation,
+                defaults.rules.elevation_mask_rad,
+                &through_orbit(&constellation),
+            )),
+    )
+}
+
+/// The constellation of a scenario with its terminals and failures.
+fn show_scenario(file: &Path) -> Result<(), Failure> {
+    let Loaded { constellation, rules, defaults, name, scenario, .. } =
+        Satellites::of_scenario(file).load(None)?;
+    let mut out = format!("{name}: {} satellites\n", constellation.len());
+    out += &shells(&constellation);
+    out += &ruled(&constellation, &rules);
+    let fleet = skyhop_sim::Satellites { constellation, rules, defaults };
+    for (name, terminal) in &scenario.terminals {
+        let antennas = scenario.constellation.as_ref().map_or(1, |model| fleet.antennas(model, terminal));
+        let what = if terminal.gateway { "gateway" } else { "terminal" };
+        let (lat, lon) = (terminal.lat, terminal.lon);
+        let _ = writeln!(out, "  {what} {name} at {lat}, {lon} holds {}", held(antennas));
+    }
+    for failure in &scenario.failures {
+        let what = failure.satellite.as_ref().or(failure.link.as_ref()).or(failure.station.as_ref());
+        let until = failure.until.map_or_else(String::new, |until| format!(" to {until}"));
+        let _ = writeln!(out, "  {} fails from {}{until}", what.map_or("", String::as_str), failure.from);
+    }
+    if scenario.random_failures.is_some() {
+        out += "  and what fails by chance\n";
+    }
+    out.push('\n');
+    let constellation = &fleet.constellation;
+    super::print(
+        &(out + &by_latitude(constellation, rules.elevation_mask_rad, &through_orbit(constellation))),
+    )
+}
+
+fn shells(constellation: &Constellation) -> String {
+    let (mut out, planes) = (String::new(), constellation.planes());
     for shell in planes.shells() {
         let first = planes.members(shell.planes.start)[0];
+        let earth_m = constellation.earth().radius_m;
         let height_km =
-            constellation.position_ecef(first, 0.0).map_or(f64::NAN, |p| p.0.norm() - preset.earth.radius_m)
-                / 1e3;
+            constellation.position_ecef(first, 0.0).map_or(f64::NAN, |p| p.0.norm() - earth_m) / 1e3;
         let _ = writeln!(
             out,
             "  planes {} to {}: {} satellites each, {:.0} km above the equatorial radius at t = 0, period {}, {}",
@@ -78,19 +135,31 @@ fn show(preset: &Preset) -> Result<(), Failure> {
             if shell.wraps { "all the way round" } else { "with a seam" },
         );
     }
-    let isls = preset.isls;
-    let _ = writeln!(
-        out,
+    out
+}
+
+fn ruled(constellation: &Constellation, rules: &Rules) -> String {
+    format!(
         "  {} satellites, mask {} deg, ISLs: {} in the plane, {} between planes, {} across the seam; latitude limit {:.0} deg\n",
         constellation.len(),
-        preset.elevation_mask_deg,
-        2 * isls.intra_plane,
-        2 * isls.inter_plane,
-        if isls.cross_seam { "some" } else { "none" },
+        (rules.elevation_mask_rad.to_degrees() * 1e9).round() / 1e9,
+        2 * rules.intra_plane_neighbours,
+        2 * rules.inter_plane_neighbours,
+        if rules.cross_seam.is_some() { "some" } else { "none" },
         rules.isl_latitude_limit_rad.to_degrees(),
-    );
-    let times_s: Vec<f64> = (0..16).map(|k| f64::from(k) * period_s(&constellation) / 16.0).collect();
-    super::print(&(out + &by_latitude(&constellation, rules.elevation_mask_rad, &times_s)))
+    )
+}
+
+fn held(antennas: u16) -> String {
+    match antennas {
+        Station::ALL_IN_VIEW => "all satellites in view".into(),
+        1 => "one satellite".into(),
+        count => format!("{count} satellites"),
+    }
+}
+
+fn through_orbit(constellation: &Constellation) -> Vec<f64> {
+    (0..16).map(|k| f64::from(k) * period_s(constellation) / 16.0).collect()
 }
 
 fn period_s(constellation: &Constellation) -> f64 {
@@ -116,7 +185,8 @@ fn by_latitude(constellation: &Constellation, mask_rad: f64, times_s: &[f64]) ->
 /// What is recognised in a file of elements.
 fn show_file(file: &Path) -> Result<(), Failure> {
     let messages = file.extension().is_some_and(|ending| ending == "json" || ending == "csv");
-    let constellation = elements(file, messages, None)?;
+    let fleet = elements(file, messages, None)?;
+    let (constellation, defaults) = (fleet.constellation, fleet.defaults);
     let epoch = constellation.epoch().map_or_else(String::new, |epoch| format!(", t = 0 at {epoch}"));
     let mut out = format!("{}: {} satellites{epoch}\n\n", file.display(), constellation.len());
     let planes = constellation.planes();
@@ -144,9 +214,13 @@ fn show_file(file: &Path) -> Result<(), Failure> {
     }
     out += &placed(&constellation);
     out.push('\n');
-    let mut topology =
-        Topology::new(constellation.clone(), Vec::new(), Rules::for_constellation(&constellation))
-            .map_err(|e| Failure::Scenario(e.to_string()))?;
+    out += &match (defaults.system, defaults.rules.intra_plane_neighbours) {
+        (Some(system), 0) => format!("rules of {}, which has no ISLs; with --isls on:\n", system.name),
+        (Some(system), _) => format!("rules of {}\n", system.name),
+        (None, _) => "of no published system: no ISLs; with --isls on:\n".to_owned(),
+    };
+    let mut topology = Topology::new(constellation.clone(), Vec::new(), defaults.rules.with_isls())
+        .map_err(|e| Failure::Scenario(e.to_string()))?;
     topology.update(0.0);
     for (kind, name) in [(LinkKind::IntraPlane, "in planes"), (LinkKind::InterPlane, "between planes")] {
         let links: Vec<_> = topology.links().iter().filter(|link| link.kind == kind).collect();
@@ -170,7 +244,11 @@ fn show_file(file: &Path) -> Result<(), Failure> {
             at(1.0)
         );
     }
-    let mask_rad = 25f64.to_radians();
-    out += "\nIn view above 25 deg at t = 0, all satellites counted:\n\n";
+    let mask_rad = defaults.rules.elevation_mask_rad;
+    let _ = write!(
+        out,
+        "\nIn view above {} deg at t = 0, all satellites counted:\n\n",
+        digits(mask_rad.to_degrees())
+    );
     super::print(&(out + &by_latitude(&constellation, mask_rad, &[0.0])))
 }

@@ -4,16 +4,17 @@
 //! Differs from a walk that routes at every node: the path is chosen once, which moves a delay by microseconds at most.
 //! Leaves out queues and transmission; constellations without ISLs are crossed over satellites that both ends see.
 
+use super::doubts;
 use super::files::write_or_print;
-use super::satellites::{Isls, Loaded, Satellites, placed};
-use super::values::seconds;
+use super::satellites::{Isls, Loaded, Satellites};
+use super::values::{instant, seconds};
 use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::table::Table;
 use clap::{Args, ValueEnum};
+use skyhop_sim::orbit::Terminal;
 use skyhop_sim::orbit::visibility::elevation_rad;
-use skyhop_sim::orbit::{Terminal, places};
 use skyhop_sim::routing::{Metric, Network, Walk};
 use skyhop_sim::topology::NodeId;
 use skyhop_units::Span;
@@ -36,20 +37,20 @@ pub struct Delay {
     #[command(flatten)]
     pub satellites: Satellites,
     /// The satellites, ISLs and ground stations of a folder of Hypatia's; places are its stations, by name or number.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["constellation", "tle", "omm", "epoch", "mask"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["constellation", "tle", "omm", "scenario", "epoch", "mask"])]
     pub hypatia: Option<PathBuf>,
     /// Links between them.
     #[command(flatten)]
     pub isls: Isls,
-    /// What a path is to have least of.
-    #[arg(long, value_enum, default_value_t = Least::Delay)]
-    pub metric: Least,
-    /// The first packet is sent this long after t = 0: seconds, or with a unit.
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "0", value_parser = seconds)]
-    pub start: f64,
-    /// How long to send packets.
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "1 d", value_parser = seconds)]
-    pub duration: f64,
+    /// What a path is to have least of; as the scenario's routing has it, else delay, if left out.
+    #[arg(long, value_enum)]
+    pub metric: Option<Least>,
+    /// When the first packet is sent: seconds after t = 0, a time with a unit, or a UTC date and time for a file of elements.
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "0")]
+    pub start: String,
+    /// How long to send packets; the scenario's duration, else a day, if left out.
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = seconds)]
+    pub duration: Option<f64>,
     /// Time between packets.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "60", value_parser = seconds)]
     pub step: f64,
@@ -83,13 +84,13 @@ impl From<Least> for Metric {
 }
 
 /// The terminals and pairs of a list of places, each place once.
-pub fn pairs(places: &[&String]) -> Result<(Vec<Terminal>, Vec<[usize; 2]>), Failure> {
+pub fn pairs(loaded: &Loaded, places: &[&String]) -> Result<(Vec<Terminal>, Vec<[usize; 2]>), Failure> {
     let mut terminals: Vec<Terminal> = Vec::new();
     let mut pairs = Vec::new();
     for pair in places.chunks_exact(2) {
         let mut ends = [0; 2];
         for (end, text) in ends.iter_mut().zip(pair) {
-            let place = places::find(text).map_err(|e| Failure::Scenario(e.to_string()))?;
+            let place = loaded.place(text).map_err(Failure::Scenario)?;
             *end = terminals.iter().position(|known| known.name == place.name).unwrap_or_else(|| {
                 terminals.push(place);
                 terminals.len() - 1
@@ -103,6 +104,28 @@ pub fn pairs(places: &[&String]) -> Result<(Vec<Terminal>, Vec<[usize; 2]>), Fai
     Ok((terminals, pairs))
 }
 
+/// Nodes of terminals in a network.
+pub fn nodes(network: &Network, terminals: &[Terminal]) -> Vec<NodeId> {
+    terminals.iter().filter_map(|terminal| network.topology().terminal_named(&terminal.name)).collect()
+}
+
+/// When packets are sent: start, duration and step in seconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Times {
+    /// The first packet.
+    pub start_s: f64,
+    /// From the first packet on.
+    pub duration_s: f64,
+    /// Between packets.
+    pub step_s: f64,
+}
+
+impl Times {
+    fn end_s(self) -> f64 {
+        self.start_s + self.duration_s
+    }
+}
+
 /// Runs the command.
 pub fn run(args: &Delay) -> Result<(), Failure> {
     if let Some(folder) = &args.hypatia {
@@ -113,25 +136,34 @@ pub fn run(args: &Delay) -> Result<(), Failure> {
         loaded.rules.update_interval_s = interval_s;
     }
     let named: Vec<&String> = [&args.from, &args.to].into_iter().chain(&args.also).collect();
-    let (terminals, pairs) = pairs(&named)?;
-    let packets = args.duration / args.step;
+    let (terminals, pairs) = pairs(&loaded, &named)?;
+    let whole = if loaded.from_file { loaded.scenario.duration.as_secs_f64() } else { 86_400.0 };
+    let times = Times {
+        start_s: instant("--start", &args.start, loaded.constellation.epoch())?,
+        duration_s: args.duration.unwrap_or(whole),
+        step_s: args.step,
+    };
+    let packets = times.duration_s / times.step_s;
     if packets.is_nan() || packets * pairs.len() as f64 > 1e7 {
         return Err(Failure::Scenario(format!(
             "--step: {} s makes {packets:.0} packets; expected a step above zero and 10000000 packets at most",
             args.step
         )));
     }
-    let ends = terminals.len();
-    let mut network = loaded.network(terminals, args.metric.into())?;
-    let nodes: Vec<[NodeId; 2]> =
-        pairs.iter().map(|ends| ends.map(|end| NodeId((loaded.constellation.len() + end) as u32))).collect();
+    let mut network = loaded.network(&terminals, loaded.metric(args.metric.map(Metric::from)))?;
+    let about = loaded.about(network.topology());
+    let ends = nodes(&network, &terminals);
+    let pairs: Vec<[NodeId; 2]> = pairs.iter().map(|pair| pair.map(|end| ends[end])).collect();
+    let index = |node: NodeId| network.topology().terminal_index(node).unwrap_or(0);
+    let stations: Vec<usize> = ends.iter().map(|&end| index(end)).collect();
     let mut tallies = vec![Tally::default(); pairs.len()];
     let mut out = String::new();
     if args.csv {
         out.push_str(if pairs.len() > 1 { "from,to," } else { "" });
         out.push_str("time_s,delay_ms,satellites,path,status\n");
     }
-    let mut served: Vec<bool> = (0..ends).map(|terminal| network.serves(terminal)).collect();
+    let mut served: Vec<bool> =
+        (0..network.topology().terminals().len()).map(|terminal| network.serves(terminal)).collect();
     // Packets leave at start, start + step and so on, before the duration is over.
     let count = ((packets - 1e-9).ceil().max(1.0)) as u64;
     let sent = |k: u64| Span::from_nanos((k as f64 * args.step * 1e9) as u64);
@@ -141,17 +173,17 @@ pub fn run(args: &Delay) -> Result<(), Failure> {
             return Err(Failure::Interrupted);
         }
         progress.advance(sent(k), sent(k + 1));
-        let t_s = args.start + k as f64 * args.step;
+        let t_s = times.start_s + k as f64 * args.step;
         for (ever, now) in served.iter_mut().zip(network.advance(t_s)) {
             *ever |= now;
         }
         network.route(t_s);
-        for ([from, to], tally) in nodes.iter().zip(&mut tallies) {
-            let walk = network.walk(*from, *to, t_s);
+        for (&[from, to], tally) in pairs.iter().zip(&mut tallies) {
+            let walk = network.walk(from, to, t_s);
             if args.csv {
                 if pairs.len() > 1 {
-                    let _ = write!(out, "{},", quoted(&network.topology().node_name(*from)));
-                    let _ = write!(out, "{},", quoted(&network.topology().node_name(*to)));
+                    let _ = write!(out, "{},", quoted(&network.topology().node_name(from)));
+                    let _ = write!(out, "{},", quoted(&network.topology().node_name(to)));
                 }
                 let time = (t_s * 1e9).round() / 1e9;
                 let _ = match &walk {
@@ -165,19 +197,25 @@ pub fn run(args: &Delay) -> Result<(), Failure> {
                     None => writeln!(out, "{time},nan,0,,noroute"),
                 };
             }
-            tally.add(&network, walk);
+            tally.add(&network, [from, to], walk);
         }
     }
     drop(progress);
-    let topology = network.topology();
-    if let Some((terminal, _)) = topology.terminals().iter().zip(&served).find(|(_, served)| !**served) {
-        return Err(never(&loaded, terminal, args.start + args.duration));
+    if let Some(&end) = stations.iter().find(|&&station| !served[station]) {
+        return Err(never(&loaded, &network.topology().terminals()[end], times.end_s()));
     }
-    tell_unavailable(&loaded, args.start + args.duration);
+    tell_unavailable(&loaded, times.end_s());
+    for (&pair, tally) in pairs.iter().zip(&tallies) {
+        doubts::tell_apart(network.topology(), pair, tally.apart, count);
+    }
+    doubts::tell_detours(&loaded, &terminals, network.topology(), &pairs, times, |pair, t_s| {
+        tallies[pair].delay_ms_at(((t_s - times.start_s) / times.step_s).round() as usize)
+    })?;
     if args.csv {
         return write_or_print(args.out.as_deref(), &out);
     }
-    write_or_print(args.out.as_deref(), &statistics(args, &loaded, &network, &pairs, &mut tallies))
+    let heading = heading(&loaded, times) + &about;
+    write_or_print(args.out.as_deref(), &(heading + &statistics(&network, &pairs, &mut tallies)))
 }
 
 fn quoted(text: &str) -> String {
@@ -230,17 +268,21 @@ pub fn tell_unavailable(loaded: &Loaded, t_s: f64) {
 
 #[derive(Debug, Clone, Default)]
 struct Tally {
+    /// By packet, NaN without a path.
     delays_ms: Vec<f64>,
-    lost: usize,
+    /// Packets without a path while both ends held a satellite.
+    apart: u64,
     satellites: Option<(usize, usize)>,
     last: Vec<NodeId>,
     changes: usize,
 }
 
 impl Tally {
-    fn add(&mut self, network: &Network, walk: Option<Walk>) {
+    fn add(&mut self, network: &Network, ends: [NodeId; 2], walk: Option<Walk>) {
         let Some(walk) = walk else {
-            self.lost += 1;
+            let serves = |end| network.topology().terminal_index(end).is_some_and(|end| network.serves(end));
+            self.apart += u64::from(ends.into_iter().all(serves));
+            self.delays_ms.push(f64::NAN);
             self.last.clear();
             return;
         };
@@ -251,27 +293,27 @@ impl Tally {
         self.changes += usize::from(!self.last.is_empty() && self.last != walk.nodes);
         self.last = walk.nodes;
     }
+
+    fn delay_ms_at(&self, packet: usize) -> Option<f64> {
+        self.delays_ms.get(packet).copied().filter(|delay_ms| delay_ms.is_finite())
+    }
 }
 
-fn statistics(
-    args: &Delay,
-    loaded: &Loaded,
-    network: &Network,
-    pairs: &[[usize; 2]],
-    tallies: &mut [Tally],
-) -> String {
-    let topology = network.topology();
-    let earth = topology.constellation().earth();
-    let mut out = format!(
+fn heading(loaded: &Loaded, times: Times) -> String {
+    format!(
         "{}: {} satellites, mask {:.1} deg{}; a packet every {} s for {} s\n",
         loaded.name,
         loaded.constellation.len(),
         loaded.rules.elevation_mask_rad.to_degrees(),
         loaded.constellation.epoch().map_or_else(String::new, |epoch| format!(", t = 0 at {epoch}")),
-        args.step,
-        args.duration,
-    );
-    out += &placed(&loaded.constellation);
+        times.step_s,
+        times.duration_s,
+    )
+}
+
+fn statistics(network: &Network, pairs: &[[NodeId; 2]], tallies: &mut [Tally]) -> String {
+    let topology = network.topology();
+    let earth = topology.constellation().earth();
     let mut table = Table::new([
         "from",
         "to",
@@ -287,8 +329,11 @@ fn statistics(
         "ground floor",
     ]);
     for (ends, tally) in pairs.iter().zip(tallies) {
-        let [from, to] = ends.map(|end| &topology.terminals()[end]);
+        let [from, to] =
+            ends.map(|end| &topology.terminals()[topology.terminal_index(end).unwrap_or_default()]);
+        let packets = tally.delays_ms.len();
         let delays = &mut tally.delays_ms;
+        delays.retain(|delay_ms| delay_ms.is_finite());
         delays.sort_by(f64::total_cmp);
         let rank =
             |share: f64| delays.get(((delays.len() as f64 - 1.0).max(0.0) * share).round() as usize).copied();
@@ -300,7 +345,7 @@ fn statistics(
             from.name.clone(),
             to.name.clone(),
             delays.len().to_string(),
-            tally.lost.to_string(),
+            (packets - delays.len()).to_string(),
             ms(rank(0.0)),
             ms(rank(0.5)),
             ms(mean),
@@ -311,6 +356,5 @@ fn statistics(
             ms(Some(along_m / earth.c_m_s * 1e3)),
         ]);
     }
-    out.push('\n');
-    out + &table.text()
+    format!("\n{}", table.text())
 }

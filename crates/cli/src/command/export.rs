@@ -2,7 +2,7 @@
 //!
 //! Follows CZML as Cesium reads it, OEM as CCSDS 502.0-B, TLE with checksums, and Hypatia's folders.
 //! Differs from a catalogue: invented constellations have no date, so exports of them begin in 2000.
-//! Leaves out frames other than the Earth-fixed one in exports of positions.
+//! Leaves out frames other than the Earth-fixed one (TDR, without polar motion) in exports of positions.
 
 use super::files::write_or_print;
 use super::satellites::{elements, find, places_of};
@@ -54,8 +54,9 @@ pub fn run(args: &Export) -> Result<(), Failure> {
     let file = Path::new(&args.name);
     let (constellation, rules, name) = if file.is_file() {
         let messages = file.extension().is_some_and(|ending| ending == "json" || ending == "csv");
-        let constellation = elements(file, messages, args.epoch.as_deref())?;
-        let rules = Rules::for_constellation(&constellation);
+        let fleet = elements(file, messages, args.epoch.as_deref())?;
+        // Hypatia's networks are made of ISLs, so they are asked for with the folder.
+        let (constellation, rules) = (fleet.constellation, fleet.rules.with_isls());
         let stem = file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
         (constellation, rules, stem)
     } else {
@@ -126,7 +127,7 @@ fn stamp(constellation: &Constellation, t_s: f64) -> String {
     let start = constellation.epoch().or_else(|| "2000-01-01T00:00:00".parse().ok());
     start.map_or_else(String::new, |epoch| {
         let instant = epoch.utc() + std::time::Duration::from_secs_f64(t_s);
-        instant.format("%Y-%m-%dT%H:%M:%S%.3f").to_string()
+        instant.format("%Y-%m-%dT%H:%M:%S%.6f").to_string()
     })
 }
 
@@ -157,13 +158,18 @@ fn czml(name: &str, constellation: &Constellation, args: &Export) -> String {
 }
 
 fn oem(constellation: &Constellation, args: &Export) -> String {
+    // Positions are turned from the true equator by Greenwich's angle alone: true of date, rotating; without polar motion
+    // it is some ten metres from ITRF.
     let mut out =
         format!("CCSDS_OEM_VERS = 2.0\nCREATION_DATE = {}\nORIGINATOR = SKYHOP\n", stamp(constellation, 0.0));
     for satellite in 0..constellation.len() as u32 {
         let name = constellation.name(satellite);
+        // CCSDS 502.0-B recommends the international designator; what was never launched has none.
+        let id = constellation.elements(satellite).and_then(|set| set.designator());
+        let id = id.unwrap_or_else(|| name.clone());
         let _ = write!(
             out,
-            "\nMETA_START\nOBJECT_NAME = {name}\nOBJECT_ID = {name}\nCENTER_NAME = EARTH\nREF_FRAME = ITRF2000\n\
+            "\nMETA_START\nOBJECT_NAME = {name}\nOBJECT_ID = {id}\nCENTER_NAME = EARTH\nREF_FRAME = TDR\n\
              TIME_SYSTEM = UTC\nSTART_TIME = {}\nSTOP_TIME = {}\nMETA_STOP\n",
             stamp(constellation, 0.0),
             stamp(constellation, args.duration)

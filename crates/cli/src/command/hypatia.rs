@@ -7,6 +7,7 @@
 use super::delay::Delay;
 use super::files::{read, write_or_print};
 use super::reason;
+use super::values::instant;
 use crate::engine::{interrupted, listen};
 use crate::failure::Failure;
 use crate::table::{Table, count};
@@ -40,7 +41,9 @@ pub fn delay(args: &Delay, folder: &Path) -> Result<(), Failure> {
     let network = load(folder)?;
     let named: Vec<&String> = [&args.from, &args.to].into_iter().chain(&args.also).collect();
     let stations = named.iter().map(|text| station(&network, text)).collect::<Result<Vec<usize>, _>>()?;
-    let packets = args.duration / args.step;
+    let start_s = instant("--start", &args.start, network.constellation.epoch())?;
+    let duration_s = args.duration.unwrap_or(86_400.0);
+    let packets = duration_s / args.step;
     if packets.is_nan() || packets > 1e6 {
         return Err(wrong(format!(
             "--step: {} s makes {packets:.0} steps; expected a step above zero and 1000000 steps at most",
@@ -62,7 +65,7 @@ pub fn delay(args: &Delay, folder: &Path) -> Result<(), Failure> {
         if interrupted() {
             return Err(Failure::Interrupted);
         }
-        let t_s = args.start + k as f64 * args.step;
+        let t_s = start_s + k as f64 * args.step;
         forwarding.step(t_s);
         for (&(from, to), found) in pairs.iter().zip(&mut found) {
             let path = forwarding.path(from, to);
@@ -91,7 +94,7 @@ pub fn delay(args: &Delay, folder: &Path) -> Result<(), Failure> {
             network.isls.len(),
             network.stations.len(),
             args.step,
-            args.duration
+            duration_s
         );
         let mut table = Table::new(["from", "to", "ok", "no route", "min", "median", "max"]);
         for (&(from, to), found) in pairs.iter().zip(&mut found) {

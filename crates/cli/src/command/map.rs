@@ -4,13 +4,14 @@
 //! Differs from a film: one instant; links are those of the last update before it.
 //! Leaves out drawing paths, which `skyhop route --map` does.
 
-use super::delay::{Least, tell_unavailable};
+use super::delay::tell_unavailable;
 use super::satellites::{Isls, Loaded, Satellites};
 use super::values::{instant, picture};
 use crate::failure::Failure;
 use clap::Args;
 use skyhop_record::{Map, png};
-use skyhop_sim::orbit::{Terminal, places};
+use skyhop_sim::orbit::Terminal;
+use skyhop_sim::routing::Metric;
 use skyhop_sim::topology::{LinkKind, Topology};
 use std::path::{Path, PathBuf};
 
@@ -49,15 +50,15 @@ pub struct Snapshot {
 /// Runs the command.
 pub fn run(args: &Snapshot) -> Result<(), Failure> {
     let loaded = args.satellites.load(Some(&args.isls))?;
-    let t_s = instant(&args.time, loaded.constellation.epoch())?;
+    let t_s = instant("--time", &args.time, loaded.constellation.epoch())?;
     let mut terminals: Vec<Terminal> = Vec::new();
     for text in &args.terminal {
-        let place = places::find(text).map_err(|e| Failure::Scenario(format!("--terminal: {e}")))?;
+        let place = loaded.place(text).map_err(|e| Failure::Scenario(format!("--terminal: {e}")))?;
         if !terminals.iter().any(|known| known.name == place.name) {
             terminals.push(place);
         }
     }
-    let mut network = loaded.network(terminals, Least::Delay.into())?;
+    let mut network = loaded.network(&terminals, Metric::Delay)?;
     network.advance(t_s);
     tell_unavailable(&loaded, t_s);
     let topology = network.topology();

@@ -6,12 +6,12 @@
 
 use super::files::write_or_print;
 use super::satellites::{Loaded, Satellites};
-use super::values::{degrees, seconds};
+use super::values::{degrees, instant, seconds};
 use crate::failure::Failure;
 use crate::table::{Table, digits, time};
 use clap::Args;
 use skyhop_sim::orbit::visibility::range_rate_m_s;
-use skyhop_sim::orbit::{Pass, passes, places};
+use skyhop_sim::orbit::{Pass, passes};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -27,9 +27,9 @@ pub struct Passes {
     /// Only satellites whose names contain this.
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
-    /// Begin this long after t = 0: seconds, or with a unit.
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "0", value_parser = seconds)]
-    pub start: f64,
+    /// When to begin: seconds after t = 0, a time with a unit, or a UTC date and time for a file of elements.
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "0")]
+    pub start: String,
     /// How long to look.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "1 d", value_parser = seconds)]
     pub duration: f64,
@@ -46,9 +46,11 @@ pub struct Passes {
 
 /// Runs the command.
 pub fn run(args: &Passes) -> Result<(), Failure> {
-    let Loaded { constellation, rules, name, .. } = args.satellites.load(None)?;
-    let place = places::find(&args.at).map_err(|e| Failure::Scenario(format!("--at: {e}")))?;
-    let (from_s, to_s) = (args.start, args.start + args.duration);
+    let loaded = args.satellites.load(None)?;
+    let place = loaded.place(&args.at).map_err(|e| Failure::Scenario(format!("--at: {e}")))?;
+    let from_s = instant("--start", &args.start, loaded.constellation.epoch())?;
+    let to_s = from_s + args.duration;
+    let Loaded { constellation, rules, name, .. } = loaded;
     let mask_rad = rules.elevation_mask_rad;
     let wanted = |satellite: &u32| {
         args.only.as_ref().is_none_or(|o| constellation.name(*satellite).contains(o.as_str()))

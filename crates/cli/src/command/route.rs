@@ -4,7 +4,8 @@
 //! Differs from a list of k shortest paths: an alternative is the best way around one link of the path.
 //! Leaves out movement; `skyhop constellation export --czml` makes a film of the satellites.
 
-use super::delay::{Least, never, pairs, tell_unavailable};
+use super::delay::{Least, never, nodes, pairs, tell_unavailable};
+use super::doubts;
 use super::map::{self, COLUMNS};
 use super::passes::compass;
 use super::satellites::{Isls, Loaded, Satellites};
@@ -12,7 +13,7 @@ use super::values::{instant, picture};
 use crate::failure::Failure;
 use clap::Args;
 use skyhop_record::Map;
-use skyhop_sim::orbit::look;
+use skyhop_sim::orbit::{Terminal, look};
 use skyhop_sim::routing::{Metric, Network, Walk};
 use skyhop_sim::topology::{Failing, LinkKind, NodeId, Outage, Topology};
 use std::fmt::Write;
@@ -33,9 +34,9 @@ pub struct Route {
     /// Links between them.
     #[command(flatten)]
     pub isls: Isls,
-    /// What the path is to have least of.
-    #[arg(long, value_enum, default_value_t = Least::Delay)]
-    pub metric: Least,
+    /// What the path is to have least of; as the scenario's routing has it, else delay, if left out.
+    #[arg(long, value_enum)]
+    pub metric: Option<Least>,
     /// When: seconds after t = 0, a time with a unit, or a UTC date and time for a file of elements.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "0")]
     pub time: String,
@@ -53,15 +54,17 @@ pub struct Route {
 /// Runs the command.
 pub fn run(args: &Route) -> Result<(), Failure> {
     let loaded = args.satellites.load(Some(&args.isls))?;
-    let t_s = instant(&args.time, loaded.constellation.epoch())?;
-    let (terminals, _) = pairs(&[&args.from, &args.to])?;
-    let mut network = loaded.network(terminals, args.metric.into())?;
+    let t_s = instant("--time", &args.time, loaded.constellation.epoch())?;
+    let (terminals, _) = pairs(&loaded, &[&args.from, &args.to])?;
+    let metric = loaded.metric(args.metric.map(Metric::from));
+    let mut network = loaded.network(&terminals, metric)?;
     network.advance(t_s);
     tell_unavailable(&loaded, t_s);
-    let [from, to] = [0, 1].map(|end| NodeId((loaded.constellation.len() + end) as u32));
+    let ends = nodes(&network, &terminals);
+    let (from, to) = (ends[0], ends[1]);
     network.route(t_s);
     let Some(walk) = network.walk(from, to, t_s) else {
-        return Err(no_route(&loaded, &network, t_s));
+        return Err(no_route(&loaded, &network, [from, to], t_s));
     };
     let topology = network.topology();
     let title = format!(
@@ -102,7 +105,8 @@ pub fn run(args: &Route) -> Result<(), Failure> {
     if others.is_empty() {
         out.push_str("  none: every link of the path is the only way\n");
     }
-    out.push_str(&why(args, &loaded, &mut network, &walk, others.first(), t_s));
+    out.push_str(&why(&loaded, &mut network, metric, &walk, others.first(), t_s));
+    out.push_str(&other_satellites(&loaded, &terminals, &network, metric, &walk, t_s)?);
     super::print(&out)
 }
 
@@ -177,31 +181,49 @@ fn alternatives(network: &Network, walk: &Walk, t_s: f64) -> Vec<Walk> {
 }
 
 fn why(
-    args: &Route,
     loaded: &Loaded,
     network: &mut Network,
+    metric: Metric,
     walk: &Walk,
     next: Option<&Walk>,
     t_s: f64,
 ) -> String {
     let mut out = String::from("\nWhy this one:\n");
     let (from, to) = (walk.nodes[0], walk.nodes[walk.nodes.len() - 1]);
-    let _ = match args.metric {
-        Least::Delay => writeln!(
+    let held = |end: NodeId| {
+        network.topology().terminal_index(end).map_or(0, |end| network.topology().gsls(end).count())
+    };
+    let between = match held(from).max(held(to)) {
+        1 => "between the two satellites that serve",
+        _ => "over the satellites that the terminals hold",
+    };
+    let _ = match metric {
+        Metric::Delay => writeln!(out, "  It has the least propagation delay of all paths {between}."),
+        Metric::Hops => writeln!(
             out,
-            "  It has the least propagation delay of all paths between the two satellites that serve."
-        ),
-        Least::Hops => writeln!(
-            out,
-            "  It has the fewest links of all paths; among those of as many, the first that is found."
+            "  It has the fewest links of all paths {between}; among those of as many, the first that is found."
         ),
     };
     if let Some(next) = next {
-        let _ = writeln!(out, "  The next best is {:.3} ms longer.", (next.delay_s - walk.delay_s) * 1e3);
+        let more_ms = (next.delay_s - walk.delay_s) * 1e3;
+        // Around a terminal's only satellite the way leads over one that the handover did not choose.
+        let same = |end: usize| {
+            (end == 0 && next.nodes.get(1) == walk.nodes.get(1))
+                || (end == 1 && next.nodes.iter().nth_back(1) == walk.nodes.iter().nth_back(1))
+        };
+        let _ = match (more_ms < 0.0, same(0) && same(1)) {
+            (false, _) => writeln!(out, "  The next best is {more_ms:.3} ms longer."),
+            (true, false) => writeln!(
+                out,
+                "  A path over another satellite than the one that serves would be {:.3} ms shorter.",
+                -more_ms
+            ),
+            (true, true) => writeln!(out, "  The next best takes {:.3} ms less, and more links.", -more_ms),
+        };
     }
-    let other = match args.metric {
-        Least::Delay => (Metric::Hops, "fewest links"),
-        Least::Hops => (Metric::Delay, "least delay"),
+    let other = match metric {
+        Metric::Delay => (Metric::Hops, "fewest links"),
+        Metric::Hops => (Metric::Delay, "least delay"),
     };
     let mut twin = network.with_metric(network.topology().clone(), other.0);
     twin.route(t_s);
@@ -233,9 +255,37 @@ fn why(
     out
 }
 
-fn no_route(loaded: &Loaded, network: &Network, t_s: f64) -> Failure {
-    let unserved = (0..2).find(|&terminal| !network.serves(terminal));
-    match unserved.map(|terminal| &network.topology().terminals()[terminal]) {
+/// What the path would be if the terminals held all satellites in view, where that is much less.
+fn other_satellites(
+    loaded: &Loaded,
+    terminals: &[Terminal],
+    network: &Network,
+    metric: Metric,
+    walk: &Walk,
+    t_s: f64,
+) -> Result<String, Failure> {
+    let topology = network.topology();
+    let one = |end: usize| topology.gsls(end).count() == 1;
+    let ends = [walk.nodes[0], walk.nodes[walk.nodes.len() - 1]];
+    if metric == Metric::Hops || !ends.iter().any(|end| topology.terminal_index(*end).is_some_and(one)) {
+        return Ok(String::new());
+    }
+    let names = ends.map(|end| topology.node_name(end));
+    let all = loaded.all_in_view(terminals)?;
+    let found = doubts::with_all_in_view(&all, [&names[0], &names[1]], t_s);
+    Ok(match found.filter(|(least_ms, _)| *least_ms < walk.delay_s * 1e3 - 1e-3) {
+        Some((least_ms, satellites)) => format!(
+            "  Each terminal holds one satellite; with all in view it would be {least_ms:.3} ms over {satellites}: --antennas all.\n"
+        ),
+        None => String::new(),
+    })
+}
+
+fn no_route(loaded: &Loaded, network: &Network, ends: [NodeId; 2], t_s: f64) -> Failure {
+    let topology = network.topology();
+    let mut ends = ends.into_iter().filter_map(|end| topology.terminal_index(end));
+    let unserved = ends.find(|&terminal| !network.serves(terminal));
+    match unserved.map(|terminal| &topology.terminals()[terminal]) {
         Some(terminal) if t_s > 0.0 => Failure::Run(format!(
             "no route at {t_s} s: {} has no satellite above {:.1} deg",
             terminal.name,
@@ -243,7 +293,8 @@ fn no_route(loaded: &Loaded, network: &Network, t_s: f64) -> Failure {
         )),
         Some(terminal) => never(loaded, terminal, 86_400.0),
         None => Failure::Run(format!(
-            "no route at {t_s} s: both ends have satellites, but no links that are up join them"
+            "no route at {t_s} s: both ends have satellites, but {}",
+            skyhop_sim::apart::why_apart(topology)
         )),
     }
 }

@@ -4,6 +4,7 @@
 //! Differs from a script around one run: seeds share the processors, and results keep the seeds' order.
 //! Leaves out sweeps over parameters.
 
+use super::satellites::warn_of_elements;
 use crate::args::Run;
 use crate::engine::{self, Done};
 use crate::failure::Failure;
@@ -20,6 +21,9 @@ pub fn run(args: &Run) -> Result<(), Failure> {
     let loaded = engine::load(&args.file, &args.sets)?;
     if args.out.is_none() && !loaded.scenario.record.pcap.is_empty() && !args.quiet {
         eprintln!("warning: record.pcap is set, but without --out there is nowhere to write packets");
+    }
+    if !args.quiet {
+        warn_of_elements(&loaded);
     }
     let first = args.seed.unwrap_or(loaded.scenario.seed);
     match args.seeds {

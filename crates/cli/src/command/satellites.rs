@@ -1,18 +1,24 @@
 //! How commands are told which satellites to fly, and by which rules for links.
 //!
-//! Follows the presets of the library, and `Planes::infer` for satellites of a file.
-//! Differs from a catalogue: what a file does not say, links and masks, is the library's guess.
-//! Leaves out scenarios, which say the same with keys.
+//! Follows a scenario's `[constellation]`: options are put into one, so that what is left out means the same in both.
+//! Differs from a scenario: bare numbers are degrees and kilometres, and what is doubtful is told at once.
+//! Leaves out packets; rates and queues of a scenario have no effect here.
 
 use super::files::read;
 use super::values::{antennas, degrees, kilometres};
+use crate::engine;
 use crate::failure::Failure;
 use clap::Args;
+use skyhop_scenario::{self as scenario, Antennas, Files, Scenario};
+use skyhop_sim::chance::Seed;
 use skyhop_sim::orbit::preset::Preset;
-use skyhop_sim::orbit::{Constellation, Epoch, Terminal, omm, places, tle};
+use skyhop_sim::orbit::{Constellation, Terminal, places};
 use skyhop_sim::routing::{Metric, Network};
-use skyhop_sim::topology::{CrossSeam, Fibre, Handover, Rules, Station, Topology};
+use skyhop_sim::topology::{Defaults, Handover, LinkKind, Rules, Station, Topology};
+use skyhop_sim::{BuildError, Satellites as Fleet, apart};
+use skyhop_text::spelling::nearest;
 use skyhop_text::table::{self, TableError};
+use skyhop_units::{Angle, Length};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -28,10 +34,17 @@ pub struct Satellites {
     /// The satellites of a file of orbit mean-elements messages, JSON or CSV.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["constellation", "tle"])]
     pub omm: Option<PathBuf>,
+    /// The satellites, links, terminals, failures and routing of a scenario; other options change them.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["constellation", "tle", "omm"])]
+    pub scenario: Option<PathBuf>,
+    /// Change one value of the scenario; may be given often.
+    #[arg(long = "set", value_name = "PATH=VALUE", requires = "scenario",
+        conflicts_with_all = ["constellation", "tle", "omm"])]
+    pub sets: Vec<String>,
     /// UTC of t = 0 for a file; its newest epoch if left out.
     #[arg(long, value_name = "UTC")]
     pub epoch: Option<String>,
-    /// Lowest elevation of service in degrees; the constellation's own if left out, 25 for a file.
+    /// Lowest elevation of service in degrees; the constellation's own if left out, 10 for a file of unknown satellites.
     #[arg(long, value_name = "DEG", value_parser = degrees)]
     pub mask: Option<f64>,
 }
@@ -39,7 +52,8 @@ pub struct Satellites {
 /// Rules for links.
 #[derive(Debug, Args)]
 pub struct Isls {
-    /// How a terminal chooses its satellite; the constellation's own way if left out.
+    /// How a terminal chooses its satellite; the constellation's own way if left out. A terminal then holds one satellite
+    /// unless --antennas says more.
     #[arg(long, value_name = "POLICY",
         value_parser = clap::builder::PossibleValuesParser::new(Handover::NAMES.map(|(name, _)| name)))]
     pub handover: Option<String>,
@@ -50,14 +64,14 @@ pub struct Isls {
     #[arg(long, value_name = "ON|OFF", num_args = 0..=1, require_equals = true, default_missing_value = "on",
         value_parser = ["on", "off"])]
     pub cross_seam: Option<String>,
-    /// Links between satellites; off for a bent pipe.
+    /// Links between satellites: off for a bent pipe, on for satellites of a file that are not known to have any.
     #[arg(long, value_name = "ON|OFF", value_parser = ["on", "off"])]
     pub isls: Option<String>,
     /// ISLs longer than this are down.
     #[arg(long, value_name = "KM", value_parser = kilometres)]
     pub max_isl_range: Option<f64>,
-    /// How many satellites a terminal may use at once: a number, or all that are in view. One, if left out, where a
-    /// single shell has ISLs; all, where shells are not joined to one another or there are gateways.
+    /// How many satellites a terminal may use at once: a number, or all that are in view. If left out all, but one with
+    /// --handover, and over Iridium, Teledesic and Spaceway NGSO.
     #[arg(long, value_name = "N|all", value_parser = antennas)]
     pub antennas: Option<u16>,
     /// A gateway: a city, or lat,lon in degrees; may be given often. Gateways use every satellite in view and are joined
@@ -78,96 +92,341 @@ pub struct Loaded {
     pub constellation: Constellation,
     /// Their links.
     pub rules: Rules,
-    /// Name of the preset or the file.
+    /// What was assumed of them where nothing was said.
+    pub defaults: Defaults,
+    /// Name of the preset, of the file, or of the scenario.
     pub name: String,
-    /// How many satellites a terminal may use at once.
-    pub antennas: u16,
-    /// Gateways besides the terminals.
-    pub gateways: Vec<Terminal>,
+    /// What was asked for: gateways and the scenario's terminals are in it.
+    pub scenario: Scenario,
+    /// Whether there is a scenario's file behind it.
+    pub from_file: bool,
+    antennas: Option<Antennas>,
 }
 
 impl Loaded {
-    /// A network of these terminals, then the gateways.
-    pub fn network(&self, terminals: Vec<Terminal>, metric: Metric) -> Result<Network, Failure> {
-        let wrong = |e: &dyn std::fmt::Display| Failure::Scenario(e.to_string());
-        let terminal = |terminal| Station { terminal, antennas: self.antennas, gateway: false };
-        let gateway = |terminal: &Terminal| {
-            Station::gateway(
-                // A gateway may stand in the city that a packet is for.
-                Terminal { name: format!("{}-gateway", terminal.name), ..terminal.clone() },
-                Station::ALL_IN_VIEW,
-            )
+    /// A network of these terminals, with the gateways and terminals of the scenario.
+    pub fn network(&self, terminals: &[Terminal], metric: Metric) -> Result<Network, Failure> {
+        Ok(Network::new(self.topology(terminals)?, metric))
+    }
+
+    /// The network's links.
+    pub fn topology(&self, terminals: &[Terminal]) -> Result<Topology, Failure> {
+        self.held(self.scenario.clone(), self.rules, terminals, self.antennas)
+    }
+
+    /// The network's links if these terminals held all satellites in view.
+    pub fn all_in_view(&self, terminals: &[Terminal]) -> Result<Topology, Failure> {
+        let (mut scenario, mut rules) = (self.scenario.clone(), self.rules);
+        if rules.handover.only_chooses() {
+            rules.handover = Handover::HighestOnLoss;
+            if let Some(model) = &mut scenario.constellation {
+                model.handover = None;
+            }
+        }
+        self.held(scenario, rules, terminals, Some(Antennas::All))
+    }
+
+    fn held(
+        &self,
+        mut scenario: Scenario,
+        rules: Rules,
+        terminals: &[Terminal],
+        antennas: Option<Antennas>,
+    ) -> Result<Topology, Failure> {
+        for Terminal { name, latitude_rad, longitude_rad, height_m } in terminals {
+            let (lat, lon) =
+                (Angle::from_deg(latitude_rad.to_degrees()), Angle::from_deg(longitude_rad.to_degrees()));
+            let height = Length::from_m(*height_m);
+            let new = scenario::Terminal { lat, lon, height, antennas: None, gateway: false };
+            let terminal = scenario.terminals.entry(name.clone()).or_insert(new);
+            if antennas.is_some() && !terminal.gateway {
+                terminal.antennas = antennas;
+            }
+        }
+        let fleet = Fleet { constellation: self.constellation.clone(), rules, defaults: self.defaults };
+        let seed = Seed(scenario.seed);
+        fleet.topology(&scenario, seed).map_err(|e| Failure::Scenario(told(&e)))
+    }
+
+    /// A terminal of the scenario, a city, or "lat,lon".
+    pub fn place(&self, text: &str) -> Result<Terminal, String> {
+        match self.scenario.terminals.get_key_value(text) {
+            Some((name, terminal)) => Ok(Terminal {
+                name: name.clone(),
+                latitude_rad: terminal.lat.as_rad(),
+                longitude_rad: terminal.lon.as_rad(),
+                height_m: terminal.height.as_m(),
+            }),
+            None => places::find(text).map_err(|e| {
+                let names: Vec<&str> = self.scenario.terminals.keys().map(String::as_str).collect();
+                match (self.from_file, names.is_empty()) {
+                    (true, false) => format!("{e} (terminals of the scenario: {})", names.join(", ")),
+                    _ => e.to_string(),
+                }
+            }),
+        }
+    }
+
+    /// The satellite of a name, or of plane.slot, which `option` gave.
+    pub fn satellite(&self, option: &str, text: &str) -> Result<u32, Failure> {
+        let (constellation, planes) = (&self.constellation, self.constellation.planes());
+        let names: Vec<String> = (0..constellation.len() as u32).map(|s| constellation.name(s)).collect();
+        if let Some(found) = names.iter().position(|name| name.eq_ignore_ascii_case(text)) {
+            return Ok(found as u32);
+        }
+        let wrong = |what: String| Err(Failure::Scenario(format!("{option}: {what}")));
+        let numbers =
+            text.split_once('.').and_then(|(p, s)| Some((p.parse::<u32>().ok()?, s.parse::<u32>().ok()?)));
+        let Some((plane, slot)) = numbers else {
+            let hint = nearest(text, names.iter().map(String::as_str));
+            return wrong(match hint {
+                Some(near) => format!("unknown satellite \"{text}\"; did you mean \"{near}\"?"),
+                None => format!(
+                    "unknown satellite \"{text}\"; expected a name like \"{}\" or plane.slot",
+                    names.first().map_or("", String::as_str)
+                ),
+            });
         };
-        let mut stations: Vec<Station> = terminals.into_iter().map(terminal).collect();
-        stations.extend(self.gateways.iter().map(gateway));
-        let topology =
-            Topology::with_stations(self.constellation.clone(), stations, &Fibre::Mesh, self.rules);
-        Ok(Network::new(topology.map_err(|e| wrong(&e))?, metric))
+        let members = planes.members(plane);
+        match members.get(slot as usize) {
+            Some(&satellite) => Ok(satellite),
+            None if members.is_empty() => {
+                wrong(format!("no plane {plane}; expected 0 to {}", planes.len().saturating_sub(1)))
+            }
+            None => wrong(format!("no slot {slot} in plane {plane}; expected 0 to {}", members.len() - 1)),
+        }
+    }
+
+    /// How paths are chosen: by the option, else as the scenario says.
+    pub fn metric(&self, asked: Option<Metric>) -> Metric {
+        let routing = &self.scenario.routing;
+        if !matches!(routing.scheme, scenario::Scheme::Shortest | scenario::Scheme::Multipath) {
+            let scheme = routing.scheme.name();
+            eprintln!("warning: the scenario routes by \"{scheme}\"; paths here are shortest ones");
+        }
+        asked.unwrap_or_else(|| skyhop_sim::metric(routing))
+    }
+
+    /// What is known of satellites of a file: planes, and links with their lengths at t = 0; empty for others.
+    pub fn about(&self, topology: &Topology) -> String {
+        if self.constellation.catalogue().is_none() {
+            return String::new();
+        }
+        let mut out = placed(&self.constellation);
+        out += &links(&self.defaults, &self.rules, topology);
+        out
+    }
+}
+
+/// What a scenario's satellites are, in a line: how many, their mask, their links at the start.
+pub fn in_a_line(loaded: &scenario::Loaded) -> Option<String> {
+    let model = loaded.scenario.constellation.as_ref()?;
+    let fleet = Fleet::of(model, &loaded.files).ok()?;
+    let mask_deg = crate::table::digits(fleet.rules.elevation_mask_rad.to_degrees());
+    let of = fleet.defaults.system.filter(|_| model.preset.is_none());
+    let of = of.map_or_else(String::new, |system| format!(" with the rules of {}", system.name));
+    let count = fleet.constellation.len() as u64;
+    let mut topology = fleet.topology(&loaded.scenario, Seed(loaded.scenario.seed)).ok()?;
+    topology.update(0.0);
+    let isls = match lengths_km(&topology)[..] {
+        [] => "no ISLs".to_owned(),
+        ref km => format!(
+            "{} ISLs at the start, median {:.0} km, longest {:.0} km",
+            crate::table::count(km.len() as u64),
+            km[km.len() / 2],
+            km[km.len() - 1]
+        ),
+    };
+    Some(format!("{} satellites{of}, mask {mask_deg} deg, {isls}", crate::table::count(count)))
+}
+
+/// Lengths of the ISLs that are up, at t = 0, shortest first.
+fn lengths_km(topology: &Topology) -> Vec<f64> {
+    let isls = topology.links().iter();
+    let isls = isls.filter(|link| link.up && !matches!(link.kind, LinkKind::Gsl | LinkKind::Fibre));
+    let mut km: Vec<f64> =
+        isls.filter_map(|link| topology.distance_m(link.a, link.b, 0.0)).map(|m| m / 1e3).collect();
+    km.sort_by(f64::total_cmp);
+    km
+}
+
+/// The links of satellites of a file, whose they are taken to be, and how long they are at t = 0.
+fn links(defaults: &Defaults, rules: &Rules, topology: &Topology) -> String {
+    let km = lengths_km(topology);
+    let none = (rules.intra_plane_neighbours, rules.inter_plane_neighbours) == (0, 0);
+    let own = (defaults.rules.intra_plane_neighbours, defaults.rules.inter_plane_neighbours) == (0, 0);
+    let whose = defaults.system.map(|system| system.name);
+    match (none, whose) {
+        (true, Some(system)) if own => {
+            format!("no ISLs, since {system} has none; --isls on links neighbours\n")
+        }
+        (true, None) => "no ISLs, of which elements say nothing; --isls on links neighbours\n".to_owned(),
+        (true, _) => String::new(),
+        (false, _) => {
+            let whose = whose.filter(|_| !own).map_or_else(
+                || ", of which elements say nothing".to_owned(),
+                |system| format!(", guessed from the planes, as {system} has them"),
+            );
+            let longest = km.last().copied().unwrap_or(0.0);
+            let median = km.get(km.len() / 2).copied().unwrap_or(0.0);
+            format!(
+                "{} ISLs up at t = 0{whose}: median {median:.0} km, longest {longest:.0} km\n",
+                crate::table::count(km.len() as u64)
+            )
+        }
+    }
+}
+
+/// A mistake at the option that made it.
+fn told(error: &BuildError) -> String {
+    let BuildError { key, message } = error;
+    match key.as_str() {
+        "constellation.preset" => format!("--constellation: {message}"),
+        "constellation.epoch" => format!("--epoch: {message}"),
+        "constellation.handover" => {
+            format!("--handover: {}", message.replace("antennas = \"all\"", "--antennas all"))
+        }
+        _ => message.clone(),
     }
 }
 
 impl Satellites {
+    /// Those of a scenario's file.
+    pub fn of_scenario(file: &Path) -> Self {
+        let scenario = Some(file.to_path_buf());
+        Self {
+            constellation: None,
+            tle: None,
+            omm: None,
+            scenario,
+            sets: Vec::new(),
+            epoch: None,
+            mask: None,
+        }
+    }
+
     /// Builds the constellation and tells on standard error what is doubtful about it.
     pub fn load(&self, isls: Option<&Isls>) -> Result<Loaded, Failure> {
-        let wrong = |name: &str, e: &dyn std::fmt::Display| Failure::Scenario(format!("{name}: {e}"));
-        let (constellation, mut rules, seam, name) = match (&self.constellation, &self.tle, &self.omm) {
+        let (mut scenario, files, name, source) = self.said()?;
+        let model = scenario.constellation.get_or_insert_with(scenario::Constellation::bare);
+        if let Some(epoch) = &self.epoch {
+            model.epoch = Some(epoch.clone());
+        }
+        if let Some(mask_deg) = self.mask {
+            model.elevation_mask = Some(Angle::from_deg(mask_deg));
+        }
+        let gateways = match isls {
+            Some(isls) => isls.put_into(model)?,
+            None => Vec::new(),
+        };
+        let fleet = Fleet::of(model, &files).map_err(|e| match &source {
+            Some(loaded) => engine::at_line(loaded, e),
+            None => Failure::Scenario(told(&e)),
+        })?;
+        if self.epoch.is_some() && fleet.constellation.epoch().is_none() {
+            return Err(Failure::Scenario(format!("--epoch: {name} is a pattern without a date")));
+        }
+        for gateway in gateways {
+            // A gateway may stand in the city that a packet is for.
+            let lat = Angle::from_deg(gateway.latitude_rad.to_degrees());
+            let lon = Angle::from_deg(gateway.longitude_rad.to_degrees());
+            let terminal =
+                scenario::Terminal { lat, lon, height: Length::default(), antennas: None, gateway: true };
+            scenario.terminals.entry(format!("{}-gateway", gateway.name)).or_insert(terminal);
+        }
+        warn_if_stale(&name, &fleet.constellation);
+        let antennas = isls.and_then(|isls| isls.antennas).map(|count| match count {
+            Station::ALL_IN_VIEW => Antennas::All,
+            count => Antennas::Count(count),
+        });
+        let Fleet { constellation, rules, defaults } = fleet;
+        Ok(Loaded { constellation, rules, defaults, name, scenario, from_file: source.is_some(), antennas })
+    }
+
+    /// The options that name satellites, as a scenario, its files and its name, and the file that it is from.
+    fn said(&self) -> Result<(Scenario, Files, String, Option<scenario::Loaded>), Failure> {
+        if let Some(file) = &self.scenario {
+            let loaded = engine::load(file, &self.sets)?;
+            if loaded.scenario.constellation.is_none() {
+                return Err(Failure::Scenario(format!(
+                    "{}: no [constellation]; expected one",
+                    file.display()
+                )));
+            }
+            let (scenario, files) = (loaded.scenario.clone(), loaded.files.clone());
+            return Ok((scenario, files, loaded.name.clone(), Some(loaded)));
+        }
+        let mut model = scenario::Constellation::bare();
+        let mut files = Files::new();
+        let name = match (&self.constellation, &self.tle, &self.omm) {
             (Some(name), ..) => {
-                let preset = Preset::find(name).map_err(|e| wrong("--constellation", &e))?;
-                let seam = CrossSeam::for_preset(preset);
-                (preset.constellation(), Rules::for_preset(preset), seam, preset.name.to_owned())
+                let preset = scenario::Preset::find(name);
+                let preset = preset.map_err(|e| Failure::Scenario(format!("--constellation: {e}")))?;
+                model.preset = Some(preset);
+                preset.name().to_owned()
             }
-            (None, Some(file), _) | (None, None, Some(file)) => {
-                let name = file.display().to_string();
-                let constellation = elements(file, self.tle.is_none(), self.epoch.as_deref())?;
-                let rules = Rules::for_constellation(&constellation);
-                let seam = CrossSeam { longitude_threshold_rad: 10f64.to_radians(), first_slot: None };
-                (constellation, Rules { elevation_mask_rad: 25f64.to_radians(), ..rules }, seam, name)
-            }
+            (None, Some(file), _) => put_elements(&mut model, &mut files, file, false)?,
+            (None, None, Some(file)) => put_elements(&mut model, &mut files, file, true)?,
             (None, None, None) => {
                 return Err(Failure::Scenario(
-                    "no satellites; expected --constellation, --tle or --omm (names: skyhop constellation list)".into(),
+                    "no satellites; expected --constellation, --tle, --omm or --scenario (names: skyhop constellation list)".into(),
                 ));
             }
         };
-        if self.epoch.is_some() && constellation.epoch().is_none() {
-            return Err(Failure::Scenario(format!("--epoch: {name} is a pattern without a date")));
+        Ok((Scenario::of_satellites(model), files, name, None))
+    }
+}
+
+/// Makes a file of elements the model's satellites, and returns what to call them.
+fn put_elements(
+    model: &mut scenario::Constellation,
+    files: &mut Files,
+    file: &Path,
+    messages: bool,
+) -> Result<String, Failure> {
+    let name = file.display().to_string();
+    let bytes = read(file)?;
+    if !messages && is_hypatias(&bytes) {
+        return Err(Failure::Scenario(format!(
+            "{name}: begins with numbers of planes and satellites, as Hypatia's tles.txt does; expected skyhop delay --hypatia with its folder"
+        )));
+    }
+    files.insert(name.clone(), bytes.into());
+    *(if messages { &mut model.omm } else { &mut model.tle }) = Some(name.clone());
+    Ok(name)
+}
+
+/// Hypatia's elements have a line with the number of planes and of satellites in each before the first name.
+fn is_hypatias(bytes: &[u8]) -> bool {
+    let first = bytes.split(|byte| *byte == b'\n').next().and_then(|line| std::str::from_utf8(line).ok());
+    let numbers: Option<Vec<u32>> = first
+        .map_or(Some(Vec::new()), |line| line.split_whitespace().map(|word| word.parse().ok()).collect());
+    numbers.is_some_and(|numbers| numbers.len() == 2)
+}
+
+impl Isls {
+    /// Puts what was asked for into a scenario's constellation, and returns the gateways.
+    fn put_into(&self, model: &mut scenario::Constellation) -> Result<Vec<Terminal>, Failure> {
+        if let Some(limit_deg) = self.isl_latitude_limit {
+            model.isl_latitude_limit = Some(Angle::from_deg(limit_deg));
         }
-        if let Some(mask_deg) = self.mask {
-            rules.elevation_mask_rad = mask_deg.to_radians();
+        if let Some(name) = &self.handover {
+            model.handover = scenario::Handover::named(name);
+            model.handover_period = None;
         }
-        if let Some(isls) = isls {
-            if let Some(limit_deg) = isls.isl_latitude_limit {
-                rules.isl_latitude_limit_rad = limit_deg.to_radians();
-            }
-            if let Some(policy) = isls.handover.as_deref().and_then(Handover::named) {
-                rules.handover = policy;
-            }
-            match isls.cross_seam.as_deref() {
-                Some("on") => rules.cross_seam = rules.cross_seam.or(Some(seam)),
-                Some(_) => rules.cross_seam = None,
-                None => {}
-            }
+        if let Some(seam) = self.cross_seam.as_deref() {
+            model.cross_seam_isls = Some(seam == "on");
         }
-        let (mut antennas, mut gateways) = (None, Vec::new());
-        if let Some(isls) = isls {
-            if isls.isls.as_deref() == Some("off") {
-                (rules.intra_plane_neighbours, rules.inter_plane_neighbours, rules.cross_seam) = (0, 0, None);
-            }
-            if let Some(range_m) = isls.max_isl_range {
-                rules.max_isl_range_m = range_m;
-            }
-            if let Some(factor) = isls.fibre_detour {
-                rules.fibre_detour = factor;
-            }
-            gateways = isls.gateways()?;
-            antennas = isls.antennas;
+        if let Some(isls) = self.isls.as_deref() {
+            model.isls = Some(isls == "on");
         }
-        rules.check().map_err(|e| Failure::Scenario(e.to_string()))?;
-        let isolated = constellation.planes().shells().len() != 1
-            || (rules.intra_plane_neighbours, rules.inter_plane_neighbours) == (0, 0);
-        let antennas =
-            antennas.unwrap_or(if isolated || !gateways.is_empty() { Station::ALL_IN_VIEW } else { 1 });
-        Ok(Loaded { constellation, rules, name, antennas, gateways })
+        if let Some(range_m) = self.max_isl_range {
+            model.max_isl_range = Some(Length::from_m(range_m));
+        }
+        if let Some(factor) = self.fibre_detour {
+            model.fibre_detour = factor;
+        }
+        self.gateways()
     }
 }
 
@@ -193,18 +452,14 @@ impl Isls {
     }
 }
 
-/// The satellites of a file of elements, with a word about those that are stale.
-pub fn elements(file: &Path, messages: bool, epoch: Option<&str>) -> Result<Constellation, Failure> {
-    let epoch = epoch.map(str::parse::<Epoch>).transpose();
-    let epoch = epoch.map_err(|e| Failure::Scenario(format!("--epoch: {e}")))?;
-    let name = file.display().to_string();
-    let bytes = read(file)?;
-    let sets = if messages { omm::parse(&bytes) } else { tle::parse(&bytes) };
-    let newest = sets.as_ref().ok().and_then(|sets| sets.iter().map(|set| set.epoch).max());
-    let built = sets.and_then(|sets| Constellation::from_elements(sets, epoch));
-    let constellation = built.map_err(|e| Failure::Scenario(format!("{name}: {e}")))?;
-    warn_if_stale(&name, &constellation, newest);
-    Ok(constellation)
+/// The satellites of a file of elements, with their rules and a word about those that are stale.
+pub fn elements(file: &Path, messages: bool, epoch: Option<&str>) -> Result<Fleet, Failure> {
+    let (mut model, mut files) = (scenario::Constellation::bare(), Files::new());
+    let name = put_elements(&mut model, &mut files, file, messages)?;
+    model.epoch = epoch.map(str::to_owned);
+    let fleet = Fleet::of(&model, &files).map_err(|e| Failure::Scenario(told(&e)))?;
+    warn_if_stale(&name, &fleet.constellation);
+    Ok(fleet)
 }
 
 /// The places of a table of name,lat,lon; a heading and lines that begin with # are passed over.
@@ -258,20 +513,32 @@ pub fn placed(constellation: &Constellation) -> String {
     }
 }
 
+/// Warns of a scenario's elements that are old today; what a run says itself is not repeated.
+pub fn warn_of_elements(loaded: &scenario::Loaded) {
+    let Some(model) = &loaded.scenario.constellation else { return };
+    let Some(file) = model.tle.as_ref().or(model.omm.as_ref()) else { return };
+    if let Ok(fleet) = Fleet::of(model, &loaded.files) {
+        warn_of_age(file, &fleet.constellation);
+    }
+}
+
 /// Elements go stale in days: warns of their age at t = 0, and of their age today.
-fn warn_if_stale(name: &str, constellation: &Constellation, newest: Option<Epoch>) {
+pub fn warn_if_stale(name: &str, constellation: &Constellation) {
+    if let Some(warning) = apart::stale(constellation) {
+        eprintln!("warning: {name}: {warning}");
+    }
+    warn_of_age(name, constellation);
+}
+
+/// Warns of elements that are old today, whatever instant t = 0 is.
+fn warn_of_age(name: &str, constellation: &Constellation) {
     const DAY_S: f64 = 86_400.0;
     let age = |s: f64| match s / DAY_S {
         days if days < 365.25 => format!("{days:.0} days"),
         days => format!("{:.1} years", days / 365.25),
     };
-    let at_start_s = constellation.catalogue().map_or(0.0, skyhop_sim::orbit::Catalogue::greatest_age_s);
-    if at_start_s > 30.0 * DAY_S {
-        eprintln!(
-            "warning: {name}: elements up to {} from t = 0; positions are off by kilometres after days",
-            age(at_start_s)
-        );
-    }
+    let sets = (0..constellation.len() as u32).filter_map(|satellite| constellation.elements(satellite));
+    let newest = sets.map(|set| set.epoch).max();
     let (Some(newest), Ok(now)) = (newest, SystemTime::now().duration_since(UNIX_EPOCH)) else { return };
     let today_s = now.as_secs_f64() - newest.utc().and_utc().timestamp() as f64;
     if today_s > 30.0 * DAY_S {

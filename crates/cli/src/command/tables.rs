@@ -14,7 +14,6 @@ use clap::Args;
 use skyhop_sim::orbit::Constellation;
 use skyhop_sim::routing::tables::{TableOptions, TableReport, crossing_s, orbit_tables_while};
 use skyhop_sim::topology::NodeId;
-use skyhop_text::spelling::nearest;
 use skyhop_units::Span;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -100,31 +99,7 @@ fn find(loaded: &Loaded, text: &str) -> Result<NodeId, Failure> {
             loaded.name
         )));
     }
-    let names: Vec<String> = (0..constellation.len() as u32).map(|s| constellation.name(s)).collect();
-    if let Some(found) = names.iter().position(|name| name.eq_ignore_ascii_case(text)) {
-        return Ok(NodeId(found as u32));
-    }
-    let wrong = |what: String| Err(Failure::Scenario(format!("--satellite: {what}")));
-    let numbers =
-        text.split_once('.').and_then(|(p, s)| Some((p.parse::<u32>().ok()?, s.parse::<u32>().ok()?)));
-    let Some((plane, slot)) = numbers else {
-        let hint = nearest(text, names.iter().map(String::as_str));
-        return wrong(match hint {
-            Some(near) => format!("unknown satellite \"{text}\"; did you mean \"{near}\"?"),
-            None => format!(
-                "unknown satellite \"{text}\"; expected a name like \"{}\" or plane.slot",
-                names.first().map_or("", String::as_str)
-            ),
-        });
-    };
-    let members = planes.members(plane);
-    match members.get(slot as usize) {
-        Some(&satellite) => Ok(NodeId(satellite)),
-        None if members.is_empty() => {
-            wrong(format!("no plane {plane}; expected 0 to {}", planes.len().saturating_sub(1)))
-        }
-        None => wrong(format!("no slot {slot} in plane {plane}; expected 0 to {}", members.len() - 1)),
-    }
+    loaded.satellite("--satellite", text).map(NodeId)
 }
 
 fn csv(reports: &[TableReport]) -> String {

@@ -53,6 +53,21 @@ pub fn kilometres(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A frequency in Hz, with or without its unit.
+pub fn hertz(text: &str) -> Result<f64, String> {
+    const UNITS: [(&str, f64); 4] = [("GHz", 1e9), ("MHz", 1e6), ("kHz", 1e3), ("Hz", 1.0)];
+    let text = text.trim();
+    let (bare, factor) = UNITS
+        .iter()
+        .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?.trim_end(), *factor)))
+        .unwrap_or((text, 1.0));
+    match bare.parse::<f64>().map(|number| number * factor) {
+        Ok(hz) if (1.0..=1e15).contains(&hz) => Ok(hz),
+        Ok(hz) => Err(format!("{hz} Hz; expected 1 Hz to 1e15 Hz")),
+        Err(_) => Err("expected a frequency like \"11.7 GHz\", in Hz, kHz, MHz or GHz".into()),
+    }
+}
+
 /// A number of antennas, or as many as there are satellites in view.
 pub fn antennas(text: &str) -> Result<u16, String> {
     match text.parse::<u16>() {
@@ -62,9 +77,9 @@ pub fn antennas(text: &str) -> Result<u16, String> {
     }
 }
 
-/// The time that a command is asked about.
-pub fn instant(text: &str, epoch: Option<Epoch>) -> Result<f64, Failure> {
-    let wrong = |e: String| Failure::Scenario(format!("--time: {e}"));
+/// The time that the option `name` says: seconds, a time with a unit, or an instant in UTC where t = 0 has a date.
+pub fn instant(name: &str, text: &str, epoch: Option<Epoch>) -> Result<f64, Failure> {
+    let wrong = |e: String| Failure::Scenario(format!("{name}: {e}"));
     if !text.contains('-') {
         return seconds(text).map_err(wrong);
     }

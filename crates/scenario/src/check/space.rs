@@ -9,12 +9,12 @@ use crate::error::{expected, quoted};
 use crate::finding::Findings;
 use crate::model::{Constellation, Ellipse, Handover, Scenario, Shell, Terminal};
 use crate::path::KeyPath;
+use skyhop_orbit::terminal::{LONGITUDES_DEG, MAX_HEIGHT_M, MIN_HEIGHT_M};
 use skyhop_units::{Angle, Span};
 use toml::value::{Datetime, Offset};
 
 const MOST_SATELLITES: u64 = 100_000;
 const MOST_NEIGHBOURS: u32 = 16;
-const LONGITUDES: (f64, f64) = (-180.0, 360.0);
 
 pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     if let Some(constellation) = &scenario.constellation {
@@ -36,12 +36,12 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
 
 fn place(terminal: &Terminal, at: &KeyPath, out: &mut Findings) {
     between(terminal.lat, -90.0, 90.0, "latitude", || at.key("lat"), out);
-    between(terminal.lon, LONGITUDES.0, LONGITUDES.1, "longitude", || at.key("lon"), out);
+    between(terminal.lon, LONGITUDES_DEG.0, LONGITUDES_DEG.1, "longitude", || at.key("lon"), out);
     let height = terminal.height;
     out.require(
-        (-1.0..=100.0).contains(&height.as_km()),
+        (MIN_HEIGHT_M..=MAX_HEIGHT_M).contains(&height.as_m()),
         || at.key("height"),
-        || format!("height of {height} is outside -1 km to 100 km"),
+        || format!("height of {height} is outside {} km to {} km", MIN_HEIGHT_M / 1e3, MAX_HEIGHT_M / 1e3),
     );
 }
 
@@ -102,7 +102,7 @@ fn satellites(c: &Constellation, at: &KeyPath, out: &mut Findings) {
             || format!("{count} satellites; expected 1 to {MOST_SATELLITES}"),
         );
         for (i, lon) in longitudes.iter().enumerate() {
-            between(*lon, LONGITUDES.0, LONGITUDES.1, "longitude", || at.index(i), out);
+            between(*lon, LONGITUDES_DEG.0, LONGITUDES_DEG.1, "longitude", || at.index(i), out);
         }
     }
     for (key, name) in [("tle", &c.tle), ("omm", &c.omm)] {

@@ -7,6 +7,7 @@
 use super::links::{Loss, Queue};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use skyhop_orbit::preset::{PRESETS, PresetError};
 use skyhop_units::{Angle, Length, Rate, Span, Time};
 
 /// Satellites: a preset, circular shells, ellipses, geostationary longitudes, or real elements. Exactly one of these is given.
@@ -37,12 +38,12 @@ pub struct Constellation {
     /// UTC instant of the start of the run, such as "2025-10-07T12:00:00Z"; the newest epoch of the elements if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch: Option<String>,
-    /// Lowest elevation at which a terminal keeps a satellite; the preset's if left out, else 10 deg.
+    /// Lowest elevation at which a terminal keeps a satellite; the preset's if left out, else 10 deg (5 deg for geostationary satellites). A file's satellites are those of a preset if they are called so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elevation_mask: Option<Angle>,
-    /// Links between satellites; without them a packet comes down where it went up.
-    #[serde(default = "yes")]
-    pub isls: bool,
+    /// Links between satellites; without them a packet comes down where it went up. If left out the preset's, else true for shells and false for elements.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isls: Option<bool>,
     /// Links between the counter-rotating planes on both sides of the seam; if left out the preset's (Teledesic has them, Iridium has none), else none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cross_seam_isls: Option<bool>,
@@ -58,7 +59,7 @@ pub struct Constellation {
     /// How many planes to the east a satellite links to, and as many to the west; the preset's if left out, else 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inter_plane_neighbours: Option<u32>,
-    /// Links between planes are switched off above this latitude; the preset's if left out, else 60 deg.
+    /// Links between planes are switched off above this latitude; the preset's if left out, else 90 deg, which is never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isl_latitude_limit: Option<Angle>,
     /// Links between satellites are off while they pass lower over the Earth than this; the preset's if left out, else 80 km.
@@ -126,9 +127,6 @@ pub struct Constellation {
     pub fibre_detour: f64,
 }
 
-fn yes() -> bool {
-    true
-}
 fn default_update_interval() -> Span {
     Span::from_secs(10)
 }
@@ -178,6 +176,24 @@ pub enum Handover {
 }
 
 impl Handover {
+    /// All policies.
+    pub const ALL: [Self; 9] = [
+        Self::FollowPlane,
+        Self::HighestOnLoss,
+        Self::Highest,
+        Self::Nearest,
+        Self::LongestVisibility,
+        Self::Ascending,
+        Self::Descending,
+        Self::Synchronous,
+        Self::EarthFixedCells,
+    ];
+
+    /// The policy of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|policy| policy.name() == name)
+    }
+
     /// The name that a scenario calls it by.
     pub fn name(self) -> &'static str {
         match self {
@@ -194,73 +210,47 @@ impl Handover {
     }
 }
 
-/// A constellation that a publication describes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Preset {
-    /// Iridium: 6 planes of 11, 780 km, 86.4 deg (HT table 6.1).
-    Iridium,
-    /// Teledesic as redesigned in 1997: 12 planes of 24, 1375 km, 84.7 deg (HT table 6.1).
-    Teledesic,
-    /// Celestri: 7 planes of 9, 1400 km, 48 deg (KG table 1; SaVi).
-    Celestri,
-    /// Three geostationary satellites at 30, 150 and 270 deg east (Clarke 1945; SaVi).
-    #[serde(rename = "geo-3")]
-    Geo3,
-    /// Globalstar: 8 planes of 6, 1406 km, 52 deg, no ISLs (HT table 1.1; SaVi).
-    Globalstar,
-    /// ICO: 2 planes of 5, 10,390 km, 45 deg, no ISLs (HT table 1.1; SaVi).
-    Ico,
-    /// Kuiper: three shells, 3236 satellites, 590 to 630 km (FCC 20-102).
-    Kuiper,
-    /// Kuiper's first shell: 34 planes of 34, 630 km, 51.9 deg (Kassing et al., IMC 2020).
-    #[serde(rename = "kuiper-630")]
-    Kuiper630,
-    /// Molniya: three half-day ellipses over the north, no ISLs (SaVi).
-    Molniya,
-    /// O3b: 20 satellites above the equator, 8062 km, no ISLs (SaVi).
-    O3b,
-    /// OneWeb: 18 planes of 40, 1200 km, 87.9 deg, no ISLs (FCC 17-77; SaVi).
-    Oneweb,
-    /// SkyBridge: 20 planes of 4, 1469 km, 53 deg, no ISLs (KG table 1; SaVi).
-    Skybridge,
-    /// SkyBridge as first proposed: 64 satellites, 1457 km, 55 deg, no ISLs (SaVi).
-    #[serde(rename = "skybridge-64")]
-    Skybridge64,
-    /// Spaceway NGSO: 4 planes of 5, 10,352 km, 55 deg (WP; SaVi).
-    SpacewayNgso,
-    /// Starlink's first shell: 72 planes of 22, 550 km, 53 deg (Kassing et al., IMC 2020).
-    #[serde(rename = "starlink-550")]
-    Starlink550,
-    /// Starlink generation 1: five shells, 4408 satellites, 540 to 570 km (FCC 21-48).
-    StarlinkGen1,
-    /// Teledesic as first filed: 21 planes of 40, 750 to 760 km, 98.7 deg (SaVi).
-    #[serde(rename = "teledesic-840")]
-    Teledesic840,
-}
+/// A constellation that a publication describes, by its name or its other name; [`skyhop_orbit::preset`] has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preset(&'static str);
 
 impl Preset {
-    /// The name that a scenario calls it by.
+    /// The preset of this name, however its capitals and spaces are written.
+    pub fn find(name: &str) -> Result<Self, PresetError> {
+        skyhop_orbit::Preset::find(name).map(|preset| Self(preset.name))
+    }
+
+    /// Its name, whichever it was found by.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Iridium => "iridium",
-            Self::Teledesic => "teledesic",
-            Self::Celestri => "celestri",
-            Self::Geo3 => "geo-3",
-            Self::Globalstar => "globalstar",
-            Self::Ico => "ico",
-            Self::Kuiper => "kuiper",
-            Self::Kuiper630 => "kuiper-630",
-            Self::Molniya => "molniya",
-            Self::O3b => "o3b",
-            Self::Oneweb => "oneweb",
-            Self::Skybridge => "skybridge",
-            Self::Skybridge64 => "skybridge-64",
-            Self::SpacewayNgso => "spaceway-ngso",
-            Self::Starlink550 => "starlink-550",
-            Self::StarlinkGen1 => "starlink-gen1",
-            Self::Teledesic840 => "teledesic-840",
-        }
+        self.0
+    }
+}
+
+impl Serialize for Preset {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Preset {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Self::find(&name).map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Preset {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Preset".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let mut names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+        names.extend(PRESETS.iter().filter_map(|preset| preset.alias));
+        schemars::json_schema!({
+            "description": "a constellation that a publication describes, by its name or its other name",
+            "type": "string",
+            "enum": names,
+        })
     }
 }
 
@@ -340,9 +330,9 @@ pub struct Terminal {
     /// Height above the sphere or ellipsoid.
     #[serde(default)]
     pub height: Length,
-    /// How many satellites it can hold at once, each on a link of its own; "all" is all in view.
-    #[serde(default)]
-    pub antennas: Antennas,
+    /// How many satellites it can hold at once, each on a link of its own; "all" is all in view. If left out "all", but 1 with a `handover`, over Iridium, Teledesic and Spaceway NGSO.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub antennas: Option<Antennas>,
     /// Whether it passes on packets that are not for itself, between satellites and over fibre.
     #[serde(default)]
     pub gateway: bool,
@@ -355,12 +345,6 @@ pub enum Antennas {
     Count(u16),
     /// Enough for all satellites in view.
     All,
-}
-
-impl Default for Antennas {
-    fn default() -> Self {
-        Self::Count(1)
-    }
 }
 
 impl Serialize for Antennas {

@@ -1,0 +1,35 @@
+//! Why two ends that both hold satellites have no path between them, and what else to doubt of satellites.
+//!
+//! Follows the links that could be, up or not: shells that nothing joins, a bent pipe without a common satellite.
+//! Differs from routing: nothing is looked for here, since there was no path.
+//! Leaves out ends that see no satellite, which is the mask's and the orbits' doing.
+
+use skyhop_orbit::{Catalogue, Constellation};
+use skyhop_topology::{Topology, isl};
+
+/// Why satellites in view do not help two terminals that hold them.
+pub fn why_apart(topology: &Topology) -> String {
+    let shells = topology.constellation().planes().shells().len();
+    let rules = topology.rules();
+    let none = (rules.intra_plane_neighbours, rules.inter_plane_neighbours) == (0, 0);
+    let one = (0..topology.terminals().len()).any(|end| topology.gsls(end).count() == 1);
+    let held = if one { " (a terminal with one antenna holds one satellite)" } else { "" };
+    let gateways = topology.gateways().iter().any(|gateway| *gateway);
+    match (none, isl::groups(topology) > 1) {
+        (true, _) if gateways => "there are no ISLs, and no gateway that both ends can reach".into(),
+        (true, _) => format!("there are no ISLs, no gateways, and no satellite that both hold{held}"),
+        (false, true) if shells > 1 => {
+            format!("ISLs stay within a shell, and nothing joins the {shells} shells to one another{held}")
+        }
+        (false, true) => format!("ISLs do not join all satellites{held}"),
+        (false, false) => "the ISLs that could join them are down".into(),
+    }
+}
+
+/// A warning of elements that are far from t = 0, if they are.
+pub fn stale(constellation: &Constellation) -> Option<String> {
+    let days = constellation.catalogue().map_or(0.0, Catalogue::greatest_age_s) / 86_400.0;
+    let age = if days < 365.25 { format!("{days:.0} days") } else { format!("{:.1} years", days / 365.25) };
+    let far = days > 30.0;
+    far.then(|| format!("elements up to {age} from t = 0; positions are off by kilometres after days"))
+}
