@@ -21,7 +21,7 @@ const STP_BASE: u32 = 1200;
 
 /// What an end of a connection speaks, and how.
 pub(crate) enum Protocol {
-    Tcp(tcp::Config),
+    Tcp(Box<tcp::Config>),
     /// And what carries it.
     Stp(Box<stp::Config>, StpOver),
 }
@@ -74,10 +74,10 @@ impl Protocol {
         let [client, server] = addresses;
         match (self, end) {
             (Protocol::Tcp(config), End::Client) => Endpoint::Tcp(
-                Connection::connect(config.clone(), client, server, initial).with_chance(chance),
+                Connection::connect((**config).clone(), client, server, initial).with_chance(chance),
             ),
             (Protocol::Tcp(config), End::Server) => {
-                Endpoint::Tcp(Connection::listen(config.clone(), server, client, initial).with_chance(chance))
+                Endpoint::Tcp(Connection::listen((**config).clone(), server, client, initial).with_chance(chance))
             }
             (Protocol::Stp(config, over), end) => {
                 let stp = StpEnd::new((config, *over), end, addresses, connection + 1, initial);

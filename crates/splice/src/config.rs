@@ -33,7 +33,7 @@ impl Side {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Protocol {
     /// TCP. Its `window` is not used: the splice's buffer is the receive window.
-    Tcp(tcp::Config),
+    Tcp(Box<tcp::Config>),
     /// STP, with the same for its `window`.
     Stp(Box<stp::Config>),
 }
@@ -85,7 +85,7 @@ impl Config {
     /// Splits TCP connections, with `buffer` bytes for each direction.
     pub fn split(client: tcp::Config, server: tcp::Config, buffer: u64) -> Self {
         Self {
-            sides: [Protocol::Tcp(client), Protocol::Tcp(server)],
+            sides: [Protocol::Tcp(Box::new(client)), Protocol::Tcp(Box::new(server))],
             buffer,
             opening: Opening::Syn,
             asks: false,

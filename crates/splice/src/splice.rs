@@ -380,8 +380,8 @@ impl Splice {
                 (config.window, config.window_max) = (self.config.buffer, 0);
                 (config.send_buffer, config.send_buffer_max) = (u64::MAX, u64::MAX);
                 let end = match opens {
-                    true => Connection::connect(config, local, remote, initial),
-                    false => Connection::listen(config, local, remote, initial),
+                    true => Connection::connect(*config, local, remote, initial),
+                    false => Connection::listen(*config, local, remote, initial),
                 };
                 Leg::Tcp(Box::new(match chance {
                     Some(chance) => end.with_chance(chance),

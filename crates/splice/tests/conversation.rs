@@ -227,7 +227,7 @@ fn a_server_that_refuses_is_a_client_refused() {
 
 #[test]
 fn each_side_has_parameters_of_its_own() {
-    let sides = [tcp::Config { mss: 500, ..plain() }, plain()].map(Protocol::Tcp);
+    let sides = [tcp::Config { mss: 500, ..plain() }, plain()].map(|config| Protocol::Tcp(Box::new(config)));
     let mut net = net(Config { sides, ..split() });
     net.offer([20_000, 20_000]);
     net.run();

@@ -96,7 +96,7 @@ pub fn tcp() -> impl Strategy<Value = tcp::Config> {
 pub fn config() -> impl Strategy<Value = Config> {
     let opening = prop::sample::select(vec![Opening::Syn, Opening::Data, Opening::EndToEnd]);
     (tcp(), tcp(), 1_500u64..40_000, opening).prop_map(|(client, server, buffer, opening)| Config {
-        sides: [Protocol::Tcp(client), Protocol::Tcp(server)],
+        sides: [Protocol::Tcp(Box::new(client)), Protocol::Tcp(Box::new(server))],
         buffer,
         opening,
         asks: false,
