@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help tools build demo test test-rust test-python check bench papers fuzz schema clean
+.PHONY: help tools build demo test test-rust test-python check bench papers fuzz mutants schema clean
 
 CARGO := cargo
 SKYHOP := target/release/skyhop
@@ -63,6 +63,13 @@ fuzz:  ## Five minutes of damaged seeds and arbitrary bytes for every file and p
 	  RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target $$folders -- $$options -max_total_time=$(FUZZ_SECONDS) -max_len=65536 \
 	    || failed="$$failed $$target"; done; \
 	  if [ -n "$$failed" ]; then echo "failed:$$failed"; exit 1; fi; echo "no target failed: $(FUZZ_TARGETS)"
+
+MUTANTS_SEED := 20261122
+MUTANTS_PER_GROUP := 6
+
+mutants:  ## Changes of the code that no test notices: sixty drawn, a day of one core, goes on where it was (MUTANTS_SEED=, MUTANTS_PER_GROUP=)
+	command -v cargo-mutants > /dev/null || $(CARGO) install --locked cargo-mutants
+	nice -n 19 tools/mutants.py --seed $(MUTANTS_SEED) --per-group $(MUTANTS_PER_GROUP)
 
 schema:  ## Write the scenario's JSON Schema anew
 	$(CARGO) run -q --release --locked --bin skyhop -- schema > crates/scenario/scenario.schema.json

@@ -105,7 +105,7 @@ def test_metric_and_step_are_checked():
         skyhop.delay([("oslo", "rome")], "iridium", step="soon")
     with pytest.raises(ValueError, match="more than 0 s"):
         skyhop.delay([("oslo", "rome")], "iridium", step="0 s")
-    with pytest.raises(ValueError, match="expected pairs of places"):
+    with pytest.raises(ValueError, match="is no pair of places"):
         skyhop.delay(("oslo", "rome"), "iridium")
 
 

@@ -84,7 +84,7 @@ fn check_tells_what_a_scenario_means() {
     assert!(text.contains("download: server -access-> access~satellite -satellite-> user\n"), "{text}");
     // 1.5 Mbit/s times 602 ms; 50 packets of 1040 B are 46 % of it.
     let numbers =
-        "narrowest links.satellite at 1.5 Mbit/s, rtt 602 ms, product 112.875 kB, window up to 4.194304 MB";
+        "narrowest links.satellite at 1.5 Mbit/s, rtt 602 ms, product 112.9 kB, window up to 4.15 MB";
     assert!(text.contains(numbers), "{text}");
     assert!(text.contains("queue 50 packets, 4"), "{text}");
 }

@@ -4,7 +4,7 @@
 //! Differs from reading them: a block of TOML that is a part is put into a whole scenario first.
 //! Leaves out commands, which `crates/cli/tests/documents.rs` runs, and whole files (`# first.toml`), which it runs them on.
 
-use skyhop_scenario::{parse, schema};
+use skyhop_scenario::{Host, parse, schema};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -87,6 +87,45 @@ fn the_reference_has_every_key_and_no_other() {
             }
         }
     }
+}
+
+/// The table of what the hosts differ in is that of the code.
+#[test]
+fn the_table_of_hosts_is_what_they_have() {
+    let hosts = [Host::Linux, Host::Windows, Host::Y1999]
+        .map(|host| serde_json::to_value(host.tcp(None, None)).unwrap().as_object().unwrap().clone());
+    let text = fs::read_to_string(root().join("docs/scenario.md")).unwrap();
+    let shown = |value: Option<&serde_json::Value>| match value {
+        None => String::new(),
+        Some(serde_json::Value::Object(table)) => {
+            let keys: Vec<String> = table.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+            format!("`{{ {} }}`", keys.join(", "))
+        }
+        Some(value) => format!("`{value}`"),
+    };
+    let keys: BTreeSet<&String> =
+        hosts.iter().flat_map(|host| host.keys()).filter(|key| *key != "host").collect();
+    let mut rows = 0;
+    for key in keys {
+        let values = hosts.each_ref().map(|host| shown(host.get(key)));
+        if values[0] == values[1] && values[1] == values[2] {
+            continue;
+        }
+        let all: Vec<&str> = text.lines().filter(|line| line.starts_with(&format!("| `{key}` |"))).collect();
+        let right = all.iter().any(|line| {
+            let cells: Vec<&str> = line
+                .trim_matches('|')
+                .split(" | ")
+                .skip(1)
+                .map(|c| c.trim().trim_end_matches(" |"))
+                .collect();
+            cells.len() == 3
+                && cells.iter().zip(&values).all(|(cell, value)| value.is_empty() || cell == value)
+        });
+        assert!(right, "{key}: {values:?} is not in {all:?}");
+        rows += 1;
+    }
+    assert!(rows >= 15, "{rows}");
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn the_send_buffer_of_a_host_as_shipped_is_told_where_it_is_too_small() {
     one(
         &download(fast, BULK, ""),
         "flows.0.transport",
-        &["4.194304 MB", "18.75 MB", "send_buffer_max = \"27 MB\""],
+        &["4.15 MB", "18.75 MB", "send_buffer_max = \"27 MB\""],
     );
     let cured = "transport = { kind = \"tcp\", window_max = \"27 MB\", send_buffer_max = \"27 MB\" }\n";
     silent(&download(fast, &format!("{cured}{BULK}"), ""));
@@ -69,11 +69,11 @@ fn the_send_buffer_of_a_host_as_shipped_is_told_where_it_is_too_small() {
 fn a_sender_that_losses_do_not_slow_down_needs_two_products() {
     let lossy = format!("{GEO}\nloss = {{ kind = \"packets\", probability = 0.001 }}");
     let variant = |name: &str| format!("transport = {{ kind = \"tcp\", variant = \"{name}\" }}\n{BULK}");
-    // 4 MiB are more than the product of 3.5 MB and less than twice as much.
+    // 4.15 MB are more than the product of 3.5 MB and less than twice as much.
     one(
         &download(&lossy, &variant("bbr"), ""),
         "flows.0.transport",
-        &["29.959 Mbit/s", "send_buffer_max = \"8.6 MB\""],
+        &["29.643 Mbit/s", "send_buffer_max = \"8.6 MB\""],
     );
     silent(&download(&lossy, &variant("cubic"), ""));
     silent(&download(GEO, &variant("bbr"), ""));
@@ -185,9 +185,15 @@ fn a_splice_that_holds_less_than_the_product_is_told() {
              [[flows]]\nname = \"download\"\nfrom = \"server\"\nto = \"user\"\n{BULK}\n"
         )
     };
-    // 1 Gbit/s times 20 ms are 2.5 MB.
-    one(&text("1 MB"), "flows.0.transport", &["2.5 MB", "buffer = "]);
-    silent(&text("4 MB"));
+    // The satellite's 50 Mbit/s are all that comes: 3.5 MB of a round trip of 560 ms, and 125 kB of one of 20 ms.
+    one(
+        &text("1 MB"),
+        "flows.0.transport",
+        &["on links.satellite", "3.5 MB", "buffer = \"5.1 MB\" in the splice"],
+    );
+    one(&text("3.4 MB"), "flows.0.transport", &["on links.satellite"]);
+    silent(&text("3.5 MB"));
+    assert_eq!(warnings(&text("100 kB")).len(), 2);
 }
 
 #[test]

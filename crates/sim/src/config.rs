@@ -28,9 +28,9 @@ pub(crate) fn protocols<'a>(
 /// What a transport's words mean. Streams over UDP are refused by the scenario's checks.
 pub(crate) fn protocol(transport: &scenario::Transport) -> Protocol {
     match transport {
-        scenario::Transport::Tcp(keys) => Protocol::Tcp(tcp(keys)),
+        scenario::Transport::Tcp(keys) => Protocol::Tcp(Box::new(tcp(keys))),
         scenario::Transport::Stp(keys) => Protocol::Stp(Box::new(stp(keys)), keys.over()),
-        scenario::Transport::Udp => Protocol::Tcp(Config::default()),
+        scenario::Transport::Udp => Protocol::Tcp(Box::default()),
     }
 }
 
@@ -109,8 +109,6 @@ pub(crate) fn tcp(tcp: &scenario::Tcp) -> Config {
         rto_min: tcp.rto_min,
         rto_max: tcp.rto_max,
         rto_granularity: tcp.rto_granularity,
-        // What a current kernel adds, and no key is for.
-        ..Config::default()
     }
 }
 

@@ -8,13 +8,16 @@ use crate::endpoint::Protocol;
 use crate::flow::App;
 use crate::results::{Cause, FlowKind, FlowResult};
 use crate::simulation::Simulation;
+use skyhop_scenario::check::about;
 use skyhop_traffic::{Application, End};
-use skyhop_units::{Amount, Bytes, Time};
+use skyhop_units::{Amount, Time};
 
 /// Links whose busy times differ by less than this are equally busy.
 const EQUALLY_BUSY: f64 = 0.01;
 /// What share of its time a buffer may hold a transfer up before somebody should know.
 const WORTH_A_WARNING: f64 = 1.0 / 3.0;
+/// A bottleneck that is so busy is used: a buffer that holds a sender up there only keeps the queue short.
+const USED: f64 = 0.75;
 
 impl Simulation {
     /// Results of the flows, with their bottlenecks; what should be known of their buffers goes to the warnings.
@@ -24,7 +27,7 @@ impl Simulation {
             let wire = self.bottleneck(index, end);
             if let (Some(limits), Some(wire)) = (&mut result.limits, wire) {
                 limits.bottleneck = Some(self.link_names[wire / 2].clone());
-                self.warnings.extend(self.too_small(index, result, wire));
+                self.warnings.extend(self.too_small(index, result, wire, end));
             }
         }
         results
@@ -43,7 +46,7 @@ impl Simulation {
     }
 
     /// What to write if a buffer of a bulk flow was too small for its path.
-    fn too_small(&self, index: usize, result: &FlowResult, wire: usize) -> Option<String> {
+    fn too_small(&self, index: usize, result: &FlowResult, wire: usize, end: Time) -> Option<String> {
         let flow = &self.flows[index];
         let (App::Stream(stream), FlowKind::Transfer(transfer)) = (&flow.app, &result.kind) else {
             return None;
@@ -53,6 +56,9 @@ impl Simulation {
         let cause = [Cause::ReceiveWindow, Cause::SendBuffer].into_iter().find(often)?;
         // What closes the window of a leg may be the leg behind it.
         if flow.legs.len() > 1 {
+            return None;
+        }
+        if self.direction_result(wire, end).utilisation >= USED {
             return None;
         }
         let sends = cause == Cause::SendBuffer;
@@ -87,8 +93,8 @@ impl Simulation {
              \"{}\"",
             result.name,
             cause.name().replace('_', " "),
-            Bytes::new(size),
-            Bytes::new((product / 1000.0).round() as u64 * 1000),
+            about(size),
+            about(product as u64),
             up_to_two_digits(enough)
         ))
     }

@@ -4,7 +4,8 @@
 //! Differs: routes are worked out when a packet first needs them after a change.
 //! Leaves out how routes come about, which `routes.rs` holds.
 
-use crate::constellation;
+use crate::apart::{stale, why_apart};
+use crate::constellation::Satellites;
 use crate::error::BuildError;
 use crate::results::{HandoverResult, RoutingResult};
 use crate::routes::{Routes, Stuck};
@@ -28,6 +29,8 @@ pub(crate) struct Space {
     update_interval: Span,
     next_update: Time,
     transitions: Transitions,
+    /// Packets without a path that left a terminal while both ends held a satellite.
+    apart: u64,
     /// Index of the first wire of space link 0; link k has two wires from there.
     pub first_wire: usize,
 }
@@ -40,8 +43,8 @@ impl Space {
         first_wire: usize,
         seed: Seed,
     ) -> Result<Self, BuildError> {
-        let mut topology = constellation::topology(model, scenario, files)?;
-        let outages = constellation::outages(scenario, &topology, seed)?;
+        let satellites = Satellites::of(model, files)?;
+        let (mut topology, outages) = satellites.without_failures(scenario, seed)?;
         if let Some(period) = model.handover_check {
             let dither_s = model.handover_check_dither.as_secs_f64();
             let chance = seed.stream("constellation/handover-check");
@@ -62,6 +65,7 @@ impl Space {
             update_interval: model.update_interval,
             next_update: Time::ZERO,
             transitions,
+            apart: 0,
             first_wire,
         })
     }
@@ -174,6 +178,37 @@ impl Space {
             }
         }
         wires.into_iter().collect()
+    }
+
+    /// Counts a packet that goes no further than `node`.
+    pub fn stuck(&mut self, why: Stuck, node: NodeId, destination: NodeId) {
+        self.routes.stuck(why);
+        let holds = |end: NodeId| {
+            let links = self.topology.terminal_index(end).into_iter().flat_map(|end| self.topology.gsls(end));
+            links.filter_map(|link| self.topology.link(link)).any(|link| link.up)
+        };
+        self.apart += u64::from(why == Stuck::NoPath && holds(node) && holds(destination));
+    }
+
+    /// What somebody should know of the satellites when all is over.
+    pub fn warnings(&self, now: Time) -> Vec<String> {
+        let constellation = self.topology.constellation();
+        let mut warnings: Vec<String> = stale(constellation).into_iter().collect();
+        // What the scenario lets fail has a position all the same.
+        let gone = constellation.positions_ecef(now.as_secs_f64(), &mut Vec::new());
+        if gone > 0 {
+            warnings.push(format!(
+                "{gone} satellites had no position at the end: their elements are too old or they have decayed"
+            ));
+        }
+        if self.apart > 0 {
+            warnings.push(format!(
+                "{} packets found no path although both ends held satellites: {}",
+                self.apart,
+                why_apart(&self.topology)
+            ));
+        }
+        warnings
     }
 
     pub fn routing_result(&self) -> RoutingResult {

@@ -10,9 +10,10 @@ use crate::engine;
 use crate::failure::Failure;
 use crate::table::count;
 use skyhop_scenario::Loaded;
+use skyhop_scenario::check::about;
 use skyhop_scenario::network::{Direction, Leg, Network, Route, resolve};
 use skyhop_sim::LegRtts;
-use skyhop_units::{Bytes, Depth};
+use skyhop_units::Depth;
 use std::fmt::Write;
 
 /// Checks a scenario and says how its flows run.
@@ -84,18 +85,17 @@ fn capacity(leg: &Leg) -> String {
     let product = leg.product();
     let share = if product > 0 { 100.0 * leg.queue_bytes() as f64 / product as f64 } else { f64::INFINITY };
     let queue = match leg.queue.limit() {
-        Depth::Time(_) => format!("{} ({})", leg.queue.limit(), Bytes::new(leg.queue_bytes())),
+        Depth::Time(_) => format!("{} ({})", leg.queue.limit(), about(leg.queue_bytes())),
         Depth::Amount(_) => leg.queue.limit().to_string(),
     };
-    let window =
-        leg.window().map_or_else(String::new, |window| format!(", window up to {}", Bytes::new(window)));
+    let window = leg.window().map_or_else(String::new, |window| format!(", window up to {}", about(window)));
     let share = if share.is_finite() { format!(", {share:.0} % of the product") } else { String::new() };
     format!(
         "    narrowest {} at {}, rtt {}, product {}{window}, queue {queue}{share}\n",
         leg.bottleneck,
         leg.rate,
         leg.rtt,
-        Bytes::new(product),
+        about(product),
     )
 }
 

@@ -20,7 +20,7 @@ use crate::model::{Scenario, Traffic};
 use crate::path::KeyPath;
 use skyhop_units::Span;
 
-pub use traps::traps;
+pub use traps::{about, traps};
 
 /// Everything that is wrong with a scenario whose keys and types are right, and how much more was not listed.
 pub fn check(scenario: &Scenario) -> (Vec<Finding>, usize) {

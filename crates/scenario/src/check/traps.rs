@@ -9,7 +9,7 @@ use crate::error::quoted;
 use crate::finding::Findings;
 use crate::model::{Host, Queue, Scenario, Stp, StpCongestion, Tcp, Traffic, Transport, Variant};
 use crate::network::{Leg, Network};
-use skyhop_units::{Bytes, Span};
+use skyhop_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
 
 /// Share of the bandwidth-delay product below which a drop-tail queue halves what TCPs that take a loss for congestion get.
@@ -22,6 +22,8 @@ struct Case<'a> {
     flow: usize,
     leg: Leg<'a>,
     tcp: &'a Tcp,
+    /// The smallest rate of all its legs: what each of them has to carry.
+    rate: Rate,
     /// Bytes of one connection, if they end.
     size: Option<u64>,
     connections: u64,
@@ -43,9 +45,11 @@ pub fn traps(
             cannot_complete(scenario, flow, *size, first, &mut out);
             let connections = u64::from(*connections).max(1);
             let size = size.map(|size| size.get() / connections);
-            for leg in network.legs(scenario, flow, crossings, rtt) {
+            let legs = network.legs(scenario, flow, crossings, rtt);
+            let rate = legs.iter().map(|leg| leg.rate).min().unwrap_or(first.rate);
+            for leg in legs {
                 match leg.transport {
-                    Transport::Tcp(tcp) => cases.push(Case { flow, leg, tcp, size, connections }),
+                    Transport::Tcp(tcp) => cases.push(Case { flow, leg, tcp, rate, size, connections }),
                     Transport::Stp(stp) => broken_promise(&leg, stp, &mut out),
                     Transport::Udp => {}
                 }
@@ -124,7 +128,7 @@ fn small_windows(scenario: &Scenario, cases: &[Case], out: &mut Findings) {
         let all: u64 = sharing.iter().filter_map(|case| Some(case.leg.window()? * case.connections)).sum();
         for case in sharing {
             let (leg, Some(window)) = (&case.leg, case.leg.window()) else { continue };
-            let product = leg.product();
+            let product = case.rate.bytes_in(leg.rtt).get();
             let short = case.size.is_some_and(|size| size <= window);
             // What is lost keeps its place in both buffers for a round trip more, which a sender that losses do not slow down could fill.
             let repaired = leg.lossy && case.tcp.variant == Variant::Bbr;
@@ -134,20 +138,20 @@ fn small_windows(scenario: &Scenario, cases: &[Case], out: &mut Findings) {
             }
             let most = (window * case.connections) as f64 * 8.0 / leg.rtt.as_secs_f64();
             let most = if repaired { most / 2.0 } else { most };
-            let wanted = round_up(needed + leg.queue_bytes());
+            let wanted = round_up(needed + leg.queue_bytes().min(product));
             let repaired = if repaired { " and as much for what losses hold up" } else { "" };
             let path = key(&leg.transport_key);
             out.push(
                 || path,
                 || {
                     format!(
-                        "flow {} may have {} outstanding, and {} of {} times an RTT of {} are {}{repaired}: about {:.3} Mbit/s at most; write {}",
+                        "flow {} may have {} outstanding on {}, and {} times an RTT of {} are {}{repaired}: about {:.3} Mbit/s at most; write {}",
                         quoted(&scenario.flow_name(case.flow)),
-                        Bytes::new(window * case.connections),
+                        about(window * case.connections),
                         leg.bottleneck,
-                        leg.rate,
+                        case.rate,
                         leg.rtt,
-                        Bytes::new(product),
+                        about(product),
                         most / 1e6,
                         cure(case, wanted),
                     )
@@ -172,13 +176,21 @@ fn cure(case: &Case, wanted: u64) -> String {
         }
         None => {}
     }
-    if let (false, Some(buffer)) = (leg.from_splice, tcp.send_buffer_max)
+    if leg.send_buffer.is_some_and(|buffer| buffer < wanted) {
+        keys.push(format!("buffer = \"{wanted_text}\" in the splice"));
+    } else if let (None, Some(buffer)) = (leg.send_buffer, tcp.send_buffer_max)
         && buffer.in_bytes(mss) < wanted
     {
         let name = if tcp.send_buffer == tcp.send_buffer_max { "send_buffer" } else { "send_buffer_max" };
         keys.push(format!("{name} = \"{wanted_text}\""));
     }
     keys.join(" and ")
+}
+
+/// Bytes to four digits, for reading.
+pub fn about(bytes: u64) -> Bytes {
+    let step = 10_u64.pow(bytes.max(1).ilog10().saturating_sub(3));
+    Bytes::new((bytes + step / 2) / step * step)
 }
 
 /// Two digits, rounded up, so that a value to write is not longer than it is exact.
@@ -204,7 +216,7 @@ fn short_queue(case: &Case, out: &mut Findings) {
                 "queue of {} is {:.1} % of rate times RTT, {}: a TCP that takes a loss for congestion leaves the link idle after each; write limit = \"{}\"",
                 leg.queue.limit(),
                 queue as f64 / product as f64 * 100.0,
-                Bytes::new(product),
+                about(product),
                 Bytes::new(round_up(product)),
             )
         },

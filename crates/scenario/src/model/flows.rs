@@ -46,7 +46,7 @@ pub struct Flow {
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Transport {
     /// TCP (RFC 9293).
-    Tcp(Tcp),
+    Tcp(Box<Tcp>),
     /// STP, the satellite transport protocol (HT chapter 5; docs/stp.md).
     Stp(Box<Stp>),
     /// UDP (RFC 768), for cbr and on-off.
@@ -77,7 +77,7 @@ impl Transport {
 
 impl Default for Transport {
     fn default() -> Self {
-        Transport::Tcp(Tcp::default())
+        Transport::Tcp(Box::default())
     }
 }
 

@@ -24,14 +24,15 @@ pub enum Host {
     Y1999,
 }
 
-/// Window of a Linux receiver before any data: 65,535 bytes in whole segments of 1460 (`tcp_select_initial_window`).
+/// Window of a Linux receiver before any data: 44 whole segments of 1460 bytes.
 const LINUX_WINDOW: Bytes = Bytes::new(64_240);
-/// Window of a Linux receiver at the limit of its buffer, `tcp_rmem[2]` of 32 MiB: a half of it, the rest is what the kernel's own structures
-/// are reckoned to take (`TCP_DEFAULT_SCALING_RATIO`).
-const LINUX_WINDOW_MAX: Bytes = Bytes::new(16 << 20);
-/// `tcp_wmem`: the first and the last of its three.
-const LINUX_SEND_BUFFER: Bytes = Bytes::new(87_040);
-const LINUX_SEND_BUFFER_MAX: Bytes = Bytes::new(4 << 20);
+/// Window of a Linux receiver at the limit of its buffer, `tcp_rmem[2]` of 32 MiB: 162/256 of it with packets of 1500 bytes, since the kernel's
+/// own structures count too (measured: `crates/live/tests/linux.rs`).
+const LINUX_WINDOW_MAX: Bytes = Bytes::new(21_233_664);
+/// Payload of a Linux send buffer at ten segments: 20 of 2,304 bytes of memory.
+const LINUX_SEND_BUFFER: Bytes = Bytes::new(45_600);
+/// Payload of a Linux send buffer at its limit, `tcp_wmem[2]` of 4 MiB, when it is filled in large writes (measured there too).
+const LINUX_SEND_BUFFER_MAX: Bytes = Bytes::new(4_150_000);
 
 impl Host {
     /// Its TCP, with another variant and recovery if they are given.

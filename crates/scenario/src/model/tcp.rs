@@ -47,10 +47,12 @@ macro_rules! tcp_keys {
                 // A window or buffer that is given without the limit to its growth does not grow.
                 base.window_max = keys.window.unwrap_or(base.window_max);
                 base.send_buffer_max = keys.send_buffer.or(base.send_buffer_max);
-                // A host's window holds a segment of any size that fits a packet.
+                // A host's window and buffer hold a segment of any size that fits a packet.
                 let segment = Amount::Bytes(keys.mss.unwrap_or(base.mss));
-                if segment.in_bytes(1) > base.window.in_bytes(1) {
-                    base.window = segment;
+                for size in [Some(&mut base.window), base.send_buffer.as_mut()].into_iter().flatten() {
+                    if size.in_bytes(1) < segment.in_bytes(1) {
+                        *size = segment;
+                    }
                 }
                 Tcp {
                     host,
@@ -91,7 +93,7 @@ tcp_keys! {
         validate_window: bool,
         /// How slow start is left before a loss ends it.
         hystart: Hystart,
-        /// Proportional rate reduction in recovery (RFC 6937), for recovery rfc6675 and rack.
+        /// Proportional rate reduction in recovery (RFC 9937), for recovery rfc6675 and rack.
         rate_reduction: bool,
         /// Spread a window over its RTT: twice its rate in slow start, 1.2 times later.
         pacing: bool,

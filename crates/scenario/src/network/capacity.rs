@@ -29,8 +29,8 @@ pub struct Leg<'a> {
     pub transport_key: String,
     /// Buffer of the splice at its end, which is then the receive window; bytes.
     pub receive_buffer: Option<u64>,
-    /// A splice sends, which holds what it sends as long as it must.
-    pub from_splice: bool,
+    /// Buffer of the splice at its beginning, which holds what it sends until it is acknowledged; bytes.
+    pub send_buffer: Option<u64>,
 }
 
 impl Leg<'_> {
@@ -54,8 +54,8 @@ impl Leg<'_> {
         let Transport::Tcp(tcp) = self.transport else { return None };
         let mss = tcp.mss.get();
         let receive = self.receive_buffer.unwrap_or_else(|| tcp.window_max.in_bytes(mss));
-        let send = tcp.send_buffer_max.or(tcp.send_buffer).filter(|_| !self.from_splice);
-        Some(receive.min(send.map_or(u64::MAX, |send| send.in_bytes(mss))))
+        let own = tcp.send_buffer_max.or(tcp.send_buffer).map_or(u64::MAX, |send| send.in_bytes(mss));
+        Some(receive.min(self.send_buffer.unwrap_or(own)))
     }
 }
 
@@ -116,7 +116,7 @@ impl Network {
                 transport,
                 transport_key,
                 receive_buffer: receiver.map(|crossing| splices[crossing.splice].1.buffer.get()),
-                from_splice: sender.is_some(),
+                send_buffer: sender.map(|crossing| splices[crossing.splice].1.buffer.get()),
             });
         }
         legs

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Mutation testing by lot: changes one place of the code at a time, and says which changes no test notices.
+
+Follows cargo-mutants, which lists the changes (`cargo mutants --list --json`); here a few of each part are drawn with a stated seed,
+and test binaries run one by one, the fastest first, with a time limit, until one fails: the crate's own, then some of those that use it.
+Differs from `cargo mutants`: 14,000 changes would take weeks. Works in a copy beside the repository, where ../shared is found, and goes on
+where it was. Leaves out doc-tests and the binaries of SLOW; whether a survivor matters is for people to say, in a file of verdicts.
+
+  tools/mutants.py --seed 20261122 --per-group 6              draw, test, print the table
+  tools/mutants.py --seed 20261122 --per-group 6 --table      the table so far
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LIVE = ("association", "associations", "control", "cookie", "handshake", "keys", "lost", "replay", "roaming", "seal")
+# Where mutants come from: crate, beginnings of paths, and the test binaries of other crates that see what its own do not.
+GROUPS = {
+    "link": ("link", ["src/"], {"sim": ["links", "closed_forms", "geo_bulk", "applications"]}),
+    "transport": ("transport", ["src/"], {"sim": ["geo_bulk", "henderson", "stp", "modern", "bbr"]}),
+    "splice": ("splice", ["src/"], {"sim": ["splices"]}),
+    "topology": ("topology", ["src/"], {"routing": ["router", "ns2_reference"], "sim": ["iridium", "transitions"]}),
+    "routing": ("routing", ["src/"], {"sim": ["schemes"], "cli": ["tables"]}),
+    "orbit": ("orbit", ["src/"], {"topology": ["links", "handover"], "cli": ["constellations"]}),
+    "checks": ("scenario", ["src/check"], {"cli": ["command"]}),
+    "sim": ("sim", ["src/"], {"record": ["summary_and_tables"], "cli": ["documents"]}),
+    "sealing": ("live", [f"src/{name}.rs" for name in LIVE], {"cli": ["stp", "decrypt"]}),
+    "record": ("record", ["src/"], {"cli": ["command", "maps", "wireshark"]}),
+}
+# Half a minute and more: the comparisons, and what starts many processes.
+SLOW = {"compete", "fairness", "rfc9438", "geographic", "sweep", "capture", "namespaces", "central", "thompson"}
+FLOOR_S, FACTOR, BUILD_S = 25, 3, 1800
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, required=True, help="of the draw")
+    parser.add_argument("--per-group", type=int, default=6)
+    parser.add_argument("--groups", default=",".join(GROUPS), help="comma-separated")
+    parser.add_argument("--copy", type=Path, default=ROOT.with_name(ROOT.name + "-mutants"), help="a worktree for the changes")
+    parser.add_argument("--results", type=Path, help="a line of JSON for each mutant; default: in the copy's target folder")
+    parser.add_argument("--verdicts", type=Path, help='JSON: name of a survivor -> "equivalent: why", or another word about it')
+    parser.add_argument("--most", type=int, default=10**9, help="stop after so many")
+    parser.add_argument("--table", action="store_true", help="print what is known and test nothing")
+    args = parser.parse_args()
+    unknown = set(args.groups.split(",")) - set(GROUPS)
+    if unknown:
+        parser.error(f"unknown group {sorted(unknown)[0]!r}; expected some of {', '.join(GROUPS)}")
+    if not args.copy.exists():
+        subprocess.run(["git", "worktree", "add", "-q", "--detach", args.copy, "HEAD"], cwd=ROOT, check=True)
+    results = args.results or args.copy / "target" / "mutants.jsonl"
+    results.parent.mkdir(parents=True, exist_ok=True)
+    known = {}
+    if results.exists():
+        for line in results.read_text().splitlines():
+            entry = json.loads(line)
+            known[entry["name"]] = entry
+    drawn = draw(args.copy, args.groups.split(","), args.seed, args.per_group)
+    if not args.table:
+        bench = Bench(args.copy, results.with_suffix(".times.json"))
+        for group, mutant in [one for one in drawn if one[1]["name"] not in known][: args.most]:
+            entry = {"name": mutant["name"], "group": group} | bench.judge(group, mutant)
+            known[entry["name"]] = entry
+            with open(results, "a") as file:
+                file.write(json.dumps(entry) + "\n")
+            print(f"{entry['outcome']:9} {entry['s']:6.0f} s  {entry['name']}  {entry.get('by', '')}", flush=True)
+    verdicts = json.loads(args.verdicts.read_text()) if args.verdicts else {}
+    table(drawn, known, verdicts)
+
+
+def draw(copy, groups, seed, per_group):
+    """Per group a sample of what cargo-mutants lists, all of them in an order of chance."""
+    chance = random.Random(seed)
+    drawn = []
+    for group in groups:
+        crate, paths, _ = GROUPS[group]
+        listed = subprocess.run(
+            ["cargo", "mutants", "--list", "--json", "-p", f"skyhop-{crate}"], cwd=copy, check=True, stdout=subprocess.PIPE
+        ).stdout
+        prefixes = tuple(f"crates/{crate}/{path}" for path in paths)
+        mutants = [m for m in json.loads(listed) if m["file"].startswith(prefixes)]
+        mutants.sort(key=lambda m: m["name"])
+        drawn += [(group, mutant) for mutant in chance.sample(mutants, min(per_group, len(mutants)))]
+    chance.shuffle(drawn)
+    return drawn
+
+
+class Bench:
+    """Builds and runs the tests of a changed copy."""
+
+    def __init__(self, copy, times):
+        self.copy, self.file = copy, times
+        # Seconds that each binary takes when nothing is changed.
+        self.times = json.loads(times.read_text()) if times.exists() else {}
+
+    def judge(self, group, mutant):
+        crate, _, downstream = GROUPS[group]
+        path = self.copy / mutant["file"]
+        original = path.read_text()
+        begun, outcome = time.monotonic(), {"outcome": "survived"}
+        for suite in [(crate, None), *downstream.items()]:
+            self.measure(*suite)
+            path.write_text(changed(original, mutant))
+            try:
+                found = self.notice(*suite)
+            finally:
+                path.write_text(original)
+            if found:
+                # What does not compile is no change that anybody could make.
+                outcome = found
+                break
+        return outcome | {"s": time.monotonic() - begun}
+
+    def notice(self, crate, names):
+        """Which test of a crate notices."""
+        binaries = self.build(crate, names)
+        if binaries is None:
+            return {"outcome": "unviable"}
+        for name, binary in sorted(binaries.items(), key=lambda one: self.times.get(f"{crate}/{one[0]}", 0)):
+            how = self.run(crate, binary, FLOOR_S + FACTOR * self.times.get(f"{crate}/{name}", 0))
+            if how:
+                return {"outcome": "killed", "by": f"{crate}/{name}: {how}"}
+        return None
+
+    def measure(self, crate, names):
+        """How long the binaries take when nothing is changed."""
+        wanted = None if names is None else [name for name in names if f"{crate}/{name}" not in self.times]
+        if wanted == [] or names is None and f"{crate}/" in self.times:
+            return
+        binaries = self.build(crate, wanted)
+        if binaries is None:
+            sys.exit(f"{crate}: does not build unchanged")
+        for name, binary in binaries.items():
+            begun = time.monotonic()
+            how = self.run(crate, binary, 1200)
+            if how:
+                sys.exit(f"{crate}/{name} unchanged: {how}")
+            self.times[f"{crate}/{name}"] = time.monotonic() - begun
+        if names is None:
+            self.times[f"{crate}/"] = 0
+        self.file.write_text(json.dumps(self.times, indent=1))
+
+    def build(self, crate, names):
+        """Test binaries by name: the library's own is called lib. None if something does not compile."""
+        command = ["cargo", "test", "--release", "--locked", "--jobs", "1", "-p", f"skyhop-{crate}", "--no-run"]
+        targets = ["--lib", "--bins", "--tests"] if names is None else [word for name in names for word in ("--test", name)]
+        command += targets + ["--message-format", "json"]
+        out = subprocess.run(command, cwd=self.copy, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=BUILD_S)
+        if out.returncode != 0:
+            return None
+        binaries = {}
+        for line in out.stdout.splitlines():
+            message = json.loads(line)
+            if message.get("executable") and message.get("profile", {}).get("test"):
+                kind, name = message["target"]["kind"][0], message["target"]["name"]
+                binaries[name if kind == "test" else kind] = message["executable"]
+        return {name: binary for name, binary in binaries.items() if name not in SLOW}
+
+    def run(self, crate, binary, limit_s):
+        """None if all its tests pass; else how they do not. A process that hangs goes with all that it has started."""
+        folder = self.copy / "crates" / crate
+        environment = {**os.environ, "CARGO_MANIFEST_DIR": str(folder), "RUST_BACKTRACE": "0", "SKYHOP_FULL": ""}
+        child = subprocess.Popen(
+            [binary, "-q"], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        try:
+            out, _ = child.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
+            return f"no end in {limit_s:.0f} s"
+        if child.returncode == 0:
+            return None
+        lines = out.decode(errors="replace").splitlines()
+        failed = [line.split()[1] for line in lines if line.startswith("---- ")]
+        return failed[0] if failed else f"code {child.returncode}"
+
+
+def changed(text, mutant):
+    """The text with the span replaced; columns count characters from one."""
+    lines = text.split("\n")
+    begin, end = mutant["span"]["start"], mutant["span"]["end"]
+    before = lines[begin["line"] - 1][: begin["column"] - 1]
+    after = lines[end["line"] - 1][end["column"] - 1 :]
+    lines[begin["line"] - 1 : end["line"]] = [before + mutant["replacement"] + after]
+    return "\n".join(lines)
+
+
+def table(drawn, known, verdicts):
+    tested = [(group, known[m["name"]]) for group, m in drawn if m["name"] in known]
+    print(f"\n{'group':10} drawn tested unviable killed survived")
+    for group in [*dict.fromkeys(group for group, _ in drawn), None]:
+        mine = [entry["outcome"] for name, entry in tested if group in (None, name)]
+        count = Counter(mine)
+        all_of_it = sum(group in (None, name) for name, _ in drawn)
+        print(f"{group or 'all':10} {all_of_it:5} {len(mine):6} {count['unviable']:8} {count['killed']:6} {count['survived']:8}")
+    survivors = [entry["name"] for _, entry in tested if entry["outcome"] == "survived"]
+    equivalent = [name for name in survivors if verdicts.get(name, "").startswith("equivalent")]
+    for name in survivors:
+        print(f"survived: {name}  {verdicts.get(name, '')}")
+    killed = sum(entry["outcome"] == "killed" for _, entry in tested)
+    viable = killed + len(survivors) - len(equivalent)
+    if viable:
+        print(f"{killed} of {viable} noticed, {100 * killed / viable:.0f} %; {len(equivalent)} equivalent left out")
+
+
+if __name__ == "__main__":
+    main()
