@@ -171,6 +171,7 @@ fn variant(variant: scenario::Variant) -> Variant {
         scenario::Variant::Cubic => Variant::Cubic,
         scenario::Variant::Hybla => Variant::Hybla,
         scenario::Variant::Bbr => Variant::Bbr,
+        scenario::Variant::Bbr1 => Variant::Bbr1,
     }
 }
 

@@ -97,7 +97,7 @@ proptest! {
     }
 }
 
-const ALL: [Variant; 13] = [
+const ALL: [Variant; 14] = [
     Variant::Tahoe,
     Variant::Reno,
     Variant::NewReno,
@@ -111,6 +111,7 @@ const ALL: [Variant; 13] = [
     Variant::Cubic,
     Variant::Hybla,
     Variant::Bbr,
+    Variant::Bbr1,
 ];
 
 /// What a scenario may put under a variant: nothing but its own under Tahoe and Vegas, what BBR's model needs under BBR.
@@ -118,7 +119,7 @@ fn recoveries(variant: Variant) -> Vec<Option<LossRecovery>> {
     use LossRecovery::*;
     let others: &[LossRecovery] = match variant {
         Variant::Tahoe | Variant::Vegas => &[],
-        Variant::Bbr => &[Rfc6675, Rack],
+        Variant::Bbr | Variant::Bbr1 => &[Rfc6675, Rack],
         _ => &[Reno, NewReno, NewRenoSlowButSteady, SackReno, SackNewReno, Rfc6675, Sack1, Fack, Rack],
     };
     std::iter::once(None).chain(others.iter().copied().map(Some)).collect()

@@ -156,6 +156,7 @@ pub(super) fn check(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
 fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
     use Recovery as R;
     let name = quoted(&word(&tcp.variant));
+    let model = matches!(tcp.variant, Variant::Bbr | Variant::Bbr1);
     if let Some(recovery) = tcp.recovery {
         let given = quoted(&word(&recovery));
         out.require(
@@ -164,7 +165,7 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
             || format!("recovery {given} beside variant {name}, which has its own only; leave it out"),
         );
         out.require(
-            tcp.variant != Variant::Bbr || matches!(recovery, R::Rfc6675 | R::Rack),
+            !model || matches!(recovery, R::Rfc6675 | R::Rack),
             || at.key("recovery"),
             || format!("recovery {given} beside variant {name}, whose model needs rack or rfc6675"),
         );
@@ -183,7 +184,10 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
             || format!("c of {c}; expected more than 0 segments a second each second"),
         ),
     }
-    let renos_law = !matches!(tcp.variant, Variant::Vegas | Variant::Cubic | Variant::Hybla | Variant::Bbr);
+    let renos_law = !matches!(
+        tcp.variant,
+        Variant::Vegas | Variant::Cubic | Variant::Hybla | Variant::Bbr | Variant::Bbr1
+    );
     out.require(
         renos_law || tcp.increase == Increase::One,
         || at.key("increase"),
@@ -227,7 +231,7 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
         },
     );
     out.require(
-        tcp.variant != Variant::Bbr || tcp.after_idle == AfterIdle::Keep,
+        !model || tcp.after_idle == AfterIdle::Keep,
         || at.key("after_idle"),
         || format!("variant {name} has its own way to begin again; leave it out"),
     );
@@ -248,7 +252,7 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
             || "an RTT of 0 s was never measured; expected more than 0 s".into(),
         );
         out.require(
-            !matches!(tcp.variant, Variant::Vegas | Variant::Bbr),
+            !model && tcp.variant != Variant::Vegas,
             || at.key("resume"),
             || {
                 format!(

@@ -192,6 +192,9 @@ pub enum Variant {
     Hybla,
     /// BBR version 3 (draft-ietf-ccwg-bbr-06) over RACK-TLP: a model of bandwidth and RTT paces what is sent; losses below 2 % do not slow it down.
     Bbr,
+    /// BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00) over RACK-TLP, as Linux ships it as `bbr`; `"linux-bbr"` means it too. Keeps two bandwidth-delay products in flight, whatever is lost.
+    #[serde(alias = "linux-bbr")]
+    Bbr1,
 }
 
 impl Variant {

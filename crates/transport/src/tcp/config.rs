@@ -36,6 +36,8 @@ pub enum Variant {
     Hybla,
     /// BBR version 3 (draft-ietf-ccwg-bbr-06) over RACK-TLP.
     Bbr,
+    /// BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00), as Linux ships it, over RACK-TLP.
+    Bbr1,
 }
 
 /// How losses are found and repaired.
@@ -76,8 +78,10 @@ pub enum Law {
     Cubic,
     /// Hybla.
     Hybla,
-    /// BBR.
+    /// BBR version 3.
     Bbr,
+    /// BBR version 1.
+    Bbr1,
 }
 
 impl Variant {
@@ -94,7 +98,7 @@ impl Variant {
             Variant::Sack1 => LossRecovery::Sack1,
             Variant::Fack => LossRecovery::Fack,
             Variant::Vegas => LossRecovery::Vegas,
-            Variant::Cubic | Variant::Bbr => LossRecovery::Rack,
+            Variant::Cubic | Variant::Bbr | Variant::Bbr1 => LossRecovery::Rack,
         }
     }
 
@@ -105,8 +109,16 @@ impl Variant {
             Variant::Cubic => Law::Cubic,
             Variant::Hybla => Law::Hybla,
             Variant::Bbr => Law::Bbr,
+            Variant::Bbr1 => Law::Bbr1,
             _ => Law::Reno,
         }
+    }
+}
+
+impl Law {
+    /// Whether it is a model of the path, which has to know what has been delivered, and paces.
+    pub(crate) fn needs_model(self) -> bool {
+        matches!(self, Law::Bbr | Law::Bbr1)
     }
 }
 
@@ -388,7 +400,7 @@ impl Config {
         self.pacing
             || self.after_idle == AfterIdle::Spread
             || self.resume.is_some()
-            || self.variant.law() == Law::Bbr
+            || self.variant.law().needs_model()
     }
 
     /// Whether SACK is offered and accepted.

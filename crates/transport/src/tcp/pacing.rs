@@ -4,7 +4,7 @@
 //! Differs: a silence is noticed when there is data again, and counts from the last segment sent.
 //! Leaves out what may be sent at all, which is `sender`'s.
 
-use super::config::AfterIdle;
+use super::config::{AfterIdle, Law};
 use super::sender::Sender;
 use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
@@ -28,7 +28,9 @@ impl Sender {
             None => self.congestion.pacing_rate(srtt),
         };
         let Some(rate) = rate else { return };
-        let gap = Span::from_secs_f64((bytes + 40) as f64 / rate.max(1.0));
+        // BBR's version 1 paces what it measures, which is payload, as Linux does.
+        let headers = if self.config.variant.law() == Law::Bbr1 { 0 } else { 40 };
+        let gap = Span::from_secs_f64((bytes + headers) as f64 / rate.max(1.0));
         self.pace_from = self.pace_from.max(now) + gap;
     }
 

@@ -25,7 +25,7 @@ pub(crate) struct SendBuffer {
 impl SendBuffer {
     pub fn new(config: &Config) -> Self {
         let first = match config.variant.law() {
-            Law::Bbr => config.send_buffer.saturating_add(config.send_buffer / 2),
+            Law::Bbr | Law::Bbr1 => config.send_buffer.saturating_add(config.send_buffer / 2),
             _ => config.send_buffer,
         };
         let max = config.send_buffer_max.max(config.send_buffer);

@@ -4,7 +4,7 @@
 //! Differs: after a timeout sending starts again at `snd_una`, as in BSD and ns-2, but skips what is selectively acknowledged.
 //! Leaves out Nagle's algorithm: a simulated application offers what it has at once.
 
-use super::config::{AfterIdle, Config, Law, LossRecovery, PathMtu, Variant};
+use super::config::{AfterIdle, Config, LossRecovery, PathMtu, Variant};
 use super::congestion::Congestion;
 use super::memory::PathMemory;
 use super::path_mtu::{Path, Turn};
@@ -194,7 +194,7 @@ impl Sender {
         self.how =
             if self.how == LossRecovery::SackReno { LossRecovery::Reno } else { LossRecovery::NewReno };
         self.config.recovery = Some(self.how);
-        if self.config.variant.law() == Law::Bbr {
+        if self.config.variant.law().needs_model() {
             // Its model needs to know what has been delivered.
             self.config.variant = Variant::NewReno;
         }

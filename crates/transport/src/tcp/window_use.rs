@@ -47,6 +47,7 @@ impl Sender {
             cumulative: newly,
             delivered: newly,
             lost: 0,
+            lost_in_all: self.segments.lost,
             rtt: None,
             srtt: self.rtt.smoothed(),
             prior_in_flight: self.in_flight() + newly,

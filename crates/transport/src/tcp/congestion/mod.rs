@@ -6,6 +6,7 @@
 
 mod ack_train;
 mod bbr;
+mod bbr1;
 mod cubic;
 mod hybla;
 mod hystart;
@@ -17,6 +18,7 @@ use super::config::{Config, Hystart, Law, LossRecovery};
 use super::segments::RateSample;
 use ack_train::AckTrain;
 use bbr::Bbr;
+use bbr1::Bbr1;
 use cubic::Cubic;
 use hybla::Hybla;
 use hystart::HyStart;
@@ -34,8 +36,9 @@ pub(crate) struct Acked {
     pub cumulative: u64,
     /// Bytes delivered, selectively or cumulatively.
     pub delivered: u64,
-    /// Bytes newly found lost.
+    /// Bytes newly found lost, and so far.
     pub lost: u64,
+    pub lost_in_all: u64,
     /// This acknowledgment's round trip.
     pub rtt: Option<Span>,
     /// The smoothed round trip.
@@ -81,6 +84,7 @@ enum Control {
     Cubic(Cubic),
     Hybla(Hybla),
     Bbr(Box<Bbr>),
+    Bbr1(Box<Bbr1>),
 }
 
 /// What a signal changes and may prove to have been needless.
@@ -118,8 +122,9 @@ impl Congestion {
             Law::Cubic => Control::Cubic(Cubic::default()),
             Law::Hybla => Control::Hybla(Hybla::default()),
             Law::Bbr => Control::Bbr(Box::new(Bbr::new(&window, chance))),
+            Law::Bbr1 => Control::Bbr1(Box::new(Bbr1::new(&window, chance))),
         };
-        let plain = !matches!(control, Control::Vegas(_) | Control::Bbr(_));
+        let plain = !matches!(control, Control::Vegas(_) | Control::Bbr(_) | Control::Bbr1(_));
         Self {
             window,
             control,
@@ -153,20 +158,26 @@ impl Congestion {
 
     /// Whether it sets the window during recovery, too.
     pub fn owns_recovery(&self) -> bool {
-        matches!(self.control, Control::Bbr(_))
+        matches!(self.control, Control::Bbr(_) | Control::Bbr1(_))
     }
 
     /// Whether samples of the rate taken now say nothing of the path.
     pub fn probing_rtt(&self) -> bool {
-        matches!(&self.control, Control::Bbr(bbr) if bbr.probing_rtt())
+        match &self.control {
+            Control::Bbr(bbr) => bbr.probing_rtt(),
+            Control::Bbr1(bbr) => bbr.probing_rtt(),
+            _ => false,
+        }
     }
 
     /// Segments have another size from now on; the window stays what it is in bytes, and a segment at least.
     pub fn set_mss(&mut self, mss: u32) {
         let mss = mss as f64;
         (self.window.mss, self.window.cwnd) = (mss, self.window.cwnd.max(mss));
-        if let Control::Bbr(bbr) = &mut self.control {
-            bbr.set_mss(mss);
+        match &mut self.control {
+            Control::Bbr(bbr) => bbr.set_mss(mss),
+            Control::Bbr1(bbr) => bbr.set_mss(mss),
+            _ => {}
         }
     }
 
@@ -204,8 +215,10 @@ impl Congestion {
 
     /// The sender begins again after a silence.
     pub fn on_idle_restart(&mut self, now: Time) {
-        if let Control::Bbr(bbr) = &mut self.control {
-            bbr.on_idle_restart(&mut self.window, now);
+        match &mut self.control {
+            Control::Bbr(bbr) => bbr.on_idle_restart(&mut self.window, now),
+            Control::Bbr1(bbr) => bbr.on_idle_restart(&mut self.window, now),
+            _ => {}
         }
     }
 
@@ -222,6 +235,7 @@ impl Congestion {
             Control::Vegas(vegas) => vegas.begin(&mut self.window, now, next),
             Control::Hybla(hybla) => hybla.on_rtt(&mut self.window, rtt),
             Control::Bbr(bbr) => bbr.on_established(&self.window, now, rtt),
+            Control::Bbr1(bbr) => bbr.on_established(&self.window, now, rtt),
             _ => {}
         }
     }
@@ -255,6 +269,7 @@ impl Congestion {
             Control::Cubic(cubic) => cubic.on_ack(window, acked, grow),
             Control::Hybla(hybla) => hybla.on_ack(window, acked),
             Control::Bbr(bbr) => bbr.on_ack(window, acked),
+            Control::Bbr1(bbr) => bbr.on_ack(window, acked),
         }
         // Beyond this no receiver's window reaches, and the sum of increments would lose its precision.
         window.cwnd = window.cwnd.min((1u64 << 40) as f64);
@@ -289,6 +304,7 @@ impl Congestion {
         match &mut self.control {
             Control::Cubic(cubic) => cubic.on_loss(window, now, in_use),
             Control::Bbr(bbr) => bbr.on_loss(window),
+            Control::Bbr1(bbr) => bbr.on_loss(window),
             Control::Reno(reno) => {
                 reno.on_loss();
                 window.cut_to(in_use as f64 / 2.0);
@@ -312,8 +328,13 @@ impl Congestion {
         window.cwnd = window.cwnd.max(before.cwnd);
         window.ssthresh = window.ssthresh.max(before.ssthresh);
         self.hystart = before.hystart;
-        if let Control::Bbr(bbr) = &mut self.control {
-            bbr.on_recovery_exit(window);
+        match &mut self.control {
+            Control::Bbr(bbr) => bbr.on_recovery_exit(window),
+            Control::Bbr1(bbr) => {
+                bbr.on_recovery_exit(window);
+                bbr.on_undo();
+            }
+            _ => {}
         }
     }
 
@@ -334,6 +355,7 @@ impl Congestion {
             Control::Reno(reno) => reno.on_timeout(),
             Control::Vegas(vegas) => vegas.on_timeout(window, now),
             Control::Cubic(cubic) => cubic.on_timeout(),
+            Control::Bbr1(bbr) => bbr.on_timeout(now),
             Control::Hybla(_) | Control::Bbr(_) => {}
         }
     }
@@ -343,14 +365,17 @@ impl Congestion {
         match &mut self.control {
             Control::Cubic(cubic) => cubic.on_recovery_exit(&self.window, now),
             Control::Bbr(bbr) => bbr.on_recovery_exit(&mut self.window),
+            Control::Bbr1(bbr) => bbr.on_recovery_exit(&mut self.window),
             _ => {}
         }
     }
 
     /// Bytes a second at which to send, if not all at once.
     pub fn pacing_rate(&self, srtt: Option<Span>) -> Option<f64> {
-        if let Control::Bbr(bbr) = &self.control {
-            return Some(bbr.pacing_rate());
+        match &self.control {
+            Control::Bbr(bbr) => return Some(bbr.pacing_rate()),
+            Control::Bbr1(bbr) => return Some(bbr.pacing_rate()),
+            _ => {}
         }
         let resumed = self.resume.as_ref().is_some_and(Resume::paced);
         if !self.paced && !resumed {
@@ -391,6 +416,7 @@ pub(crate) mod tests {
             cumulative: bytes,
             delivered: bytes,
             lost: 0,
+            lost_in_all: 0,
             rtt: Some(Span::from_millis(rtt_ms)),
             srtt: Some(Span::from_millis(rtt_ms)),
             prior_in_flight: bytes,
