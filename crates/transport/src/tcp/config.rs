@@ -401,6 +401,7 @@ impl Config {
             || self.after_idle == AfterIdle::Spread
             || self.resume.is_some()
             || self.variant.law().needs_model()
+            || self.variant.law() == Law::Hybla
     }
 
     /// Whether SACK is offered and accepted.

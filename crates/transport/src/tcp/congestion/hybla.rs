@@ -2,10 +2,11 @@
 //!
 //! Follows Caini and Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks" (2004), equations 4 to 6.
 //! Differs: rho follows the smallest round trip, and slow start's exponent is bounded by 16, both as in Linux.
-//! Leaves out the initial ssthresh by bandwidth estimation; set `initial_ssthresh`, since slow start is very fast.
+//! The first ssthresh is the product by packet pairs (Hoe 1996, as the paper asks), from the first acknowledgments of segments that left
+//! together; until then slow start is Reno's. Paced from then on, a window a round trip, as the paper asks too. Leaves out nothing else.
 
 use super::{Acked, Window};
-use skyhop_units::Span;
+use skyhop_units::{Span, Time};
 
 /// The reference connection.
 const RTT_0: f64 = 0.025;
@@ -13,6 +14,35 @@ const RTT_0: f64 = 0.025;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Hybla {
     min_rtt: Option<Span>,
+    pair: PacketPair,
+}
+
+/// The narrowest link, by the distance of two acknowledgments.
+#[derive(Debug, Clone, Default)]
+struct PacketPair {
+    /// When the latest acknowledgment came, in the same round trip.
+    last: Option<Time>,
+    /// Bytes a second.
+    rates: [f64; 3],
+    count: usize,
+}
+
+impl PacketPair {
+    /// The median of three pairs; those further apart than an eighth of a round trip left apart, or waited at the receiver.
+    fn sample(&mut self, now: Time, bytes: u64, min_rtt: Span) -> Option<f64> {
+        let last = self.last.replace(now)?;
+        let apart = now.since(last);
+        if apart == Span::ZERO || apart > min_rtt / 8 {
+            return None;
+        }
+        self.rates[self.count] = bytes as f64 / apart.as_secs_f64();
+        self.count += 1;
+        if self.count < self.rates.len() {
+            return None;
+        }
+        self.rates.sort_by(f64::total_cmp);
+        Some(self.rates[1])
+    }
 }
 
 impl Hybla {
@@ -29,6 +59,15 @@ impl Hybla {
     pub fn on_ack(&mut self, window: &mut Window, acked: &Acked) {
         self.on_rtt(window, acked.rtt);
         let (rho, mss) = (self.rho(), window.mss);
+        if window.ssthresh == u64::MAX {
+            window.cwnd += mss;
+            if let Some(min_rtt) = self.min_rtt
+                && let Some(rate) = self.pair.sample(acked.now, acked.cumulative, min_rtt)
+            {
+                window.cut_to(rate * min_rtt.as_secs_f64());
+            }
+            return;
+        }
         if window.slow_start() {
             let grown = window.cwnd + (rho.min(16.0).exp2() - 1.0) * mss;
             // One acknowledgment of such a slow start would step far over ssthresh.
@@ -69,9 +108,29 @@ mod tests {
         }
     }
 
+    // Hoe 1996: two segments that left together arrive as far apart as the narrowest link sends them: 2000 bytes each 2 ms are a product of
+    // 600 kB at 600 ms. A lone acknowledgment says nothing.
+    #[test]
+    fn the_first_ssthresh_is_the_product_by_packet_pairs() {
+        let (mut h, mut w) = (Hybla::default(), window(4_000));
+        h.on_rtt(&mut w, Some(Span::from_millis(600)));
+        for at_ms in [0, 200, 600, 602, 604, 1200] {
+            let mut a = acked(2000, 600);
+            a.now = Time::ZERO + Span::from_millis(at_ms);
+            h.on_ack(&mut w, &a);
+            assert_eq!(w.ssthresh, u64::MAX, "{at_ms}");
+        }
+        assert_eq!(w.cwnd, 10_000.0, "a segment each, until the path is known");
+        let mut a = acked(2000, 600);
+        a.now = Time::ZERO + Span::from_millis(1202);
+        h.on_ack(&mut w, &a);
+        assert_eq!(w.ssthresh, 600_000);
+    }
+
     #[test]
     fn slow_start_is_that_of_the_reference() {
         let (mut h, mut w) = (Hybla::default(), window(2_000));
+        w.ssthresh = 1_000_000;
         h.on_rtt(&mut w, Some(Span::from_millis(75)));
         for _ in 0..2 {
             h.on_ack(&mut w, &acked(1000, 75));

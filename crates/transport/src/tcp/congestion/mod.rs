@@ -378,10 +378,16 @@ impl Congestion {
             _ => {}
         }
         let resumed = self.resume.as_ref().is_some_and(Resume::paced);
-        if !self.paced && !resumed {
+        // Hybla's steps are bursts otherwise; its first segments have to leave together.
+        let hybla = matches!(self.control, Control::Hybla(_)) && self.window.ssthresh < u64::MAX;
+        if !self.paced && !resumed && !hybla {
             return None;
         }
         let srtt = srtt?.as_secs_f64();
+        if hybla {
+            let gain = if self.window.slow_start() { 1.0 } else { 1.2 };
+            return (srtt > 0.0).then(|| gain * self.window.cwnd / srtt);
+        }
         // A window's worth in less than a round trip, so that pacing itself does not hold the window's growth up.
         let gain = if self.window.slow_start() { 2.0 } else { 1.2 };
         (srtt > 0.0).then(|| if resumed { self.window.cwnd / srtt } else { gain * self.window.cwnd / srtt })

@@ -123,6 +123,8 @@ impl Sender {
             let lost_at = at + patience;
             if lost_at > now {
                 self.pipe.rack.reorder_at = Some(lost_at);
+                // In Linux one timer serves both, so that the retransmission timer does not cut this wait short.
+                self.rto_at = self.rto_at.map(|rto| rto.max(lost_at + self.config.rto_granularity));
                 break;
             }
             self.segments.order.pop_front();
@@ -139,6 +141,10 @@ impl Sender {
         // What the latest acknowledgment has told belongs to no recovery that begins now.
         self.segments.progress = Default::default();
         let found = self.detect_by_time(now) && !self.only_probe_lost(now);
+        if found && self.rto_at.is_some() {
+            // What is found is repaired as the window lets it go, for which it has the time of a timer (Linux's `tcp_rearm_rto`).
+            self.rto_at = Some(now + self.rtt.rto());
+        }
         if found && self.pipe.phase == Phase::Open && self.snd_una >= self.pipe.recover {
             self.enter_recovery(now);
         }
