@@ -20,6 +20,7 @@ fn run(
     let mut text = format!(
         r#"
         duration = "{seconds} s"
+        host = "1999"
         record = {{ sample_interval = "10 ms" }}
         [links.path]
         rate = "{rate_mbps} Mbit/s"

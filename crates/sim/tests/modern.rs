@@ -49,6 +49,7 @@ fn over(satellite: &str, transport: &str, seeds: std::ops::RangeInclusive<u64>) 
     let text = format!(
         r#"
         duration = "100 s"
+        host = "1999"
         [links.satellite]
         {satellite}
         [[flows]]

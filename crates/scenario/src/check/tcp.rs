@@ -211,7 +211,7 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
         },
     );
     let recovery = tcp.recovery.or(tcp.variant.recovery());
-    let piped = matches!(recovery, Some(R::Rfc6675 | R::Rack)) && tcp.variant != Variant::Bbr;
+    let piped = matches!(recovery, Some(R::Rfc6675 | R::Rack)) && !model;
     out.require(
         piped || !tcp.rate_reduction,
         || at.key("rate_reduction"),

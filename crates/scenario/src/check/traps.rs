@@ -131,7 +131,7 @@ fn small_windows(scenario: &Scenario, cases: &[Case], out: &mut Findings) {
             let product = case.rate.bytes_in(leg.rtt).get();
             let short = case.size.is_some_and(|size| size <= window);
             // What is lost keeps its place in both buffers for a round trip more, which a sender that losses do not slow down could fill.
-            let repaired = leg.lossy && case.tcp.variant == Variant::Bbr;
+            let repaired = leg.lossy && matches!(case.tcp.variant, Variant::Bbr | Variant::Bbr1);
             let needed = if repaired { 2 * product } else { product };
             if all >= needed || short || leg.rtt == Span::ZERO {
                 continue;
@@ -201,7 +201,7 @@ fn round_up(bytes: u64) -> u64 {
 
 fn short_queue(case: &Case, out: &mut Findings) {
     let leg = &case.leg;
-    let follows_losses = !matches!(case.tcp.variant, Variant::Bbr | Variant::Vegas);
+    let follows_losses = !matches!(case.tcp.variant, Variant::Bbr | Variant::Bbr1 | Variant::Vegas);
     let drops = matches!(leg.queue, Queue::DropTail { .. } | Queue::Drr { .. } | Queue::Priority { .. });
     let (queue, product) = (leg.queue_bytes(), leg.product());
     let reaches = leg.window().is_some_and(|window| window > product + queue)

@@ -60,12 +60,16 @@ fn linux(variant: Variant, recovery: Option<Recovery>) -> Tcp {
         initial_window: Amount::Packets(10),
         adaptive_reordering: true,
         undo: true,
-        validate_window: variant != Variant::Bbr,
+        validate_window: !matches!(variant, Variant::Bbr | Variant::Bbr1),
         hystart: if variant == Variant::Cubic { Hystart::Linux } else { Hystart::Off },
-        rate_reduction: pipe && variant != Variant::Bbr,
+        rate_reduction: pipe && !matches!(variant, Variant::Bbr | Variant::Bbr1),
         // Reno's window grows by the segments that are acknowledged, however many an acknowledgment covers.
         byte_counting: (variant.is_recovery() || variant == Variant::Reno).then_some(64),
-        after_idle: if variant == Variant::Bbr { AfterIdle::Keep } else { AfterIdle::Decay },
+        after_idle: if matches!(variant, Variant::Bbr | Variant::Bbr1) {
+            AfterIdle::Keep
+        } else {
+            AfterIdle::Decay
+        },
         timestamps: true,
         dsack: !own,
         delayed_ack: DelayedAck::Adaptive { least: Span::from_millis(40), most: Span::from_millis(200) },
@@ -87,7 +91,11 @@ fn windows(variant: Variant, recovery: Option<Recovery>) -> Tcp {
         send_buffer: None,
         send_buffer_max: None,
         hystart: if variant == Variant::Cubic { Hystart::Rfc9406 } else { Hystart::Off },
-        after_idle: if variant == Variant::Bbr { AfterIdle::Keep } else { AfterIdle::Restart },
+        after_idle: if matches!(variant, Variant::Bbr | Variant::Bbr1) {
+            AfterIdle::Keep
+        } else {
+            AfterIdle::Restart
+        },
         timestamps: false,
         delayed_ack: DelayedAck::OneShot { timeout: Span::from_millis(40) },
         quick_acks: 0,

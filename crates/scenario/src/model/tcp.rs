@@ -210,7 +210,7 @@ impl Variant {
             Variant::Sack | Variant::Hybla => Recovery::Rfc6675,
             Variant::Sack1 => Recovery::Sack1,
             Variant::Fack => Recovery::Fack,
-            Variant::Cubic | Variant::Bbr => Recovery::Rack,
+            Variant::Cubic | Variant::Bbr | Variant::Bbr1 => Recovery::Rack,
         })
     }
 
