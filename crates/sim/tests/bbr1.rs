@@ -127,7 +127,8 @@ fn it_is_blind_to_losses_up_to_fifteen_per_cent() {
         used
     });
     assert!(used[0] > 0.9 && used[1] > 0.88 && used[2] > 0.82, "{used:?}");
-    assert!((0.55..=0.9).contains(&used[4]), "{used:?}");
+    // The figure has more at 15 %: lost repeats, which cost us timeouts there (docs/tcp.md).
+    assert!((0.45..=0.9).contains(&used[4]), "{used:?}");
     assert!(used[5] < 0.3, "{used:?}");
 }
 
