@@ -10,7 +10,7 @@ Leaves out the simulator itself, which is in the extension module, and plots, wh
 """
 
 from . import theory
-from ._run import Run, check, run
+from ._run import Run, ScenarioNotFoundError, check, run
 from ._skyhop import ScenarioError, __version__
 from ._space import Network, Snapshot, delay, look, passes, snapshot, survey, tables
 from ._sweep import Sweep, sweep
@@ -20,6 +20,7 @@ __all__ = [
     "Network",
     "Run",
     "ScenarioError",
+    "ScenarioNotFoundError",
     "Snapshot",
     "Sweep",
     "Table",

@@ -8,7 +8,7 @@ Leaves out other projections; `skyhop map` writes SVG and PNG without Python.
 from __future__ import annotations
 
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -52,16 +52,16 @@ def draw(snapshot: Snapshot, ax: Axes, path: list[str] | None, legend: bool) -> 
     lon, lat, kind = nodes["longitude_deg"], nodes["latitude_deg"], nodes["kind"]
     for name, (color, width, dash) in _LINKS.items():
         rows = np.flatnonzero((links["kind"] == name) & (links["up"] > 0))
-        label = f"{name} links"
+        label: str | None = f"{name} links"
         for row in rows:
             _line(ax, lon, lat, links["a"][row], links["b"][row], color=color, lw=width, ls=dash, zorder=1, label=label)
             label = None
-    for rows, marker, label in [
+    for rows, marker, heading in [
         ((kind == "satellite") & (nodes["northbound"] > 0), "^", "northbound"),
         ((kind == "satellite") & ~(nodes["northbound"] > 0), "v", "southbound"),
     ]:
         if rows.any():
-            ax.scatter(lon[rows], lat[rows], s=14, marker=marker, color="black", lw=0, zorder=3, label=label)
+            ax.scatter(lon[rows], lat[rows], s=14, marker=marker, color="black", lw=0, zorder=3, label=heading)
     ground = kind != "satellite"
     ax.scatter(lon[ground], lat[ground], s=30, marker="s", color="#d95f02", zorder=4)
     for name, x, y in zip(nodes["name"][ground], lon[ground], lat[ground]):
@@ -75,7 +75,7 @@ def draw(snapshot: Snapshot, ax: Axes, path: list[str] | None, legend: bool) -> 
     return ax
 
 
-def _line(ax: Axes, lon: np.ndarray, lat: np.ndarray, a: int, b: int, **style: object) -> None:
+def _line(ax: Axes, lon: np.ndarray, lat: np.ndarray, a: int, b: int, **style: Any) -> None:
     ways = great_circle(lon[a], lat[a], lon[b], lat[b])
     for way in ways:
         ax.plot(way[:, 0], way[:, 1], **style)

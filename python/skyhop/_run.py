@@ -7,15 +7,26 @@ Leaves out sweeps, for which the command has a pool of threads; a loop over `run
 
 from __future__ import annotations
 
+import errno
 import json
+import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from . import _skyhop
 from ._table import Table, _cell, _html_table
+
+
+class ScenarioNotFoundError(_skyhop.ScenarioError, FileNotFoundError):
+    """There is no file of that name. The text names one beside it, if one is near."""
+
+    def __str__(self) -> str:
+        # With a number and a name, an error of the system prints those.
+        return str(self.args[0])
 
 
 class Run:
@@ -74,22 +85,49 @@ def run(
     seed: int | None = None,
     set: Mapping[str, Any] | None = None,
     out: str | os.PathLike[str] | None = None,
+    progress: Callable[[float], object] | None = None,
 ) -> Run:
     """Runs the scenario in `file` and returns what it found out.
 
     `seed` takes the place of the scenario's. `set` changes values by their dotted paths, as `--set` does:
     `set={"links.satellite.rate": "1 Mbit/s"}`. `out` is a folder for the results, which appear there whole
-    or not at all; captures are written there only. Ctrl-C stops a run.
+    or not at all; captures are written there only. Ctrl-C stops a run. `progress` is called some times a second with the
+    share of the duration that is simulated, 0 to 1; a run ends earlier if all flows have.
 
-    Raises `ScenarioError` for a scenario that cannot be run and `OSError` for results that cannot be written.
+    Raises `ScenarioError` for a scenario that cannot be run, which is a `FileNotFoundError` too where there is no such file, and
+    `OSError` for results that cannot be written.
     """
-    summary, flows, series = _skyhop.run(os.fspath(file), _sets(set), seed, None if out is None else os.fspath(out))
+    number = None if seed is None else _seed(seed)
+    folder = None if out is None else os.fspath(out)
+    with _found(file):
+        summary, flows, series = _skyhop.run(os.fspath(file), _sets(set), number, folder, progress)
     return Run(json.loads(summary), Table(flows, "flows"), Table(series, "series"))
 
 
 def check(file: str | os.PathLike[str], *, set: Mapping[str, Any] | None = None) -> list[str]:
     """Checks the scenario in `file`. Returns warnings; raises `ScenarioError` if it cannot be run."""
-    return _skyhop.check(os.fspath(file), _sets(set))
+    with _found(file):
+        return _skyhop.check(os.fspath(file), _sets(set))
+
+
+@contextmanager
+def _found(file: str | os.PathLike[str]) -> Iterator[None]:
+    """An error about a file that is not there is a `FileNotFoundError` as well."""
+    try:
+        yield
+    except _skyhop.ScenarioError as e:
+        if os.path.exists(file):
+            raise
+        missing = ScenarioNotFoundError(str(e))
+        missing.errno, missing.filename = errno.ENOENT, os.fspath(file)
+        raise missing from None
+
+
+def _seed(seed: int) -> int:
+    number = operator.index(seed)
+    if not 0 <= number < 2**64:
+        raise _skyhop.ScenarioError(f"seed: {number} is no seed; expected a whole number from 0 to {2**64 - 1}")
+    return number
 
 
 def _sets(values: Mapping[str, Any] | None) -> list[tuple[str, str]]:
@@ -114,6 +152,15 @@ def _toml(value: Any) -> str:
 
 
 def _line(name: str, flow: dict[str, Any]) -> str:
+    if "completed" in flow:
+        done = f"{flow['completed']} of {flow['started']} completed, {flow['failed']} failed"
+        mean = flow["completion_mean_s"]
+        took = "" if mean is None else f", in {mean:.4g} s (mean)"
+        return f"{name}: {done}{took}, {flow['goodput_bps'] / 1e6:.4g} Mbit/s"
+    if "jitter_s" in flow:
+        mean = flow["delay_mean_s"]
+        delays = "" if mean is None else f", delay {mean * 1e3:.4g} ms (mean)"
+        return f"{name}: {flow['received']} of {flow['sent']} datagrams received{delays}, {flow['goodput_bps'] / 1e6:.4g} Mbit/s"
     if "goodput_bps" in flow:
         done = flow["completed_s"]
         ended = "not completed" if done is None else f"completed in {done:.4g} s"

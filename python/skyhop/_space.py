@@ -54,15 +54,16 @@ def delay(
     >>> day = skyhop.delay([("quito", "london")], {"preset": "teledesic", "cross_seam_isls": False})
     >>> day["delay_ms"].max()
     """
-    if any(isinstance(pair, (str, Mapping)) or len(pair) != 2 for pair in pairs):
-        raise ValueError(f"pairs {pairs!r}; expected pairs of places, such as [('london', 'tokyo')]")
+    for pair in pairs:
+        if isinstance(pair, (str, Mapping)) or len(pair) != 2 or isinstance(pair[0], float):
+            raise ValueError(f"{pair!r} is no pair of places; pairs are a list of them, such as [('london', 'tokyo')]")
     asked = _Asked(constellation, folder)
-    named = [tuple(asked.terminal(place, antennas=antennas) for place in pair) for pair in pairs]
+    named = [(asked.terminal(a, antennas=antennas), asked.terminal(b, antennas=antennas)) for a, b in pairs]
     for place in gateways:
         asked.terminal(place, gateway=True)
     if metric not in ("delay", "hops", None):
         raise ValueError(f"metric {metric!r}; expected 'delay' or 'hops'")
-    times = tuple(_seconds(text) for text in (start, duration, step))
+    times = (_seconds(start), _seconds(duration), _seconds(step))
     if times[2] <= 0:
         raise ValueError(f"step {step!r}; expected more than 0 s")
     hops = None if metric is None else metric == "hops"
@@ -184,8 +185,8 @@ def survey(
 
 def _called(router: Router) -> Callable[..., bytes]:
     def call(t_s: float, nodes: int, satellites: int, a: bytes, b: bytes, delay_ms: bytes) -> bytes:
-        ends = (np.frombuffer(column, dtype="<i8") for column in (a, b))
-        table = np.asarray(router(Network(t_s, nodes, satellites, *ends, np.frombuffer(delay_ms, dtype="<f8"))))
+        first, second = (np.frombuffer(column, dtype="<i8") for column in (a, b))
+        table = np.asarray(router(Network(t_s, nodes, satellites, first, second, np.frombuffer(delay_ms, dtype="<f8"))))
         shape = (nodes, nodes - satellites)
         if table.shape != shape:
             raise ValueError(f"the routing function returned shape {table.shape}; expected {shape}: nodes by terminals")

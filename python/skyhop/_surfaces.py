@@ -50,27 +50,29 @@ def surface(x: Any, y: Any, z: Any, ax: Axes | None = None, *, labels: tuple[str
         _, ax = pyplot().subplots(figsize=(6, 4.8), subplot_kw={"projection": "3d"})
     if not hasattr(ax, "plot_trisurf"):
         raise ValueError('a surface needs axes of projection "3d": plt.subplots(subplot_kw={"projection": "3d"})')
+    # What matplotlib says of all axes does not know those with three.
+    solid: Any = ax
     # matplotlib sorts whole artists by depth, which would hide the level's line.
-    ax.computed_zorder = False
+    solid.computed_zorder = False
     lightness = {"cmap": "Greys_r", "edgecolor": "0.35", "linewidth": 0.25, "vmin": z.min() - 0.6 * np.ptp(z), "vmax": z.max(), "zorder": 1}
     order = np.lexsort((y, x))
     across, along = np.unique(x), np.unique(y)
     if len(across) * len(along) == len(x) and (x[order] == np.repeat(across, len(along))).all() and (y[order] == np.tile(along, len(across))).all():
         xs, ys, zs = (v[order].reshape(len(across), len(along)) for v in (np.log10(x), np.log10(y), z))
-        ax.plot_surface(xs, ys, zs, rstride=1, cstride=1, **lightness)
-        draw = ax.contour
+        solid.plot_surface(xs, ys, zs, rstride=1, cstride=1, **lightness)
+        draw = solid.contour
     else:
         xs, ys, zs = np.log10(x), np.log10(y), z
-        ax.plot_trisurf(xs, ys, zs, **lightness)
-        draw = ax.tricontour
+        solid.plot_trisurf(xs, ys, zs, **lightness)
+        draw = solid.tricontour
     if level is not None and z.min() < level < z.max():
         draw(xs, ys, zs, levels=[level], colors=INK, linewidths=2.2, zorder=2)
-    ax.set(title=labels[3], xlabel=labels[0], ylabel=labels[1], zlabel=labels[2])
+    solid.set(title=labels[3], xlabel=labels[0], ylabel=labels[1], zlabel=labels[2])
     _decades(ax.xaxis, x)
     _decades(ax.yaxis, y)
     # Rates grow towards the eye, so that the plain of full use lies behind the slope.
-    ax.view_init(elev=28, azim=50)
-    ax.set_box_aspect(None, zoom=0.84)
+    solid.view_init(elev=28, azim=50)
+    solid.set_box_aspect(None, zoom=0.84)
     return ax
 
 
@@ -136,8 +138,8 @@ def _circles(ax: Axes, x: np.ndarray, y: np.ndarray, gap: np.ndarray, most: floa
     # Many circles are smaller, so that neighbours stay apart.
     largest = max(20.0, min(90.0, 12_000 / max(len(gap), 1)))
     size = largest * abs(gap) / (most or 1.0)
-    for above, style in ((gap > 0, {"facecolors": INK}), (gap < 0, {"facecolors": "white"})):
-        ax.scatter(x[above], y[above], s=size[above], edgecolors=INK, linewidths=0.8, zorder=3, **style)
+    for above, inside in ((gap > 0, INK), (gap < 0, "white")):
+        ax.scatter(x[above], y[above], s=size[above], facecolors=inside, edgecolors=INK, linewidths=0.8, zorder=3)
 
 
 def _decades(axis: Any, values: np.ndarray) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _skyhop
-from ._run import _sets
+from ._run import _found, _sets
 from ._table import Table
 
 
@@ -24,6 +24,17 @@ class Sweep(Table):
     def __init__(self, path: Path) -> None:
         super().__init__(_skyhop.read_table(os.fspath(path)), "runs")
         self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (bytes(self._raw.to_bytes()), self.path)
+
+
+def _again(data: bytes, path: Path) -> Sweep:
+    """A table that was pickled; its file may be on another machine."""
+    sweep = Sweep.__new__(Sweep)
+    Table.__init__(sweep, _skyhop.Table.from_bytes(data), "runs")
+    sweep.path = path
+    return sweep
 
 
 def sweep(
@@ -48,7 +59,8 @@ def sweep(
     is in use and for more than `most_runs` runs, and `OSError` if the folder cannot be written.
     """
     sets = _sets(set)
-    folder = _skyhop.SweepFolder(os.fspath(file), sets, None if out is None else os.fspath(out), shard, most_runs)
+    with _found(file):
+        folder = _skyhop.SweepFolder(os.fspath(file), sets, None if out is None else os.fspath(out), shard, most_runs)
     for path in folder.damaged():
         warnings.warn(f"{path}: damaged since it was written; done again", stacklevel=2)
     told = progress or (lambda runs: None)
@@ -66,7 +78,7 @@ def _part(spec: tuple[bytes, str, list[tuple[str, str]], dict[str, bytes]], part
     return part, bytes(_skyhop.run_part(text, name, sets, files, points))
 
 
-def _with_dask(folder: Any, file: Path, sets: list[tuple[str, str]], client: Any, told: Callable[[int], object]) -> None:
+def _with_dask(folder: _skyhop.SweepFolder, file: Path, sets: list[tuple[str, str]], client: Any, told: Callable[[int], object]) -> None:
     try:
         from dask.distributed import as_completed
     except ImportError as e:

@@ -22,6 +22,9 @@ class Table:
         self._what = what
         self._arrays: dict[str, np.ndarray] | None = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (bytes(self._raw.to_bytes()), self._what)
+
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self._raw.__arrow_c_stream__(requested_schema)
 
@@ -73,6 +76,11 @@ class Table:
     def _head(self, rows: int) -> list[list[str]]:
         columns = [self[name][:rows] for name in self.columns]
         return [[_cell(value) for value in row] for row in zip(*columns)]
+
+
+def _again(data: bytes, what: str) -> Table:
+    """A table that was pickled."""
+    return Table(_skyhop.Table.from_bytes(data), what)
 
 
 def _array(column: list[str] | tuple[str, bytes]) -> np.ndarray:

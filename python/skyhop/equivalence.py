@@ -55,7 +55,7 @@ def level(
     Of levels with which equally many points disagree, the one whose two kinds of error are most alike is taken.
     Raises `ValueError` if no point, or every point, is used that well: there is no level then.
     """
-    e = np.round(equivalence(rate_kbps, rtt_ms), 9).ravel()
+    e = np.round(equivalence(np.asarray(rate_kbps, dtype=float), np.asarray(rtt_ms, dtype=float)), 9).ravel()
     used = np.asarray(utilisation, dtype=float).ravel()
     if e.shape != used.shape:
         raise ValueError(f"{len(e)} links and {len(used)} utilisations")
@@ -96,7 +96,7 @@ def crossing(
     `level` is always the E of some link, and on part of a grid those lie apart; this is what few points say best of the level.
     Raises `ValueError` if fewer than three points are that near, or utilisation does not rise with E there.
     """
-    e, used = equivalence(rate_kbps, rtt_ms).ravel(), np.asarray(utilisation, dtype=float).ravel()
+    e, used = equivalence(np.asarray(rate_kbps, dtype=float), np.asarray(rtt_ms, dtype=float)).ravel(), np.asarray(utilisation, dtype=float).ravel()
     near = abs(used - wanted) < within
     if near.sum() < 3:
         raise ValueError(f"{near.sum()} points have a utilisation within {within:g} of {wanted:g}; expected three or more")
@@ -182,7 +182,8 @@ def find_level(
             break
         ask(more)
     points = [(*links[r], u) for r, u in sorted(known.items())]
-    return Found(level(*zip(*points), wanted).level, points, not more)
+    rates, rtts, used = (np.array(column, dtype=float) for column in zip(*points))
+    return Found(level(rates, rtts, used, wanted).level, points, not more)
 
 
 def grid(

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import _labels
 from ._pens import PENS, axes, line, pen, pyplot
 from ._surfaces import contours, difference, equivalence, surface
 
@@ -100,7 +101,9 @@ def intervals(
 ) -> Axes:
     """Means of `metric` over column `x` of a sweep's table, with Student's t intervals of their seeds; a line for each value of `by`.
 
-    Runs that failed are left out; where one run is left there is a point without an interval. `labels` are for x, y and the title.
+    Runs that failed are left out; where one run is left there is a point without an interval. `labels` are for x, y and the title. Where x
+    or y has none, it is named after its column, in the unit that suits its values, Mbit/s for `goodput_bps`; with a label the
+    values are the column's.
     """
     from .stats import mean_interval
 
@@ -109,7 +112,15 @@ def intervals(
             raise KeyError(f"no column {column!r}; there are {', '.join(table.columns)}")
     at, values = np.asarray(table[x]), np.asarray(table[metric], dtype=float)
     of = np.asarray(table[by]) if by else np.full(len(at), "")
-    ax = axes(ax, labels[2], labels[0] or x, labels[1] or metric)
+    named = list(labels[:2])
+    for i, (column, data) in enumerate([(x, at), (metric, values)]):
+        if not named[i]:
+            unit, size = _labels.unit(column, data)
+            named[i] = _labels.label(column, unit)
+            if size != 1:
+                at, values = (at / size, values) if i == 0 else (at, values / size)
+    of_unit, of_size = _labels.unit(by or "", of)
+    ax = axes(ax, labels[2], *named)
     series = list(dict.fromkeys(of))
     numbers = at.dtype.kind in "iuf"
     places = np.unique(at) if numbers else np.array(list(dict.fromkeys(at)))
@@ -128,7 +139,7 @@ def intervals(
             continue
         where, middle, below, over = np.array(found, dtype=float).T
         colour, dash, marker = pen(n)
-        ax.errorbar(where, middle, [below, over], color=colour, linestyle=dash if numbers else "none", linewidth=1.2, marker=marker, markersize=5, capsize=3, label=f"{name:g}" if isinstance(name, (float, np.floating)) else str(name))
+        ax.errorbar(where, middle, [below, over], color=colour, linestyle=dash if numbers else "none", linewidth=1.2, marker=marker, markersize=5, capsize=3, label=f"{name / of_size:g} {of_unit}".rstrip() if isinstance(name, (float, np.floating)) else str(name))
     if not numbers:
         ax.set_xticks(range(len(places)), [str(place) for place in places])
     if by:
@@ -143,7 +154,7 @@ def save(picture: Axes | Figure, path: str | os.PathLike[str], *, width_cm: floa
     10 points not smaller than 7; what is narrow is a little taller, so that it still has room for them.
     """
     plt = pyplot()
-    figure = picture if hasattr(picture, "savefig") else picture.figure
+    figure: Any = picture if hasattr(picture, "savefig") else picture.figure
     kind = os.path.splitext(os.fspath(path))[1].lower()
     # Letters as outlines of type 3 are refused by journals; a date would make each file another.
     undated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}.get(kind)
@@ -164,7 +175,7 @@ def _shrink(figure: Figure, width_in: float) -> Callable[[], None]:
 
     before = figure.get_size_inches().copy()
     scale = min(1.0, max(0.7, width_in / before[0]))
-    undo: list[tuple[Callable[..., object], float]] = []
+    undo: list[tuple[Callable[..., object], Any]] = []
     for axis in [axis for ax in figure.axes for axis in ax._axis_map.values()]:
         # Ticks that are made while drawing take their size from here.
         ticks = axis.get_major_ticks()
@@ -181,6 +192,6 @@ def _shrink(figure: Figure, width_in: float) -> Callable[[], None]:
     def back() -> None:
         for change, value in undo:
             change(value)
-        figure.set_size_inches(before)
+        figure.set_size_inches(*before)
 
     return back

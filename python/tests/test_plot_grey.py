@@ -133,9 +133,16 @@ def test_intervals_are_those_of_statistics(table):
         assert expected.count == 5 and expected.high > expected.low
         assert segment[:, 1] == pytest.approx([expected.low, expected.high])
         assert line.get_ydata()[i] == pytest.approx(expected.value)
+    # Without labels the columns' names and their units become words and short numbers.
+    own = plot.intervals(table, "links.satellite.rate_bps", "bulk.goodput_bps", by="flows.bulk.transport.variant")
+    assert (own.get_xlabel(), own.get_ylabel()) == ("satellite rate (Mbit/s)", "bulk goodput (Mbit/s)")
+    assert list(own.containers[3].lines[0].get_xdata()) == [0.25, 0.5, 1, 2]
+    assert own.containers[3].lines[0].get_ydata() == pytest.approx(np.array(line.get_ydata()) / 1e6)
     # Texts stand side by side.
     other = plot.intervals(table, "flows.bulk.transport.variant", "bulk.goodput_bps", by="links.satellite.rate_bps")
     assert [label.get_text() for label in other.get_xticklabels()][:2] == ["tahoe", "reno"]
+    assert other.get_xlabel() == "bulk transport variant"
+    assert [c.get_label() for c in other.containers] == ["0.25 Mbit/s", "0.5 Mbit/s", "1 Mbit/s", "2 Mbit/s"]
     with pytest.raises(KeyError, match="no column 'bulk.godput_bps'; there are point"):
         plot.intervals(table, "links.satellite.rate_bps", "bulk.godput_bps")
 

@@ -141,3 +141,74 @@ def test_a_run_introduces_itself(run):
     text = repr(run)
     assert text.startswith("<skyhop run of 'geo', seed 1, ") and "download: " in text and " of 20 pings received" in text
     assert "<table>" in run._repr_html_() and "<table>" in run.series._repr_html_()
+
+
+APPLICATIONS = """
+duration = "20 s"
+[links.sat]
+rate = "1 Mbit/s"
+delay = "100 ms"
+[[flows]]
+name = "APP"
+path = ["a", "sat", "b"]
+traffic = TRAFFIC
+"""
+
+
+@pytest.mark.parametrize(
+    ("traffic", "told"),
+    [
+        ('{ kind = "web", think = { kind = "fixed", value = "1 s" } }', " completed, 0 failed"),
+        ('{ kind = "request-response", reply = { kind = "fixed", value = "10 kB" } }', "completed"),
+        ('{ kind = "poisson", arrivals_per_s = 1.0, size = { kind = "fixed", value = "10 kB" } }', "completed"),
+        ('{ kind = "cbr", rate = "100 kbit/s", size = "100 B" }', "datagrams received, delay 10"),
+        ('{ kind = "on-off", rate = "100 kbit/s", size = "100 B", on = { kind = "fixed", value = "1 s" }, off = { kind = "fixed", value = "1 s" } }', "datagrams received"),
+        ('{ kind = "ping" }', "20 of 20 pings received"),
+        ('{ kind = "bulk", size = "10 kB" }', "completed in"),
+    ],
+)
+def test_a_run_of_any_traffic_prints_and_shows_itself(tmp_path, traffic, told):
+    file = tmp_path / "app.toml"
+    file.write_text(APPLICATIONS.replace("APP", "app").replace("TRAFFIC", traffic))
+    run = skyhop.run(file)
+    assert told in repr(run) and "app: " in repr(run), repr(run)
+    assert "<table>" in run._repr_html_()
+
+
+def test_runs_and_tables_can_be_pickled(run):
+    import pickle
+
+    again = pickle.loads(pickle.dumps(run))
+    assert again.summary == run.summary and repr(again) == repr(run)
+    for mine, other in [(run.flows, again.flows), (run.series, again.series)]:
+        assert mine.columns == other.columns and len(mine) == len(other) and repr(mine) == repr(other)
+        assert mine.to_pandas().equals(other.to_pandas())
+    t, cwnd = again.sample("flow/download", "cwnd_bytes")
+    assert (cwnd == run.sample("flow/download", "cwnd_bytes")[1]).all() and len(t) > 10
+
+
+def test_progress_of_a_run_rises_to_its_end(scenario):
+    shares = []
+    skyhop.run(scenario, set={"flows.download.traffic.size": "100 MB", "duration": "500 s"}, progress=shares.append)
+    assert shares and shares == sorted(shares) and 0 <= shares[0] and shares[-1] <= 1
+    with pytest.raises(ZeroDivisionError):
+        skyhop.run(scenario, progress=lambda share: 1 / 0)
+
+
+def test_a_seed_that_is_none_is_told(scenario):
+    for seed in (-1, 2**64):
+        with pytest.raises(skyhop.ScenarioError, match="expected a whole number from 0 to 18446744073709551615"):
+            skyhop.run(scenario, seed=seed)
+    with pytest.raises(TypeError):
+        skyhop.run(scenario, seed=1.5)
+
+
+def test_a_missing_file_is_both_errors(scenario):
+    slip = os.fspath(scenario)[:-5] + ".tml"
+    for call in (skyhop.run, skyhop.check, skyhop.sweep):
+        with pytest.raises(FileNotFoundError, match="no such file; did you mean") as caught:
+            call(slip)
+        assert isinstance(caught.value, skyhop.ScenarioError) and caught.value.filename == slip
+    with pytest.raises(skyhop.ScenarioError) as caught:
+        skyhop.run(scenario, set={"duration": "5 sec"})
+    assert not isinstance(caught.value, FileNotFoundError)

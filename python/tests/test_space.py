@@ -220,3 +220,9 @@ def test_a_scheme_that_is_wrong_says_so():
     lost = skyhop.survey("iridium", lambda n: np.full((n.nodes, n.nodes - n.satellites), -1), samples=8)
     assert set(lost["outcome"]) <= {"stranded(deadend)", "stranded(nopath)", "delivered"}
     assert "stranded(deadend)" in set(lost["outcome"])
+
+
+def test_a_pair_in_place_of_pairs_is_told():
+    for pairs in (("london", "tokyo"), [("london", "tokyo", "paris")], ((51.5, -0.1), (35.7, 139.7))):
+        with pytest.raises(ValueError, match=r"is no pair of places; pairs are a list of them, such as \[\('london', 'tokyo'\)\]"):
+            skyhop.delay(pairs, "iridium")

@@ -28,21 +28,29 @@ type Sets = Vec<(String, String)>;
 
 /// Runs a scenario. Returns the summary's JSON, the flows and the series.
 #[pyfunction]
-#[pyo3(signature = (file, sets, seed=None, out=None))]
+#[pyo3(signature = (file, sets, seed=None, out=None, progress=None))]
 fn run(
     py: Python<'_>,
     file: PathBuf,
     sets: Sets,
     seed: Option<u64>,
     out: Option<PathBuf>,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Table, Table)> {
     // Python waits for its own lock between two slices only, so other threads run meanwhile.
     let mut interrupt = None;
     let outcome = py.detach(|| -> Result<_, Failure> {
         let loaded = load(&file, &sets).map_err(Failure::Scenario)?;
         let options = RunOptions { seed, out, snaplen: None };
-        let (result, meta) = run_scenario(&loaded, &options, |_| {
-            interrupt = Python::attach(|py| py.check_signals()).err();
+        let (result, meta) = run_scenario(&loaded, &options, |simulation| {
+            let share = simulation.now().as_secs_f64() / simulation.end().as_secs_f64();
+            interrupt = Python::attach(|py| {
+                py.check_signals().and_then(|()| match &progress {
+                    Some(told) => told.call1(py, (share.min(1.0),)).map(drop),
+                    None => Ok(()),
+                })
+            })
+            .err();
             interrupt.is_none()
         })
         .map_err(Failure::Run)?;

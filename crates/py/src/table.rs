@@ -9,6 +9,7 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, RecordBatch, RecordBatchIterator};
 use arrow_schema::{DataType, SchemaRef};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyString};
 
@@ -43,6 +44,19 @@ impl Table {
 
     fn __len__(&self) -> usize {
         self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    /// The table as a file's bytes, for pickling.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = skyhop_sweep::table_bytes(&self.schema, &self.batches).map_err(PyValueError::new_err)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The table that `to_bytes` has written.
+    #[staticmethod]
+    fn from_bytes(data: Vec<u8>) -> PyResult<Self> {
+        let (schema, batches) = skyhop_sweep::table_of(data).map_err(PyValueError::new_err)?;
+        Ok(Table { schema, batches })
     }
 
     /// Names of the columns.

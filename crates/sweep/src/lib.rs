@@ -13,4 +13,6 @@ mod store;
 
 pub use plan::{Plan, Point};
 pub use pool::{Halt, sweep};
-pub use store::{Shard, Status, Store, StoreError, merge_folder, part_bytes, read_table, status};
+pub use store::{
+    Shard, Status, Store, StoreError, merge_folder, part_bytes, read_table, status, table_bytes, table_of,
+};

@@ -363,6 +363,21 @@ pub fn part_bytes(rows: &RecordBatch) -> Result<Vec<u8>, String> {
     Ok(file)
 }
 
+/// A table as the bytes of a file.
+pub fn table_bytes(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<Vec<u8>, String> {
+    let mut writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties())).map_err(text)?;
+    batches.iter().try_for_each(|rows| writer.write(rows)).map_err(text)?;
+    writer.into_inner().map_err(text)
+}
+
+/// The table that [`table_bytes`] has written.
+pub fn table_of(bytes: Vec<u8>) -> Result<(SchemaRef, Vec<RecordBatch>), String> {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(bytes)).map_err(text)?;
+    let schema = reader.schema().clone();
+    let batches = reader.build().map_err(text)?.collect::<Result<_, _>>().map_err(|e| e.to_string())?;
+    Ok((schema, batches))
+}
+
 /// The table in a file: its columns and its rows.
 pub fn read_table(path: &Path) -> Result<(SchemaRef, Vec<RecordBatch>), StoreError> {
     let file = File::open(path).map_err(failed("read", path))?;
