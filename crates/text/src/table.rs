@@ -228,6 +228,7 @@ mod tests {
         assert_eq!(read(b"\"a,c\";b\n")[0].1, ["a,c", "b"]);
         assert_eq!(read(b""), []);
         assert_eq!(read(b"\xef\xbb\xbf\n"), []);
+        assert_eq!(text(b"\xef\xbb\xbfa"), Ok("a"));
         let wide = rows(b"\xff\xfea\0").err().unwrap();
         assert_eq!(wide.to_string(), "is UTF-16; save it as UTF-8");
         assert_eq!(rows(b"a\nb\xff").err().unwrap().to_string(), "line 2: is not text in UTF-8");

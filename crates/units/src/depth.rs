@@ -69,9 +69,9 @@ impl fmt::Display for Depth {
 
 text_quantity!(
     Depth,
-    "limit",
+    "a limit",
     "\"50 packets\", \"64 kB\" or \"250 ms\"",
-    r"^\s*([0-9]+\s*(packets?|segments?)|[0-9.]+([eE][+-]?[0-9]+)?\s*(B|kB|MB|GB|TB|KiB|MiB|GiB|ns|us|ms|s|min|h|d))\s*$"
+    r"^\s*([0-9]+\s*(packets?|segments?)|[0-9.]+([eE][+-]?[0-9]+)?\s*(B|kB|MB|GB|TB|KiB|MiB|GiB|ns|us|µs|μs|ms|s|min|h|d))\s*$"
 );
 
 #[cfg(test)]
@@ -96,6 +96,6 @@ mod tests {
             assert_eq!(depth.at("1 bit/s".parse().unwrap()), amount);
         }
         let error = "50 pakets".parse::<Depth>().unwrap_err().to_string();
-        assert!(error.contains("50 packets") && error.contains("250 ms"), "{error}");
+        assert!(error.contains(", packets, segments; or a time, \"250 ms\""), "{error}");
     }
 }
