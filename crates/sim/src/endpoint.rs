@@ -76,9 +76,9 @@ impl Protocol {
             (Protocol::Tcp(config), End::Client) => Endpoint::Tcp(
                 Connection::connect((**config).clone(), client, server, initial).with_chance(chance),
             ),
-            (Protocol::Tcp(config), End::Server) => {
-                Endpoint::Tcp(Connection::listen((**config).clone(), server, client, initial).with_chance(chance))
-            }
+            (Protocol::Tcp(config), End::Server) => Endpoint::Tcp(
+                Connection::listen((**config).clone(), server, client, initial).with_chance(chance),
+            ),
             (Protocol::Stp(config, over), end) => {
                 let stp = StpEnd::new((config, *over), end, addresses, connection + 1, initial);
                 Endpoint::Stp(Box::new(stp))
