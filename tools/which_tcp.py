@@ -30,8 +30,7 @@ def path_of(row: dict) -> str:
 def stack_of(text: str) -> str:
     """The transport's keys but those that all stacks have."""
     keys = dict(re.findall(r"(\w+) = (\"[^\"]*\"|[^,}\s]+)", text))
-    for key in ("kind", "window"):
-        keys.pop(key)
+    keys.pop("kind")
     variant = keys.pop("variant").strip('"')
     return ", ".join([variant, *(f"{key} {value.strip(chr(34))}" for key, value in sorted(keys.items()))])
 

@@ -64,7 +64,7 @@ fn mistakes_are_2_with_a_hint() {
         (&["--out", "map.gif"][..], "expected a name that ends in .svg or .png"),
         (&["--terminal", "lodnon"][..], "--terminal: unknown place \"lodnon\"; did you mean \"london\"?"),
         (&["--time", "1 parsec"][..], "--time: "),
-        (&["--width", "10"][..], "100..=20000"),
+        (&["--width", "10"][..], "from 100 to 20000"),
     ] {
         let out = iridium(more);
         assert_eq!((code(&out), stdout(&out).as_str()), (2, ""), "{more:?}: {}", stderr(&out));

@@ -18,7 +18,7 @@ use std::path::Path;
 const GEO: &str = include_str!("../../../../scenarios/geo.toml");
 const IRIDIUM: &str = include_str!("../../../../scenarios/iridium.toml");
 const DOWNLOAD: &str = include_str!("../../../../scenarios/iridium-download.toml");
-const VARIANTS: [&str; 4] = ["reno", "cubic", "hybla", "bbr"];
+const VARIANTS: [&str; 4] = ["reno", "cubic", "bbr1", "bbr"];
 
 /// Runs the demonstration.
 pub fn demo(args: &Demo) -> Result<(), Failure> {
@@ -82,10 +82,10 @@ fn geo(args: &Demo, report: Report) -> Result<Report, Failure> {
     Ok(report
         .section(Section::Heading(TITLE.into()))
         .section(Section::Text(
-            "Slow start overruns the queue before the satellite, and the variant of TCP decides how long the repair takes.".into(),
+            "Two hosts of today: slow start overruns the queue before the satellite, and the variant of TCP decides what the window does then.".into(),
         ))
         .section(Section::Figures(vec![("best goodput".into(), rate(goodput), variant.into())]))
-        .section(Section::Chart(windows, "What is lost in slow start costs Reno a timeout or several halvings; SACK repairs it in one.".into()))
+        .section(Section::Chart(windows, "Reno and CUBIC fill the queue and halve; BBR keeps what it has measured of the path.".into()))
         .section(html(&table, "All variants"))
         .section(Section::Code("skyhop run geo.toml --set flows.download.transport.variant=reno".into())))
 }
