@@ -19,7 +19,6 @@ const MOST_COUNTED: u32 = 64;
 
 pub(super) fn check(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
     let mss = tcp.mss;
-    let window = Bytes::new(tcp.window.in_bytes(mss.get()));
     out.require(
         mss >= Bytes::new(1) && mss <= LARGEST_MSS,
         || at.key("mss"),
@@ -29,55 +28,7 @@ pub(super) fn check(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
             )
         },
     );
-    out.require(
-        window >= mss,
-        || at.key("window"),
-        || format!("window of {} is less than the mss of {mss}; no full segment could be sent", tcp.window),
-    );
-    out.require(
-        window <= LARGEST_WINDOW,
-        || at.key("window"),
-        || {
-            format!(
-                "window of {} cannot be announced; expected at most {LARGEST_WINDOW} (65535 B shifted by 14)",
-                tcp.window
-            )
-        },
-    );
-    let most = tcp.window_max.in_bytes(mss.get());
-    out.require(
-        window > LARGEST_WINDOW || (window.get()..=LARGEST_WINDOW.get()).contains(&most),
-        || at.key("window_max"),
-        || {
-            format!(
-                "window_max of {}; expected at least window, which is {}, and at most {LARGEST_WINDOW}",
-                tcp.window_max, tcp.window
-            )
-        },
-    );
-    if let Some(buffer) = tcp.send_buffer {
-        let least = buffer.in_bytes(mss.get());
-        out.require(
-            least >= mss.get(),
-            || at.key("send_buffer"),
-            || format!("send buffer of {buffer} does not hold a segment; expected at least the mss of {mss}"),
-        );
-        let most = tcp.send_buffer_max.map_or(u64::MAX, |most| most.in_bytes(mss.get()));
-        out.require(
-            most >= least,
-            || at.key("send_buffer_max"),
-            || {
-                let most = tcp.send_buffer_max.unwrap_or(buffer);
-                format!("send_buffer_max of {most} is below send_buffer, which is {buffer}")
-            },
-        );
-    } else if let Some(most) = tcp.send_buffer_max {
-        out.require(
-            false,
-            || at.key("send_buffer_max"),
-            || format!("send_buffer_max of {most} without send_buffer, from which it would grow"),
-        );
-    }
+    windows(tcp, at, out);
     out.require(
         tcp.initial_window.in_bytes(1) > 0,
         || at.key("initial_window"),
@@ -150,6 +101,61 @@ pub(super) fn check(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
         || at.key("overhead"),
         || format!("a host that waits up to {}; expected at most 1 s", tcp.overhead),
     );
+}
+
+/// The receive window and the send buffer, and up to where they tune themselves.
+fn windows(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
+    let mss = tcp.mss;
+    let window = Bytes::new(tcp.window.in_bytes(mss.get()));
+    out.require(
+        window >= mss,
+        || at.key("window"),
+        || format!("window of {} is less than the mss of {mss}; no full segment could be sent", tcp.window),
+    );
+    out.require(
+        window <= LARGEST_WINDOW,
+        || at.key("window"),
+        || {
+            format!(
+                "window of {} cannot be announced; expected at most {LARGEST_WINDOW} (65535 B shifted by 14)",
+                tcp.window
+            )
+        },
+    );
+    let most = tcp.window_max.in_bytes(mss.get());
+    out.require(
+        window > LARGEST_WINDOW || (window.get()..=LARGEST_WINDOW.get()).contains(&most),
+        || at.key("window_max"),
+        || {
+            format!(
+                "window_max of {}; expected at least window, which is {}, and at most {LARGEST_WINDOW}",
+                tcp.window_max, tcp.window
+            )
+        },
+    );
+    if let Some(buffer) = tcp.send_buffer {
+        let least = buffer.in_bytes(mss.get());
+        out.require(
+            least >= mss.get(),
+            || at.key("send_buffer"),
+            || format!("send buffer of {buffer} does not hold a segment; expected at least the mss of {mss}"),
+        );
+        let most = tcp.send_buffer_max.map_or(u64::MAX, |most| most.in_bytes(mss.get()));
+        out.require(
+            most >= least,
+            || at.key("send_buffer_max"),
+            || {
+                let most = tcp.send_buffer_max.unwrap_or(buffer);
+                format!("send_buffer_max of {most} is below send_buffer, which is {buffer}")
+            },
+        );
+    } else if let Some(most) = tcp.send_buffer_max {
+        out.require(
+            false,
+            || at.key("send_buffer_max"),
+            || format!("send_buffer_max of {most} without send_buffer, from which it would grow"),
+        );
+    }
 }
 
 /// What belongs to some variants only.
