@@ -124,9 +124,12 @@ impl Reader<'_> {
 
     fn one_of(&self, choices: &[Json], noun: &str) -> Shape {
         if choices.iter().all(|c| c["type"] == "string") {
+            // Another word for a choice is an extension of the schema, which schemars does not take from serde.
+            let aliases =
+                |c: &Json| c["aliases"].as_array().into_iter().flatten().map(string).collect::<Vec<_>>();
             let values = choices.iter().flat_map(|c| match c["enum"].as_array() {
                 Some(values) => values.iter().map(string).collect(),
-                None => vec![string(&c["const"])],
+                None => [vec![string(&c["const"])], aliases(c)].concat(),
             });
             return Shape::Choice { noun: noun.into(), values: values.collect() };
         }

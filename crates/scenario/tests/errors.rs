@@ -102,7 +102,7 @@ fn values_set_beside_the_file() {
         ),
         (
             "flows.download.transport.variant=rino",
-            r#"flows.0.transport.variant: unknown variant "rino"; expected one of tahoe, reno, newreno, newreno-slow-but-steady, sack-reno, sack-newreno, sack, sack1, fack, vegas, cubic, hybla, bbr, bbr1; did you mean "reno"?"#,
+            r#"flows.0.transport.variant: unknown variant "rino"; expected one of tahoe, reno, newreno, newreno-slow-but-steady, sack-reno, sack-newreno, sack, sack1, fack, vegas, cubic, hybla, bbr, bbr1, linux-bbr; did you mean "reno"?"#,
         ),
         ("foo", r#""foo" has no "="; write path=value, such as links.satellite.rate="1 Mbit/s""#),
         ("a..b=1", r#""a..b" is not a dotted key, such as links.satellite.rate"#),

@@ -150,7 +150,7 @@ fn a_variant_that_names_a_recovery_is_told_where_the_host_has_its_own() {
     for name in ["newreno", "newreno-slow-but-steady", "sack-reno", "sack-newreno", "sack", "sack1", "fack"] {
         one(&variant(name, ""), "flows.0.transport.variant", &[name, "host = \"1999\""]);
     }
-    for name in ["reno", "cubic", "hybla", "bbr", "vegas", "tahoe"] {
+    for name in ["reno", "cubic", "hybla", "bbr", "bbr1", "linux-bbr", "vegas", "tahoe"] {
         silent(&variant(name, ""));
     }
     silent(&variant("sack", ", recovery = \"rfc6675\""));

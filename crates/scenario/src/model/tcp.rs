@@ -194,6 +194,7 @@ pub enum Variant {
     Bbr,
     /// BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00) over RACK-TLP, as Linux ships it as `bbr`; `"linux-bbr"` means it too. Keeps two bandwidth-delay products in flight, whatever is lost.
     #[serde(alias = "linux-bbr")]
+    #[schemars(extend("aliases" = ["linux-bbr"]))]
     Bbr1,
 }
 
