@@ -166,9 +166,16 @@ impl StpListener {
         let shared = &self.handle.0;
         let mut host = shared.lock();
         while let Some(name) = host.accepted.pop_front() {
-            let Some(peer) = host.get_mut(name).map(|conn| conn.peer) else { continue };
+            let Some(conn) = host.get_mut(name) else { continue };
+            let (peer, failed) = (conn.peer, conn.failed.is_some());
             drop(host);
-            return Poll::Ready(Ok((StpStream::new(shared, name, peer), peer)));
+            let stream = StpStream::new(shared, name, peer);
+            if !failed {
+                return Poll::Ready(Ok((stream, peer)));
+            }
+            // It was refused, for its version or by its own END, before anybody took it.
+            drop(stream);
+            host = shared.lock();
         }
         if let Some(broken) = &host.broken {
             return Poll::Ready(Err(broken.error()));
