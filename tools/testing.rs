@@ -31,6 +31,6 @@ pub fn full() -> bool {
     wanted("SKYHOP_FULL")
 }
 
-fn wanted(name: &str) -> bool {
+pub fn wanted(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0")
 }
