@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help tools build demo test test-rust test-python check bench papers fuzz mutants schema clean
+.PHONY: help tools build demo test test-rust test-python check bench bench-instructions papers fuzz mutants schema clean
 
 CARGO := cargo
 SKYHOP := target/release/skyhop
@@ -11,7 +11,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 
 help:  ## Say what there is
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 27
 
 tools:  ## Install what is missing: a compiler, Rust, Python's venv, tshark, tcptrace (root; otherwise says what to install)
 	@tools/install
@@ -47,6 +47,10 @@ check:  ## Format, lints and documentation, all as errors
 bench: build  ## Packets and runs per CPU second beside ns-2's, a long fat pipe, sweeps, large constellations
 	python3 bench/bench.py
 	python3 bench/stp.py
+
+bench-instructions: build  ## Instructions per packet hop, which a busy machine does not move; AGAINST=REV and BAR=1.02 hold them against another revision's
+	@tools/install valgrind
+	python3 bench/instructions.py $(if $(AGAINST),--against $(AGAINST)) $(if $(BAR),--bar $(BAR))
 
 papers: $(VENV)/installed  ## Published numbers beside ours: one table, and the figures
 	$(PYTHON) papers/harness.py
