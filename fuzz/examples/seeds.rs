@@ -5,6 +5,7 @@
 //! Leaves out key pairs' meaning: the keys are drawn here and open nothing else.
 
 use skyhop_live::associations::{Associations, Config, Event};
+use skyhop_live::entropy::SystemEntropy;
 use skyhop_live::keys::Keys;
 use skyhop_live::seal::HEADER_LEN;
 use skyhop_record::PcapngWriter;
@@ -18,6 +19,7 @@ use skyhop_wire::{
 use std::fs;
 use std::net::{SocketAddr, SocketAddrV4};
 use std::path::Path;
+use std::sync::Arc;
 
 const TLE: &str = "0 IRIDIUM 106\n\
     1 41917U 17003A   25280.46368645  .00000466  00000+0  15920-3 0  9997\n\
@@ -140,7 +142,7 @@ fn capture() {
     let now = Time::ZERO + Span::from_secs(1);
     let config = || Config { key_log: true, ..Config::new(Keys::Shared([7; 32].into())) };
     let mut hosts =
-        [Associations::new(now, config()), Associations::new(now, Config { accepts: true, ..config() })];
+        [false, true].map(|accepts| Associations::new(now, Config { accepts, ..config() }, Arc::new(SystemEntropy)));
     let id = hosts[0].connect(now, server).expect("a key");
     let mut datagrams = Vec::new();
     for (host, from) in [(0, client), (1, server)] {

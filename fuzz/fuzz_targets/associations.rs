@@ -2,20 +2,22 @@
 //! by the peer and opens once, memory is bounded, and strangers get no more than they send.
 //!
 //! Follows docs/stp-hosts.md and RFC 9000 §8.1. The first byte is the configuration, then each thing that happens has two.
-//! Differs from the tests: nothing is fair. Indices and ephemeral keys come from the operating system, so a case may need a few runs.
+//! Differs from the tests: nothing is fair. The pairs of keys come from the operating system, all else from the case.
 //! Leaves out sockets and STP's packets, which `stp_pair` drives.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use skyhop_chance::{Seed, Stream};
 use skyhop_live::associations::{Associations, Config, Event};
+use skyhop_live::entropy::Entropy;
 use skyhop_live::handshake::kind;
 use skyhop_live::keys::Keys;
 use skyhop_live::seal::{Cipher, HEADER_LEN};
 use skyhop_units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 
 const CONNECTS_MAX: usize = 12;
 const HALF_OPEN_MAX: usize = 4;
@@ -37,10 +39,21 @@ struct Datagram {
     bytes: Vec<u8>,
 }
 
+/// Of one stream for both hosts.
+struct Seeded(Mutex<Stream>);
+
+impl Entropy for Seeded {
+    fn fill(&self, bytes: &mut [u8]) {
+        let mut stream = self.0.lock().expect("nobody has panicked");
+        bytes.fill_with(|| stream.bits() as u8);
+    }
+}
+
 struct Net {
     now: Time,
     configs: [Config; 2],
     hosts: [Associations; 2],
+    entropy: Arc<dyn Entropy>,
     /// Where the first host is now; the other does not move.
     place: u8,
     /// On their way to either host.
@@ -96,9 +109,11 @@ impl Net {
             config
         };
         let configs = [config(0), config(1)];
+        let entropy: Arc<dyn Entropy> = Arc::new(Seeded(Mutex::new(Seed(1).stream("hosts"))));
         Self {
             now,
-            hosts: configs.clone().map(|config| Associations::new(now, config)),
+            hosts: configs.clone().map(|config| Associations::new(now, config, entropy.clone())),
+            entropy,
             configs,
             place: 0,
             ways: Default::default(),
@@ -169,7 +184,7 @@ impl Net {
             }
             14 => match how % 4 {
                 0 => {
-                    self.hosts[1] = Associations::new(self.now, self.configs[1].clone());
+                    self.hosts[1] = Associations::new(self.now, self.configs[1].clone(), self.entropy.clone());
                 }
                 1 => {
                     let from = self.at(1 - to).ip();

@@ -11,6 +11,7 @@ mod engine;
 mod failure;
 mod progress;
 mod statistics;
+mod stopwatch;
 mod stp;
 mod table;
 

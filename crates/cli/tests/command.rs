@@ -4,6 +4,8 @@
 //! Differs from the library's tests: each starts a process.
 //! Leaves out the bar, which only a terminal sees.
 
+#![allow(clippy::disallowed_methods, reason = "processes are waited for")]
+
 mod common;
 
 use common::{code, command, path, skyhop, stderr, stdout};

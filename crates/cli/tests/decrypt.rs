@@ -4,6 +4,8 @@
 //! Differs from a round trip: what tshark finds in the new capture is held against what the sender sent, byte for byte.
 //! Leaves out the dissector's other fields, which `skyhop-record` tests.
 
+#![allow(clippy::disallowed_methods, reason = "processes are waited for")]
+
 mod common;
 
 use common::{code, empty_folder, stderr, stdout};

@@ -4,6 +4,8 @@
 //! Differs from tests of the library: processes are killed and disks are full.
 //! Leaves out speed, and what Python makes of a table.
 
+#![allow(clippy::disallowed_methods, reason = "processes are waited for")]
+
 mod common;
 
 #[path = "../../../tools/testing.rs"]

@@ -4,6 +4,8 @@
 //! Differs: CPU time is the process's, both ends and both kernels' halves together.
 //! Leaves out delay and loss.
 
+#![allow(clippy::disallowed_methods, reason = "what something costs is what is measured here")]
+
 use skyhop_live::associations::Config;
 use skyhop_live::keys::Keys;
 use skyhop_live::{Options, Security, StpListener, StpStream};

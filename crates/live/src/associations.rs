@@ -3,11 +3,12 @@
 //! Follows RFC 9000 §8.1 (three times at most of what came in goes out before an address is proven; here it is never more than once) and
 //! RFC 9147 §5.1 (under load, a cookie before any work). Differs: an association is open for the responder when the first sealed
 //! packet arrives, so a first packet, replayed or not, does nothing but take one of a bounded number of slots for a while.
-//! Leaves out sockets and clocks: datagrams and the time are handed in.
+//! Leaves out sockets, clocks and randomness: datagrams, the time and entropy are handed in.
 
 use crate::association::{Association, Counters, Sealing, key_log_line, sealed_index};
 use crate::control::{Message, STP_MIN};
 use crate::cookie::Cookies;
+use crate::entropy::{Entropy, random};
 use crate::handshake::{
     ECHO_LEN, Hello, INDEX_MASK, Initiator, Reason, Secrets, VERSION, answer, cookie_packet, kind,
     parse_answer, parse_cookie, parse_refusal, pattern_of, refusal_packet,
@@ -15,12 +16,12 @@ use crate::handshake::{
 use crate::keys::{Keys, PublicKey};
 use crate::lost::Probe;
 use crate::seal::{Cipher, EPOCH_BITS, HEADER_LEN};
-use ring::rand::{SecureRandom, SystemRandom};
 use skyhop_units::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// How associations are opened and kept.
 #[derive(Debug, Clone)]
@@ -158,7 +159,7 @@ struct HalfOpen {
 /// The associations of a host.
 pub struct Associations {
     pub(crate) config: Config,
-    pub(crate) random: SystemRandom,
+    pub(crate) entropy: Arc<dyn Entropy>,
     cookies: Cookies,
     pub(crate) open: BTreeMap<u32, Association>,
     half_open: BTreeMap<u32, HalfOpen>,
@@ -184,12 +185,11 @@ const HINTS: u32 = 3;
 const HINT_INTERVAL: Span = Span::from_millis(200);
 
 impl Associations {
-    /// None yet.
-    pub fn new(now: Time, config: Config) -> Self {
-        let random = SystemRandom::new();
+    /// None yet. Numbers, keys and cookies are drawn from `entropy`.
+    pub fn new(now: Time, config: Config, entropy: Arc<dyn Entropy>) -> Self {
         Associations {
-            cookies: Cookies::new(now, &random),
-            random,
+            cookies: Cookies::new(now, &*entropy),
+            entropy,
             config,
             open: BTreeMap::new(),
             half_open: BTreeMap::new(),
@@ -241,7 +241,7 @@ impl Associations {
     /// Asks for an association with a peer; an event tells what comes of it. `None` if the keys are no keys.
     pub fn connect(&mut self, now: Time, to: SocketAddr) -> Option<u32> {
         let id = self.new_index();
-        let initiator = Initiator::new(&self.config.keys, self.config.sealing.cipher, id)?;
+        let initiator = Initiator::new(&self.config.keys, self.config.sealing.cipher, id, &self.entropy)?;
         self.attempts.insert(
             id,
             Attempt { initiator, to, send_at: now, tries: 0, hints: 0, asked: false, hint: None },
@@ -422,9 +422,9 @@ impl Associations {
             return;
         }
         let loaded = self.half_open.len() >= self.config.cookie_above || self.overwhelmed(now);
-        if loaded && !self.cookies.good(now, from, &hello.ephemeral(), hello.cookie, &self.random) {
+        if loaded && !self.cookies.good(now, from, &hello.ephemeral(), hello.cookie, &*self.entropy) {
             self.counters.cookies += 1;
-            let cookie = self.cookies.make(now, from, &hello.ephemeral(), &self.random);
+            let cookie = self.cookies.make(now, from, &hello.ephemeral(), &*self.entropy);
             self.send(from, cookie_packet(&hello, &cookie));
             return;
         }
@@ -437,7 +437,9 @@ impl Associations {
             Reason::Full
         } else {
             let id = self.new_index();
-            match cipher.and_then(|cipher| Some((cipher, answer(&self.config.keys, &hello, id)?))) {
+            match cipher
+                .and_then(|cipher| Some((cipher, answer(&self.config.keys, &hello, id, &self.entropy)?)))
+            {
                 Some((cipher, answered)) => {
                     let peer = (from, hello.index, answered.peer);
                     return self.remember(
@@ -584,9 +586,7 @@ impl Associations {
 
     fn new_index(&self) -> u32 {
         loop {
-            let mut bytes = [0; 4];
-            self.random.fill(&mut bytes).expect("the operating system has random numbers");
-            let index = u32::from_be_bytes(bytes) & INDEX_MASK;
+            let index = u32::from_be_bytes(random(&*self.entropy)) & INDEX_MASK;
             let taken = self.open.contains_key(&index)
                 || self.half_open.contains_key(&index)
                 || self.attempts.contains_key(&index);

@@ -4,8 +4,8 @@
 //! Differs: the secret changes by the clock, and the one before is still good.
 //! Leaves out anything about keys: a cookie says where, not who.
 
+use crate::entropy::{Entropy, random};
 use ring::hmac;
-use ring::rand::SecureRandom;
 use skyhop_units::{Span, Time};
 use std::net::{IpAddr, SocketAddr};
 
@@ -25,20 +25,14 @@ pub struct Cookies {
 }
 
 impl Cookies {
-    /// A maker with secrets of the operating system.
-    pub fn new(now: Time, random: &dyn SecureRandom) -> Self {
-        Cookies { secrets: [secret(random), secret(random)], since: now }
+    /// A maker with secrets drawn from `entropy`.
+    pub fn new(now: Time, entropy: &dyn Entropy) -> Self {
+        Cookies { secrets: [secret(entropy), secret(entropy)], since: now }
     }
 
     /// The cookie for a first packet's ephemeral key from an address.
-    pub fn make(
-        &mut self,
-        now: Time,
-        from: SocketAddr,
-        ephemeral: &[u8],
-        random: &dyn SecureRandom,
-    ) -> Cookie {
-        self.turn(now, random);
+    pub fn make(&mut self, now: Time, from: SocketAddr, ephemeral: &[u8], entropy: &dyn Entropy) -> Cookie {
+        self.turn(now, entropy);
         code(&self.secrets[0], from, ephemeral)
     }
 
@@ -49,9 +43,9 @@ impl Cookies {
         from: SocketAddr,
         ephemeral: &[u8],
         cookie: &[u8],
-        random: &dyn SecureRandom,
+        entropy: &dyn Entropy,
     ) -> bool {
-        self.turn(now, random);
+        self.turn(now, entropy);
         // Byte by byte without an early end, so that time does not tell how much of a guess was right.
         self.secrets.iter().any(|secret| {
             let right = code(secret, from, ephemeral);
@@ -59,18 +53,18 @@ impl Cookies {
         })
     }
 
-    fn turn(&mut self, now: Time, random: &dyn SecureRandom) {
+    fn turn(&mut self, now: Time, entropy: &dyn Entropy) {
         let turns = now.since(self.since).as_nanos() / LIFETIME.as_nanos();
         for _ in 0..turns.min(2) {
             self.secrets.swap(0, 1);
-            self.secrets[0] = secret(random);
+            self.secrets[0] = secret(entropy);
         }
         self.since += LIFETIME * turns;
     }
 }
 
-fn secret(random: &dyn SecureRandom) -> hmac::Key {
-    hmac::Key::generate(hmac::HMAC_SHA256, random).expect("the operating system has random numbers")
+fn secret(entropy: &dyn Entropy) -> hmac::Key {
+    hmac::Key::new(hmac::HMAC_SHA256, &random::<32>(entropy))
 }
 
 fn code(secret: &hmac::Key, from: SocketAddr, ephemeral: &[u8]) -> Cookie {
@@ -89,20 +83,20 @@ fn code(secret: &hmac::Key, from: SocketAddr, ephemeral: &[u8]) -> Cookie {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ring::rand::SystemRandom;
+    use crate::entropy::SystemEntropy;
 
     #[test]
     fn a_cookie_is_good_where_it_was_made_and_for_two_minutes() {
-        let random = SystemRandom::new();
+        let entropy = SystemEntropy;
         let at = |s: u64| Time::ZERO + Span::from_secs(s);
-        let mut cookies = Cookies::new(at(0), &random);
+        let mut cookies = Cookies::new(at(0), &entropy);
         let (here, there) = ("192.0.2.1:9".parse().unwrap(), "192.0.2.1:10".parse().unwrap());
-        let cookie = cookies.make(at(1), here, b"ephemeral", &random);
-        assert!(cookies.good(at(2), here, b"ephemeral", &cookie, &random));
-        assert!(!cookies.good(at(2), there, b"ephemeral", &cookie, &random));
-        assert!(!cookies.good(at(2), here, b"another", &cookie, &random));
-        assert!(!cookies.good(at(2), here, b"ephemeral", &cookie[..15], &random));
-        assert!(cookies.good(at(61), here, b"ephemeral", &cookie, &random));
-        assert!(!cookies.good(at(121), here, b"ephemeral", &cookie, &random));
+        let cookie = cookies.make(at(1), here, b"ephemeral", &entropy);
+        assert!(cookies.good(at(2), here, b"ephemeral", &cookie, &entropy));
+        assert!(!cookies.good(at(2), there, b"ephemeral", &cookie, &entropy));
+        assert!(!cookies.good(at(2), here, b"another", &cookie, &entropy));
+        assert!(!cookies.good(at(2), here, b"ephemeral", &cookie[..15], &entropy));
+        assert!(cookies.good(at(61), here, b"ephemeral", &cookie, &entropy));
+        assert!(!cookies.good(at(121), here, b"ephemeral", &cookie, &entropy));
     }
 }

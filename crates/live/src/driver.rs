@@ -6,6 +6,7 @@
 
 use crate::batch::Batch;
 use crate::connection::Failed;
+use crate::entropy::SystemEntropy;
 use crate::host::Host;
 use crate::keys::create_secret;
 use crate::options::{Notice, Options};
@@ -17,16 +18,29 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Time since the driver began, as the machines count it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock(Instant);
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one clock of a host, from which all machines are handed the time"
+)]
 impl Clock {
+    fn start() -> Self {
+        Clock(Instant::now())
+    }
+
     pub fn now(self) -> Time {
         // Not from zero, so that nothing takes the beginning for "never".
         Time::ZERO + Span::from_secs(1) + Span::from_nanos(self.0.elapsed().as_nanos() as u64)
+    }
+
+    /// Milliseconds since 1970; 0 on a host that thinks that it is before.
+    fn wall_ms(self) -> u64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
     }
 }
 
@@ -74,12 +88,12 @@ pub(crate) fn start(options: Options, local: SocketAddr) -> io::Result<Arc<Share
     let key_log = options.key_log.as_deref().map(create_secret).transpose()?;
     let socket = Socket::bind(options.carrier, local, options.socket_buffer)?;
     let local = socket.local_addr();
-    let clock = Clock(Instant::now());
+    let clock = Clock::start();
     let poller = Poller::new()?;
     // SAFETY: the driver owns both, and takes the socket out of the poller before it lets go of it.
     unsafe { poller.add_with_mode(socket.io(), Event::readable(SOCKET), PollMode::Level)? };
     let (send_buffer, asked) = (options.send_buffer, options.socket_buffer);
-    let host = Host::new(clock.now(), options, local);
+    let host = Host::new(clock.now(), clock.wall_ms(), options, local, Arc::new(SystemEntropy));
     let given = socket.receive_buffer();
     // The kernel counts its own bookkeeping: what was asked for is half of what it reports.
     if given / 2 < asked / 2 {

@@ -5,11 +5,13 @@
 //! Leaves out data in the first packet: what is replayable must do nothing, so BGN and its data follow in the third.
 
 use crate::cookie::COOKIE_LEN;
+use crate::entropy::{Entropy, Primitives};
 use crate::keys::{Keys, PublicKey};
 use crate::seal::{Cipher, Secret};
 use snow::params::NoiseParams;
 use snow::{Builder, HandshakeState};
 use std::fmt;
+use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// First bytes of the packets of an association.
@@ -44,12 +46,17 @@ const INDEX_LEN: usize = 3;
 /// So much of an ephemeral key stands in cookies and refusals: who has not seen the first packet cannot forge them.
 pub const ECHO_LEN: usize = 8;
 
-pub(crate) fn pattern(pattern: u8) -> NoiseParams {
+fn pattern(pattern: u8) -> NoiseParams {
     let name = match pattern {
         SHARED => "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s",
         _ => "Noise_IK_25519_ChaChaPoly_BLAKE2s",
     };
     name.parse().expect("names of the framework")
+}
+
+/// A handshake's beginning.
+pub(crate) fn builder(number: u8, entropy: &Arc<dyn Entropy>) -> Builder<'static> {
+    Builder::with_resolver(pattern(number), Box::new(Primitives(entropy.clone())))
 }
 
 /// Why a peer did not open an association, as it says.
@@ -201,13 +208,13 @@ fn prologue(fixed: &[u8]) -> Vec<u8> {
 }
 
 impl Initiator {
-    /// A handshake under these keys. `None` if they are no keys.
-    pub fn new(keys: &Keys, cipher: Cipher, index: u32) -> Option<Self> {
+    /// A handshake under these keys, its ephemeral key drawn from `entropy`. `None` if they are no keys.
+    pub fn new(keys: &Keys, cipher: Cipher, index: u32, entropy: &Arc<dyn Entropy>) -> Option<Self> {
         let number = pattern_of(keys);
         let i = index.to_be_bytes();
         let fixed = [kind::HELLO, VERSION, number, cipher as u8, i[1], i[2], i[3], 0];
         let prologue = prologue(&fixed[1..7]);
-        let builder = Builder::new(pattern(number)).prologue(&prologue).ok()?;
+        let builder = builder(number, entropy).prologue(&prologue).ok()?;
         let mut noise = match keys {
             Keys::Shared(key) => builder.psk(0, key).ok()?,
             Keys::Pair { private, peers } => {
@@ -263,9 +270,9 @@ pub struct Answer {
 }
 
 /// Answers a first packet. What fails fails in one way, whatever the cause.
-pub fn answer(keys: &Keys, hello: &Hello<'_>, index: u32) -> Option<Answer> {
+pub fn answer(keys: &Keys, hello: &Hello<'_>, index: u32, entropy: &Arc<dyn Entropy>) -> Option<Answer> {
     let prologue = prologue(&hello.fixed);
-    let builder = Builder::new(pattern(hello.pattern)).prologue(&prologue).ok()?;
+    let builder = builder(hello.pattern, entropy).prologue(&prologue).ok()?;
     let mut noise = match keys {
         Keys::Shared(key) => builder.psk(0, key).ok()?,
         Keys::Pair { private, .. } => builder.local_private_key(&private[..]).ok()?,

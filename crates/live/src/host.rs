@@ -7,19 +7,19 @@
 use crate::associations::{self, Associations};
 use crate::batch::Batch;
 use crate::connection::{Channel, Conn, Failed, Key, Waiters};
+use crate::entropy::{Entropy, random};
 use crate::handshake::{ECHO_LEN, Hello, Reason as Refusal, parse_refusal, refusal_packet};
 use crate::options::{Notice, Options, Security};
 use crate::seal::HEADER_LEN;
 use crate::socket::Trouble;
 use bytes::{Bytes, BytesMut};
-use ring::rand::{SecureRandom, SystemRandom};
 use skyhop_transport::stp::{self, Ends, Reason};
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{Control, End, Packet, emit, parse};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
 
 /// A connection as its owner names it: a slot, and how often the slot was used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,8 +67,10 @@ pub(crate) struct Host {
     begun: BTreeSet<(IpAddr, u16, u16, u32)>,
     begun_order: VecDeque<(IpAddr, u16, u16, u32)>,
     count: u32,
+    /// What [`Time::ZERO`] is in milliseconds of 1970's epoch.
+    epoch_ms: u64,
     swept_at: Time,
-    random: SystemRandom,
+    entropy: Arc<dyn Entropy>,
     arena: BytesMut,
     /// Lines for the key log.
     pub key_lines: Vec<String>,
@@ -98,9 +100,16 @@ impl Lateness {
 }
 
 impl Host {
-    pub fn new(now: Time, options: Options, local: SocketAddr) -> Self {
+    /// A host whose clock says `now`, which is `wall_ms` since 1970.
+    pub fn new(
+        now: Time,
+        wall_ms: u64,
+        options: Options,
+        local: SocketAddr,
+        entropy: Arc<dyn Entropy>,
+    ) -> Self {
         let associations = match &options.security {
-            Security::Sealed(config) => Some(Associations::new(now, (**config).clone())),
+            Security::Sealed(config) => Some(Associations::new(now, (**config).clone(), entropy.clone())),
             Security::Insecure => None,
         };
         Host {
@@ -120,8 +129,9 @@ impl Host {
             begun: BTreeSet::new(),
             begun_order: VecDeque::new(),
             count: 0,
+            epoch_ms: wall_ms.wrapping_sub(now.as_nanos() / 1_000_000),
             swept_at: now,
-            random: SystemRandom::new(),
+            entropy,
             arena: BytesMut::new(),
             key_lines: Vec::new(),
             broken: None,
@@ -164,7 +174,7 @@ impl Host {
                 "this host has as many connections as it may",
             ));
         }
-        self.count = self.next_count();
+        self.count = self.next_count(now);
         let ends = Ends {
             // The upper half, so that a first byte below 128 is never that of an STP packet from here.
             local_port: self.random_u32() as u16 | 0x8000,
@@ -203,18 +213,16 @@ impl Host {
         })
     }
 
-    fn next_count(&self) -> u32 {
-        // Grows with the clock, a sixteenth of a millisecond's thousand at a time, so that a restart does not repeat itself.
-        let ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+    fn next_count(&self, now: Time) -> u32 {
+        // Grows with the clock, by one in sixteen milliseconds, so that a restart does not repeat itself.
+        let ms = self.epoch_ms.wrapping_add(now.as_nanos() / 1_000_000);
         let by_clock = (ms / 16) as u32;
         let next = self.count.wrapping_add(1);
         if by_clock.wrapping_sub(next) as i32 > 0 { by_clock } else { next }
     }
 
     fn random_u32(&self) -> u32 {
-        let mut bytes = [0; 4];
-        self.random.fill(&mut bytes).expect("the operating system has random numbers");
-        u32::from_be_bytes(bytes)
+        u32::from_be_bytes(random(&*self.entropy))
     }
 
     fn used(&self) -> usize {

@@ -4,12 +4,13 @@
 //! Differs: a file is one line of text that says what it is, so that a public key cannot be taken for a private one.
 //! Leaves out passphrases; who may read the disk as the owner has the key.
 
-use ring::rand::{SecureRandom, SystemRandom};
-use snow::Builder;
+use crate::entropy::{Entropy, SystemEntropy};
+use crate::handshake::{PAIR, builder};
 use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use zeroize::Zeroizing;
 
 /// A public key of Curve25519.
@@ -105,18 +106,18 @@ const PRIVATE: &str = "skyhop-stp-private-1";
 const PUBLIC: &str = "skyhop-stp-public-1";
 
 impl Keys {
-    /// A new shared key.
+    /// A new shared key of the operating system's random numbers.
     pub fn generate_shared() -> Self {
         let mut key = Zeroizing::new([0; 32]);
-        SystemRandom::new().fill(&mut key[..]).expect("the operating system has random numbers");
+        SystemEntropy.fill(&mut key[..]);
         Keys::Shared(key)
     }
 
-    /// A new private key with its public key, without peers.
+    /// A new private key of the operating system's random numbers with its public key, without peers.
     pub fn generate_pair() -> (Self, PublicKey) {
-        let pair = Builder::new(super::handshake::pattern(super::handshake::PAIR))
-            .generate_keypair()
-            .expect("the operating system has random numbers");
+        let entropy: Arc<dyn Entropy> = Arc::new(SystemEntropy);
+        let pair =
+            builder(PAIR, &entropy).generate_keypair().expect("the operating system has random numbers");
         let pair = (Zeroizing::new(pair.private), pair.public);
         let private =
             Zeroizing::new(<[u8; 32]>::try_from(&pair.0[..]).expect("Curve25519's keys have 32 bytes"));

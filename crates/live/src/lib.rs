@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `keys` | files of keys |
 //! | `handshake` | the packets that open an association, Noise in them |
+//! | `entropy` | where random bytes come from |
 //! | `cookie` | proof of an address without memory |
 //! | `seal` | AEAD, counters, keys that move on |
 //! | `replay` | which counters were seen |
@@ -33,6 +34,7 @@ mod connection;
 mod control;
 pub mod cookie;
 mod driver;
+pub mod entropy;
 pub mod handshake;
 mod host;
 pub mod key_log;

@@ -7,7 +7,7 @@
 
 use crate::associations::{Associations, Event};
 use crate::control::Message;
-use ring::rand::SecureRandom;
+use crate::entropy::random;
 use skyhop_units::{Span, Time};
 use std::net::SocketAddr;
 
@@ -31,11 +31,7 @@ impl Associations {
         }
         // The same question again: over a path of more than the interval its first answer is still under way.
         let asked = association.moving.as_ref().filter(|moving| moving.to == from).map(|moving| moving.token);
-        let token = asked.unwrap_or_else(|| {
-            let mut token = [0; 8];
-            self.random.fill(&mut token).expect("the operating system has random numbers");
-            token
-        });
+        let token = asked.unwrap_or_else(|| random(&*self.entropy));
         association.moving = Some(Moving { to: from, token, asked_at: now });
         self.say(id, Some(from), Message::Challenge(token));
     }

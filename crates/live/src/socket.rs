@@ -130,6 +130,7 @@ impl Socket {
     }
 
     /// How long ago the kernel has received the run `index`; zero if it does not say.
+    #[expect(clippy::disallowed_methods, reason = "the kernel stamps packets with this clock")]
     pub fn age(&self, index: usize) -> Duration {
         let since = self.metas[index].timestamp.zip(SystemTime::now().duration_since(UNIX_EPOCH).ok());
         // The host's clock may have been set in between.

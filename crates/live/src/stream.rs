@@ -119,6 +119,7 @@ impl Endpoint {
     }
 
     /// Waits until all connections are at their end, so that the peers have their answers. False if that took too long.
+    #[expect(clippy::disallowed_methods, reason = "an application waits by the clock")]
     pub fn wait_at_rest(&self, timeout: Duration) -> bool {
         let end = Instant::now() + timeout;
         while Instant::now() < end {
@@ -502,6 +503,7 @@ impl Wake for Parker {
 pub const NOTHING_HAPPENED: &str = "nothing has happened for too long";
 
 /// Waits for what a poll gives.
+#[expect(clippy::disallowed_methods, reason = "an application waits by the clock")]
 fn block_on<T>(
     timeout: Option<Duration>,
     mut poll: impl FnMut(&Context<'_>) -> Poll<io::Result<T>>,

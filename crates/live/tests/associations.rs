@@ -4,7 +4,9 @@
 //! Differs from a test of the library: everything passes through the datagrams that an attacker sees.
 //! Leaves out sockets: datagrams are handed over by the test, which may lose, repeat and alter them.
 
+use skyhop_chance::{Seed, Stream};
 use skyhop_live::associations::{Associations, Config, Event, Failure};
+use skyhop_live::entropy::Entropy;
 use skyhop_live::handshake::Reason;
 use skyhop_live::key_log::{KeyLog, Reader, Seen};
 use skyhop_live::keys::Keys;
@@ -12,6 +14,7 @@ use skyhop_live::seal::{Cipher, HEADER_LEN};
 use skyhop_units::{Span, Time};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 
 const RTT: Span = Span::from_millis(600);
 
@@ -25,6 +28,20 @@ fn client() -> SocketAddr {
 
 fn server() -> SocketAddr {
     address(2)
+}
+
+/// Entropy that a name is enough for.
+struct Seeded(Mutex<Stream>);
+
+impl Entropy for Seeded {
+    fn fill(&self, bytes: &mut [u8]) {
+        let mut stream = self.0.lock().unwrap();
+        bytes.fill_with(|| stream.bits() as u8);
+    }
+}
+
+fn seeded(name: &str) -> Arc<dyn Entropy> {
+    Arc::new(Seeded(Mutex::new(Seed(1).stream(name))))
 }
 
 struct Two {
@@ -42,8 +59,8 @@ impl Two {
         let now = Time::ZERO + Span::from_secs(1000);
         Two {
             now,
-            client: Associations::new(now, client),
-            server: Associations::new(now, Config { accepts: true, ..server }),
+            client: Associations::new(now, client, seeded("client")),
+            server: Associations::new(now, Config { accepts: true, ..server }, seeded("server")),
             seen: Vec::new(),
             client_events: Vec::new(),
             server_events: Vec::new(),
@@ -322,7 +339,11 @@ fn a_sealed_packet_counts_once_and_from_the_peer_only() {
 
 /// A server that is started anew with the same keys.
 fn restart(two: &mut Two, keys: &Keys) {
-    two.server = Associations::new(two.now, Config { accepts: true, ..Config::new(keys.clone()) });
+    two.server = Associations::new(
+        two.now,
+        Config { accepts: true, ..Config::new(keys.clone()) },
+        seeded("restarted"),
+    );
 }
 
 #[test]
@@ -448,11 +469,12 @@ fn ten_thousand_half_open_attempts_cost_bounded_memory_and_no_more_than_they_sen
     let config = Config::new(keys.clone());
     let (most, above) = (config.half_open_max, config.cookie_above);
     let now = Time::ZERO + Span::from_secs(1000);
-    let mut server_side = Associations::new(now, Config { accepts: true, ..config });
+    let mut server_side = Associations::new(now, Config { accepts: true, ..config }, seeded("server"));
     let (mut bytes_in, mut bytes_out, mut highest) = (0, 0, 0);
     // Each from an address of its own, and with the right key: the worst that a stranger cannot even do.
     for n in 0..10_000 {
-        let mut attacker = Associations::new(now, Config::new(keys.clone()));
+        let mut attacker =
+            Associations::new(now, Config::new(keys.clone()), seeded(&format!("attacker {n}")));
         attacker.connect(now, server()).unwrap();
         let (_, mut hello) = attacker.poll_transmit().unwrap();
         bytes_in += hello.len();
@@ -476,7 +498,7 @@ fn ten_thousand_half_open_attempts_cost_bounded_memory_and_no_more_than_they_sen
     // Even of those who answer with their cookies, no more than so many are remembered.
     let mut server_side = two.server;
     for n in 0..2_000 {
-        let mut attacker = Associations::new(now, Config::new(keys.clone()));
+        let mut attacker = Associations::new(now, Config::new(keys.clone()), seeded(&format!("guest {n}")));
         attacker.connect(now, server()).unwrap();
         for _ in 0..2 {
             let (_, mut hello) = attacker.poll_transmit().unwrap();
@@ -488,6 +510,25 @@ fn ten_thousand_half_open_attempts_cost_bounded_memory_and_no_more_than_they_sen
     assert_eq!(server_side.half_open(), most);
     server_side.handle_timeout(now + Span::from_secs(31));
     assert_eq!(server_side.half_open(), 0);
+}
+
+#[test]
+fn every_byte_follows_from_time_keys_and_entropy() {
+    let (a, b) = pair();
+    let opening = |client: &str| {
+        let mut two = Two::new(Config::new(a.clone()), Config { cookie_above: 0, ..Config::new(b.clone()) });
+        two.client = Associations::new(two.now, Config::new(a.clone()), seeded(client));
+        two.client.connect(two.now, server()).unwrap();
+        two.settle(|_, _| true);
+        let numbers = two.opened();
+        (two.seen, numbers)
+    };
+    let (seen, numbers) = opening("client");
+    assert_eq!(seen.len(), 4, "first packet, cookie, first packet, answer");
+    assert_eq!(opening("client"), (seen.clone(), numbers));
+    let (others, other_numbers) = opening("another client");
+    assert!(seen.iter().zip(&others).all(|(one, other)| one != other));
+    assert_ne!(numbers.0, other_numbers.0);
 }
 
 #[test]

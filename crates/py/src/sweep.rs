@@ -87,6 +87,7 @@ impl SweepFolder {
     }
 
     /// Runs what is missing with threads. `told` is called with the number of runs done now and then.
+    #[expect(clippy::disallowed_methods, reason = "Python is asked by the clock whether to go on")]
     fn run(&self, py: Python<'_>, threads: usize, told: Bound<'_, PyAny>) -> PyResult<()> {
         let told = told.unbind();
         let interrupt: Mutex<Option<PyErr>> = Mutex::new(None);

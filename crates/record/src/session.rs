@@ -107,6 +107,10 @@ pub fn write_run(folder: &mut Folder, result: &RunResult, meta: &Meta) -> Result
 ///
 /// `go_on` is asked now and then with the state of the run; after a "no" nothing is written and the error is
 /// [`RunError::Stopped`].
+#[expect(
+    clippy::disallowed_methods,
+    reason = "for `wall_s`, and for when the caller is asked; nothing else hangs on it"
+)]
 pub fn run_scenario(
     loaded: &Loaded,
     options: &RunOptions,

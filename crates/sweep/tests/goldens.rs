@@ -23,8 +23,11 @@ use std::path::{Path, PathBuf};
 const SCENARIOS: &str = "../../scenarios";
 const NETWORKS: &str = "tests/goldens";
 
+/// Paths and values, as for `--set`.
+type Sets = &'static [(&'static str, &'static str)];
+
 /// Scenarios with what shortens them, and how many points of their sweep lie between two that are run.
-const SHORTENED: &[(&str, &[(&str, &str)], u64)] = &[
+const SHORTENED: &[(&str, Sets, u64)] = &[
     ("geo", &[], 1),
     ("iridium", &[("duration", "4 h")], 1),
     ("iridium-download", &[("duration", "5 min")], 1),

@@ -10,11 +10,11 @@ use crate::engine::{self, Done};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::statistics;
+use crate::stopwatch::Stopwatch;
 use rayon::prelude::*;
 use skyhop_record::{Folder, Meta, summary_json, summary_text};
 use skyhop_scenario::Loaded;
 use skyhop_sim::results::RunResult;
-use std::time::Instant;
 
 /// Runs a scenario.
 pub fn run(args: &Run) -> Result<(), Failure> {
@@ -55,7 +55,7 @@ fn many(args: &Run, loaded: &Loaded, first: u64, count: u32) -> Result<(), Failu
     engine::build(loaded, first)?;
     // Known before the time is spent, and gone again if a run fails.
     let mut folder = args.out.as_deref().map(Folder::create).transpose()?;
-    let begin = Instant::now();
+    let begin = Stopwatch::start();
     let progress = Progress::new(&loaded.name, loaded.scenario.duration, count, args.quiet);
     let runs: Result<Vec<Done>, Failure> = (first..=last)
         .into_par_iter()

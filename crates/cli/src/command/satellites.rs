@@ -531,6 +531,7 @@ pub fn warn_if_stale(name: &str, constellation: &Constellation) {
 }
 
 /// Warns of elements that are old today, whatever instant t = 0 is.
+#[expect(clippy::disallowed_methods, reason = "elements age by the calendar")]
 fn warn_of_age(name: &str, constellation: &Constellation) {
     const DAY_S: f64 = 86_400.0;
     let age = |s: f64| match s / DAY_S {

@@ -10,13 +10,14 @@ use super::send::{SendError, endpoint_for, open, send};
 use super::transfer::{Ask, Patient, Reply, Request, take_data};
 use crate::engine::interrupted;
 use crate::failure::Failure;
+use crate::stopwatch::Stopwatch;
 use clap::Args;
 use serde_json::Value;
 use skyhop_live::Endpoint;
 use skyhop_units::Bytes;
 use std::io::{self, Read};
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// `skyhop stp bench`.
 #[derive(Debug, Args)]
@@ -52,16 +53,18 @@ pub fn run(args: &Bench) -> Result<(), Failure> {
     };
     let endpoint = endpoint_for(to, options)?;
     let cpu = cpu_time();
-    let begin = Instant::now();
+    let begin = Stopwatch::start();
     let (sent, stats) = std::thread::scope(|scope| {
         if let Some(server) = &server {
             scope.spawn(move || swallow(server));
         }
         let stream = open(&endpoint, to)?;
         let mut bar = Bar::new("bench", args.size.map(Bytes::get), args.common.quiet);
-        let end = begin + Duration::from_secs(args.seconds);
-        let mut zeros =
-            Zeros { left: args.size.map_or(u64::MAX, Bytes::get), end: args.size.is_none().then_some(end) };
+        let mut zeros = Zeros {
+            left: args.size.map_or(u64::MAX, Bytes::get),
+            begin,
+            most: args.size.is_none().then_some(Duration::from_secs(args.seconds)),
+        };
         let request = Request { ask: Ask::Sink, name: "bench".into(), size: args.size.map(Bytes::get) };
         let sent = send(&stream, &mut zeros, request, |bytes| bar.show(bytes, || stream.stats()));
         bar.clear();
@@ -122,12 +125,13 @@ fn swallow(server: &Endpoint) -> io::Result<()> {
 /// Zeros, so many or for so long.
 struct Zeros {
     left: u64,
-    end: Option<Instant>,
+    begin: Stopwatch,
+    most: Option<Duration>,
 }
 
 impl Read for Zeros {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if self.end.is_some_and(|end| Instant::now() >= end) {
+        if self.most.is_some_and(|most| self.begin.elapsed() >= most) {
             return Ok(0);
         }
         let len = (buf.len() as u64).min(self.left) as usize;

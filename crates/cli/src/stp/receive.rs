@@ -10,12 +10,13 @@ use super::send::{endpoint_for, open};
 use super::transfer::{Ask, Broken, Patient, Reply, Request, hex, take_data};
 use crate::engine::interrupted;
 use crate::failure::Failure;
+use crate::stopwatch::Stopwatch;
 use clap::Args;
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// `skyhop stp receive`.
 #[derive(Debug, Args)]
@@ -51,7 +52,7 @@ pub fn run(args: &Receive) -> Result<(), Failure> {
     let from = address(&args.from)?;
     let endpoint = endpoint_for(from, args.common.options(false)?)?;
     let stream = open(&endpoint, from)?;
-    let begin = Instant::now();
+    let begin = Stopwatch::start();
     let broken = |e: io::Error| match interrupted() {
         true => Failure::Stopped("interrupted; what had arrived was thrown away".into()),
         false => Failure::Run(format!("{}: not all has arrived: {e}", args.name)),

@@ -4,17 +4,18 @@
 //! Differs: time is the clock's, and bytes of the network count IP's and UDP's headers.
 //! Leaves out histories; a capture has them.
 
+use crate::stopwatch::Stopwatch;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use skyhop_live::StreamStats;
 use std::io::IsTerminal;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A bar over the bytes of a transfer.
 pub struct Bar {
     bar: ProgressBar,
-    begin: Instant,
-    shown: Instant,
+    begin: Stopwatch,
+    shown: Stopwatch,
 }
 
 impl Bar {
@@ -33,7 +34,7 @@ impl Bar {
             bar.set_style(style);
         }
         bar.set_prefix(name.to_owned());
-        Bar { bar, begin: Instant::now(), shown: Instant::now() }
+        Bar { bar, begin: Stopwatch::start(), shown: Stopwatch::start() }
     }
 
     /// So many bytes are there.
@@ -41,7 +42,7 @@ impl Bar {
         if self.bar.is_hidden() || self.shown.elapsed() < Duration::from_millis(200) {
             return;
         }
-        self.shown = Instant::now();
+        self.shown = Stopwatch::start();
         let stats = stats();
         let rate = bytes as f64 * 8.0 / self.begin.elapsed().as_secs_f64().max(1e-3);
         let rtt = stats.srtt.map_or(String::new(), |rtt| format!("  rtt {:.0} ms", rtt.as_secs_f64() * 1e3));

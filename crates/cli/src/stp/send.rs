@@ -9,6 +9,7 @@ use super::report::{Bar, line, numbers};
 use super::transfer::{Ask, Broken, Digest, Patient, Reply, Request, hex, put_data};
 use crate::engine::interrupted;
 use crate::failure::Failure;
+use crate::stopwatch::{Stopwatch, pause};
 use clap::Args;
 use serde_json::Value;
 use skyhop_live::{Endpoint, StpStream};
@@ -16,7 +17,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// `skyhop stp send`.
 #[derive(Debug, Args)]
@@ -58,7 +59,7 @@ pub fn run(args: &Send) -> Result<(), Failure> {
     let options = args.common.options(false)?;
     let endpoint = endpoint_for(to, options)?;
     let stream = open(&endpoint, to)?;
-    let begin = Instant::now();
+    let begin = Stopwatch::start();
     let mut bar = Bar::new(&name, size, args.common.quiet);
     let sent = send(&stream, &mut source, Request { ask: Ask::Put, name: name.clone(), size }, |bytes| {
         bar.show(bytes, || stream.stats());
@@ -154,7 +155,7 @@ pub fn send(
         })();
         if sent.is_err() && !reply.is_finished() {
             // A reply that explains the failure may be on its way; without one, nobody waits for it any longer.
-            std::thread::sleep(Duration::from_millis(100));
+            pause(Duration::from_millis(100));
             let _ = stream.reset();
         }
         let reply = reply.join().expect("reading a reply does not panic");

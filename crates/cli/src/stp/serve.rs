@@ -9,6 +9,7 @@ use super::report::line;
 use super::transfer::{Ask, Broken, Patient, Reply, Request, hex, put_data, take_data};
 use crate::engine::interrupted;
 use crate::failure::Failure;
+use crate::stopwatch::{Stopwatch, pause};
 use clap::Args;
 use skyhop_live::{Endpoint, Notice, StpStream};
 use std::fs::{self, File};
@@ -17,7 +18,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// `skyhop stp serve`.
 #[derive(Debug, Args)]
@@ -77,7 +78,7 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
                 return Err(Failure::Stopped("interrupted".into()));
             }
             if running.load(Ordering::Relaxed) >= TRANSFERS_MAX {
-                std::thread::sleep(Duration::from_millis(20));
+                pause(Duration::from_millis(20));
                 continue;
             }
             let (stream, peer) = match listener.accept_timeout(Duration::from_millis(200)) {
@@ -114,7 +115,7 @@ fn handle(args: &Serve, stream: &StpStream, peer: SocketAddr, number: u64) -> Re
     patient.limit(REQUEST_PATIENCE);
     let request = Request::take(&mut patient).map_err(|e| say(e.to_string()))?;
     patient.limit(DATA_PATIENCE);
-    let begin = Instant::now();
+    let begin = Stopwatch::start();
     let name = request.name.clone();
     let done = match request.ask {
         Ask::Put => put(args, &mut patient, &request, number),
@@ -197,7 +198,7 @@ fn ignore_unsyncable(e: io::Error) -> io::Result<()> {
 }
 
 fn get(args: &Serve, mut stream: Patient<'_>, request: &Request) -> Result<(), String> {
-    let begin = Instant::now();
+    let begin = Stopwatch::start();
     let opened = (|| {
         let dir = args.dir.as_ref().ok_or("this host gives no files (serve with --dir)")?;
         let path = dir.join(plain_name(&request.name)?);

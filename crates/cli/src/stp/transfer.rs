@@ -5,10 +5,11 @@
 //! Leaves out names with folders in them: a file goes into one folder, under one name.
 
 use crate::engine::interrupted;
+use crate::stopwatch::Stopwatch;
 use ring::digest::{Context, SHA256};
 use skyhop_live::StpStream;
 use std::io::{self, Read, Write};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A SHA-256.
 pub type Digest = [u8; 32];
@@ -67,7 +68,7 @@ impl<'a> Patient<'a> {
     }
 
     fn wait<T>(&self, mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-        let begin = Instant::now();
+        let begin = Stopwatch::start();
         loop {
             match attempt() {
                 Err(e) if e.kind() == io::ErrorKind::TimedOut && e.get_ref().is_some_and(is_glance) => {

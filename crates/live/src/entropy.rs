@@ -1,0 +1,63 @@
+//! Random bytes, as machines are handed them: those of the operating system on hosts, those of a seed in tests.
+//!
+//! Differs from `ring`'s trait of the same purpose: that one is sealed, so that nothing but the operating system fits it.
+//! Leaves out any generator.
+
+use ring::rand::{SecureRandom, SystemRandom};
+use snow::params::{CipherChoice, DHChoice, HashChoice};
+use snow::resolvers::{CryptoResolver, DefaultResolver};
+use snow::types::{Cipher, Dh, Hash, Random};
+use std::sync::Arc;
+
+/// Where random bytes are from.
+pub trait Entropy: Send + Sync {
+    /// Fills all of `bytes`.
+    fn fill(&self, bytes: &mut [u8]);
+}
+
+/// The operating system's random numbers, fit for keys.
+pub struct SystemEntropy;
+
+impl Entropy for SystemEntropy {
+    #[expect(clippy::disallowed_methods, reason = "the one place where they come from")]
+    fn fill(&self, bytes: &mut [u8]) {
+        SystemRandom::new().fill(bytes).expect("the operating system has random numbers");
+    }
+}
+
+/// So many random bytes.
+pub(crate) fn random<const N: usize>(entropy: &dyn Entropy) -> [u8; N] {
+    let mut bytes = [0; N];
+    entropy.fill(&mut bytes);
+    bytes
+}
+
+/// What Noise is made of: `snow`'s own, but for random numbers.
+pub(crate) struct Primitives(pub Arc<dyn Entropy>);
+
+impl CryptoResolver for Primitives {
+    fn resolve_rng(&self) -> Option<Box<dyn Random>> {
+        Some(Box::new(Draws(self.0.clone())))
+    }
+
+    fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
+        DefaultResolver.resolve_dh(choice)
+    }
+
+    fn resolve_hash(&self, choice: &HashChoice) -> Option<Box<dyn Hash>> {
+        DefaultResolver.resolve_hash(choice)
+    }
+
+    fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn Cipher>> {
+        DefaultResolver.resolve_cipher(choice)
+    }
+}
+
+struct Draws(Arc<dyn Entropy>);
+
+impl Random for Draws {
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), snow::Error> {
+        self.0.fill(bytes);
+        Ok(())
+    }
+}
