@@ -4,7 +4,9 @@
 //! Differs from ns-2 and ns-3, which queue an event for every packet: this queue grows with links, not with packets.
 //! Leaves out removal: an entry that a slot no longer means is skipped when it comes up.
 //!
-//! Ties: entries for the same instant come out in the order in which they were scheduled.
+//! Ties: entries for the same instant come out in the order of their slots' ranks, which the scenario fixes: what changes the
+//! network; flows by number and each one's connections in the order of their opening, as a timer that runs out when a packet
+//! arrives has run out; links by number; samples.
 
 use skyhop_units::Time;
 use std::cmp::Reverse;
@@ -13,15 +15,42 @@ use std::collections::BinaryHeap;
 /// Index of a link direction, a host or a clock.
 pub(crate) type Slot = u32;
 
-/// Time, then the number of the entry, then its slot, as one number: one comparison orders two entries.
+/// Place of a slot among those that are woken at one instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rank(u64);
+
+impl Rank {
+    /// Of what is looked at when all else has happened.
+    pub const LAST: Self = Self((1 << RANK_BITS) - 1);
+
+    /// Of a clock that changes the network.
+    pub const fn clock(number: u8) -> Self {
+        Self(number as u64)
+    }
+
+    /// Of a flow's application.
+    pub const fn application(flow: u32) -> Self {
+        Self::host(flow, 0, 0)
+    }
+
+    /// Of an end of a flow's connection, or of a splice. Beyond 131,072 flows, as many connections of a flow or 13 splices
+    /// numbers are used again, and the slot decides.
+    pub const fn host(flow: u32, connection: u32, part: u8) -> Self {
+        let (flow, connection) = (flow as u64 & 0x1_ffff, connection as u64 & 0x1_ffff);
+        Self(1 << (RANK_BITS - 2) | flow << 21 | connection << 4 | (part & 0xf) as u64)
+    }
+
+    /// Of a direction of a link.
+    pub const fn link(number: u32) -> Self {
+        Self(2 << (RANK_BITS - 2) | number as u64)
+    }
+}
+
+/// Time, then the rank, then the slot, as one number: one comparison orders two entries.
 type Entry = u128;
 
-/// Bits for slots; what is left of 64, 40 bits, numbers entries.
 const SLOT_BITS: u32 = 24;
-
-const fn entry(at: Time, number: u64, slot: Slot) -> Entry {
-    (at.as_nanos() as u128) << 64 | (number << SLOT_BITS) as u128 | slot as u128
-}
+const RANK_BITS: u32 = 40;
 
 const fn time(entry: Entry) -> Time {
     Time::from_nanos((entry >> 64) as u64)
@@ -31,43 +60,47 @@ const fn slot(entry: Entry) -> Slot {
     entry as Slot & ((1 << SLOT_BITS) - 1)
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Agenda {
     heap: BinaryHeap<Reverse<Entry>>,
-    /// For each slot, the entry that counts.
-    wanted: Vec<Entry>,
-    scheduled: u64,
+    wanted: Vec<Wanted>,
+}
+
+/// When a slot is to be woken.
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    at: Time,
+    /// Rank and slot, the lower half of its entries.
+    key: u64,
 }
 
 impl Agenda {
-    pub fn new(slots: usize) -> Self {
-        assert!(slots < 1 << SLOT_BITS, "16 million links and hosts take more memory than there is");
-        Self { heap: BinaryHeap::new(), wanted: vec![Entry::MAX; slots], scheduled: 0 }
+    /// One slot more.
+    pub fn add(&mut self, rank: Rank) -> Slot {
+        let slot = self.wanted.len() as Slot;
+        assert!(slot < 1 << SLOT_BITS, "16 million links and hosts take more memory than there is");
+        self.wanted.push(Wanted { at: Time::MAX, key: 0 });
+        self.reuse(slot, rank);
+        slot
     }
 
-    /// One slot more.
-    pub fn add(&mut self) -> Slot {
-        assert!(
-            self.wanted.len() < 1 << SLOT_BITS,
-            "16 million links and hosts take more memory than there is"
-        );
-        self.wanted.push(Entry::MAX);
-        (self.wanted.len() - 1) as Slot
+    /// Gives a slot that wants nothing to another.
+    pub fn reuse(&mut self, slot: Slot, rank: Rank) {
+        self.wanted[slot as usize].key = rank.0 << SLOT_BITS | u64::from(slot);
     }
 
     /// Forgets what `slot` wanted.
     pub fn cancel(&mut self, slot: Slot) {
-        self.wanted[slot as usize] = Entry::MAX;
+        self.wanted[slot as usize].at = Time::MAX;
     }
 
     /// Wakes `slot` at `at`, unless it is to be woken earlier already.
     #[inline]
     pub fn wake(&mut self, slot: Slot, at: Time) {
         let wanted = &mut self.wanted[slot as usize];
-        if at < time(*wanted) {
-            self.scheduled += 1;
-            *wanted = entry(at, self.scheduled, slot);
-            self.heap.push(Reverse(*wanted));
+        if at < wanted.at {
+            wanted.at = at;
+            self.heap.push(Reverse((at.as_nanos() as u128) << 64 | wanted.key as u128));
         }
     }
 
@@ -81,8 +114,8 @@ impl Agenda {
             }
             self.heap.pop();
             let wanted = &mut self.wanted[slot(first) as usize];
-            if *wanted == first {
-                *wanted = Entry::MAX;
+            if wanted.at == time(first) {
+                wanted.at = Time::MAX;
                 return Some((time(first), slot(first)));
             }
         }
@@ -103,18 +136,36 @@ mod tests {
     }
 
     #[test]
-    fn ties_come_out_in_the_order_they_went_in() {
-        let mut agenda = Agenda::new(100);
-        for slot in (0..100).rev() {
-            agenda.wake(slot, ms(5));
+    fn ties_come_out_by_rank_however_they_went_in() {
+        let ranks = [
+            Rank::clock(0),
+            Rank::clock(1),
+            Rank::application(0),
+            Rank::host(0, 0, 1),
+            Rank::host(0, 1, 1),
+            Rank::host(0, 1, 2),
+            Rank::application(9),
+            Rank::link(0),
+            Rank::link(70_000),
+            Rank::LAST,
+        ];
+        assert!(ranks.is_sorted());
+        for turn in 0..ranks.len() {
+            let mut agenda = Agenda::default();
+            let mut slots: Vec<_> = ranks.iter().rev().map(|rank| agenda.add(*rank)).collect();
+            slots.rotate_left(turn);
+            slots.iter().for_each(|slot| agenda.wake(*slot, ms(5)));
+            let order: Vec<Slot> = std::iter::from_fn(|| agenda.pop(Time::MAX)).map(|e| e.1).collect();
+            assert_eq!(order, (0..ranks.len() as Slot).rev().collect::<Vec<_>>());
         }
-        let order: Vec<Slot> = std::iter::from_fn(|| agenda.pop(Time::MAX)).map(|e| e.1).collect();
-        assert_eq!(order, (0..100).rev().collect::<Vec<_>>());
     }
 
     #[test]
     fn a_slot_is_woken_once_and_at_the_earliest_time_asked_for() {
-        let mut agenda = Agenda::new(2);
+        let mut agenda = Agenda::default();
+        for number in 0..2 {
+            agenda.add(Rank::link(number));
+        }
         agenda.wake(0, ms(9));
         agenda.wake(0, ms(3));
         agenda.wake(0, ms(7));
@@ -122,5 +173,17 @@ mod tests {
         assert_eq!(agenda.pop(ms(2)), None);
         let order: Vec<_> = std::iter::from_fn(|| agenda.pop(Time::MAX)).collect();
         assert_eq!(order, [(ms(3), 0), (ms(5), 1)]);
+    }
+
+    #[test]
+    fn what_was_wanted_before_and_is_wanted_again_comes_once() {
+        let mut agenda = Agenda::default();
+        agenda.add(Rank::link(0));
+        agenda.wake(0, ms(9));
+        agenda.wake(0, ms(3));
+        assert_eq!(agenda.pop(Time::MAX), Some((ms(3), 0)));
+        agenda.wake(0, ms(9));
+        assert_eq!(agenda.pop(Time::MAX), Some((ms(9), 0)));
+        assert_eq!(agenda.pop(Time::MAX), None);
     }
 }

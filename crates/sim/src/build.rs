@@ -208,7 +208,8 @@ fn build_flow(
                 narrow,
                 addresses: ends,
                 seed,
-                initial_sequence: seed.stream(&format!("flow/{name}/initial-sequence")),
+                initial_sequence: ["client", "server"]
+                    .map(|end| seed.stream(&format!("flow/{name}/{end}/initial-sequence"))),
                 flow: index as u32,
                 splicing: crossings
                     .iter()

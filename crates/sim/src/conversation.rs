@@ -4,7 +4,7 @@
 //! Differs from a host's table of sockets: both ends lie side by side, and the application numbers them.
 //! Leaves out packets; the simulation moves those.
 
-use crate::agenda::Slot;
+use crate::agenda::{Rank, Slot};
 use crate::endpoint::{Endpoint, Protocol, Sent};
 use crate::splice::{Joint, Splicing};
 use skyhop_chance::{Seed, Stream};
@@ -29,6 +29,16 @@ impl ConversationId {
     /// Tells connections of one flow apart.
     pub fn connection_hash(self) -> u32 {
         self.generation.wrapping_mul(0x85eb_ca6b)
+    }
+
+    /// Place of a host of this connection among what happens at one instant.
+    pub fn rank(self, flow: u32, host: Host) -> Rank {
+        let part = match host {
+            Host::End(End::Client) => 1,
+            Host::End(End::Server) => 2,
+            Host::Splice(leg) => 3 + leg % 13,
+        };
+        Rank::host(flow, self.generation, part)
     }
 }
 
@@ -129,7 +139,8 @@ pub(crate) struct Sockets {
     pub name: String,
     /// Number of the flow, for its ports.
     pub flow: u32,
-    pub initial_sequence: Stream,
+    /// Of the client and of the server.
+    pub initial_sequence: [Stream; 2],
     /// What splices it, from the client on.
     pub splicing: Vec<Splicing>,
 }
@@ -155,7 +166,13 @@ impl Sockets {
         let [client, server] = &self.protocols;
         let mut end = |protocol: &Protocol, end, name| {
             let chance = self.seed.stream(&format!("{stream}/{name}"));
-            protocol.end(end, addresses, connection, self.initial_sequence.bits() as u32, chance)
+            protocol.end(
+                end,
+                addresses,
+                connection,
+                self.initial_sequence[end as usize].bits() as u32,
+                chance,
+            )
         };
         let ends = [end(client, End::Client, "sender"), end(server, End::Server, "receiver")];
         let [client, server] = ends;

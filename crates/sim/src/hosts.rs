@@ -177,10 +177,17 @@ impl Simulation {
                     let (owners, spare, agenda) = (&mut self.owners, &mut self.spare, &mut self.agenda);
                     let wires = self.wires.len() as u32;
                     let id = conversations.open(self.now, connection, |id, host| {
-                        let slot = spare.pop().unwrap_or_else(|| {
-                            owners.push(Owner::Nobody);
-                            agenda.add()
-                        });
+                        let rank = id.rank(index as u32, host);
+                        let slot = match spare.pop() {
+                            Some(slot) => {
+                                agenda.reuse(slot, rank);
+                                slot
+                            }
+                            None => {
+                                owners.push(Owner::Nobody);
+                                agenda.add(rank)
+                            }
+                        };
                         owners[(slot - wires) as usize] = Owner::Host(index as u32, id, host);
                         slot
                     });

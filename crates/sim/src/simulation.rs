@@ -4,7 +4,7 @@
 //! Differs from the emulator to come only in who says what time it is.
 //! Leaves out everything that is not the order of events.
 
-use crate::agenda::{Agenda, Slot};
+use crate::agenda::{Agenda, Rank, Slot};
 use crate::build::{Built, build};
 use crate::capture::Capture;
 use crate::conversation::{ConversationId, Host};
@@ -137,16 +137,26 @@ impl Simulation {
     pub fn new(scenario: &Scenario, files: &Files, seed: u64) -> Result<Self, BuildError> {
         let Built { wires, link_names, flows, mut mesh, space, captured } =
             build(scenario, files, Seed(seed))?;
-        let owners: Vec<Owner> = [Owner::Space, Owner::Samples]
+        let mut agenda = Agenda::default();
+        for wire in 0..wires.len() as u32 {
+            agenda.add(Rank::link(wire));
+        }
+        let clocks = [(Owner::Space, Rank::clock(0)), (Owner::Samples, Rank::LAST)];
+        let apps = (0..flows.len() as u32).map(|flow| (Owner::App(flow), Rank::application(flow)));
+        let owners: Vec<Owner> = clocks
             .into_iter()
-            .chain((0..flows.len() as u32).map(Owner::App))
+            .chain(apps)
+            .map(|(owner, rank)| {
+                agenda.add(rank);
+                owner
+            })
             .collect();
         let mut simulation = Self {
             name: scenario.name.clone().unwrap_or_default(),
             seed,
             now: Time::ZERO,
             end: Time::ZERO + scenario.duration,
-            agenda: Agenda::new(wires.len() + owners.len()),
+            agenda,
             owners,
             spare: Vec::new(),
             touched: Vec::new(),

@@ -55,7 +55,7 @@ impl Space {
         let twin = !outages.is_empty() && Routes::tells_failures(&scenario.routing);
         let promised = twin.then(|| Box::new(topology.clone()));
         topology.schedule(outages.clone());
-        let transitions = Transitions::new(&topology, seed.stream("constellation/handover-loss"));
+        let transitions = Transitions::new(&topology, seed);
         Ok(Self {
             topology,
             outages,

@@ -25,7 +25,8 @@ pub(crate) struct Splicing {
     pub place: u32,
     config: Config,
     name: String,
-    initial_sequence: Stream,
+    /// Of the side to the client and of the side to the server.
+    initial_sequence: [Stream; 2],
     /// What carries STP on each side, if it speaks that.
     over: [Option<scenario::StpOver>; 2],
     /// Of a cache.
@@ -66,7 +67,8 @@ impl Splicing {
                 close: skyhop_splice::Close::EndToEnd,
                 give_up: splice.give_up,
             },
-            initial_sequence: seed.stream(&format!("{name}/initial-sequence")),
+            initial_sequence: ["back", "onward"]
+                .map(|side| seed.stream(&format!("{name}/{side}/initial-sequence"))),
             name,
         }
     }
@@ -98,7 +100,7 @@ impl Splicing {
 
     /// The splice of a connection.
     pub fn open(&mut self, connection: u32, addresses: [SocketAddrV4; 2], seed: Seed) -> Splice {
-        let initial = [0; 2].map(|_| self.initial_sequence.bits() as u32);
+        let initial = self.initial_sequence.each_mut().map(|stream| stream.bits() as u32);
         let chance = ["back", "onward"].map(|side| {
             let name = &self.name;
             seed.stream(&match connection {

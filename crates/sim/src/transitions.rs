@@ -6,14 +6,15 @@
 
 use crate::results::HandoverResult;
 use crate::wire::Wire;
-use skyhop_chance::Stream;
+use skyhop_chance::{Seed, Stream};
 use skyhop_topology::{Change, LinkId, LinkKind, Topology};
 use skyhop_units::{Span, Time};
 use std::collections::BTreeMap;
 
 /// What has happened to one terminal.
-#[derive(Debug, Clone, Copy, Default)]
 struct Tally {
+    /// Decides which packets a handover loses.
+    chance: Stream,
     handovers: u64,
     gap: Span,
     lost: u64,
@@ -24,20 +25,24 @@ pub(crate) struct Transitions {
     /// Whether links are ever acquired.
     gaps: bool,
     loss: f64,
-    chance: Stream,
     tallies: Vec<Tally>,
     /// Links that are being acquired, and since when.
     waiting: BTreeMap<LinkId, Time>,
 }
 
 impl Transitions {
-    pub fn new(topology: &Topology, chance: Stream) -> Self {
+    pub fn new(topology: &Topology, seed: Seed) -> Self {
         let rules = topology.rules();
+        let tally = |terminal: &skyhop_orbit::Terminal| Tally {
+            chance: seed.stream(&format!("constellation/handover-loss/{}", terminal.name)),
+            handovers: 0,
+            gap: Span::ZERO,
+            lost: 0,
+        };
         Self {
             gaps: rules.handover_gap_s + rules.gsl_acquisition_s > 0.0,
             loss: rules.handover_loss,
-            chance,
-            tallies: vec![Tally::default(); topology.terminals().len()],
+            tallies: topology.terminals().iter().map(tally).collect(),
             waiting: BTreeMap::new(),
         }
     }
@@ -62,7 +67,7 @@ impl Transitions {
         if self.loss > 0.0 {
             for wire in wires {
                 let medium = wire.medium(Some(topology));
-                let (loss, chance) = (self.loss, &mut self.chance);
+                let (loss, chance) = (self.loss, &mut tally.chance);
                 tally.lost += wire.link.disturb(now, &medium, || chance.happens(loss), &mut dropped);
             }
         }

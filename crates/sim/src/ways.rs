@@ -5,7 +5,7 @@
 //! Differs from what hosts can know: this is for results, no machine acts on it.
 //! Leaves out packets.
 
-use crate::agenda::Slot;
+use crate::agenda::{Rank, Slot};
 use crate::flow::{App, Flow, Way};
 use crate::mesh::Mesh;
 use crate::simulation::{Owner, Simulation};
@@ -98,7 +98,7 @@ impl Simulation {
         if self.ways.timed.is_empty() {
             return;
         }
-        self.ways.slot = self.agenda.add();
+        self.ways.slot = self.agenda.add(Rank::clock(1));
         self.owners.push(Owner::Outages);
         self.agenda.wake(self.ways.slot, Time::ZERO);
     }
