@@ -94,6 +94,14 @@ mod tests {
     }
 
     #[test]
+    fn only_what_is_above_all_seen_is_newest() {
+        let mut window = ReplayWindow::new(64);
+        assert!(window.is_newest(0));
+        window.mark(7);
+        assert!(!window.is_newest(6) && !window.is_newest(7) && window.is_newest(8) && window.is_newest(9));
+    }
+
+    #[test]
     fn agrees_with_a_set_under_disorder() {
         // A generator of the test's own: what matters is disorder with repeats and leaps, not its quality.
         let mut state = 1_u64;

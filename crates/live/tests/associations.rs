@@ -396,7 +396,7 @@ fn losses_delay_the_question_and_a_peer_that_knows_says_so() {
     assert!(sealed_packets >= 4, "asked and answered after all");
     assert!(!two.client_events.iter().any(|e| matches!(e, Event::Lost { .. })), "{:?}", two.client_events);
     assert!(two.client.get_mut(client_id).is_some() && two.server.get_mut(server_id).is_some());
-    // Who has not seen one cannot even do that: from elsewhere, of another index, with a counter that was not used, too short.
+    // Who has not seen one cannot even do that: from elsewhere, of another index, with a counter that was not used, too short, too long.
     for (from, at, value) in [(address(99), 0, 6), (server(), 3, unknown[3] ^ 1), (server(), 4, 1)] {
         let mut forged = unknown.clone();
         forged[at] = value;
@@ -404,8 +404,15 @@ fn losses_delay_the_question_and_a_peer_that_knows_says_so() {
         two.client.handle_datagram(two.now, from, &mut forged);
         assert!(two.client.poll_transmit().is_none());
     }
-    two.client.handle_datagram(two.now, server(), &mut unknown[..11].to_vec());
-    assert!(two.client.poll_transmit().is_none());
+    let longer = [&unknown[..], &[0]].concat();
+    for mut forged in [unknown[..11].to_vec(), longer] {
+        two.now += Span::from_secs(10);
+        two.client.handle_datagram(two.now, server(), &mut forged);
+        assert!(two.client.poll_transmit().is_none(), "{} bytes", forged.len());
+    }
+    // The same bytes, whole, are believed so far as to ask.
+    two.client.handle_datagram(two.now, server(), &mut unknown);
+    assert!(two.client.poll_transmit().is_some());
 }
 
 #[test]
