@@ -601,7 +601,11 @@ impl Sender {
         if let Some(undo) = &mut self.undo {
             undo.echoed = sample;
         }
-        self.measure(now, ack, sample);
+        // Most acknowledgments measure nothing where one segment a round trip is timed.
+        let timed = self.timed.is_some_and(|timed| ack >= timed.end);
+        if timed || sample.is_some() || self.how == LossRecovery::Fack {
+            self.measure(now, ack, sample);
+        }
         self.snd_una = ack;
         self.snd_nxt = self.snd_nxt.max(ack);
         if !self.scoreboard.is_empty() {
