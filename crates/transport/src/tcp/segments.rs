@@ -130,6 +130,22 @@ pub(crate) struct Segments {
 }
 
 impl Segments {
+    /// All that is outstanding is as if it had not been sent; what counts for the whole connection stays, since others have noted it.
+    pub fn take_back(&mut self) {
+        let Segments { keep, min_rtt, delivered, delivered_at, first_sent_at, lost, app_limited, .. } = *self;
+        let kept = Segments {
+            keep,
+            min_rtt,
+            delivered,
+            delivered_at,
+            first_sent_at,
+            lost,
+            app_limited,
+            ..Segments::default()
+        };
+        *self = kept;
+    }
+
     pub fn len(&self) -> usize {
         self.ring.len()
     }
@@ -584,6 +600,20 @@ mod tests {
         assert_eq!(segments.order, [(101, at(1)), (201, at(2)), (301, at(3)), (1, at(10))]);
         segments.mark_lost(1);
         assert_eq!(segments.next_lost(), Some(1));
+    }
+
+    #[test]
+    fn what_is_taken_back_leaves_the_counts_of_the_connection() {
+        let mut segments = Segments { keep: Keep::All, ..Segments::default() };
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        segments.push(at(0), 1, 101, true);
+        segments.push(at(1), 101, 201, true);
+        segments.acknowledge(at(10), 101);
+        segments.mark_lost(0);
+        assert_eq!((segments.delivered, segments.lost, segments.lost_waiting), (100, 100, 100));
+        segments.take_back();
+        assert_eq!((segments.delivered, segments.lost, segments.lost_waiting), (100, 100, 0));
+        assert_eq!((segments.len(), segments.pipe, segments.keep), (0, 0, Keep::All));
     }
 
     proptest! {

@@ -353,7 +353,7 @@ impl Sender {
     /// What went with the SYN has been refused, or all but its beginning: it is as if it had not been sent.
     pub fn take_back(&mut self) {
         (self.snd_nxt, self.snd_max) = (self.snd_una, self.snd_una);
-        self.segments = Segments::default();
+        self.segments.take_back();
         self.choose();
         self.stats.segments_retransmitted += 1;
         self.stop_timers();
