@@ -69,9 +69,15 @@ def main():
         for line in results.read_text().splitlines():
             entry = json.loads(line)
             known[entry["name"]] = entry
+    times = results.with_suffix(".times.json")
+    note = times.with_suffix(".changed")
+    if note.exists():
+        # An earlier run was killed before it could change this back.
+        subprocess.run(["git", "checkout", "-q", "--", note.read_text()], cwd=args.copy, check=True)
+        note.unlink()
     drawn = draw(args.copy, args.groups.split(","), args.seed, args.per_group)
     if not args.table:
-        bench = Bench(args.copy, results.with_suffix(".times.json"))
+        bench = Bench(args.copy, times)
         for group, mutant in [one for one in drawn if one[1]["name"] not in known][: args.most]:
             entry = {"name": mutant["name"], "group": group} | bench.judge(group, mutant)
             known[entry["name"]] = entry
@@ -110,10 +116,6 @@ class Bench:
         self.pieces = [word for name in crates for word in ("--config", f"profile.release.package.skyhop-{name}.codegen-units=64")]
         self.environment = {**os.environ, "CARGO_INCREMENTAL": "1"}
         self.note = times.with_suffix(".changed")
-        if self.note.exists():
-            # An earlier run was killed before it could change this back.
-            subprocess.run(["git", "checkout", "-q", "--", self.note.read_text()], cwd=copy, check=True)
-            self.note.unlink()
 
     def judge(self, group, mutant):
         crate, _, downstream = GROUPS[group]

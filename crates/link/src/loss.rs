@@ -180,6 +180,18 @@ mod tests {
     }
 
     #[test]
+    fn a_state_that_is_never_left_has_all_of_the_time() {
+        let share = |to_bad, to_good| Change::Packets { to_bad, to_good }.share_bad();
+        assert_eq!(
+            [share(0.1, 0.3), share(0.1, 0.0), share(0.0, 0.3), share(0.0, 0.0)],
+            [0.25, 1.0, 0.0, 0.0]
+        );
+        let share =
+            |good, bad| Change::Times { good: Span::from_secs(good), bad: Span::from_secs(bad) }.share_bad();
+        assert_eq!([share(3, 1), share(0, 1), share(3, 0), share(0, 0)], [0.25, 1.0, 0.0, 0.0]);
+    }
+
+    #[test]
     fn a_list_spoils_its_packets_and_no_others() {
         let mut chance = Seed(5).stream("loss");
         let numbers: Vec<u64> = vec![1, 17, 18, 40];

@@ -175,6 +175,19 @@ fn coverage_is_the_sum_of_footprints() {
 }
 
 #[test]
+fn places_lie_all_around_a_latitude() {
+    // One satellite that stands: on the equator it is seen 81.3 degrees to both sides, from a share of 0.4517 of it; from
+    // beyond 81.3 degrees of latitude it is not.
+    let one = Constellation::geostationary(EarthModel::SPHERE, &[1.0]);
+    let rows = in_view(&one, &[0.0, 82f64.to_radians()], 3600, &[0.0, 5000.0], 0.0);
+    assert!(
+        (rows[0].covered - 0.4517).abs() < 1e-3 && (rows[0].mean - rows[0].covered).abs() < 1e-12,
+        "{rows:?}"
+    );
+    assert_eq!((rows[0].least, rows[0].most, rows[1].most, rows[1].covered), (0, 1, 0, 0.0));
+}
+
+#[test]
 fn the_sky_finds_what_asking_each_finds() {
     let shell = Walker::new(70.0, 10_000, 100, 1).expect("a pattern").delta(600e3);
     let mixed = Constellation::mixed(vec![

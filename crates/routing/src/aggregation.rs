@@ -295,3 +295,28 @@ impl Sums {
             == 1 << (it.row_level + it.column_level)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Blocks begin at multiples of half their size and go around; against trying every one.
+    #[test]
+    fn the_blocks_around_a_block_are_those_of_twice_its_size_that_hold_it() {
+        let bits = 5;
+        let cells = 1usize << bits;
+        let holds = |outer: usize, size: usize, cell: usize| (cell + cells - outer) % cells < size;
+        for level in 0..bits {
+            let size = 1usize << level;
+            for start in (0..cells).step_by((size / 2).max(1)) {
+                let twice = (0..cells).step_by(size).filter(|&outer| level + 1 < bits || outer == 0);
+                let all = twice
+                    .filter(|&outer| (start..start + size).all(|cell| holds(outer, 2 * size, cell % cells)));
+                let mut found: Vec<usize> = around(start, level, bits).collect();
+                found.sort_unstable();
+                assert_eq!(found, all.collect::<Vec<_>>(), "level {level}, start {start}");
+            }
+        }
+        assert_eq!(around(0, bits, bits).count(), 0);
+    }
+}

@@ -245,3 +245,16 @@ fn scrambled(salt: u64, number: u64) -> u64 {
     let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ mixed >> 31
 }
+
+#[cfg(test)]
+mod tests {
+    use super::scrambled;
+
+    // The first outputs of splitmix64 from a state of 0, as its author's program prints them; the state grows by one constant a draw.
+    #[test]
+    fn the_mixture_is_splitmix64s() {
+        let outputs =
+            [0xe220_a839_7b1d_cdaf, 0x6e78_9e6a_a1b9_65f4, 0x06c4_5d18_8009_454f, 0xf88b_b8a8_724c_81ec];
+        assert_eq!([1, 2, 3, 4].map(|draw| scrambled(0, draw)), outputs);
+    }
+}

@@ -344,4 +344,32 @@ mod tests {
             assert_eq!((delay.window(), delay.rate()), (expected, None));
         }
     }
+
+    /// docs/stp.md §8.3: a queue that stands before the rate on trial has come back halves it, or takes what is proven if that is less;
+    /// three quarters of that drain the queue.
+    #[test]
+    fn a_queue_ahead_of_the_first_answers_halves_the_rate() {
+        let ms = |n: u64| Time::from_nanos(n * 1_000_000);
+        // Of packets that left before the rate on trial: 100 kB in so many milliseconds.
+        let earlier = |span| Delivery {
+            bytes: 100_000.0,
+            packets: 100,
+            span: Span::from_millis(span),
+            left_in: Span::from_millis(span),
+            sent_from: ms(500),
+        };
+        for (delivery, expected) in
+            [(None, 500_000.0), (Some(earlier(400)), 250_000.0), (Some(earlier(100)), 500_000.0)]
+        {
+            let mut delay = Delay::new(&Config::default());
+            delay.min_rtt = Some((Span::from_millis(600), Time::ZERO));
+            delay.rate = 1e6;
+            delay.phase = Phase::Ramp { believed: None, since: ms(1000) };
+            // A quarter of the path's delay is tolerated, and twice that until an answer has come.
+            delay.ramp(ms(1300), Some(Span::from_millis(890)), delivery, None, ms(1000), true);
+            assert_eq!((delay.learning(), delay.rate), (true, 1e6));
+            delay.ramp(ms(1300), Some(Span::from_millis(910)), delivery, None, ms(1000), true);
+            assert_eq!((delay.reached(), delay.rate), (Some(expected), 0.75 * expected));
+        }
+    }
 }
