@@ -5,6 +5,7 @@
 //! Leaves out simultaneous open and urgent data; how it opens is `opening`'s.
 
 use super::config::Config;
+use super::marks::Echo;
 use super::memory::Memory;
 use super::opening::Beginning;
 use super::receiver::Receiver;
@@ -63,7 +64,7 @@ pub struct Connection {
     pub(super) sack: bool,
     /// Both ends understand marks; what this end echoes until it is told that the window is reduced.
     pub(super) ecn: bool,
-    echo_mark: bool,
+    echo: Echo,
     pub(super) scale_in: u8,
     pub(super) scale_out: u8,
     /// TS.Recent: the peer's clock to be echoed (RFC 7323 §4.3).
@@ -106,7 +107,7 @@ impl Connection {
             timestamps: config.timestamps,
             sack: config.sack(),
             ecn: config.ecn,
-            echo_mark: false,
+            echo: Echo::default(),
             scale_in: 0,
             scale_out: config.window_scale(),
             sender: Sender::new(config),
@@ -174,7 +175,7 @@ impl Connection {
 
     /// Bytes sent and not yet acknowledged.
     pub fn in_flight(&self) -> u64 {
-        self.sender.in_flight()
+        self.sender.flight.len()
     }
 
     /// Payload bytes acknowledged by the peer.
@@ -240,7 +241,7 @@ impl Connection {
         }
         if self.state != State::SynSent {
             // The highest number ever sent: one below what the peer expects would be ignored.
-            let seq = wire_number(self.iss, self.sender.snd_max.max(1));
+            let seq = wire_number(self.iss, self.sender.flight.snd_max.max(1));
             self.reset_due = Some((seq, Some(wire_number(self.receiver.irs, self.receiver.rcv_nxt))));
         }
         self.abandon();
@@ -258,12 +259,12 @@ impl Connection {
 
     /// Takes back what was written and not yet sent, and closes this direction.
     pub fn stop_writing(&mut self) {
-        self.sender.forget_unsent();
+        self.sender.buffer.forget_unsent(self.sender.flight.snd_max);
         self.shutdown();
     }
 
     fn state_after_fin(&mut self, next: State) {
-        self.sender.finish();
+        self.sender.buffer.close();
         // Before the handshake is done the FIN waits behind it.
         if !matches!(self.state, State::SynSent | State::SynReceived) {
             self.state = next;
@@ -294,13 +295,9 @@ impl Connection {
         if !self.ecn {
             return;
         }
-        if tcp.flags.has(Flags::CWR) {
-            self.echo_mark = false;
-        }
-        if packet.ip.ecn == Ecn::Marked {
-            self.echo_mark = true;
-            self.receiver.ack_now |= packet.payload_len > 0;
-        }
+        let marked = packet.ip.ecn == Ecn::Marked;
+        self.echo.take(marked, tcp.flags.has(Flags::CWR));
+        self.receiver.ack_now |= marked && packet.payload_len > 0;
     }
 
     /// §3.10.7.1: a reset that the peer can tell is meant for the segment it sent.
@@ -347,7 +344,7 @@ impl Connection {
             return;
         }
         if tcp.flags.has(Flags::SYN) {
-            if self.sender.snd_una == 0 {
+            if self.sender.flight.snd_una == 0 {
                 // The SYN again: its answer was lost, the timer will repeat it.
                 return;
             }
@@ -383,7 +380,7 @@ impl Connection {
         if let (Some(sample), Some(ts)) = (self.sample(now, tcp), tcp.timestamps) {
             self.receiver.take_echo(ts.echo, sample, payload);
         }
-        let (rto, srtt) = (self.sender.rtt.rto(), self.sender.rtt.smoothed());
+        let (rto, srtt) = (self.sender.timer.rtt.rto(), self.sender.timer.rtt.smoothed());
         self.receiver.know(rto, srtt, tcp.flags.has(Flags::PSH));
     }
 
@@ -417,8 +414,8 @@ impl Connection {
 
     /// The acknowledgment field. False if the segment is to be ignored.
     fn handle_ack(&mut self, now: Time, tcp: &TcpHeader, payload: u64) -> bool {
-        let Some(ack) = expand(self.iss, tcp.ack, self.sender.snd_una) else { return false };
-        if ack > self.sender.snd_max {
+        let Some(ack) = expand(self.iss, tcp.ack, self.sender.flight.snd_una) else { return false };
+        if ack > self.sender.flight.snd_max {
             // An acknowledgment of what was never sent. RFC 5961 §7: two ends that have been lied to would answer each
             // other for ever, so such answers keep a distance.
             let quiet = self.challenged_at.is_none_or(|at| now.since(at) >= CHALLENGE_INTERVAL);
@@ -429,7 +426,7 @@ impl Connection {
             return false;
         }
         let window = (tcp.window as u64) << self.scale_in;
-        let opens = self.sender.snd_una == 0;
+        let opens = self.sender.flight.snd_una == 0;
         if opens {
             if ack < 1 {
                 return false;
@@ -442,9 +439,9 @@ impl Connection {
         }
         self.sender.begin_ack();
         if self.ecn && tcp.flags.has(Flags::ECE) && !tcp.flags.has(Flags::SYN) {
-            if self.sender.config.ack_congestion && self.sender.in_flight() == 0 {
+            if self.sender.config.ack_congestion && self.sender.flight.len() == 0 {
                 // Only acknowledgments are under way from here, so that the mark was on one of them.
-                let rtt = self.sender.smoothed_rtt();
+                let rtt = self.sender.timer.rtt.smoothed();
                 self.receiver.acknowledge_less(now, rtt);
                 self.reduced_acks = true;
             } else {
@@ -452,19 +449,19 @@ impl Connection {
             }
         }
         let dsack = self.take_blocks(now, tcp, ack);
-        if ack > self.sender.snd_una {
+        if ack > self.sender.flight.snd_una {
             let sample = self.sample(now, tcp);
             self.sender.set_window(ack, window);
             self.sender.handle_ack(now, ack, sample, dsack);
             self.after_ack(now);
-        } else if ack == self.sender.snd_una {
+        } else if ack == self.sender.flight.snd_una {
             // RFC 5681 §2: a duplicate carries no data, moves no window, and something is outstanding.
             let duplicate = !opens
                 && payload == 0
                 && !tcp.flags.has(Flags::FIN)
-                && self.sender.in_flight() > 0
-                && self.sender.persist_at.is_none()
-                && window == self.sender.peer_window;
+                && self.sender.flight.len() > 0
+                && self.sender.peer.persist_at.is_none()
+                && window == self.sender.peer.window;
             self.sender.set_window(ack, window);
             self.sender.handle_duplicate(now, duplicate, dsack);
         }
@@ -475,7 +472,7 @@ impl Connection {
     /// within the second.
     fn take_blocks(&mut self, now: Time, tcp: &TcpHeader, ack: u64) -> bool {
         let blocks = tcp.sack.as_slice();
-        let una = self.sender.snd_una;
+        let una = self.sender.flight.snd_una;
         let place =
             |&(left, right): &(u32, u32)| Some((expand(self.iss, left, una)?, expand(self.iss, right, una)?));
         let (mut dsack, mut range) = (false, (0, 0));
@@ -559,15 +556,15 @@ impl Connection {
         if self.sender.pipe.rack.probe_at.is_some_and(|at| at <= now) {
             self.sender.handle_probe_timer(now);
         }
-        if self.sender.rto_at.is_some_and(|at| at <= now) {
-            self.limits.timed_out(now, self.sender.rtt.rto());
+        if self.sender.timer.at.is_some_and(|at| at <= now) {
+            self.limits.timed_out(now, self.sender.timer.rtt.rto());
             self.sender.handle_timeout(now);
         }
-        if self.sender.persist_at.is_some_and(|at| at <= now) {
+        if self.sender.peer.persist_at.is_some_and(|at| at <= now) {
             self.sender.handle_persist(now);
         }
-        if self.sender.hold_at.is_some_and(|at| at <= now) {
-            self.sender.handle_hold();
+        if self.sender.pacer.hold_at.is_some_and(|at| at <= now) {
+            self.sender.pacer.handle_hold();
         }
         let rack = &self.sender.pipe.rack;
         if rack.reorder_at.is_some_and(|at| at <= now) {
@@ -587,9 +584,9 @@ impl Connection {
         let sender = &self.sender;
         let rack = &sender.pipe.rack;
         let timers = [
-            sender.rto_at,
-            sender.persist_at,
-            sender.hold_at,
+            sender.timer.at,
+            sender.peer.persist_at,
+            sender.pacer.hold_at,
             rack.reorder_at,
             rack.probe_at,
             self.receiver.ack_at,
@@ -632,7 +629,9 @@ impl Connection {
                 }
             }
             // The other end's SYN was enough to open the connection; its answer is still to be sent, or to be sent again.
-            _ if self.sender.snd_una == 0 && self.sender.snd_nxt == 0 => return self.poll_syn(now),
+            _ if self.sender.flight.snd_una == 0 && self.sender.flight.snd_nxt == 0 => {
+                return self.poll_syn(now);
+            }
             // What was owed when the last state was left, an acknowledgment of the FIN, still goes out below.
             _ => {}
         }
@@ -644,11 +643,14 @@ impl Connection {
             if fin {
                 header.flags |= Flags::FIN;
             }
-            if len > 0 && (fin || seq + len as u64 == self.sender.snd_max) && self.sender.nothing_more() {
+            if len > 0
+                && (fin || seq + len as u64 == self.sender.flight.snd_max)
+                && self.sender.buffer.all_sent(self.sender.flight.snd_max)
+            {
                 header.flags |= Flags::PSH;
             }
-            let fresh = seq + len as u64 + fin as u64 == self.sender.snd_max;
-            if self.ecn && fresh && len > 0 && std::mem::take(&mut self.sender.cwr_due) {
+            let fresh = seq + len as u64 + fin as u64 == self.sender.flight.snd_max;
+            if self.ecn && fresh && len > 0 && std::mem::take(&mut self.sender.marks.cwr_due) {
                 header.flags |= Flags::CWR;
             }
             let mut packet = self.acknowledging(now, header, len);
@@ -669,7 +671,7 @@ impl Connection {
         TcpHeader {
             source_port: self.local.port(),
             destination_port: self.remote.port(),
-            seq: wire_number(self.iss, self.sender.snd_nxt.max(self.sender.snd_una)),
+            seq: wire_number(self.iss, self.sender.flight.snd_nxt.max(self.sender.flight.snd_una)),
             timestamps: self.timestamps.then(|| Timestamps { value: clock(now), echo: self.ts_recent }),
             opening: self.beginning.in_each_segment(),
             ..TcpHeader::default()
@@ -679,7 +681,7 @@ impl Connection {
     /// Completes a segment with acknowledgment, window and SACK blocks, and takes note that they have left.
     fn acknowledging(&mut self, now: Time, mut header: TcpHeader, len: u32) -> Packet {
         header.flags |= Flags::ACK;
-        if self.echo_mark {
+        if self.echo.on {
             header.flags |= Flags::ECE;
         }
         header.ack = wire_number(self.receiver.irs, self.receiver.rcv_nxt);

@@ -36,12 +36,12 @@ impl Sender {
     #[inline]
     pub(super) fn held_by(&self) -> State {
         // Until all that was outstanding at the signal is acknowledged, whatever a variant calls its recovery.
-        let repairing = match self.how.pipe() {
+        let repairing = match self.flight.how.pipe() {
             true => self.pipe.phase != Phase::Open,
-            false => self.snd_una < self.counting.recover,
+            false => self.flight.snd_una < self.counting.recover,
         };
         // Set whenever the pace or the host's delay has turned something away.
-        if repairing || self.hold_at.is_some() {
+        if repairing || self.pacer.hold_at.is_some() {
             return self.held_in_between(repairing);
         }
         self.held_by_windows()
@@ -49,17 +49,17 @@ impl Sender {
 
     #[inline]
     fn held_by_windows(&self) -> State {
-        if self.snd_max >= self.end() {
-            return match self.snd_una >= self.end() {
+        if self.flight.snd_max >= self.buffer.end() {
+            return match self.flight.snd_una >= self.buffer.end() {
                 _ if self.buffer.withheld > 0 => State::Held(Cause::SendBuffer),
-                true if self.fin_queued() => State::Over,
+                true if self.buffer.fin_queued() => State::Over,
                 true => State::Idle,
                 false => State::Held(Cause::Application),
             };
         }
         // Where both windows are in use it is the peer's: the congestion window stops growing there.
-        let next = (self.mss as u64).min(self.unsent());
-        State::Held(match self.snd_max + next > self.window_edge {
+        let next = (self.flight.mss as u64).min(self.buffer.unsent(self.flight.snd_max));
+        State::Held(match self.flight.snd_max + next > self.peer.edge {
             true => Cause::ReceiveWindow,
             false => Cause::CongestionWindow,
         })
@@ -67,7 +67,7 @@ impl Sender {
 
     #[inline(never)]
     fn held_in_between(&self, repairing: bool) -> State {
-        if self.snd_una >= self.end() && self.buffer.withheld == 0 {
+        if self.flight.snd_una >= self.buffer.end() && self.buffer.withheld == 0 {
             return self.held_by_windows();
         }
         // A model of the path that losses do not cut sends at its pace during repairs too.
@@ -75,7 +75,7 @@ impl Sender {
         if repairing && !by_model {
             return State::Held(Cause::Recovery);
         }
-        if self.hold_at.is_none() || !self.would_send() {
+        if self.pacer.hold_at.is_none() || !self.would_send() {
             return if repairing { State::Held(Cause::Recovery) } else { self.held_by_windows() };
         }
         State::Held(self.held_by_pace())
@@ -83,7 +83,7 @@ impl Sender {
 
     /// What a pace stands for that has turned a packet away which the windows would let go.
     fn held_by_pace(&self) -> Cause {
-        let srtt = self.rtt.smoothed();
+        let srtt = self.timer.rtt.smoothed();
         let rate = self.congestion.pacing_rate(srtt).filter(|_| self.config.pacing_possible());
         let (Some(srtt), Some(rate)) = (srtt, rate) else {
             // The host's own delay.
@@ -91,13 +91,13 @@ impl Sender {
         };
         if self.congestion.owns_recovery() {
             let in_a_round_trip = rate * srtt.as_secs_f64();
-            return match (self.peer_window as f64) < PROBING_GAIN * in_a_round_trip {
+            return match (self.peer.window as f64) < PROBING_GAIN * in_a_round_trip {
                 true => Cause::ReceiveWindow,
                 false => Cause::Pacing,
             };
         }
         // The window that it spreads over the round trip.
-        match self.peer_window <= self.congestion.cwnd() {
+        match self.peer.window <= self.congestion.cwnd() {
             true => Cause::ReceiveWindow,
             false => Cause::CongestionWindow,
         }

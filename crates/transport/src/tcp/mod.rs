@@ -11,7 +11,10 @@
 //! | `time_wait` | the wait behind a close, and T/TCP's short cut |
 //! | `memory` | what is remembered from one connection to the next |
 //! | `sender` | what is sent next, acknowledgments, timeouts |
-//! | `send_buffer` | how much may be written ahead |
+//! | `flight` | what is outstanding: the send sequence space |
+//! | `send_buffer` | what is written, and how much of it ahead |
+//! | `peer_window` | what the peer allows, and the persist timer |
+//! | `marks` | what ECN's marks make of either end |
 //! | `window_use` | when the congestion window grows |
 //! | `path_mtu` | how large a packet the path carries: by routers' words or by probes |
 //! | `held` | what holds the sender up when it sends nothing more |
@@ -19,8 +22,8 @@
 //! | `recovery` | finding losses and repairing them: counting duplicates, or knowing what is in flight |
 //! | `congestion` | the laws of cwnd and ssthresh |
 //! | `segments` | what is in flight, segment by segment |
-//! | `timing` | which acknowledgments measure a round trip |
-//! | `rtt` | the retransmission timer's estimate |
+//! | `retransmission_timer` | when it runs out, and which acknowledgments measure a round trip |
+//! | `rtt` | its estimate |
 //! | `scoreboard` | what the peer has selectively acknowledged |
 //! | `receiver` | reassembly, SACK blocks, delayed acknowledgments, the window |
 //! | `receive_tuning` | how the receive window follows what arrives |
@@ -30,21 +33,24 @@ mod ato;
 mod config;
 mod congestion;
 mod connection;
+mod flight;
 mod held;
+mod marks;
 mod memory;
 mod opening;
 mod pacing;
 mod path_mtu;
+mod peer_window;
 mod receive_tuning;
 mod receiver;
 mod recovery;
+mod retransmission_timer;
 mod rtt;
 mod scoreboard;
 mod segments;
 mod send_buffer;
 mod sender;
 mod time_wait;
-mod timing;
 mod window_use;
 
 pub use config::{

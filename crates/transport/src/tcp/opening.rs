@@ -99,7 +99,7 @@ impl Connection {
     }
 
     pub(super) fn handle_in_syn_sent(&mut self, now: Time, tcp: &TcpHeader, payload: u64) {
-        let snd_max = self.sender.snd_max;
+        let snd_max = self.sender.flight.snd_max;
         let ack = expand(self.iss, tcp.ack, 1)
             .filter(|ack| tcp.flags.has(Flags::ACK) && (1..=snd_max).contains(ack));
         if tcp.flags.has(Flags::RST) {
@@ -180,7 +180,7 @@ impl Connection {
     pub(super) fn connected(&mut self) {
         self.state = State::Established;
         self.events.push_back(Event::Connected);
-        if self.sender.fin_queued() {
+        if self.sender.buffer.fin_queued() {
             self.state = State::FinWait1;
         }
         let beginning = &mut self.beginning;
@@ -191,10 +191,10 @@ impl Connection {
 
     /// The SYN, or its answer, if it is to be sent now.
     pub(super) fn poll_syn(&mut self, now: Time) -> Option<Packet> {
-        if self.sender.snd_nxt > 0 {
+        if self.sender.flight.snd_nxt > 0 {
             return None;
         }
-        let first = self.sender.snd_max == 0;
+        let first = self.sender.flight.snd_max == 0;
         self.beginning.opened_at.get_or_insert(now);
         let answering = self.state != State::SynSent;
         self.sender.sent_syn(now);

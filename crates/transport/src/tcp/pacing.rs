@@ -9,20 +9,69 @@ use super::sender::Sender;
 use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
 
+#[derive(Debug)]
+pub(crate) struct Pacer {
+    /// The next packet may leave, by the pace; or the host's own delay is over.
+    pub hold_at: Option<Time>,
+    pace_from: Time,
+    /// The host's delay has passed, and what the windows allow may go.
+    pub released: bool,
+    /// When the last segment left; and while a window is spread over a round trip, one past the highest sent before it.
+    pub last_sent: Time,
+    spread_until: Option<u64>,
+    pub chance: Option<Stream>,
+}
+
+impl Default for Pacer {
+    fn default() -> Self {
+        Self {
+            hold_at: None,
+            pace_from: Time::ZERO,
+            released: false,
+            last_sent: Time::ZERO,
+            spread_until: None,
+            chance: None,
+        }
+    }
+}
+
+impl Pacer {
+    /// `bytes` leave now, at `rate` bytes a second: the next packet waits for them.
+    #[inline]
+    fn pace(&mut self, now: Time, bytes: u64, rate: f64) {
+        let gap = Span::from_secs_f64(bytes as f64 / rate.max(1.0));
+        self.pace_from = self.pace_from.max(now) + gap;
+    }
+
+    /// The host's own random delay of at most `overhead` begins, unless it has.
+    fn begin_overhead(&mut self, now: Time, overhead: Span) {
+        if self.hold_at.is_none() {
+            let share = self.chance.as_mut().map_or(0.0, Stream::uniform);
+            self.hold_at = Some(now + Span::from_secs_f64(overhead.as_secs_f64() * share));
+        }
+    }
+
+    /// The hold timer has run out.
+    pub fn handle_hold(&mut self) {
+        self.hold_at = None;
+        self.released = true;
+    }
+}
+
 impl Sender {
     /// Whether the pace lets a packet go now; if not, when.
     pub(super) fn pace_allows(&mut self, now: Time) -> bool {
         // Only a host with something to send needs the timer.
-        if self.pace_from <= now || !self.would_send() {
+        if self.pacer.pace_from <= now || !self.would_send() {
             return true;
         }
-        self.hold_at = Some(self.pace_from);
+        self.pacer.hold_at = Some(self.pacer.pace_from);
         false
     }
 
     pub(super) fn pace(&mut self, now: Time, bytes: u64) {
-        let srtt = self.rtt.smoothed();
-        let rate = match self.spread_until {
+        let srtt = self.timer.rtt.smoothed();
+        let rate = match self.pacer.spread_until {
             // The window of before the silence, once, over a round trip.
             Some(_) => srtt.map(|srtt| self.congestion.cwnd() as f64 / srtt.as_secs_f64().max(1e-9)),
             None => self.congestion.pacing_rate(srtt),
@@ -30,28 +79,29 @@ impl Sender {
         let Some(rate) = rate else { return };
         // BBR's version 1 paces what it measures, which is payload, as Linux does.
         let headers = if self.config.variant.law() == Law::Bbr1 { 0 } else { 40 };
-        let gap = Span::from_secs_f64((bytes + headers) as f64 / rate.max(1.0));
-        self.pace_from = self.pace_from.max(now) + gap;
+        self.pacer.pace(now, bytes + headers, rate);
     }
 
     /// What a silence of more than a timeout does to the window (RFC 5681 §4.1), when there is data again.
     pub(super) fn note_idle(&mut self, now: Time) {
-        if self.spread_until.is_some_and(|until| self.snd_una > until) {
-            self.spread_until = None;
+        if self.pacer.spread_until.is_some_and(|until| self.flight.snd_una > until) {
+            self.pacer.spread_until = None;
         }
-        let silent = self.snd_una == self.snd_max && self.stats.bytes_sent > 0 && self.unsent() > 0;
-        let (silence, rto) = (now.since(self.last_sent), self.rtt.rto());
+        let silent = self.flight.snd_una == self.flight.snd_max
+            && self.stats.bytes_sent > 0
+            && self.buffer.unsent(self.flight.snd_max) > 0;
+        let (silence, rto) = (now.since(self.pacer.last_sent), self.timer.rtt.rto());
         if silent && self.config.after_idle == AfterIdle::Decay {
             self.congestion.on_silence(now);
         }
         if !silent || silence <= rto {
             return;
         }
-        self.last_sent = now;
+        self.pacer.last_sent = now;
         match self.config.after_idle {
             AfterIdle::Keep => {}
             AfterIdle::Restart => self.congestion.restart(self.config.initial_window),
-            AfterIdle::Spread => self.spread_until = Some(self.snd_max),
+            AfterIdle::Spread => self.pacer.spread_until = Some(self.flight.snd_max),
             AfterIdle::Decay => {
                 let timeouts = (silence.as_nanos() - 1) / rto.as_nanos().max(1);
                 self.congestion.decay(timeouts, self.config.initial_window);
@@ -61,42 +111,33 @@ impl Sender {
 
     /// Whether the host's own random delay is still to pass before anything may go.
     pub(super) fn held_up(&mut self, now: Time) -> bool {
-        if self.config.overhead == Span::ZERO || self.released || !self.would_send() {
+        if self.config.overhead == Span::ZERO || self.pacer.released || !self.would_send() {
             return false;
         }
         // As in ns-2, whose agents answer duplicates at once.
         if self.answers_duplicate() {
             return false;
         }
-        if self.hold_at.is_none() {
-            let share = self.chance.as_mut().map_or(0.0, Stream::uniform);
-            self.hold_at = Some(now + Span::from_secs_f64(self.config.overhead.as_secs_f64() * share));
-        }
+        self.pacer.begin_overhead(now, self.config.overhead);
         true
     }
 
     /// Whether the windows would let something go.
     pub(super) fn would_send(&self) -> bool {
-        if self.how.pipe() {
+        if self.flight.how.pipe() {
             return self.pipe_would_send();
         }
         if self.counting.due.is_some() {
             return true;
         }
-        let mut next = self.snd_nxt.max(self.snd_una);
-        if next < self.snd_max {
-            next = self.scoreboard.next_gap(next).min(self.snd_max);
+        let mut next = self.flight.snd_nxt.max(self.flight.snd_una);
+        if next < self.flight.snd_max {
+            next = self.flight.scoreboard.next_gap(next).min(self.flight.snd_max);
         }
-        let segment = self.cut_to_window(self.segment_at(next));
+        let segment = self.peer.cut(self.segment_at(next));
         let end = segment.seq + segment.len as u64;
-        let allowed =
-            self.congestion.cwnd() + self.counting.limited_transmit(&self.config, self.threshold, self.mss);
-        next < self.end() && end <= self.snd_una.max(1) + allowed && end <= self.window_edge
-    }
-
-    /// The hold timer has run out.
-    pub fn handle_hold(&mut self) {
-        self.hold_at = None;
-        self.released = true;
+        let allowed = self.congestion.cwnd()
+            + self.counting.limited_transmit(&self.config, self.flight.threshold, self.flight.mss);
+        next < self.buffer.end() && end <= self.flight.snd_una.max(1) + allowed && end <= self.peer.edge
     }
 }

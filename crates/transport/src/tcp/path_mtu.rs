@@ -141,8 +141,9 @@ impl Connection {
             return;
         }
         // RFC 5927 §4.1: only what is outstanding can have been too large.
-        let outstanding = self.sender.snd_una..self.sender.snd_max;
-        let Some(seq) = expand(self.iss, seq, self.sender.snd_una).filter(|s| outstanding.contains(s)) else {
+        let outstanding = self.sender.flight.snd_una..self.sender.flight.snd_max;
+        let Some(seq) = expand(self.iss, seq, self.sender.flight.snd_una).filter(|s| outstanding.contains(s))
+        else {
             return;
         };
         self.sender.handle_too_large(now, seq, message.next_hop_mtu.into(), message.total_len.into());
@@ -205,25 +206,25 @@ impl Sender {
         if mtu >= self.path.limit {
             return;
         }
-        let before = self.mss;
+        let before = self.flight.mss;
         self.path.limit = mtu;
         self.path.high = self.path.high.min(mtu + 1);
         if self.config.path_mtu == PathMtu::Probe {
             self.path.confirmed = false;
         }
         self.apply_size();
-        if self.snd_una == 0 {
+        if self.flight.snd_una == 0 {
             // What went with the SYN waits for the SYN's own timer.
-            self.segments.cut(self.mss.into(), self.fin_at(), true);
-        } else if self.mss < before && self.snd_max > self.snd_una {
+            self.flight.segments.cut(self.flight.mss.into(), self.buffer.fin_at(), true);
+        } else if self.flight.mss < before && self.flight.snd_max > self.flight.snd_una {
             self.send_smaller(now);
         }
     }
 
     /// The size has changed: windows stay what they are in bytes (RFC 4821 §6.1).
     fn apply_size(&mut self) {
-        self.mss = self.path.mss();
-        self.congestion.set_mss(self.mss);
+        self.flight.mss = self.path.mss();
+        self.congestion.set_mss(self.flight.mss);
     }
 
     /// What is outstanding and too large goes again at once in smaller segments. The window is not cut: nothing was lost to
@@ -231,28 +232,28 @@ impl Sender {
     fn send_smaller(&mut self, now: Time) {
         self.path.probe = None;
         self.path.repeat = None;
-        if self.how.pipe() {
-            self.segments.cut(self.mss.into(), self.fin_at(), true);
+        if self.flight.how.pipe() {
+            self.flight.segments.cut(self.flight.mss.into(), self.buffer.fin_at(), true);
             self.repair_without_signal();
         } else {
-            self.segments.cut(self.mss.into(), self.fin_at(), true);
+            self.flight.segments.cut(self.flight.mss.into(), self.buffer.fin_at(), true);
             self.recover_timeout();
         }
-        self.timed = None;
-        self.rto_at = Some(now + self.rtt.rto());
+        self.timer.timed = None;
+        self.timer.restart(now);
     }
 
     /// What is marked as lost is repaired as after a timeout, and is no signal.
     fn repair_without_signal(&mut self) {
-        let mss = u64::from(self.mss);
-        self.pipe.without_signal((self.segments.pipe / mss) as i64, self.snd_max);
+        let mss = u64::from(self.flight.mss);
+        self.pipe.without_signal((self.flight.segments.pipe / mss) as i64, self.flight.snd_max);
     }
 
     /// An acknowledgment has come that moves snd_una by `newly` to `ack`.
     pub(super) fn note_size(&mut self, now: Time, ack: u64, newly: u64) {
         let path = &mut self.path;
         path.timeouts = 0;
-        if newly >= self.mss.into() && !path.confirmed {
+        if newly >= self.flight.mss.into() && !path.confirmed {
             path.confirmed = true;
             if let Some(ssthresh) = path.ssthresh.take() {
                 self.congestion.set_ssthresh(ssthresh);
@@ -291,23 +292,23 @@ impl Sender {
         };
         let len = u64::from(size.saturating_sub(path.headers));
         // RFC 4821 §7.4: enough behind it that its loss would be noticed without the timer.
-        let needed = len + u64::from(self.threshold + 1) * u64::from(self.mss);
-        if self.unsent() < needed || self.window() < needed {
+        let needed = len + u64::from(self.flight.threshold + 1) * u64::from(self.flight.mss);
+        if self.buffer.unsent(self.flight.snd_max) < needed || self.window() < needed {
             return Turn::Pass;
         }
-        if room < len || self.window_edge < self.snd_max + len {
-            return if self.in_flight() > 0 { Turn::Wait } else { Turn::Pass };
+        if room < len || self.peer.edge < self.flight.snd_max + len {
+            return if self.flight.len() > 0 { Turn::Wait } else { Turn::Pass };
         }
-        self.path.probe = Some((self.snd_max, self.snd_max + len, size));
-        Turn::Probe(Outgoing { seq: self.snd_max, len: len as u32, fin: false })
+        self.path.probe = Some((self.flight.snd_max, self.flight.snd_max + len, size));
+        Turn::Probe(Outgoing { seq: self.flight.snd_max, len: len as u32, fin: false })
     }
 
     /// Whether all that is lost is a probe; then it was too large, and its loss is no signal (RFC 4821 §7.6.1).
     pub(super) fn only_probe_lost(&mut self, now: Time) -> bool {
         let Some((start, _, _)) = self.path.probe else { return false };
-        let index = self.segments.starting_at(start);
-        let probe = index.and_then(|i| self.segments.get(i)).filter(|s| s.lost && !s.in_pipe);
-        let alone = probe.is_some_and(|s| s.len() == self.segments.lost_waiting);
+        let index = self.flight.segments.starting_at(start);
+        let probe = index.and_then(|i| self.flight.segments.get(i)).filter(|s| s.lost && !s.in_pipe);
+        let alone = probe.is_some_and(|s| s.len() == self.flight.segments.lost_waiting);
         if alone {
             self.probe_failed(now, false);
         }
@@ -317,8 +318,8 @@ impl Sender {
     /// A duplicate: whether it is the third that asks for a probe. Then that was too large, and they are no signal.
     pub(super) fn duplicates_ask_for_probe(&mut self, now: Time) -> bool {
         // Vegas does not wait for the third.
-        let enough = self.counting.duplicates == self.threshold || self.vegas_expired(now);
-        let asks = enough && self.path.probe.is_some_and(|(start, _, _)| start == self.snd_una);
+        let enough = self.counting.duplicates == self.flight.threshold || self.vegas_expired(now);
+        let asks = enough && self.path.probe.is_some_and(|(start, _, _)| start == self.flight.snd_una);
         if asks {
             self.probe_failed(now, false);
         }
@@ -329,17 +330,17 @@ impl Sender {
     fn probe_failed(&mut self, now: Time, told: bool) {
         let Some((start, end, size)) = self.path.probe.take() else { return };
         self.count_failure(size, told);
-        if self.how.pipe() {
-            self.segments.cut(self.mss.into(), self.fin_at(), true);
+        if self.flight.how.pipe() {
+            self.flight.segments.cut(self.flight.mss.into(), self.buffer.fin_at(), true);
             self.repair_without_signal();
         } else {
-            self.segments.cut(self.mss.into(), self.fin_at(), false);
+            self.flight.segments.cut(self.flight.mss.into(), self.buffer.fin_at(), false);
             self.path.repeat = Some((start, end));
             self.counting.probe_repaired = true;
         }
         // Karn's rule for the probe itself; a later segment's sample has the repair in it, which makes the timer patient.
-        self.timed = self.timed.and_then(|timed| timed.unless_sent_again(start, end));
-        self.rto_at = Some(now + self.rtt.rto());
+        self.timer.timed = self.timer.timed.and_then(|timed| timed.unless_sent_again(start, end));
+        self.timer.restart(now);
     }
 
     fn count_failure(&mut self, size: u32, told: bool) {
@@ -356,18 +357,18 @@ impl Sender {
 
     /// Losses are being repaired, or a repeat has gone: what becomes of a probe says nothing (RFC 4821 §7.6.3).
     pub(super) fn abandon_probe(&mut self) {
-        if self.path.probe.take().is_some() && self.how.pipe() {
-            self.segments.cut(self.mss.into(), self.fin_at(), false);
+        if self.path.probe.take().is_some() && self.flight.how.pipe() {
+            self.flight.segments.cut(self.flight.mss.into(), self.buffer.fin_at(), false);
         }
     }
 
     /// The next segment of a lost probe's data.
     pub(super) fn poll_probe_repeat(&mut self) -> Option<Outgoing> {
         let (start, end) = self.path.repeat?;
-        let start = start.max(self.snd_una);
-        let len = end.saturating_sub(start).min(self.mss.into()) as u32;
+        let start = start.max(self.flight.snd_una);
+        let len = end.saturating_sub(start).min(self.flight.mss.into()) as u32;
         self.path.repeat = Some((start + u64::from(len), end)).filter(|(next, _)| *next < end);
-        if len == 0 || self.snd_una >= end {
+        if len == 0 || self.flight.snd_una >= end {
             return None;
         }
         Some(Outgoing { seq: start, len, fin: false })
@@ -378,14 +379,14 @@ impl Sender {
         let tail = self.path.probe.take();
         self.path.repeat = None;
         if let Some((start, _, size)) = tail {
-            if start == self.snd_una {
+            if start == self.flight.snd_una {
                 self.count_failure(size, false);
             }
-            self.segments.cut(self.mss.into(), self.fin_at(), true);
+            self.flight.segments.cut(self.flight.mss.into(), self.buffer.fin_at(), true);
             return;
         }
         let ssthresh = self.congestion.ssthresh();
-        let outstanding = self.in_flight().min(u32::MAX.into()) as u32;
+        let outstanding = self.flight.len().min(u32::MAX.into()) as u32;
         let path = &mut self.path;
         path.timeouts += 1;
         if path.timeouts == 1 {
@@ -399,7 +400,7 @@ impl Sender {
             path.ssthresh = Some(path.before);
             (path.high, path.fresh, path.tries) = (u32::MAX, false, 0);
             self.apply_size();
-            self.segments.cut(self.mss.into(), self.fin_at(), true);
+            self.flight.segments.cut(self.flight.mss.into(), self.buffer.fin_at(), true);
         }
     }
 }

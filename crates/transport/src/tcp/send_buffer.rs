@@ -1,17 +1,20 @@
-//! What of the data the sending half may hold: so many bytes written and not acknowledged, the rest waits with the application.
+//! What the application has written: so many bytes not acknowledged are held, the rest waits with the application.
 //!
 //! Follows Linux 6.18: `tcp_sndbuf_expand`, two windows (three for BBR), when the application has filled the buffer and the window is not full.
 //! Differs: payload and not memory is counted; the application writes as soon as there is room, and not when a third is free.
 //! Leaves out memory pressure.
 
 use super::config::{Config, Law};
-use super::sender::Sender;
 
 /// The congestion window that the first buffer is for, segments (TCP_INIT_CWND).
 const FIRST_SEGMENTS: u64 = 10;
 
 #[derive(Debug, Clone)]
 pub(crate) struct SendBuffer {
+    /// One past the last byte the application has written, as far as there is room.
+    pub data_end: u64,
+    /// Whether a FIN follows the data.
+    pub fin: bool,
     /// For a window of ten segments, and the largest.
     first: u64,
     max: u64,
@@ -19,7 +22,7 @@ pub(crate) struct SendBuffer {
     limit: u64,
     /// Bytes that the application has offered and that had no room yet, and whether it has closed behind them.
     pub withheld: u64,
-    pub closed: bool,
+    closed: bool,
 }
 
 impl SendBuffer {
@@ -29,11 +32,90 @@ impl SendBuffer {
             _ => config.send_buffer,
         };
         let max = config.send_buffer_max.max(config.send_buffer);
-        Self { first: first.min(max), max, limit: first.min(max), withheld: 0, closed: false }
+        let (first, limit) = (first.min(max), first.min(max));
+        Self { data_end: 1, fin: false, first, max, limit, withheld: 0, closed: false }
     }
 
-    pub fn is_off(&self) -> bool {
+    fn is_off(&self) -> bool {
         self.limit == u64::MAX
+    }
+
+    /// The application offers `bytes` more, while all below `una` is acknowledged.
+    pub fn write(&mut self, bytes: u64, una: u64, mss: u32) {
+        // Behind a FIN there is nothing.
+        if self.fin_queued() {
+            return;
+        }
+        if self.is_off() {
+            self.data_end = self.data_end.saturating_add(bytes);
+        } else {
+            self.withheld = self.withheld.saturating_add(bytes);
+            self.refill(una, mss);
+        }
+    }
+
+    /// Everything from `snd_max` on is taken back.
+    pub fn forget_unsent(&mut self, snd_max: u64) {
+        if !self.fin_queued() {
+            self.data_end = snd_max.max(1);
+            self.withheld = 0;
+        }
+    }
+
+    /// The application writes no more.
+    pub fn close(&mut self) {
+        (self.closed, self.fin) = (true, self.withheld == 0);
+    }
+
+    /// One past everything that will ever be sent, FIN included.
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.data_end + self.fin as u64
+    }
+
+    /// Where the FIN stands, if there is one.
+    pub fn fin_at(&self) -> Option<u64> {
+        self.fin.then_some(self.data_end)
+    }
+
+    pub fn fin_queued(&self) -> bool {
+        self.fin || self.closed
+    }
+
+    /// Sequence numbers written and not yet sent.
+    #[inline]
+    pub fn unsent(&self, snd_max: u64) -> u64 {
+        self.end().saturating_sub(snd_max)
+    }
+
+    /// Whether all that was written has been sent.
+    pub fn all_sent(&self, snd_max: u64) -> bool {
+        snd_max >= self.data_end && self.withheld == 0
+    }
+
+    #[inline]
+    pub fn all_acknowledged(&self, una: u64) -> bool {
+        una >= self.data_end && self.withheld == 0
+    }
+
+    #[inline]
+    pub fn fin_acknowledged(&self, una: u64) -> bool {
+        self.fin && una > self.data_end
+    }
+
+    /// The application writes what there is room for, and its FIN if that is all.
+    fn refill(&mut self, una: u64, mss: u32) {
+        self.data_end = self.data_end.saturating_add(self.admit(una.max(1), self.data_end, mss as u64));
+        self.fin |= self.closed && self.withheld == 0;
+    }
+
+    /// An acknowledgment has made room. A window of `cwnd` bytes that is not `full` lets the buffer grow.
+    #[inline(never)]
+    pub fn make_room(&mut self, una: u64, mss: u32, cwnd: u64, full: bool) {
+        if !full {
+            self.expand(cwnd, mss as u64);
+        }
+        self.refill(una, mss);
     }
 
     /// Grows with a window of `cwnd` bytes.
@@ -52,26 +134,6 @@ impl SendBuffer {
         let admitted = if self.withheld <= room { self.withheld } else { whole.min(self.withheld) };
         self.withheld -= admitted;
         admitted
-    }
-}
-
-impl Sender {
-    /// The application writes what there is room for. True if what it has closed is all in now.
-    pub(super) fn refill(&mut self) {
-        let (una, mss) = (self.snd_una.max(1), self.mss as u64);
-        self.data_end = self.data_end.saturating_add(self.buffer.admit(una, self.data_end, mss));
-        self.fin |= self.buffer.closed && self.buffer.withheld == 0;
-    }
-
-    /// An acknowledgment has made room.
-    #[inline(never)]
-    pub(super) fn make_room(&mut self) {
-        let cwnd = self.congestion.cwnd();
-        let in_flight = if self.how.pipe() { self.segments.pipe } else { self.in_flight() };
-        if in_flight < cwnd {
-            self.buffer.expand(cwnd, self.mss as u64);
-        }
-        self.refill();
     }
 }
 

@@ -19,7 +19,7 @@ impl Connection {
         if self.beginning.in_each_segment().is_none() {
             return self.sender.config.rto_min * 2;
         }
-        if self.short(now) { self.sender.rtt.rto() * 8 } else { MSL * 2 }
+        if self.short(now) { self.sender.timer.rtt.rto() * 8 } else { MSL * 2 }
     }
 
     /// Whether it has lasted less than an MSL, so that counts cannot have come round.

@@ -39,7 +39,7 @@ impl Sender {
     pub(super) fn grow(&mut self, now: Time, newly: u64) {
         // A window that the peer's does not let be used would grow on nothing.
         let validate = self.config.validate_window && !self.congestion.owns_recovery();
-        if self.congestion.cwnd() >= self.peer_window && !self.config.grow_unused && !validate {
+        if self.congestion.cwnd() >= self.peer.window && !self.config.grow_unused && !validate {
             return;
         }
         let mut acked = Acked {
@@ -47,38 +47,40 @@ impl Sender {
             cumulative: newly,
             delivered: newly,
             lost: 0,
-            lost_in_all: self.segments.lost,
+            lost_in_all: self.flight.segments.lost,
             rtt: None,
-            srtt: self.rtt.smoothed(),
-            prior_in_flight: self.in_flight() + newly,
-            in_flight: self.in_flight(),
-            una: self.snd_una,
-            next: self.snd_nxt,
+            srtt: self.timer.rtt.smoothed(),
+            prior_in_flight: self.flight.len() + newly,
+            in_flight: self.flight.len(),
+            una: self.flight.snd_una,
+            next: self.flight.snd_nxt,
             limited: true,
             in_recovery: false,
             rate: None,
         };
-        if self.tracked {
-            let progress = self.segments.progress;
+        if self.flight.tracked {
+            let progress = self.flight.segments.progress;
             // ns-2's Vegas times the segment that is acknowledged last, whatever else is.
-            acked.rtt = if self.how == LossRecovery::Vegas { progress.last_rtt } else { progress.rtt() };
+            acked.rtt =
+                if self.flight.how == LossRecovery::Vegas { progress.last_rtt } else { progress.rtt() };
             acked.delivered = progress.delivered;
             acked.lost = progress.lost;
             acked.in_recovery = self.pipe.phase == Phase::Fast;
-            if self.how.pipe() {
-                (acked.prior_in_flight, acked.in_flight) = (self.pipe.prior, self.segments.pipe);
+            if self.flight.how.pipe() {
+                (acked.prior_in_flight, acked.in_flight) = (self.pipe.prior, self.flight.segments.pipe);
             }
             // In slow start half a window in use is enough, since it will double. BBR has none of that, and twice of what it needs.
-            let in_use = acked.prior_in_flight + 3 * self.mss as u64;
+            let in_use = acked.prior_in_flight + 3 * self.flight.mss as u64;
             let doubles = self.congestion.slow_start() && !self.congestion.owns_recovery();
             let slack = if doubles { 2 } else { 1 };
             acked.limited = in_use * slack >= self.congestion.cwnd();
             if self.congestion.owns_recovery() {
                 if self.congestion.probing_rtt() {
-                    self.segments.app_limited = (self.segments.delivered + self.segments.pipe).max(1);
+                    self.flight.segments.app_limited =
+                        (self.flight.segments.delivered + self.flight.segments.pipe).max(1);
                 }
-                let min_rtt = self.segments.min_rtt.unwrap_or(Span::ZERO);
-                acked.rate = self.segments.rate_sample(now, min_rtt);
+                let min_rtt = self.flight.segments.min_rtt.unwrap_or(Span::ZERO);
+                acked.rate = self.flight.segments.rate_sample(now, min_rtt);
             }
         }
         if validate {
@@ -94,15 +96,15 @@ impl Sender {
     #[inline(never)]
     pub(super) fn note_use(&mut self) {
         let cwnd = self.congestion.cwnd();
-        let outstanding = self.in_flight();
-        let in_flight = if self.how.pipe() { self.segments.pipe } else { outstanding };
-        let full = in_flight + self.mss as u64 > cwnd;
+        let outstanding = self.flight.len();
+        let in_flight = self.flight.in_window();
+        let full = in_flight + self.flight.mss as u64 > cwnd;
         let sent =
             std::mem::replace(&mut self.usage.sent, self.stats.segments_sent) != self.stats.segments_sent;
         if !sent && !full {
             return;
         }
-        self.usage.note(full, outstanding, self.snd_una, self.snd_max);
+        self.usage.note(full, outstanding, self.flight.snd_una, self.flight.snd_max);
     }
 }
 

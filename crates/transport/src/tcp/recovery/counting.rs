@@ -59,52 +59,52 @@ impl Counting {
 impl Sender {
     /// A duplicate acknowledgment. True if it began a recovery.
     pub(in crate::tcp) fn recover_duplicate(&mut self, now: Time) -> bool {
-        let mss = self.mss as u64;
+        let mss = self.flight.mss as u64;
         self.counting.duplicates += 1;
         if self.counting.probe_repaired || (self.path.probe.is_some() && self.duplicates_ask_for_probe(now)) {
             return false;
         }
-        if self.how == LossRecovery::Vegas {
+        if self.flight.how == LossRecovery::Vegas {
             return self.vegas_duplicate(now);
         }
         if self.counting.active {
             self.repair_or_inflate(mss);
             return false;
         }
-        if self.counting.duplicates != self.threshold || !self.past_recover() {
+        if self.counting.duplicates != self.flight.threshold || !self.past_recover() {
             return false;
         }
         let in_use = self.window();
         self.signal_loss(now, in_use);
-        if self.how == LossRecovery::Tahoe {
+        if self.flight.how == LossRecovery::Tahoe {
             // Everything from the hole on is sent again, by slow start.
             self.congestion.set(mss);
-            self.counting.recover = self.snd_max;
+            self.counting.recover = self.flight.snd_max;
             self.counting.timed_out = false;
-            self.snd_nxt = self.snd_una;
+            self.flight.snd_nxt = self.flight.snd_una;
             return true;
         }
         // Rule 2, and RFC 5681 §3.2 steps 2 and 3.
-        self.congestion.set(self.congestion.reduced() + self.threshold as u64 * mss);
-        self.counting.recover = self.snd_max;
+        self.congestion.set(self.congestion.reduced() + self.flight.threshold as u64 * mss);
+        self.counting.recover = self.flight.snd_max;
         self.counting.timed_out = false;
         self.counting.active = true;
         self.counting.partial_seen = false;
         // A Reno that begins a second recovery for the same window does not send again what the first has sent.
-        if self.how != LossRecovery::SackReno {
-            self.counting.retransmitted_to = self.snd_una;
+        if self.flight.how != LossRecovery::SackReno {
+            self.counting.retransmitted_to = self.flight.snd_una;
         }
-        self.counting.retransmitted_to = self.counting.retransmitted_to.max(self.snd_una);
-        self.counting.due = Some(self.snd_una);
+        self.counting.retransmitted_to = self.counting.retransmitted_to.max(self.flight.snd_una);
+        self.counting.due = Some(self.flight.snd_una);
         true
     }
 
     /// A new acknowledgment of `newly` bytes. True if the retransmission timer is to be restarted.
     pub(in crate::tcp) fn recover_ack(&mut self, now: Time, newly: u64) -> bool {
-        let mss = self.mss as u64;
+        let mss = self.flight.mss as u64;
         let duplicates = std::mem::take(&mut self.counting.duplicates);
         self.counting.probe_repaired = false;
-        if self.how == LossRecovery::Vegas {
+        if self.flight.how == LossRecovery::Vegas {
             self.vegas_ack(now, newly, duplicates);
             return true;
         }
@@ -112,15 +112,15 @@ impl Sender {
             self.grow(now, newly);
             return true;
         }
-        if matches!(self.how, LossRecovery::Reno | LossRecovery::SackReno) {
+        if matches!(self.flight.how, LossRecovery::Reno | LossRecovery::SackReno) {
             self.counting.active = false;
             self.congestion.set(self.congestion.reduced());
             self.end_recovery(now, newly);
             return true;
         }
-        if self.snd_una >= self.counting.recover {
+        if self.flight.snd_una >= self.counting.recover {
             self.counting.active = false;
-            let outstanding = self.snd_max - self.snd_una;
+            let outstanding = self.flight.snd_max - self.flight.snd_una;
             // Rule 3, which is RFC 6582 step 3 (1): no burst when the window reopens. The RFC also allows (2), ssthresh.
             let limit = if self.config.burst_after_recovery { u64::MAX } else { outstanding.max(mss) + mss };
             self.congestion.set(self.congestion.reduced().min(limit));
@@ -130,18 +130,18 @@ impl Sender {
         // Rule 4: a partial acknowledgment names the next hole.
         self.congestion.deflate(newly);
         self.congestion.inflate(mss);
-        if !self.how.sack() {
-            self.counting.due = Some(self.snd_una);
+        if !self.flight.how.sack() {
+            self.counting.due = Some(self.flight.snd_una);
         } else if let Some(hole) = self.eligible() {
             self.counting.due = Some(hole);
-        } else if self.snd_una >= self.counting.retransmitted_to {
+        } else if self.flight.snd_una >= self.counting.retransmitted_to {
             // Beyond rule 5: the hole lies within three segments of the highest held, and with a window this small no
             // further acknowledgment would come to speak for it. Everything sent before the last repeat has arrived
             // or is lost, so the partial acknowledgment itself says which.
-            self.counting.due = Some(self.snd_una);
+            self.counting.due = Some(self.flight.snd_una);
         }
         let first = !std::mem::replace(&mut self.counting.partial_seen, true);
-        first || self.how != LossRecovery::NewReno
+        first || self.flight.how != LossRecovery::NewReno
     }
 
     /// All is repaired that recovery repairs. In ns-2 the acknowledgment that says so opens the window like any other.
@@ -154,24 +154,24 @@ impl Sender {
 
     /// The retransmission timer has run out.
     pub(in crate::tcp) fn recover_timeout(&mut self) {
-        self.counting.recover = self.snd_max;
+        self.counting.recover = self.flight.snd_max;
         self.counting.active = false;
         self.counting.duplicates = 0;
         self.counting.probe_repaired = false;
         self.counting.due = None;
         self.counting.timed_out = true;
-        self.counting.retransmitted_to = self.snd_una;
+        self.counting.retransmitted_to = self.flight.snd_una;
         // RFC 6675 §5.1: what was selectively acknowledged may be kept, unless the peer has thrown it away, which it has if
         // it asks for what it reported (RFC 2018 §8).
-        if self.scoreboard.containing(self.snd_una).is_some() {
-            self.scoreboard.clear();
+        if self.flight.scoreboard.containing(self.flight.snd_una).is_some() {
+            self.flight.scoreboard.clear();
         }
-        self.snd_nxt = self.snd_una;
+        self.flight.snd_nxt = self.flight.snd_una;
     }
 
     /// Rule 6: an acknowledgment sends one eligible segment again, or else opens the window by one.
     fn repair_or_inflate(&mut self, mss: u64) {
-        if self.how.sack()
+        if self.flight.how.sack()
             && let Some(hole) = self.eligible()
         {
             self.counting.due = Some(hole);
@@ -183,10 +183,10 @@ impl Sender {
     /// Rule 5: the lowest byte not yet sent again that the receiver lacks while it holds a segment three further on, or
     /// that three duplicates in a row have asked for.
     fn eligible(&self) -> Option<u64> {
-        let hole = self.scoreboard.next_gap(self.counting.retransmitted_to.max(self.snd_una));
-        let beyond = self.threshold as u64 * self.mss as u64;
-        let passed = self.scoreboard.highest().is_some_and(|highest| hole + beyond < highest);
-        let asked_for = hole == self.snd_una && self.counting.duplicates >= self.threshold;
+        let hole = self.flight.scoreboard.next_gap(self.counting.retransmitted_to.max(self.flight.snd_una));
+        let beyond = self.flight.threshold as u64 * self.flight.mss as u64;
+        let passed = self.flight.scoreboard.highest().is_some_and(|highest| hole + beyond < highest);
+        let asked_for = hole == self.flight.snd_una && self.counting.duplicates >= self.flight.threshold;
         ((passed || asked_for) && hole < self.counting.recover).then_some(hole)
     }
 
@@ -195,12 +195,12 @@ impl Sender {
     fn past_recover(&self) -> bool {
         use LossRecovery::*;
         let (recover, timed_out) = (self.counting.recover, self.counting.timed_out);
-        match self.how {
+        match self.flight.how {
             // HK rule 2 has "at least"; its repeats are of holes alone, but for those after a timeout.
-            SackNewReno => self.snd_una >= recover + timed_out as u64,
+            SackNewReno => self.flight.snd_una >= recover + timed_out as u64,
             // HT's SACK-Reno lacks NewReno's cure: each three duplicates cut the window, but for those after a timeout.
-            SackReno => !timed_out || self.snd_una > recover,
-            _ => self.snd_una > recover || recover == 0,
+            SackReno => !timed_out || self.flight.snd_una > recover,
+            _ => self.flight.snd_una > recover || recover == 0,
         }
     }
 }

@@ -69,8 +69,8 @@ impl Sender {
     /// All of an acknowledgment, after its SACK blocks: `newly` bytes cumulatively. True if the timer is to be restarted.
     pub(in crate::tcp) fn pipe_ack(&mut self, now: Time, newly: u64) -> bool {
         let sacked_new = std::mem::take(&mut self.pipe.sacked_new);
-        if newly > 0 && self.how == LossRecovery::Sack1 {
-            self.scoreboard.clear();
+        if newly > 0 && self.flight.how == LossRecovery::Sack1 {
+            self.flight.scoreboard.clear();
         }
         // RFC 6675 §2: a duplicate is one that selectively acknowledges something new. Others answer needless repeats.
         let counts = newly == 0 && sacked_new;
@@ -79,14 +79,16 @@ impl Sender {
         } else if counts {
             self.pipe.duplicates += 1;
         }
-        self.detect_reordering();
+        if self.config.adaptive_reordering {
+            self.flight.adapt_to_reordering();
+        }
         if self.undo.is_some() && self.try_undo(now, newly, sacked_new) {
             return newly > 0;
         }
         let repaired = self.pipe.phase != Phase::Open && self.leave_recovery(now);
         let newly_lost = self.find_losses(now, counts) && !self.only_probe_lost(now);
         // ns-2's FACK begins another after a timeout, too.
-        let may = match self.how {
+        let may = match self.flight.how {
             LossRecovery::Fack if self.pipe.timed_out => self.pipe.phase != Phase::Fast,
             _ => self.pipe.phase == Phase::Open,
         };
@@ -94,11 +96,11 @@ impl Sender {
         if began {
             self.enter_recovery(now);
         }
-        if self.pipe.phase == Phase::Fast && self.how == LossRecovery::Sack1 {
+        if self.pipe.phase == Phase::Fast && self.flight.how == LossRecovery::Sack1 {
             self.pipe.sack1_pipe -= 1 + (newly > 0) as i64;
         }
         // The acknowledgment that ends recovery does not open the window of ns-2's Sack1, nor that which begins it FACK's.
-        let shut = match self.how {
+        let shut = match self.flight.how {
             LossRecovery::Sack1 => repaired,
             LossRecovery::Fack => began || self.fack_waits(),
             _ => false,
@@ -108,15 +110,15 @@ impl Sender {
         }
         // FACK's agent in ns-2 restarts the timer for every acknowledgment but those that tell nothing.
         newly > 0
-            || (self.how == LossRecovery::Fack
-                && (self.pipe.phase == Phase::Fast || self.segments.sacked > 0))
+            || (self.flight.how == LossRecovery::Fack
+                && (self.pipe.phase == Phase::Fast || self.flight.segments.sacked > 0))
     }
 
     /// Whether what was outstanding at the last signal is acknowledged. ns-2's Sack1 asks for more after a timeout, and for nothing after
     /// a recovery; its FACK never asks.
     fn past_recovery_point(&self) -> bool {
-        let (una, recover) = (self.snd_una, self.pipe.recover);
-        match self.how {
+        let (una, recover) = (self.flight.snd_una, self.pipe.recover);
+        match self.flight.how {
             LossRecovery::Fack => true,
             LossRecovery::Sack1 => recover == 0 || una > recover,
             _ => recover == 0 || una >= recover,
@@ -125,53 +127,53 @@ impl Sender {
 
     /// After a timeout ns-2's Sack1 learns from blocks only which duplicates count.
     pub(in crate::tcp) fn sends_all_again(&self) -> bool {
-        self.how == LossRecovery::Sack1 && self.pipe.phase == Phase::Timeout && self.pipe.timed_out
+        self.flight.how == LossRecovery::Sack1 && self.pipe.phase == Phase::Timeout && self.pipe.timed_out
     }
 
     /// ns-2's FACK outside of recovery neither sends nor grows while the peer holds something above a hole.
     fn fack_waits(&self) -> bool {
         // With no timer running nothing would end the wait.
-        self.how == LossRecovery::Fack
+        self.flight.how == LossRecovery::Fack
             && (self.pipe.phase == Phase::Open || (self.pipe.phase == Phase::Timeout && self.pipe.timed_out))
-            && self.segments.sacked > 0
-            && self.rto_at.is_some()
+            && self.flight.segments.sacked > 0
+            && self.timer.at.is_some()
     }
 
     /// ns-2's FACK times each acknowledgment that begins or goes on with a repair by the echo of the segment that came last in order: by how
     /// long the repair has taken. False if this is not one of them.
     pub(in crate::tcp) fn fack_ages(&mut self, now: Time, ack: u64) -> bool {
-        if ack > self.snd_una
-            && let Some(front) = self.segments.front()
+        if ack > self.flight.snd_una
+            && let Some(front) = self.flight.segments.front()
         {
             self.pipe.echo_at = front.sent_at;
         }
-        self.pipe.fack_next = self.pipe.fack_next.max(ack).max(self.segments.highest_sacked);
-        let repairing = self.pipe.phase == Phase::Fast || self.segments.highest_sacked > ack;
-        if !repairing || self.snd_una == 0 {
+        self.pipe.fack_next = self.pipe.fack_next.max(ack).max(self.flight.segments.highest_sacked);
+        let repairing = self.pipe.phase == Phase::Fast || self.flight.segments.highest_sacked > ack;
+        if !repairing || self.flight.snd_una == 0 {
             return false;
         }
-        if self.timed.is_some_and(|timed| ack >= timed.end) {
-            self.timed = None;
-            self.rtt.reset_backoff();
+        if self.timer.timed.is_some_and(|timed| ack >= timed.end) {
+            self.timer.timed = None;
+            self.timer.rtt.reset_backoff();
         }
-        self.rtt.smooth(now.since(self.pipe.echo_at));
+        self.timer.rtt.smooth(now.since(self.pipe.echo_at));
         true
     }
 
     /// True if fast recovery is over.
     fn leave_recovery(&mut self, now: Time) -> bool {
-        let over = match self.how {
+        let over = match self.flight.how {
             // ns-2's asks for a segment sent after the signal, and for an acknowledgment without SACK blocks.
             LossRecovery::Fack if self.pipe.phase == Phase::Fast => {
-                self.snd_una > self.pipe.recover && self.segments.sacked == 0
+                self.flight.snd_una > self.pipe.recover && self.flight.segments.sacked == 0
             }
-            _ => self.snd_una >= self.pipe.recover,
+            _ => self.flight.snd_una >= self.pipe.recover,
         };
         if !over {
             return false;
         }
         let fast = std::mem::take(&mut self.pipe.phase) == Phase::Fast;
-        if fast && self.how == LossRecovery::Sack1 {
+        if fast && self.flight.how == LossRecovery::Sack1 {
             self.pipe.recover = 0;
         }
         (self.pipe.stalled, self.pipe.timed_out) = (false, false);
@@ -190,34 +192,37 @@ impl Sender {
 
     /// Marks what is lost by now. True if that is a signal.
     fn find_losses(&mut self, now: Time, counts: bool) -> bool {
-        let mss = self.mss as u64;
-        let by_count = counts && self.pipe.duplicates >= self.threshold;
+        let mss = self.flight.mss as u64;
+        let by_count = counts && self.pipe.duplicates >= self.flight.threshold;
         let repairing = self.pipe.phase != Phase::Open;
-        match self.how {
+        match self.flight.how {
             LossRecovery::Rfc6675 => {
-                let edge = self.segments.rfc6675_edge(self.threshold, mss);
-                let signal = edge > self.snd_una || by_count;
+                let edge = self.flight.segments.rfc6675_edge(self.flight.threshold, mss);
+                let signal = edge > self.flight.snd_una || by_count;
                 if repairing || (signal && self.past_recovery_point()) {
-                    self.segments.mark_lost_below(edge);
-                    if by_count && self.pipe.duplicates == self.threshold {
+                    self.flight.segments.mark_lost_below(edge);
+                    if by_count && self.pipe.duplicates == self.flight.threshold {
                         self.mark_front_lost();
                     }
                 }
                 signal
             }
             LossRecovery::Sack1 | LossRecovery::Fack => {
-                let signal = match self.how {
+                let signal = match self.flight.how {
                     LossRecovery::Sack1 => by_count,
-                    _ => self.segments.highest_sacked >= self.snd_una + (self.threshold as u64 + 1) * mss,
+                    _ => {
+                        self.flight.segments.highest_sacked
+                            >= self.flight.snd_una + (self.flight.threshold as u64 + 1) * mss
+                    }
                 };
                 if self.pipe.phase == Phase::Fast || (signal && self.past_recovery_point()) {
                     // Every hole below the highest segment held.
-                    self.segments.mark_lost_below(self.segments.highest_sacked);
+                    self.flight.segments.mark_lost_below(self.flight.segments.highest_sacked);
                     if signal && !repairing {
                         self.mark_front_lost();
                     }
                 }
-                if self.how == LossRecovery::Fack && self.pipe.phase == Phase::Fast {
+                if self.flight.how == LossRecovery::Fack && self.pipe.phase == Phase::Fast {
                     self.pipe.stalled |= self.repeat_was_lost();
                 }
                 signal
@@ -227,43 +232,45 @@ impl Sender {
     }
 
     fn mark_front_lost(&mut self) {
-        if self.segments.front().is_some_and(|s| s.sent == 1) {
-            self.segments.mark_lost(0);
+        if self.flight.segments.front().is_some_and(|s| s.sent == 1) {
+            self.flight.segments.mark_lost(0);
         }
     }
 
     /// Whether something sent after a repeat has arrived and the repeat has not.
     fn repeat_was_lost(&mut self) -> bool {
-        let highest = self.segments.highest_sacked;
-        while let Some(&(start, at)) = self.segments.order.front() {
-            let index = self.segments.starting_at(start);
-            let segment = index.and_then(|i| self.segments.get(i)).copied();
+        let highest = self.flight.segments.highest_sacked;
+        while let Some(&(start, at)) = self.flight.segments.order.front() {
+            let index = self.flight.segments.starting_at(start);
+            let segment = index.and_then(|i| self.flight.segments.get(i)).copied();
             match segment {
                 Some(s) if !s.sacked && s.sent_at == at => return s.next_at < highest,
-                _ => self.segments.order.pop_front(),
+                _ => self.flight.segments.order.pop_front(),
             };
         }
         false
     }
 
     pub(super) fn enter_recovery(&mut self, now: Time) {
-        let mss = self.mss as u64;
+        let mss = self.flight.mss as u64;
         let in_use = self.window();
         // RFC 9937 §6.1: what the network still held when the acknowledgment came that began this.
-        let recover_fs =
-            self.snd_max - self.snd_una - self.segments.sacked + self.segments.progress.delivered;
+        let recover_fs = self.flight.snd_max - self.flight.snd_una - self.flight.segments.sacked
+            + self.flight.segments.progress.delivered;
         self.begin_undo();
         self.signal_loss(now, in_use);
         self.stats.fast_retransmits += 1;
-        self.timed = None;
-        self.rto_at = Some(now + self.rtt.rto());
+        self.timer.timed = None;
+        self.timer.restart(now);
         let pipe = &mut self.pipe;
         pipe.phase = Phase::Fast;
-        pipe.recover = if self.how == LossRecovery::Fack { pipe.fack_next } else { self.snd_max };
+        pipe.recover =
+            if self.flight.how == LossRecovery::Fack { pipe.fack_next } else { self.flight.snd_max };
         pipe.force = true;
         pipe.rescued = false;
         // The acknowledgment that begins it is counted off below, and the repeat that it sends is not counted at all.
-        pipe.sack1_pipe = ((self.snd_max - self.snd_una) / mss) as i64 - self.threshold as i64;
+        pipe.sack1_pipe =
+            ((self.flight.snd_max - self.flight.snd_una) / mss) as i64 - self.flight.threshold as i64;
         if self.congestion.owns_recovery() {
             return;
         }
@@ -271,7 +278,7 @@ impl Sender {
             pipe.prr = Some(Prr::begin(recover_fs));
             return;
         }
-        let cwnd = match self.how {
+        let cwnd = match self.flight.how {
             // ns-2's FACK begins with one segment and opens by slow start, while what is in flight falls to meet it.
             LossRecovery::Fack => mss,
             _ => self.congestion.reduced(),
@@ -280,22 +287,22 @@ impl Sender {
     }
 
     fn adjust_window(&mut self, now: Time, newly: u64) {
-        let mss = self.mss as u64;
-        let delivered = self.segments.progress.delivered;
+        let mss = self.flight.mss as u64;
+        let delivered = self.flight.segments.progress.delivered;
         if self.congestion.owns_recovery() {
-            if delivered > 0 || self.segments.progress.lost > 0 {
+            if delivered > 0 || self.flight.segments.progress.lost > 0 {
                 self.grow(now, newly);
             }
             return;
         }
         match self.pipe.phase {
             Phase::Fast => {
-                if self.how == LossRecovery::Fack {
-                    self.grow(now, self.mss as u64);
+                if self.flight.how == LossRecovery::Fack {
+                    self.grow(now, self.flight.mss as u64);
                 } else if let Some(prr) = &mut self.pipe.prr {
-                    let safe = newly > 0 && self.segments.progress.lost == 0;
+                    let safe = newly > 0 && self.flight.segments.progress.lost == 0;
                     let ssthresh = self.congestion.ssthresh();
-                    let cwnd = prr.on_ack(delivered, safe, self.segments.pipe, ssthresh, mss);
+                    let cwnd = prr.on_ack(delivered, safe, self.flight.segments.pipe, ssthresh, mss);
                     self.congestion.set(cwnd.max(mss));
                 }
             }
@@ -306,28 +313,28 @@ impl Sender {
 
     /// The retransmission timer has run out.
     pub(in crate::tcp) fn pipe_timeout(&mut self, now: Time) {
-        let keep = matches!(self.how, LossRecovery::Rfc6675 | LossRecovery::Rack);
+        let keep = matches!(self.flight.how, LossRecovery::Rfc6675 | LossRecovery::Rack);
         // RFC 6675 §5.1: what was selectively acknowledged may be kept, unless the peer asks for what it reported
         // (RFC 2018 §8). ns-2's agents forget it.
-        let forget = !keep || self.segments.front().is_some_and(|s| s.sacked);
+        let forget = !keep || self.flight.segments.front().is_some_and(|s| s.sacked);
         if forget {
-            self.segments.forget_sacks();
+            self.flight.segments.forget_sacks();
         }
-        if self.how == LossRecovery::Rack && !forget {
-            self.segments.mark_old_lost(now, self.rack_patience());
+        if self.flight.how == LossRecovery::Rack && !forget {
+            self.flight.segments.mark_old_lost(now, self.rack_patience());
         } else {
-            self.segments.mark_all_lost();
+            self.flight.segments.mark_all_lost();
         }
-        if self.how == LossRecovery::Fack {
-            self.segments.lose_again();
+        if self.flight.how == LossRecovery::Fack {
+            self.flight.segments.lose_again();
         }
         let pipe = &mut self.pipe;
         // ns-2's FACK goes on with a recovery that it was in.
-        if self.how != LossRecovery::Fack || pipe.phase != Phase::Fast {
-            (pipe.phase, pipe.recover) = (Phase::Timeout, self.snd_max);
+        if self.flight.how != LossRecovery::Fack || pipe.phase != Phase::Fast {
+            (pipe.phase, pipe.recover) = (Phase::Timeout, self.flight.snd_max);
         }
         pipe.duplicates = 0;
-        (pipe.fack_next, pipe.timed_out) = (self.snd_una, true);
+        (pipe.fack_next, pipe.timed_out) = (self.flight.snd_una, true);
         pipe.stalled = false;
         pipe.prr = None;
         pipe.force = true;
@@ -344,15 +351,15 @@ impl Sender {
         {
             return turn;
         }
-        let mss = self.mss as u64;
+        let mss = self.flight.mss as u64;
         let forced = self.pipe.force;
-        if self.segments.lost_waiting > 0
-            && let Some(index) = self.segments.next_lost()
+        if self.flight.segments.lost_waiting > 0
+            && let Some(index) = self.flight.segments.next_lost()
         {
-            let segment = *self.segments.get(index)?;
+            let segment = *self.flight.segments.get(index)?;
             // A probe of a closed window is sent again when the window is open. A FIN takes no room in it.
-            let data_end = self.fin_at().map_or(segment.end, |fin| segment.end.min(fin));
-            if data_end <= self.window_edge && (forced || self.has_room(segment.len())) {
+            let data_end = self.buffer.fin_at().map_or(segment.end, |fin| segment.end.min(fin));
+            if data_end <= self.peer.edge && (forced || self.has_room(segment.len())) {
                 self.pipe.force = false;
                 return Some(self.send_again(now, index));
             }
@@ -371,33 +378,33 @@ impl Sender {
 
     /// Whether new data have to wait though the pipe has room.
     fn holds_new(&self) -> bool {
-        let mss = self.mss as u64;
+        let mss = self.flight.mss as u64;
         // With no timer running nothing would end the wait.
-        let holding = self.pipe.phase == Phase::Open && self.pipe.duplicates > 0 && self.rto_at.is_some();
-        match self.how {
+        let holding = self.pipe.phase == Phase::Open && self.pipe.duplicates > 0 && self.timer.at.is_some();
+        match self.flight.how {
             // Until it repairs something ns-2's counts from the oldest outstanding; a duplicate lets one more go.
-            LossRecovery::Sack1 if self.pipe.phase == Phase::Open && self.rto_at.is_some() => {
-                let most = if self.config.limited_transmit { self.threshold - 1 } else { 0 };
+            LossRecovery::Sack1 if self.pipe.phase == Phase::Open && self.timer.at.is_some() => {
+                let most = if self.config.limited_transmit { self.flight.threshold - 1 } else { 0 };
                 let more = u64::from(self.pipe.duplicates.min(most)) * mss;
-                self.in_flight() + mss > self.congestion.cwnd() + more
+                self.flight.len() + mss > self.congestion.cwnd() + more
             }
-            _ => holding && !self.config.limited_transmit && self.in_flight() + mss > self.congestion.cwnd(),
+            _ => holding && !self.config.limited_transmit && self.flight.len() + mss > self.congestion.cwnd(),
         }
     }
 
     /// Whether what goes next goes for a duplicate: limited transmit, or the repeat that begins a recovery.
     pub(in crate::tcp) fn answers_duplicate(&self) -> bool {
-        if !self.how.pipe() {
-            let more = self.counting.limited_transmit(&self.config, self.threshold, self.mss);
-            return more > 0 && self.in_flight() + self.mss as u64 > self.congestion.cwnd();
+        if !self.flight.how.pipe() {
+            let more = self.counting.limited_transmit(&self.config, self.flight.threshold, self.flight.mss);
+            return more > 0 && self.flight.len() + self.flight.mss as u64 > self.congestion.cwnd();
         }
         match self.pipe.phase {
             Phase::Fast => self.pipe.force,
             Phase::Timeout => false,
             Phase::Open => {
                 self.config.limited_transmit
-                    && (1..self.threshold).contains(&self.pipe.duplicates)
-                    && self.in_flight() + self.mss as u64 > self.congestion.cwnd()
+                    && (1..self.flight.threshold).contains(&self.pipe.duplicates)
+                    && self.flight.len() + self.flight.mss as u64 > self.congestion.cwnd()
             }
         }
     }
@@ -405,43 +412,44 @@ impl Sender {
     /// Whether the window has room for `bytes` more.
     pub(super) fn has_room(&self, bytes: u64) -> bool {
         let cwnd = self.congestion.cwnd();
-        if self.how == LossRecovery::Sack1 && self.pipe.phase == Phase::Fast {
-            return self.pipe.sack1_pipe < (cwnd / self.mss as u64) as i64;
+        if self.flight.how == LossRecovery::Sack1 && self.pipe.phase == Phase::Fast {
+            return self.pipe.sack1_pipe < (cwnd / self.flight.mss as u64) as i64;
         }
-        if self.sends_all_again() && self.pipe.duplicates > 0 && self.rto_at.is_some() {
-            let few = self.config.limited_transmit && self.pipe.duplicates < self.threshold;
+        if self.sends_all_again() && self.pipe.duplicates > 0 && self.timer.at.is_some() {
+            let few = self.config.limited_transmit && self.pipe.duplicates < self.flight.threshold;
             return few
-                && self.segments.pipe + bytes <= cwnd + u64::from(self.pipe.duplicates) * self.mss as u64;
+                && self.flight.segments.pipe + bytes
+                    <= cwnd + u64::from(self.pipe.duplicates) * self.flight.mss as u64;
         }
         // A short segment may go where a full one would not fit; an empty pipe takes anything.
-        self.segments.pipe + bytes <= cwnd || self.segments.pipe == 0
+        self.flight.segments.pipe + bytes <= cwnd || self.flight.segments.pipe == 0
     }
 
     /// Whether the windows would let something go.
     pub(in crate::tcp) fn pipe_would_send(&self) -> bool {
-        let mss = self.mss as u64;
+        let mss = self.flight.mss as u64;
         if self.pipe.stalled || self.fack_waits() {
             return false;
         }
         if self.pipe.force || !self.has_room(mss) {
             return self.pipe.force;
         }
-        let rest = self.unsent();
-        self.segments.lost_waiting > 0
-            || (rest > 0 && self.snd_max + rest.min(mss) <= self.window_edge && !self.holds_new())
+        let rest = self.buffer.unsent(self.flight.snd_max);
+        self.flight.segments.lost_waiting > 0
+            || (rest > 0 && self.flight.snd_max + rest.min(mss) <= self.peer.edge && !self.holds_new())
     }
 
     /// RFC 6675 NextSeg rules 3 and 4: in recovery, with nothing new to send, what may be lost.
     fn last_resort(&mut self, now: Time) -> Option<Outgoing> {
-        if self.pipe.phase != Phase::Fast || self.how != LossRecovery::Rfc6675 || self.pipe.rescued {
+        if self.pipe.phase != Phase::Fast || self.flight.how != LossRecovery::Rfc6675 || self.pipe.rescued {
             return None;
         }
         // Rule 4: once, the highest segment that is not selectively acknowledged; rule 3's segments lie below it and
         // are found by their turn.
-        let mut index = self.segments.len();
+        let mut index = self.flight.segments.len();
         while index > 0 {
             index -= 1;
-            let segment = self.segments.get(index)?;
+            let segment = self.flight.segments.get(index)?;
             if !segment.sacked {
                 self.pipe.rescued = true;
                 if segment.sent > 1 {
@@ -455,25 +463,25 @@ impl Sender {
 
     /// A repeat of the segment with this index.
     pub(super) fn send_again(&mut self, now: Time, index: usize) -> Outgoing {
-        let mut next = self.snd_max;
-        if self.how == LossRecovery::Fack {
+        let mut next = self.flight.snd_max;
+        if self.flight.how == LossRecovery::Fack {
             // What goes again after a timeout goes as if for the first time, until the peer holds something beyond it.
-            let first = self.segments.get(index).is_some_and(|s| s.start >= self.pipe.fack_next);
+            let first = self.flight.segments.get(index).is_some_and(|s| s.start >= self.pipe.fack_next);
             next = if first { 0 } else { self.pipe.fack_next };
         }
-        self.segments.sent_again(now, index, next);
-        let (start, end) = self.segments.get(index).map_or((0, 0), |s| (s.start, s.end));
+        self.flight.segments.sent_again(now, index, next);
+        let (start, end) = self.flight.segments.get(index).map_or((0, 0), |s| (s.start, s.end));
         if let Some(undo) = &mut self.undo
             && self.pipe.phase != Phase::Open
         {
             undo.on_repeat(now);
         }
-        let fin = self.fin_at().is_some_and(|at| end > at);
+        let fin = self.buffer.fin_at().is_some_and(|at| end > at);
         let outgoing = Outgoing { seq: start, len: (end - start) as u32 - fin as u32, fin };
         self.note_sent(now, outgoing);
         // RACK finds repeats that are lost again; the timer gives each of them its time, as Linux does for the oldest.
-        if index == 0 && self.how == LossRecovery::Rack && self.pipe.phase == Phase::Fast {
-            self.rto_at = Some(now + self.rtt.rto());
+        if index == 0 && self.flight.how == LossRecovery::Rack && self.pipe.phase == Phase::Fast {
+            self.timer.restart(now);
         }
         outgoing
     }

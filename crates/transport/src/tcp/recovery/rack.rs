@@ -60,7 +60,7 @@ impl Sender {
     pub(in crate::tcp) fn rack_dsack(&mut self) {
         let rack = &mut self.pipe.rack;
         if rack.dsack_round.is_none() {
-            rack.dsack_round = Some(self.snd_max);
+            rack.dsack_round = Some(self.flight.snd_max);
             rack.multiplier += 1;
             rack.persist = 16;
         }
@@ -70,15 +70,15 @@ impl Sender {
     pub(super) fn rack_losses(&mut self, now: Time) -> bool {
         let rack = &mut self.pipe.rack;
         // Steps 1 and 2; `Segments` has left out samples that may be a repeat's (§6.2 step 2).
-        if let Some((sent_at, _, end)) = self.segments.progress.newest {
+        if let Some((sent_at, _, end)) = self.flight.segments.progress.newest {
             if rack.newest.is_none_or(|newest| (sent_at, end) > newest) {
                 rack.newest = Some((sent_at, end));
             }
             rack.rtt = now.since(sent_at);
         }
         // Step 3.
-        rack.reordering_seen |= self.segments.progress.reordered.is_some();
-        if rack.dsack_round.is_some_and(|round| self.snd_una >= round) {
+        rack.reordering_seen |= self.flight.segments.progress.reordered.is_some();
+        if rack.dsack_round.is_some_and(|round| self.flight.snd_una >= round) {
             rack.dsack_round = None;
         }
         self.detect_by_time(now)
@@ -88,19 +88,19 @@ impl Sender {
     fn reordering_window(&self) -> Span {
         let rack = &self.pipe.rack;
         if !rack.reordering_seen {
-            let many = self.segments.sacked >= self.threshold as u64 * self.mss as u64;
+            let many = self.flight.segments.sacked >= self.flight.threshold as u64 * self.flight.mss as u64;
             if self.pipe.phase != Phase::Open || many {
                 return Span::ZERO;
             }
         }
         let quarter = self.min_rtt().unwrap_or(Span::ZERO) / 4 * rack.multiplier as u64;
-        quarter.min(self.rtt.smoothed().unwrap_or(quarter))
+        quarter.min(self.timer.rtt.smoothed().unwrap_or(quarter))
     }
 
     /// How long after its sending a segment is lost, when one sent later has arrived or the timer has run out.
     pub(super) fn rack_patience(&self) -> Span {
         // Before the first sample of data the handshake's says how long a round trip is.
-        let rtt = Some(self.pipe.rack.rtt).filter(|rtt| *rtt > Span::ZERO).or(self.rtt.smoothed());
+        let rtt = Some(self.pipe.rack.rtt).filter(|rtt| *rtt > Span::ZERO).or(self.timer.rtt.smoothed());
         rtt.unwrap_or(Span::ZERO) + self.reordering_window()
     }
 
@@ -110,11 +110,11 @@ impl Sender {
         let Some((newest_at, newest_end)) = self.pipe.rack.newest else { return false };
         let patience = self.rack_patience();
         let mut found = false;
-        while let Some(&(start, at)) = self.segments.order.front() {
-            let index = self.segments.starting_at(start);
-            let current = index.and_then(|i| self.segments.get(i)).copied();
+        while let Some(&(start, at)) = self.flight.segments.order.front() {
+            let index = self.flight.segments.starting_at(start);
+            let current = index.and_then(|i| self.flight.segments.get(i)).copied();
             let Some(segment) = current.filter(|s| !s.sacked && s.in_pipe && s.sent_at == at) else {
-                self.segments.order.pop_front();
+                self.flight.segments.order.pop_front();
                 continue;
             };
             if (at, segment.end) >= (newest_at, newest_end) {
@@ -124,12 +124,12 @@ impl Sender {
             if lost_at > now {
                 self.pipe.rack.reorder_at = Some(lost_at);
                 // In Linux one timer serves both, so that the retransmission timer does not cut this wait short.
-                self.rto_at = self.rto_at.map(|rto| rto.max(lost_at + self.config.rto_granularity));
+                self.timer.at = self.timer.at.map(|rto| rto.max(lost_at + self.config.rto_granularity));
                 break;
             }
-            self.segments.order.pop_front();
+            self.flight.segments.order.pop_front();
             if let Some(index) = index {
-                self.segments.mark_lost(index);
+                self.flight.segments.mark_lost(index);
                 found = true;
             }
         }
@@ -139,13 +139,13 @@ impl Sender {
     /// The reordering timer has run out (§6.3).
     pub(in crate::tcp) fn handle_reorder_timer(&mut self, now: Time) {
         // What the latest acknowledgment has told belongs to no recovery that begins now.
-        self.segments.progress = Default::default();
+        self.flight.segments.progress = Default::default();
         let found = self.detect_by_time(now) && !self.only_probe_lost(now);
-        if found && self.rto_at.is_some() {
+        if found && self.timer.at.is_some() {
             // What is found is repaired as the window lets it go, for which it has the time of a timer (Linux's `tcp_rearm_rto`).
-            self.rto_at = Some(now + self.rtt.rto());
+            self.timer.restart(now);
         }
-        if found && self.pipe.phase == Phase::Open && self.snd_una >= self.pipe.recover {
+        if found && self.pipe.phase == Phase::Open && self.flight.snd_una >= self.pipe.recover {
             self.enter_recovery(now);
         }
     }
@@ -153,39 +153,39 @@ impl Sender {
     /// §7.2: after new data or an acknowledgment, a probe is planned where losses at the tail would go unnoticed.
     pub(in crate::tcp) fn plan_probe(&mut self, now: Time) {
         let fits = self.pipe.phase == Phase::Open
-            && self.segments.sacked == 0
+            && self.flight.segments.sacked == 0
             && self.pipe.rack.probe.is_none()
             && self.pipe.rack.measured
-            && self.in_flight() > 0
-            && self.rto_at.is_some();
+            && self.flight.len() > 0
+            && self.timer.at.is_some();
         self.pipe.rack.probe_at = None;
         if !fits {
             return;
         }
-        let Some(srtt) = self.rtt.smoothed() else { return };
-        let lone = self.in_flight() <= self.mss as u64;
+        let Some(srtt) = self.timer.rtt.smoothed() else { return };
+        let lone = self.flight.len() <= self.flight.mss as u64;
         let wait = srtt * 2 + if lone { MAX_ACK_DELAY } else { Span::ZERO };
         // Not later than the timer: the probe goes in its place, and puts it off.
-        self.pipe.rack.probe_at = self.rto_at.map(|rto| rto.min(now + wait));
+        self.pipe.rack.probe_at = self.timer.at.map(|rto| rto.min(now + wait));
     }
 
     /// §7.3: the probe timer has run out.
     pub(in crate::tcp) fn handle_probe_timer(&mut self, now: Time) {
         self.pipe.rack.probe_at = None;
         self.pipe.rack.probe_due = true;
-        self.rto_at = Some(now + self.rtt.rto());
+        self.timer.restart(now);
     }
 
     /// The probe itself: new data if the peer's window has room, else the last segment again.
     pub(in crate::tcp) fn poll_probe(&mut self, now: Time) -> Option<Outgoing> {
         self.pipe.rack.probe_due = false;
-        let end = self.snd_max;
+        let end = self.flight.snd_max;
         let (probe, repeat) = match self.poll_new(now) {
             Some(segment) => (segment, false),
-            None if self.segments.back().is_none_or(|s| s.sacked) => return None,
-            None => (self.send_again(now, self.segments.len() - 1), true),
+            None if self.flight.segments.back().is_none_or(|s| s.sacked) => return None,
+            None => (self.send_again(now, self.flight.segments.len() - 1), true),
         };
-        self.pipe.rack.probe = Some((if repeat { end } else { self.snd_max }, repeat));
+        self.pipe.rack.probe = Some((if repeat { end } else { self.flight.snd_max }, repeat));
         self.pipe.rack.measured = false;
         // Sending it has planned another, which would be a second one in flight.
         self.pipe.rack.probe_at = None;
@@ -195,10 +195,10 @@ impl Sender {
     /// §7.4.2: what an acknowledgment says of the probe. True if it has repaired a loss, which is a signal.
     pub(in crate::tcp) fn resolve_probe(&mut self, dsack: bool, duplicate: bool) -> bool {
         let Some((end, repeat)) = self.pipe.rack.probe else { return false };
-        if self.snd_una < end {
+        if self.flight.snd_una < end {
             return false;
         }
-        let repaired = repeat && !dsack && self.snd_una > end;
+        let repaired = repeat && !dsack && self.flight.snd_una > end;
         if !repeat || dsack || duplicate || repaired {
             self.pipe.rack.probe = None;
         }

@@ -64,7 +64,7 @@ impl Undo {
 impl Sender {
     /// State for recoveries that can take something back.
     pub(in crate::tcp) fn prepare_undo(&mut self) {
-        let can = matches!(self.how, LossRecovery::Rack | LossRecovery::Rfc6675);
+        let can = matches!(self.flight.how, LossRecovery::Rack | LossRecovery::Rfc6675);
         self.undo = (self.config.undo && can).then(Box::default);
     }
 
@@ -73,10 +73,10 @@ impl Sender {
         if self.undo.is_none() {
             return;
         }
-        let repeats = Some(self.segments.repeats_in_flight()).filter(|n| *n > 0);
+        let repeats = Some(self.flight.segments.repeats_in_flight()).filter(|n| *n > 0);
         let before = Some(self.congestion.before());
         if let Some(undo) = &mut self.undo {
-            (undo.marker, undo.before, undo.repeats) = (Some(self.snd_una), before, repeats);
+            (undo.marker, undo.before, undo.repeats) = (Some(self.flight.snd_una), before, repeats);
             (undo.repeated_at, undo.frto) = (None, false);
         }
     }
@@ -85,7 +85,7 @@ impl Sender {
     /// RFC 5681 §3.1 holds ssthresh, too).
     pub(in crate::tcp) fn timeout_reduces(&mut self) -> bool {
         let Some(undo) = &self.undo else { return true };
-        let (phase, una) = (self.pipe.phase, self.snd_una);
+        let (phase, una) = (self.pipe.phase, self.flight.snd_una);
         let again = phase == Phase::Timeout && una == undo.timed_out_at;
         let reduces = phase == Phase::Open || una >= self.pipe.recover || (phase == Phase::Timeout && !again);
         if reduces {
@@ -100,7 +100,7 @@ impl Sender {
 
     /// An acknowledgment of `newly` bytes, and what it selectively acknowledges. True if losses are not to be looked for yet.
     pub(super) fn try_undo(&mut self, now: Time, newly: u64, sacked_new: bool) -> bool {
-        let (una, recover) = (self.snd_una, self.pipe.recover);
+        let (una, recover) = (self.flight.snd_una, self.pipe.recover);
         let Some(undo) = &mut self.undo else { return false };
         undo.asking = false;
         if undo.marker.is_none() {
@@ -122,7 +122,7 @@ impl Sender {
             Phase::Fast => {
                 if late {
                     // Others that were sent again are still to be answered.
-                    if self.segments.repeats_in_flight() > 0 {
+                    if self.flight.segments.repeats_in_flight() > 0 {
                         return true;
                     }
                     self.undo_reduction(true);
@@ -131,10 +131,10 @@ impl Sender {
                 }
             }
             Phase::Timeout => {
-                let original = self.segments.progress.original.is_some_and(|end| end <= recover);
+                let original = self.flight.segments.progress.original.is_some_and(|end| end <= recover);
                 if (newly > 0 && (all_needless || late)) || (undo.frto && original) {
                     self.undo_reduction(true);
-                } else if undo.frto && self.snd_max > recover {
+                } else if undo.frto && self.flight.snd_max > recover {
                     undo.frto = !sacked_new && newly > 0;
                 } else if undo.frto && newly > 0 && una < recover {
                     undo.asking = true;
@@ -149,12 +149,12 @@ impl Sender {
         if !self.undo.as_ref().is_some_and(|undo| undo.asking) || self.pipe.phase != Phase::Timeout {
             return None;
         }
-        if self.has_room(self.mss as u64)
+        if self.has_room(self.flight.mss as u64)
             && let Some(segment) = self.poll_new(now)
         {
             return Some(Some(segment));
         }
-        if self.snd_max > self.pipe.recover {
+        if self.flight.snd_max > self.pipe.recover {
             return Some(None);
         }
         if let Some(undo) = &mut self.undo {
@@ -172,10 +172,10 @@ impl Sender {
             self.stats.undone += 1;
         }
         if unmark {
-            self.segments.unmark_lost();
+            self.flight.segments.unmark_lost();
         }
         let pipe = &mut self.pipe;
-        (pipe.phase, pipe.prr, pipe.recover) = (Phase::Open, None, self.snd_una);
+        (pipe.phase, pipe.prr, pipe.recover) = (Phase::Open, None, self.flight.snd_una);
         pipe.settle();
     }
 }

@@ -11,7 +11,7 @@ use skyhop_units::Time;
 impl Sender {
     /// When the oldest segment was sent last, and how often it was.
     fn oldest(&self) -> Option<(Time, u16)> {
-        self.segments.front().map(|s| (s.sent_at, s.sent))
+        self.flight.segments.front().map(|s| (s.sent_at, s.sent))
     }
 
     /// Whether the oldest segment is older than the fine-grained timeout.
@@ -23,27 +23,28 @@ impl Sender {
 
     /// The same; others have no such timeout.
     pub(in crate::tcp) fn vegas_expired(&mut self, now: Time) -> bool {
-        self.how == LossRecovery::Vegas && self.expired(now)
+        self.flight.how == LossRecovery::Vegas && self.expired(now)
     }
 
     pub(super) fn vegas_duplicate(&mut self, now: Time) -> bool {
-        let (mss, threshold) = (self.mss as f64, self.threshold);
+        let (mss, threshold) = (self.flight.mss as f64, self.flight.threshold);
         let expired = self.expired(now);
         if !expired && self.counting.duplicates != threshold {
             if self.counting.duplicates > threshold {
-                self.congestion.inflate(self.mss as u64);
+                self.congestion.inflate(self.flight.mss as u64);
             }
             return false;
         }
-        if self.counting.timed_out && self.snd_una <= self.counting.recover {
+        if self.counting.timed_out && self.flight.snd_una <= self.counting.recover {
             return false;
         }
         let Some((sent_at, sent)) = self.oldest() else { return false };
         // ns-2's doubles its coarse timer, too.
-        self.rtt.back_off();
+        self.timer.rtt.back_off();
         self.counting.timed_out = false;
-        self.counting.recover = self.snd_max;
-        self.counting.worried = 2.min((self.snd_nxt - self.snd_una).div_ceil(self.mss as u64) as u32 + 1);
+        self.counting.recover = self.flight.snd_max;
+        self.counting.worried =
+            2.min((self.flight.snd_nxt - self.flight.snd_una).div_ceil(self.flight.mss as u64) as u32 + 1);
         let window = (self.window() as f64 / mss).floor();
         let duplicates = self.counting.duplicates as f64;
         let Some((vegas, w)) = self.congestion.vegas() else { return false };
@@ -58,7 +59,7 @@ impl Sender {
             w.cwnd = (vegas.after + duplicates) * mss;
             vegas.changed_at = Some(now);
         }
-        self.counting.due = Some(self.snd_una);
+        self.counting.due = Some(self.flight.snd_una);
         if sent == 1 {
             self.counting.duplicates = threshold;
         }
@@ -66,8 +67,8 @@ impl Sender {
     }
 
     pub(super) fn vegas_ack(&mut self, now: Time, newly: u64, duplicates: u32) {
-        let mss = self.mss as f64;
-        let threshold = self.threshold;
+        let mss = self.flight.mss as f64;
+        let threshold = self.flight.threshold;
         if let Some((vegas, window)) = self.congestion.vegas()
             && duplicates > threshold
             && vegas.after > 0.0
@@ -81,7 +82,7 @@ impl Sender {
             self.counting.worried -= 1;
             if self.expired(now) {
                 self.counting.duplicates = threshold;
-                self.counting.due = Some(self.snd_una);
+                self.counting.due = Some(self.flight.snd_una);
             } else {
                 self.counting.worried = 0;
             }
@@ -91,6 +92,6 @@ impl Sender {
     /// ns-2's Vegas sends nothing new between the first duplicate and the threshold.
     pub(in crate::tcp) fn vegas_waits(&self) -> bool {
         // With no timer running nothing would end the wait.
-        (1..self.threshold).contains(&self.counting.duplicates) && self.rto_at.is_some()
+        (1..self.flight.threshold).contains(&self.counting.duplicates) && self.timer.at.is_some()
     }
 }

@@ -1,0 +1,122 @@
+//! What has been sent and is not acknowledged: the send sequence space, and what the peer has said of it.
+//!
+//! Follows RFC 9293 §3.3.1 (SND.UNA, SND.NXT) and RFC 6675 §2 (the scoreboard); `snd_max` is BSD's.
+//! Differs: a recovery that counts duplicates has a scoreboard of ranges, one that knows its pipe has segments.
+//! Leaves out what the peer's window allows, which is `peer_window`'s, and what may be sent, which is `sender`'s.
+
+use super::config::LossRecovery;
+use super::scoreboard::Ranges;
+use super::segments::{Keep, Segments};
+
+/// The most duplicates that an adapted threshold waits for, as in Linux.
+const MOST_DUPLICATES: u32 = 300;
+
+/// Offsets count from the initial sequence number: the SYN is 0, data begins at 1.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    /// How losses are found and repaired, once the peer's options are known: it says what is kept of each segment.
+    pub how: LossRecovery,
+    /// Duplicates that signal a loss; it may grow.
+    pub threshold: u32,
+    /// Oldest byte not acknowledged.
+    pub snd_una: u64,
+    /// Next to send; behind `snd_max` after a timeout.
+    pub snd_nxt: u64,
+    /// One past the highest sent.
+    pub snd_max: u64,
+    /// Payload of a full segment.
+    pub mss: u32,
+    pub scoreboard: Ranges,
+    pub segments: Segments,
+    /// Whether segments are kept track of one by one.
+    pub tracked: bool,
+}
+
+impl Flight {
+    pub fn new(how: LossRecovery, threshold: u32, mss: u32) -> Self {
+        let mut flight = Self {
+            how,
+            threshold,
+            snd_una: 0,
+            snd_nxt: 0,
+            snd_max: 0,
+            mss,
+            scoreboard: Ranges::default(),
+            segments: Segments::default(),
+            tracked: false,
+        };
+        flight.repair_by(how);
+        flight
+    }
+
+    /// Losses are repaired in this way from now on.
+    pub fn repair_by(&mut self, how: LossRecovery) {
+        self.how = how;
+        self.tracked = how.pipe() || how == LossRecovery::Vegas;
+        self.segments.keep = match how {
+            LossRecovery::Rack => Keep::All,
+            LossRecovery::Fack => Keep::Repeats,
+            _ => Keep::Nothing,
+        };
+    }
+
+    /// All that is outstanding is as if it had not been sent.
+    pub fn take_back(&mut self) {
+        (self.snd_nxt, self.snd_max) = (self.snd_una, self.snd_una);
+        self.segments.take_back();
+    }
+
+    /// Sequence numbers outstanding.
+    #[inline]
+    pub fn len(&self) -> u64 {
+        self.snd_max - self.snd_una
+    }
+
+    /// What fills the congestion window: what is outstanding, or the pipe where that is known.
+    #[inline]
+    pub fn in_window(&self) -> u64 {
+        if self.how.pipe() { self.segments.pipe } else { self.len() }
+    }
+
+    /// Segments that came late, as Linux finds them: the threshold becomes what would have been patient enough.
+    pub fn adapt_to_reordering(&mut self) {
+        if let Some(distance) = self.segments.progress.reordered {
+            let segments = distance.div_ceil(self.mss as u64) as u32;
+            self.threshold = self.threshold.max(segments.min(MOST_DUPLICATES));
+        }
+    }
+
+    /// A repeat was needless: one duplicate more is waited for.
+    pub fn adapt_to_duplicate(&mut self) {
+        self.threshold = (self.threshold + 1).min(MOST_DUPLICATES);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skyhop_units::Time;
+
+    #[test]
+    fn what_is_taken_back_was_never_sent_and_the_way_of_repair_stays() {
+        let mut flight = Flight::new(LossRecovery::Rack, 3, 1000);
+        (flight.snd_una, flight.snd_nxt, flight.snd_max) = (1, 1001, 1001);
+        flight.segments.push(Time::ZERO, 1, 1001, true);
+        assert_eq!((flight.len(), flight.in_window()), (1000, 1000));
+        flight.take_back();
+        assert_eq!((flight.len(), flight.in_window(), flight.snd_nxt), (0, 0, 1));
+        assert_eq!((flight.segments.keep, flight.tracked), (Keep::All, true));
+    }
+
+    #[test]
+    fn the_threshold_grows_to_what_lateness_asks_for_and_no_further_than_300() {
+        let mut flight = Flight::new(LossRecovery::Sack1, 3, 1000);
+        for (reordered, threshold) in [(None, 3), (Some(2000), 3), (Some(4001), 5), (Some(1_000_000), 300)] {
+            flight.segments.progress.reordered = reordered;
+            flight.adapt_to_reordering();
+            assert_eq!(flight.threshold, threshold);
+        }
+        flight.adapt_to_duplicate();
+        assert_eq!(flight.threshold, 300);
+    }
+}
