@@ -72,7 +72,7 @@ pub struct Connection {
     pub(super) last_ack_sent: u64,
     /// When an acknowledgment of what was never sent was last answered.
     challenged_at: Option<Time>,
-    time_wait_until: Option<Time>,
+    pub(super) time_wait_until: Option<Time>,
     /// The answer to a segment for a connection that does not exist: sequence number and acknowledgment.
     reset_due: Option<(u32, Option<u32>)>,
     identification: u16,
@@ -297,7 +297,7 @@ impl Connection {
         }
         let marked = packet.ip.ecn == Ecn::Marked;
         self.echo.take(marked, tcp.flags.has(Flags::CWR));
-        self.receiver.ack_now |= marked && packet.payload_len > 0;
+        self.receiver.acks.now |= marked && packet.payload_len > 0;
     }
 
     /// §3.10.7.1: a reset that the peer can tell is meant for the segment it sent.
@@ -318,7 +318,7 @@ impl Connection {
         if !self.receiver.acceptable(seq, len) {
             // §3.10.7.4: what lies outside the window is answered, so that the peer learns where it is.
             if !tcp.flags.has(Flags::RST) {
-                self.receiver.ack_now |= len > 0;
+                self.receiver.acks.now |= len > 0;
                 self.restart_time_wait(now);
             }
             if !(tcp.flags.has(Flags::ACK) && seq <= self.receiver.rcv_nxt && !tcp.flags.has(Flags::RST)) {
@@ -339,7 +339,7 @@ impl Connection {
                 }
             } else if seq > self.receiver.rcv_nxt {
                 // The challenge of RFC 5961 §3.2: a peer that means it answers with the exact number.
-                self.receiver.ack_now = true;
+                self.receiver.acks.now = true;
             }
             return;
         }
@@ -348,7 +348,7 @@ impl Connection {
                 // The SYN again: its answer was lost, the timer will repeat it.
                 return;
             }
-            self.receiver.ack_now = true;
+            self.receiver.acks.now = true;
             return;
         }
         if !tcp.flags.has(Flags::ACK) {
@@ -381,7 +381,7 @@ impl Connection {
             self.receiver.take_echo(ts.echo, sample, payload);
         }
         let (rto, srtt) = (self.sender.timer.rtt.rto(), self.sender.timer.rtt.smoothed());
-        self.receiver.know(rto, srtt, tcp.flags.has(Flags::PSH));
+        self.receiver.acks.know(rto, srtt, tcp.flags.has(Flags::PSH));
     }
 
     /// What a segment carries.
@@ -421,7 +421,7 @@ impl Connection {
             let quiet = self.challenged_at.is_none_or(|at| now.since(at) >= CHALLENGE_INTERVAL);
             if quiet || payload > 0 {
                 self.challenged_at = Some(now);
-                self.receiver.ack_now = true;
+                self.receiver.acks.now = true;
             }
             return false;
         }
@@ -546,56 +546,7 @@ impl Connection {
     fn abandon(&mut self) {
         self.state = State::Closed;
         self.sender.stop_timers();
-        self.receiver.ack_at = None;
-        self.receiver.ack_now = false;
-    }
-
-    /// The clock has reached [`Connection::poll_timeout`].
-    pub fn handle_timeout(&mut self, now: Time) {
-        // First: a probe of the tail goes in the place of a timeout.
-        if self.sender.pipe.rack.probe_at.is_some_and(|at| at <= now) {
-            self.sender.handle_probe_timer(now);
-        }
-        if self.sender.timer.at.is_some_and(|at| at <= now) {
-            self.limits.timed_out(now, self.sender.timer.rtt.rto());
-            self.sender.handle_timeout(now);
-        }
-        if self.sender.peer.persist_at.is_some_and(|at| at <= now) {
-            self.sender.handle_persist(now);
-        }
-        if self.sender.pacer.hold_at.is_some_and(|at| at <= now) {
-            self.sender.pacer.handle_hold();
-        }
-        let rack = &self.sender.pipe.rack;
-        if rack.reorder_at.is_some_and(|at| at <= now) {
-            self.sender.handle_reorder_timer(now);
-        }
-        if self.receiver.ack_at.is_some_and(|at| at <= now) {
-            self.receiver.stop_waiting();
-        }
-        if self.time_wait_until.is_some_and(|at| at <= now) {
-            self.time_wait_until = None;
-            self.state = State::Closed;
-        }
-    }
-
-    /// When to call [`Connection::handle_timeout`] next.
-    pub fn poll_timeout(&self) -> Option<Time> {
-        let sender = &self.sender;
-        let rack = &sender.pipe.rack;
-        let timers = [
-            sender.timer.at,
-            sender.peer.persist_at,
-            sender.pacer.hold_at,
-            rack.reorder_at,
-            rack.probe_at,
-            self.receiver.ack_at,
-            self.time_wait_until,
-        ];
-        // Asked after every packet: a timer that is off counts as the end of time, which needs no branches.
-        let first =
-            timers.into_iter().fold(u64::MAX, |first, at| first.min(at.map_or(u64::MAX, Time::as_nanos)));
-        (first != u64::MAX).then_some(Time::from_nanos(first))
+        self.receiver.acks.stop();
     }
 
     /// The next event for the application.
@@ -660,7 +611,7 @@ impl Connection {
             }
             return Some(packet);
         }
-        if self.receiver.ack_now {
+        if self.receiver.acks.now {
             let header = self.header(now);
             return Some(self.acknowledging(now, header, 0));
         }
@@ -697,7 +648,7 @@ impl Connection {
             header.sack = self.receiver.sack_blocks(room.min(self.sender.config.sack_blocks as usize));
         }
         self.last_ack_sent = self.receiver.rcv_nxt;
-        self.receiver.acknowledged(now, len > 0);
+        self.receiver.acks.acknowledged(now, len > 0);
         let lone = len == 0 && self.ecn && self.sender.config.ack_congestion;
         if lone && std::mem::take(&mut self.reduced_acks) {
             header.flags |= Flags::CWR;

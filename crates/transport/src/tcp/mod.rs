@@ -25,10 +25,13 @@
 //! | `retransmission_timer` | when it runs out, and which acknowledgments measure a round trip |
 //! | `rtt` | its estimate |
 //! | `scoreboard` | what the peer has selectively acknowledged |
-//! | `receiver` | reassembly, SACK blocks, delayed acknowledgments, the window |
+//! | `timers` | the timers of a connection, and which is due next |
+//! | `receiver` | reassembly, SACK blocks, the window |
+//! | `acknowledger` | when what has arrived is acknowledged |
 //! | `receive_tuning` | how the receive window follows what arrives |
 //! | `ato` | how long an acknowledgment waits where that adapts |
 
+mod acknowledger;
 mod ato;
 mod config;
 mod congestion;
@@ -51,6 +54,7 @@ mod segments;
 mod send_buffer;
 mod sender;
 mod time_wait;
+mod timers;
 mod window_use;
 
 pub use config::{

@@ -57,7 +57,7 @@ impl Connection {
         self.beginning.opened_at = Some(now);
         let accepted = self.take_opening(tcp);
         self.take_syn(tcp);
-        self.receiver.ack_now = false;
+        self.receiver.acks.now = false;
         self.sender.set_window(0, tcp.window as u64);
         self.state = State::SynReceived;
         if accepted {
@@ -126,7 +126,7 @@ impl Connection {
             _ => {}
         }
         self.take_syn(tcp);
-        self.receiver.ack_now = true;
+        self.receiver.acks.now = true;
         let sample = self.sample(now, tcp);
         self.sender.established(now, sample);
         self.sender.set_window(ack, tcp.window as u64);
@@ -223,7 +223,7 @@ impl Connection {
             }
             self.last_ack_sent = self.receiver.rcv_nxt.max(1);
             header.window = self.receiver.announce(0);
-            self.receiver.acknowledged(now, false);
+            self.receiver.acks.acknowledged(now, false);
         }
         let (opening, with_data) = self.opening(answering, first);
         header.opening = opening;

@@ -4,8 +4,8 @@
 //! Differs: data that arrives in order is only counted; the window counts what the application has not read.
 //! Leaves out how a window tunes itself, which is `receive_tuning`'s.
 
-use super::ato::Ato;
-use super::config::{Config, DelayedAck};
+use super::acknowledger::Acknowledger;
+use super::config::Config;
 use super::receive_tuning::Tuning;
 use super::scoreboard::Ranges;
 use skyhop_units::{Span, Time};
@@ -30,40 +30,25 @@ pub(crate) struct Receiver {
     fin_at: Option<u64>,
     /// A FIN in order is not acknowledged yet.
     pub hold_fin: bool,
-    policy: DelayedAck,
-    /// What adapts in it; and whether that or the window's tuning does.
-    ato: Option<Box<Ato>>,
+    pub acks: Acknowledger,
+    /// Whether acknowledgments or the window adapt.
     pub adapts: bool,
-    /// In-order segments that are acknowledged together: now, and unless acknowledgments are marked.
-    every: u32,
-    usual: u32,
-    /// When `every` last changed, and the round trip after which it falls by one again.
-    changed: Time,
-    /// When acknowledgments were last halved.
-    halved: Option<Time>,
-    relax: Span,
-    /// What fills a gap is acknowledged at once.
-    gap_fillers: bool,
     /// Whether duplicates are reported, and the one to report next.
     dsack: bool,
     duplicate: Option<(u64, u64)>,
-    unacknowledged: u32,
-    /// An acknowledgment is due now.
-    pub ack_now: bool,
-    /// A lone segment waits until then.
-    pub ack_at: Option<Time>,
     /// Payload delivered in order.
     pub delivered: u64,
 }
 
 impl Receiver {
     pub fn new(config: &Config) -> Self {
-        let (ato, tuning) = (Ato::new(config), Tuning::new(config));
+        let (acks, tuning) = (Acknowledger::new(config), Tuning::new(config));
         Self {
             rcv_nxt: 0,
             irs: 0,
             window: config.window,
-            adapts: ato.is_some() || tuning.is_some(),
+            adapts: acks.ato.is_some() || tuning.is_some(),
+            acks,
             tuning,
             mss: config.mss as u64,
             unread: 0,
@@ -72,19 +57,8 @@ impl Receiver {
             recent: [u64::MAX; MAX_SACK_BLOCKS],
             fin_at: None,
             hold_fin: false,
-            policy: config.delayed_ack,
-            ato,
-            every: config.ack_every.max(1),
-            usual: config.ack_every.max(1),
-            changed: Time::ZERO,
-            halved: None,
-            relax: Span::ZERO,
-            gap_fillers: config.ack_gap_fillers,
             dsack: config.dsack,
             duplicate: None,
-            unacknowledged: 0,
-            ack_now: false,
-            ack_at: None,
             delivered: 0,
         }
     }
@@ -118,7 +92,7 @@ impl Receiver {
         if seq > self.rcv_nxt {
             self.out_of_order.insert(seq, end);
             self.remember(seq);
-            self.ack_now = true;
+            self.acks.now = true;
             if self.adapts {
                 self.adapt_to_disorder(now, Some(end.saturating_sub(seq)));
             }
@@ -132,10 +106,10 @@ impl Receiver {
                 }
             }
             let quick = self.adapts && self.adapt(now, len, before);
-            self.delay_ack(now, quick || (filled_gap && self.gap_fillers));
+            self.acks.delay(now, quick || (filled_gap && self.acks.gap_fillers));
         } else {
             // Nothing new: the peer has missed an acknowledgment.
-            self.ack_now = true;
+            self.acks.now = true;
             if self.adapts {
                 self.adapt_to_disorder(now, None);
             }
@@ -144,7 +118,7 @@ impl Receiver {
         self.unread += fresh;
         self.delivered += fresh;
         if self.fin_at == Some(self.rcv_nxt) {
-            self.ack_now = true;
+            self.acks.now = true;
             self.take_fin();
         }
         fresh
@@ -164,16 +138,16 @@ impl Receiver {
     fn adapt(&mut self, now: Time, len: u64, before: u64) -> bool {
         let window = self.announced.saturating_sub(before);
         let held = self.held();
-        if let Some(ato) = &mut self.ato {
+        if let Some(ato) = &mut self.acks.ato {
             ato.on_data(now, len, window);
         }
         if let Some(tuning) = &mut self.tuning
             && tuning.on_data(now, len, self.rcv_nxt, window, held)
-            && let Some(ato) = &mut self.ato
+            && let Some(ato) = &mut self.acks.ato
         {
             ato.on_window(true, false);
         }
-        self.ato.as_ref().is_some_and(|ato| ato.is_quick())
+        self.acks.is_quick()
     }
 
     /// The same for one of which the first `len` bytes came out of order, or all again.
@@ -188,7 +162,7 @@ impl Receiver {
                 }
             }
             None => {
-                if let Some(ato) = &mut self.ato {
+                if let Some(ato) = &mut self.acks.ato {
                     ato.on_duplicate(self.announced.saturating_sub(self.rcv_nxt));
                 }
             }
@@ -204,7 +178,7 @@ impl Receiver {
     pub fn take_fin(&mut self) -> bool {
         let takes = self.fin_at == Some(self.rcv_nxt) && !self.hold_fin;
         self.rcv_nxt += takes as u64;
-        self.ack_now |= takes;
+        self.acks.now |= takes;
         takes
     }
 
@@ -245,7 +219,7 @@ impl Receiver {
         let opened = (self.rcv_nxt + self.window - self.unread).saturating_sub(self.announced);
         let left = self.announced.saturating_sub(self.rcv_nxt);
         if opened >= self.mss.min(self.window / 2) && left < self.mss.max(self.window / 4) {
-            self.ack_now = true;
+            self.acks.now = true;
         }
     }
 
@@ -255,8 +229,8 @@ impl Receiver {
     fn read_adapting(&mut self, bytes: u64) -> u64 {
         let taken = self.unread.min(bytes);
         self.unread -= taken;
-        if self.unacknowledged > 0 && taken > 0 && self.unread == 0 {
-            self.ack_now |= self.ato.as_ref().is_some_and(|ato| ato.is_end());
+        if taken > 0 && self.unread == 0 {
+            self.acks.read_all();
         }
         let beyond = self.beyond();
         let Some(tuning) = &mut self.tuning else {
@@ -265,7 +239,7 @@ impl Receiver {
         };
         tuning.on_read(self.rcv_nxt - self.unread, self.unread, beyond);
         let window = tuning.window(self.unread, self.out_of_order.total());
-        self.ack_now |= tuning.reopened(self.announced.saturating_sub(self.rcv_nxt), window);
+        self.acks.now |= tuning.reopened(self.announced.saturating_sub(self.rcv_nxt), window);
         taken
     }
 
@@ -275,7 +249,7 @@ impl Receiver {
     fn adapted_window(&mut self) -> u64 {
         let held = self.held();
         let Some(tuning) = &self.tuning else { return self.window.saturating_sub(self.unread) };
-        if let Some(ato) = &mut self.ato {
+        if let Some(ato) = &mut self.acks.ato {
             ato.on_window(false, tuning.scarce(held));
         }
         tuning.window(self.unread, self.out_of_order.total())
@@ -288,30 +262,6 @@ impl Receiver {
         let field = ((edge - self.rcv_nxt) >> scale).min(65_535);
         self.announced = self.announced.max(self.rcv_nxt + (field << scale));
         field as u16
-    }
-
-    /// What the sending half knows of the path by now, and whether the segment that comes was pushed.
-    #[cold]
-    pub fn know(&mut self, rto: Span, srtt: Option<Span>, pushed: bool) {
-        if let Some(ato) = &mut self.ato {
-            ato.know(rto, srtt, pushed);
-        }
-    }
-
-    /// The lone segment has waited long enough.
-    pub fn stop_waiting(&mut self) {
-        (self.ack_at, self.ack_now) = (None, true);
-        if let Some(ato) = &mut self.ato {
-            ato.on_missed();
-        }
-    }
-
-    /// An acknowledgment has left, perhaps with data.
-    pub fn acknowledged(&mut self, now: Time, data: bool) {
-        if let Some(ato) = &mut self.ato {
-            ato.on_sent(now, data, self.ack_now || self.unacknowledged > 0);
-        }
-        (self.ack_now, self.ack_at, self.unacknowledged) = (false, None, 0);
     }
 
     /// SACK blocks: first the one that holds the latest arrival, then earlier ones (RFC 2018 §4).
@@ -338,6 +288,11 @@ impl Receiver {
             }
         }
         blocks
+    }
+
+    /// A lone acknowledgment was marked on its way: there will be fewer.
+    pub fn acknowledge_less(&mut self, now: Time, rtt: Option<Span>) {
+        self.acks.acknowledge_less(now, rtt, self.window, self.mss);
     }
 
     /// RFC 2883 §4: the first part of [seq, end) that is here already.
@@ -367,55 +322,11 @@ impl Receiver {
         }
         self.recent = kept;
     }
-
-    /// A lone acknowledgment was marked on its way: half as many from now on, once in two round trips, as RFC 3449 §5.1.1 has it
-    /// from Balakrishnan; at least four for a receive window.
-    pub fn acknowledge_less(&mut self, now: Time, rtt: Option<Span>) {
-        let rtt = rtt.unwrap_or(Span::from_millis(500));
-        // The echo goes on until the sender has heard of it, a round trip or more.
-        if self.halved.is_some_and(|at| now.since(at) < rtt * 2) {
-            return;
-        }
-        let most = (self.window / self.mss / 4).clamp(self.usual as u64, 1 << 16) as u32;
-        self.every = (self.every * 2).min(most);
-        (self.changed, self.relax, self.halved) = (now, rtt, Some(now));
-    }
-
-    fn delay_ack(&mut self, now: Time, at_once: bool) {
-        if self.every > self.usual && now.since(self.changed) >= self.relax {
-            self.every -= 1;
-            self.changed = now;
-        }
-        self.unacknowledged += 1;
-        if at_once || self.unacknowledged >= self.every {
-            self.ack_now = true;
-            return;
-        }
-        match self.policy {
-            DelayedAck::None => self.ack_now = true,
-            // The first that waits starts the timer.
-            DelayedAck::OneShot(timeout) => {
-                self.ack_at.get_or_insert(now + timeout);
-            }
-            DelayedAck::Heartbeat(period) => {
-                let beat = period.as_nanos().max(1);
-                self.ack_at = Some(Time::from_nanos((now.as_nanos() / beat + 1) * beat));
-            }
-            DelayedAck::Adaptive { least, .. } => {
-                let delay = self.ato.as_ref().and_then(|ato| ato.delay()).unwrap_or(least);
-                match self.ack_at {
-                    // A timer that is about to run out is not waited for.
-                    Some(at) if at <= now + delay / 4 => self.ack_now = true,
-                    Some(at) => self.ack_at = Some(at.min(now + delay)),
-                    None => self.ack_at = Some(now + delay),
-                }
-            }
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::config::DelayedAck;
     use super::*;
 
     fn receiver(policy: DelayedAck) -> Receiver {
@@ -446,15 +357,15 @@ mod tests {
         let at = Time::ZERO + Span::from_millis(30);
         let mut r = receiver(DelayedAck::OneShot(Span::from_millis(200)));
         r.handle_data(at, 1, 1000, false);
-        assert_eq!((r.ack_now, r.ack_at), (false, Some(at + Span::from_millis(200))));
+        assert_eq!((r.acks.now, r.acks.at), (false, Some(at + Span::from_millis(200))));
         r.handle_data(at, 1001, 1000, false);
-        assert!(r.ack_now);
+        assert!(r.acks.now);
         let mut beat = receiver(DelayedAck::Heartbeat(Span::from_millis(200)));
         beat.handle_data(at, 1, 1000, false);
-        assert_eq!(beat.ack_at, Some(Time::ZERO + Span::from_millis(200)));
+        assert_eq!(beat.acks.at, Some(Time::ZERO + Span::from_millis(200)));
         let mut once = receiver(DelayedAck::None);
         once.handle_data(at, 1, 1000, false);
-        assert!(once.ack_now);
+        assert!(once.acks.now);
     }
 
     // RFC 2883 §4.1.1 to §4.1.3: its examples, with the acknowledgment and blocks that it prints.
@@ -509,7 +420,7 @@ mod tests {
         assert_eq!(r.announce(0), 0);
         assert!(!r.acceptable(10_002, 10));
         assert_eq!(r.read(), 10_000);
-        assert!(r.ack_now);
+        assert!(r.acks.now);
         assert_eq!(r.announce(0), 10_000);
     }
 }

@@ -1,0 +1,179 @@
+//! When what has arrived is acknowledged: at once, every second segment, or when a timer has run out.
+//!
+//! Follows RFC 5681 §4.2 and RFC 9293 §3.8.6.3; RFC 3449 §5.1.1 for fewer acknowledgments where they are what fills a queue.
+//! Differs: the timer may also be a heartbeat, as in BSD, or follow the segments' intervals (`ato`).
+//! Leaves out what an acknowledgment says, which is `receiver`'s.
+
+use super::ato::Ato;
+use super::config::{Config, DelayedAck};
+use skyhop_units::{Span, Time};
+
+#[derive(Debug)]
+pub(crate) struct Acknowledger {
+    policy: DelayedAck,
+    /// What adapts in it.
+    pub ato: Option<Box<Ato>>,
+    /// In-order segments that are acknowledged together: now, and unless acknowledgments are marked.
+    every: u32,
+    usual: u32,
+    /// When `every` last changed, and the round trip after which it falls by one again.
+    changed: Time,
+    relax: Span,
+    /// When acknowledgments were last halved.
+    halved: Option<Time>,
+    /// What fills a gap is acknowledged at once.
+    pub gap_fillers: bool,
+    unacknowledged: u32,
+    /// An acknowledgment is due now.
+    pub now: bool,
+    /// A lone segment waits until then.
+    pub at: Option<Time>,
+}
+
+impl Acknowledger {
+    pub fn new(config: &Config) -> Self {
+        Self {
+            policy: config.delayed_ack,
+            ato: Ato::new(config),
+            every: config.ack_every.max(1),
+            usual: config.ack_every.max(1),
+            changed: Time::ZERO,
+            relax: Span::ZERO,
+            halved: None,
+            gap_fillers: config.ack_gap_fillers,
+            unacknowledged: 0,
+            now: false,
+            at: None,
+        }
+    }
+
+    /// Nothing is to be acknowledged any more.
+    pub fn stop(&mut self) {
+        (self.at, self.now) = (None, false);
+    }
+
+    /// Whether what adapts wants a segment acknowledged at once.
+    pub fn is_quick(&self) -> bool {
+        self.ato.as_ref().is_some_and(|ato| ato.is_quick())
+    }
+
+    /// The application has read all that has arrived.
+    pub fn read_all(&mut self) {
+        if self.unacknowledged > 0 {
+            self.now |= self.ato.as_ref().is_some_and(|ato| ato.is_end());
+        }
+    }
+
+    /// What the sending half knows of the path by now, and whether the segment that comes was pushed.
+    #[cold]
+    pub fn know(&mut self, rto: Span, srtt: Option<Span>, pushed: bool) {
+        if let Some(ato) = &mut self.ato {
+            ato.know(rto, srtt, pushed);
+        }
+    }
+
+    /// The lone segment has waited long enough.
+    pub fn stop_waiting(&mut self) {
+        (self.at, self.now) = (None, true);
+        if let Some(ato) = &mut self.ato {
+            ato.on_missed();
+        }
+    }
+
+    /// An acknowledgment has left, perhaps with data.
+    pub fn acknowledged(&mut self, now: Time, data: bool) {
+        if let Some(ato) = &mut self.ato {
+            ato.on_sent(now, data, self.now || self.unacknowledged > 0);
+        }
+        (self.now, self.at, self.unacknowledged) = (false, None, 0);
+    }
+
+    /// A lone acknowledgment was marked on its way: half as many from now on, once in two round trips, as RFC 3449 §5.1.1 has it
+    /// from Balakrishnan; at least four for a receive window of `window` bytes.
+    pub fn acknowledge_less(&mut self, now: Time, rtt: Option<Span>, window: u64, mss: u64) {
+        let rtt = rtt.unwrap_or(Span::from_millis(500));
+        // The echo goes on until the sender has heard of it, a round trip or more.
+        if self.halved.is_some_and(|at| now.since(at) < rtt * 2) {
+            return;
+        }
+        let most = (window / mss / 4).clamp(self.usual as u64, 1 << 16) as u32;
+        self.every = (self.every * 2).min(most);
+        (self.changed, self.relax, self.halved) = (now, rtt, Some(now));
+    }
+
+    /// A segment has come in order. It is acknowledged `at_once`, with others, or in time.
+    #[inline]
+    pub fn delay(&mut self, now: Time, at_once: bool) {
+        if self.every > self.usual && now.since(self.changed) >= self.relax {
+            self.every -= 1;
+            self.changed = now;
+        }
+        self.unacknowledged += 1;
+        if at_once || self.unacknowledged >= self.every {
+            self.now = true;
+            return;
+        }
+        match self.policy {
+            DelayedAck::None => self.now = true,
+            // The first that waits starts the timer.
+            DelayedAck::OneShot(timeout) => {
+                self.at.get_or_insert(now + timeout);
+            }
+            DelayedAck::Heartbeat(period) => {
+                let beat = period.as_nanos().max(1);
+                self.at = Some(Time::from_nanos((now.as_nanos() / beat + 1) * beat));
+            }
+            DelayedAck::Adaptive { least, .. } => {
+                let delay = self.ato.as_ref().and_then(|ato| ato.delay()).unwrap_or(least);
+                match self.at {
+                    // A timer that is about to run out is not waited for.
+                    Some(at) if at <= now + delay / 4 => self.now = true,
+                    Some(at) => self.at = Some(at.min(now + delay)),
+                    None => self.at = Some(now + delay),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    fn acknowledger(delayed_ack: DelayedAck, ack_every: u32) -> Acknowledger {
+        Acknowledger::new(&Config { delayed_ack, ack_every, ..Config::default() })
+    }
+
+    #[test]
+    fn a_timer_of_one_shot_starts_with_the_first_that_waits() {
+        let mut acks = acknowledger(DelayedAck::OneShot(Span::from_millis(200)), 3);
+        acks.delay(at(30), false);
+        acks.delay(at(60), false);
+        assert_eq!((acks.now, acks.at), (false, Some(at(230))));
+        acks.delay(at(90), false);
+        assert!(acks.now);
+        acks.acknowledged(at(90), false);
+        assert_eq!((acks.now, acks.at), (false, None));
+        acks.delay(at(100), true);
+        assert_eq!((acks.now, acks.at), (true, None));
+    }
+
+    // RFC 3449 §5.1.1: doubled by a mark, at most once in two round trips; a quarter of the window at most; one less each round trip.
+    #[test]
+    fn marked_acknowledgments_become_half_as_many_and_slowly_as_many_again() {
+        let rtt = Span::from_millis(100);
+        let mut acks = acknowledger(DelayedAck::OneShot(Span::from_millis(200)), 2);
+        for (ms, every) in [(0, 4), (150, 4), (200, 8), (400, 10), (600, 10)] {
+            acks.acknowledge_less(at(ms), Some(rtt), 40_000, 1000);
+            assert_eq!(acks.every, every, "at {ms} ms");
+        }
+        for (ms, every) in [(650, 10), (700, 9), (750, 9), (800, 8), (2000, 7)] {
+            acks.delay(at(ms), false);
+            assert_eq!(acks.every, every, "at {ms} ms");
+        }
+    }
+}

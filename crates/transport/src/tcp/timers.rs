@@ -1,0 +1,135 @@
+//! The timers of a connection, and which of them is due next.
+//!
+//! Follows the RFCs that are named beside each of them.
+//! Differs from a kernel: each is a time in the machine that it belongs to, and none when it does not run.
+//! Leaves out keep-alives (RFC 9293 §3.8.4) and the user timeout (§3.8.3), which no flow here has.
+
+use super::connection::{Connection, State};
+use skyhop_units::Time;
+
+/// One of a connection's timers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Timer {
+    /// Nothing has been heard for two round trips: a probe of the tail goes in the place of a timeout (RFC 8985 §7).
+    TailLossProbe,
+    /// The oldest byte outstanding has not been acknowledged in time: it is sent again (RFC 6298 §5).
+    Retransmission,
+    /// The peer's window has been closed for long: a byte asks for it (RFC 9293 §3.8.6.1).
+    Persist,
+    /// The next packet's turn by the pace has come, or the host's own delay is over.
+    Pace,
+    /// A segment is so much older than others that have arrived that it is lost and not only late (RFC 8985 §6.3).
+    Reordering,
+    /// A lone segment has waited long enough for its acknowledgment (RFC 9293 §3.8.6.3).
+    DelayedAck,
+    /// No segment of the closed connection can come any more (RFC 9293 §3.6.1).
+    TimeWait,
+}
+
+impl Timer {
+    /// All of them, in the order in which those that are due at the same instant are served.
+    const ALL: [Self; 7] = [
+        Self::TailLossProbe,
+        Self::Retransmission,
+        Self::Persist,
+        Self::Pace,
+        Self::Reordering,
+        Self::DelayedAck,
+        Self::TimeWait,
+    ];
+}
+
+impl Connection {
+    /// When a timer runs out; `None` if it does not run.
+    #[inline(always)]
+    fn timer(&self, timer: Timer) -> Option<Time> {
+        match timer {
+            Timer::TailLossProbe => self.sender.pipe.rack.probe_at,
+            Timer::Retransmission => self.sender.timer.at,
+            Timer::Persist => self.sender.peer.persist_at,
+            Timer::Pace => self.sender.pacer.hold_at,
+            Timer::Reordering => self.sender.pipe.rack.reorder_at,
+            Timer::DelayedAck => self.receiver.acks.at,
+            Timer::TimeWait => self.time_wait_until,
+        }
+    }
+
+    /// The timer that runs out next, and when: of several, the one that is served first.
+    #[inline]
+    pub(super) fn next_timer(&self) -> Option<(Time, Timer)> {
+        let running = Timer::ALL.into_iter().filter_map(|timer| Some((self.timer(timer)?, timer)));
+        running.min_by_key(|(at, _)| *at)
+    }
+
+    /// When to call [`Connection::handle_timeout`] next.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.next_timer().map(|(at, _)| at)
+    }
+
+    /// The clock has reached [`Connection::poll_timeout`].
+    pub fn handle_timeout(&mut self, now: Time) {
+        for timer in Timer::ALL {
+            if self.timer(timer).is_some_and(|at| at <= now) {
+                self.run_out(now, timer);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn run_out(&mut self, now: Time, timer: Timer) {
+        match timer {
+            Timer::TailLossProbe => self.sender.handle_probe_timer(now),
+            Timer::Retransmission => {
+                self.limits.timed_out(now, self.sender.timer.rtt.rto());
+                self.sender.handle_timeout(now);
+            }
+            Timer::Persist => self.sender.handle_persist(now),
+            Timer::Pace => self.sender.pacer.handle_hold(),
+            Timer::Reordering => self.sender.handle_reorder_timer(now),
+            Timer::DelayedAck => self.receiver.acks.stop_waiting(),
+            Timer::TimeWait => {
+                self.time_wait_until = None;
+                self.state = State::Closed;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::config::Config;
+    use super::*;
+    use skyhop_units::Span;
+    use std::net::{Ipv4Addr, SocketAddrV4};
+
+    /// Each timer by itself, then all at once: the first is next, and serving them leaves only those that start again.
+    #[test]
+    fn the_timer_that_is_due_first_is_next_and_of_several_the_probe_of_the_tail() {
+        let at = |s| Time::ZERO + Span::from_secs(s);
+        let [a, b] = [1, 2].map(|n| SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, n), 9));
+        let mut end = Connection::connect(Config::default(), a, b, 7);
+        assert_eq!((end.next_timer(), end.poll_timeout()), (None, None));
+        for (n, timer) in Timer::ALL.into_iter().enumerate().rev() {
+            let slot = match timer {
+                Timer::TailLossProbe => &mut end.sender.pipe.rack.probe_at,
+                Timer::Retransmission => &mut end.sender.timer.at,
+                Timer::Persist => &mut end.sender.peer.persist_at,
+                Timer::Pace => &mut end.sender.pacer.hold_at,
+                Timer::Reordering => &mut end.sender.pipe.rack.reorder_at,
+                Timer::DelayedAck => &mut end.receiver.acks.at,
+                Timer::TimeWait => &mut end.time_wait_until,
+            };
+            *slot = Some(at(10 + n as u64));
+            assert_eq!(end.next_timer(), Some((at(10 + n as u64), timer)));
+        }
+        end.sender.timer.at = Some(at(10));
+        assert_eq!(end.next_timer(), Some((at(10), Timer::TailLossProbe)));
+        end.handle_timeout(at(9));
+        assert_eq!((end.next_timer(), end.receiver.acks.now), (Some((at(10), Timer::TailLossProbe)), false));
+        // The probe puts the retransmission timer off (RFC 8985 §7.3), so that nothing has timed out.
+        end.handle_timeout(at(100));
+        assert_eq!((end.stats().timeouts, end.state()), (0, State::Closed));
+        assert_eq!((end.receiver.acks.now, end.sender.pacer.released), (true, true));
+        assert_eq!(end.next_timer(), Some((at(101), Timer::Retransmission)));
+    }
+}
