@@ -27,7 +27,7 @@ pub(super) enum Timer {
 }
 
 impl Timer {
-    /// All of them, in the order in which those that are due at the same instant are served.
+    /// All of them.
     const ALL: [Self; 7] = [
         Self::TailLossProbe,
         Self::Retransmission,
@@ -54,29 +54,27 @@ impl Connection {
         }
     }
 
-    /// The timer that runs out next, and when: of several, the one that is served first.
-    #[inline]
-    pub(super) fn next_timer(&self) -> Option<(Time, Timer)> {
-        let running = Timer::ALL.into_iter().filter_map(|timer| Some((self.timer(timer)?, timer)));
-        running.min_by_key(|(at, _)| *at)
-    }
-
-    /// When to call [`Connection::handle_timeout`] next.
+    /// When to call [`Connection::handle_timeout`] next: when the timer that is due next runs out.
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.next_timer().map(|(at, _)| at)
+        Timer::ALL.map(|timer| self.timer(timer)).into_iter().flatten().min()
     }
 
-    /// The clock has reached [`Connection::poll_timeout`].
+    /// The clock has reached [`Connection::poll_timeout`]. The probe of the tail comes first, since it puts a timeout off.
     pub fn handle_timeout(&mut self, now: Time) {
-        for timer in Timer::ALL {
-            if self.timer(timer).is_some_and(|at| at <= now) {
-                self.run_out(now, timer);
-            }
-        }
+        self.serve(now, Timer::TailLossProbe);
+        self.serve(now, Timer::Retransmission);
+        self.serve(now, Timer::Persist);
+        self.serve(now, Timer::Pace);
+        self.serve(now, Timer::Reordering);
+        self.serve(now, Timer::DelayedAck);
+        self.serve(now, Timer::TimeWait);
     }
 
     #[inline(always)]
-    fn run_out(&mut self, now: Time, timer: Timer) {
+    fn serve(&mut self, now: Time, timer: Timer) {
+        if self.timer(timer).is_none_or(|at| at > now) {
+            return;
+        }
         match timer {
             Timer::TailLossProbe => self.sender.handle_probe_timer(now),
             Timer::Retransmission => {
@@ -102,13 +100,20 @@ mod tests {
     use skyhop_units::Span;
     use std::net::{Ipv4Addr, SocketAddrV4};
 
-    /// Each timer by itself, then all at once: the first is next, and serving them leaves only those that start again.
+    /// The timers that run, by when they are due.
+    fn running(end: &Connection) -> Vec<(Time, Timer)> {
+        let mut all: Vec<_> = Timer::ALL.into_iter().filter_map(|t| Some((end.timer(t)?, t))).collect();
+        all.sort_by_key(|(at, _)| *at);
+        assert_eq!(end.poll_timeout(), all.first().map(|(at, _)| *at));
+        all
+    }
+
     #[test]
-    fn the_timer_that_is_due_first_is_next_and_of_several_the_probe_of_the_tail() {
+    fn the_timer_that_is_due_first_says_when_and_of_several_the_probe_of_the_tail_comes_first() {
         let at = |s| Time::ZERO + Span::from_secs(s);
         let [a, b] = [1, 2].map(|n| SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, n), 9));
         let mut end = Connection::connect(Config::default(), a, b, 7);
-        assert_eq!((end.next_timer(), end.poll_timeout()), (None, None));
+        assert_eq!(running(&end), []);
         for (n, timer) in Timer::ALL.into_iter().enumerate().rev() {
             let slot = match timer {
                 Timer::TailLossProbe => &mut end.sender.pipe.rack.probe_at,
@@ -120,16 +125,15 @@ mod tests {
                 Timer::TimeWait => &mut end.time_wait_until,
             };
             *slot = Some(at(10 + n as u64));
-            assert_eq!(end.next_timer(), Some((at(10 + n as u64), timer)));
+            assert_eq!((running(&end)[0], running(&end).len()), ((at(10 + n as u64), timer), 7 - n));
         }
         end.sender.timer.at = Some(at(10));
-        assert_eq!(end.next_timer(), Some((at(10), Timer::TailLossProbe)));
         end.handle_timeout(at(9));
-        assert_eq!((end.next_timer(), end.receiver.acks.now), (Some((at(10), Timer::TailLossProbe)), false));
+        assert_eq!((running(&end).len(), end.receiver.acks.now), (7, false));
         // The probe puts the retransmission timer off (RFC 8985 §7.3), so that nothing has timed out.
         end.handle_timeout(at(100));
         assert_eq!((end.stats().timeouts, end.state()), (0, State::Closed));
         assert_eq!((end.receiver.acks.now, end.sender.pacer.released), (true, true));
-        assert_eq!(end.next_timer(), Some((at(101), Timer::Retransmission)));
+        assert_eq!(running(&end)[0], (at(101), Timer::Retransmission));
     }
 }
