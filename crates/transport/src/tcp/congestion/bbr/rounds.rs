@@ -1,0 +1,53 @@
+//! Rounds: a packet sent in one has been delivered when the next begins.
+//!
+//! Follows draft-ietf-ccwg-bbr-06 §5.5.1.
+//! Differs: a round may be begun anew at any time, as each phase of the cycle does.
+//! Leaves out the rounds of losses, which are `short_term`'s.
+
+#[derive(Debug, Default)]
+pub(super) struct Rounds {
+    /// Bytes delivered in all, C.delivered.
+    pub delivered: u64,
+    /// The round ends when a packet is delivered that was sent after this much had been.
+    next: u64,
+    /// Whether the acknowledgment being handled has begun one.
+    pub start: bool,
+    pub count: u64,
+    pub since_probe_up: u64,
+}
+
+impl Rounds {
+    /// A round begins with what is sent now.
+    pub fn begin(&mut self) {
+        self.next = self.delivered;
+    }
+
+    /// A packet has been delivered that was sent when so much had been.
+    #[inline]
+    pub fn on_sample(&mut self, prior_delivered: u64) {
+        if prior_delivered >= self.next {
+            self.begin();
+            self.count += 1;
+            self.since_probe_up += 1;
+            self.start = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_ends_with_the_first_packet_sent_in_it() {
+        let mut rounds = Rounds { delivered: 1000, ..Rounds::default() };
+        rounds.on_sample(0);
+        assert_eq!((rounds.start, rounds.count), (true, 1));
+        rounds.start = false;
+        rounds.delivered = 3000;
+        rounds.on_sample(999);
+        assert_eq!((rounds.start, rounds.count), (false, 1));
+        rounds.on_sample(1000);
+        assert_eq!((rounds.start, rounds.count, rounds.next), (true, 2, 3000));
+    }
+}
