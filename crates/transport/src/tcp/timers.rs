@@ -56,7 +56,10 @@ impl Connection {
 
     /// When to call [`Connection::handle_timeout`] next: when the timer that is due next runs out.
     pub fn poll_timeout(&self) -> Option<Time> {
-        Timer::ALL.map(|timer| self.timer(timer)).into_iter().flatten().min()
+        // Asked after every packet: a timer that is off counts as the end of time, which needs no branches.
+        let times = Timer::ALL.map(|timer| self.timer(timer).map_or(u64::MAX, Time::as_nanos));
+        let first = times.into_iter().fold(u64::MAX, u64::min);
+        (first != u64::MAX).then_some(Time::from_nanos(first))
     }
 
     /// The clock has reached [`Connection::poll_timeout`]. The probe of the tail comes first, since it puts a timeout off.
