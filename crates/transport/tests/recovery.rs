@@ -292,6 +292,20 @@ fn a_hole_that_the_peer_shows_after_a_timeout_begins_facks_recovery() {
 }
 
 #[test]
+fn a_stall_of_facks_ends_when_nothing_is_outstanding() {
+    // A repeat that is taken for lost stops FACK until the timer runs out; once all is acknowledged there is no timer, and more to send.
+    let mut s = Script::new(Variant::Fack, 10);
+    assert_eq!(s.send(12), segments(0..10));
+    assert_eq!(s.sack(0, &[(4, 9)]), [0]);
+    assert_eq!(s.sack(1, &[(4, 9)]), [1]);
+    assert_eq!(s.time_out(), [1]);
+    assert_eq!(s.sack(2, &[(4, 9)]), [2, 3]);
+    // Neither has come, and something else has.
+    assert!(s.sack(2, &[(4, 10)]).is_empty());
+    assert_eq!(s.ack(10), [10, 11]);
+}
+
+#[test]
 fn an_age_is_the_timers_and_no_round_trip() {
     // ns-2 times a segment through a repair; what is reported as round trips is without it.
     let rtt = Span::from_millis(100);

@@ -223,7 +223,10 @@ impl Sender {
                     }
                 }
                 if self.flight.how == LossRecovery::Fack && self.pipe.phase == Phase::Fast {
-                    self.pipe.stalled |= self.repeat_was_lost();
+                    // With nothing outstanding no timer runs, and nothing would end the wait.
+                    let lost = self.repeat_was_lost();
+                    self.pipe.stalled =
+                        (self.pipe.stalled || lost) && self.flight.snd_una < self.flight.snd_max;
                 }
                 signal
             }
