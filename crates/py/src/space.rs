@@ -10,6 +10,7 @@ use arrow_schema::{DataType, Field, Schema};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use skyhop_scenario::Scheme as Named;
 use skyhop_sim::orbit::visibility::doppler_hz;
 use skyhop_sim::orbit::{Constellation, Sighting, Terminal, passes as passes_of, places, sightings};
 use skyhop_sim::routing::scheme::{Cause, Scope};
@@ -242,13 +243,15 @@ pub fn survey(
         return ours.error.map_or(found, Err);
     }
     let name: String = scheme.extract()?;
-    let mut scheme: Box<dyn Scheme + Send> = match name.as_str() {
-        "geographic" => Box::new(Geographic::new(1)),
-        "hybrid" => Box::new(Hybrid::default()),
-        "shortest" => Box::new(Shortest::new(Metric::Delay)),
-        other => {
-            let message = format!("scheme {other:?}; expected geographic, hybrid, shortest or a function");
-            return Err(PyValueError::new_err(message));
+    // Central tables are made for a scenario's terminals, and several paths at once have no path to be held against the shortest.
+    let known = [Named::Geographic, Named::Hybrid, Named::Shortest];
+    let mut scheme: Box<dyn Scheme + Send> = match known.into_iter().find(|known| known.name() == name) {
+        Some(Named::Geographic) => Box::new(Geographic::new(1)),
+        Some(Named::Hybrid) => Box::new(Hybrid::default()),
+        Some(_) => Box::new(Shortest::new(Metric::Delay)),
+        None => {
+            let names = known.map(Named::name).join(", ");
+            return Err(PyValueError::new_err(format!("scheme {name:?}; expected {names} or a function")));
         }
     };
     sample(py, &topology, scheme.as_mut(), (samples, failed, seed))

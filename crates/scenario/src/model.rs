@@ -8,6 +8,7 @@ mod distributions;
 mod flows;
 mod hosts;
 mod links;
+mod named;
 mod space;
 mod splices;
 mod stp;

@@ -227,17 +227,8 @@ fn apply(model: &scenario::Constellation, rules: &mut Rules, mut seam: CrossSeam
         None => *rules,
     };
     rules.spares_serve = model.spares_serve;
-    if let Some(handover) = model.handover.and_then(|handover| Handover::named(handover.name())) {
-        rules.handover = match (handover, model.handover_period) {
-            (Handover::Synchronous { .. }, Some(period)) => {
-                Handover::Synchronous { period_s: period.as_secs_f64() }
-            }
-            (Handover::EarthFixedCells { period_s, cell_deg }, period) => Handover::EarthFixedCells {
-                period_s: period.map_or(period_s, |period| period.as_secs_f64()),
-                cell_deg: model.handover_cell.map_or(cell_deg, |cell| cell.as_deg()),
-            },
-            (handover, _) => handover,
-        };
+    if let Some(handover) = model.handover {
+        rules.handover = policy(handover, model);
     }
     rules.handover_gap_s = model.handover_gap.as_secs_f64();
     rules.handover_loss = model.handover_loss;
@@ -335,4 +326,30 @@ fn circular(model: &scenario::Shell, key: &str) -> Result<PlacedShell, BuildErro
         shell.raan_spacing_rad = spacing.as_deg().to_radians();
     }
     Ok(PlacedShell { raan_rad: model.raan.as_rad(), ..PlacedShell::from(shell) })
+}
+
+/// A handover policy with the scenario's numbers, or those of whom it is from.
+fn policy(chosen: scenario::Handover, model: &scenario::Constellation) -> Handover {
+    use scenario::Handover as Named;
+    let policy = match chosen {
+        Named::FollowPlane => Handover::FollowPlane,
+        Named::HighestOnLoss => Handover::HighestOnLoss,
+        Named::Highest => Handover::Highest,
+        Named::Nearest => Handover::Nearest,
+        Named::LongestVisibility => Handover::LongestVisibility,
+        Named::Ascending => Handover::Ascending,
+        Named::Descending => Handover::Descending,
+        Named::Synchronous => Handover::STARLINK,
+        Named::EarthFixedCells => Handover::TELEDESIC_CELLS,
+    };
+    match (policy, model.handover_period) {
+        (Handover::Synchronous { .. }, Some(period)) => {
+            Handover::Synchronous { period_s: period.as_secs_f64() }
+        }
+        (Handover::EarthFixedCells { period_s, cell_deg }, period) => Handover::EarthFixedCells {
+            period_s: period.map_or(period_s, |period| period.as_secs_f64()),
+            cell_deg: model.handover_cell.map_or(cell_deg, |cell| cell.as_deg()),
+        },
+        (policy, _) => policy,
+    }
 }

@@ -98,25 +98,24 @@ pub enum Handover {
 }
 
 impl Handover {
-    /// The policy of this name, as commands and scenarios spell it; `synchronous` has Starlink's 15 s, `earth-fixed-cells` a
-    /// minute and Teledesic's cells of 160 km.
-    pub fn named(name: &str) -> Option<Self> {
-        let known = Self::NAMES.iter().find(|(known, _)| *known == name);
-        known.map(|(_, policy)| *policy)
-    }
-
-    /// All policies with their names.
-    pub const NAMES: [(&'static str, Self); 9] = [
-        ("follow-plane", Self::FollowPlane),
-        ("highest-on-loss", Self::HighestOnLoss),
-        ("highest", Self::Highest),
-        ("nearest", Self::Nearest),
-        ("longest-visibility", Self::LongestVisibility),
-        ("ascending", Self::Ascending),
-        ("descending", Self::Descending),
-        ("synchronous", Self::Synchronous { period_s: 15.0 }),
-        ("earth-fixed-cells", Self::EarthFixedCells { period_s: 60.0, cell_deg: 1.44 }),
+    /// All policies; `Synchronous` with Starlink's 15 s, `EarthFixedCells` with a minute and Teledesic's cells of 160 km.
+    pub const ALL: [Self; 9] = [
+        Self::FollowPlane,
+        Self::HighestOnLoss,
+        Self::Highest,
+        Self::Nearest,
+        Self::LongestVisibility,
+        Self::Ascending,
+        Self::Descending,
+        Self::STARLINK,
+        Self::TELEDESIC_CELLS,
     ];
+
+    /// All terminals together every 15 s.
+    pub const STARLINK: Self = Self::Synchronous { period_s: 15.0 };
+
+    /// Cells of 160 km, every minute.
+    pub const TELEDESIC_CELLS: Self = Self::EarthFixedCells { period_s: 60.0, cell_deg: 1.44 };
 }
 
 impl CrossSeam {

@@ -97,7 +97,7 @@ fn each_antenna_keeps_its_satellite_while_it_may() {
 
 #[test]
 fn one_antenna_is_what_a_terminal_always_had() {
-    for handover in Handover::NAMES.map(|(_, policy)| policy) {
+    for handover in Handover::ALL {
         let rules = Rules { handover, ..Rules::teledesic() };
         let mut plain = Topology::new(preset::teledesic(), vec![berlin(1).terminal], rules).expect("sound");
         let mut station = Topology::with_stations(preset::teledesic(), vec![berlin(1)], &Fibre::Mesh, rules)

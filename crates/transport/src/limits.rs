@@ -8,56 +8,48 @@
 
 use skyhop_units::{Span, Time};
 
-/// What holds a sending end up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cause {
-    /// The connection is not open yet.
-    Handshake,
-    /// The application has nothing more to send.
-    Application,
-    /// The peer takes no more.
-    ReceiveWindow,
-    /// This end keeps no more for the peer to acknowledge.
-    SendBuffer,
-    /// The congestion window is in use.
-    CongestionWindow,
-    /// The next packet's turn by a rate has not come.
-    Pacing,
-    /// Losses are being repaired, or a timeout is waited for.
-    Recovery,
-    /// The path is out.
-    NoLink,
+macro_rules! causes {
+    ($($(#[$about:meta])+ $cause:ident = $name:literal,)+) => {
+        /// What holds a sending end up.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Cause {
+            $($(#[$about])+ $cause,)+
+        }
+
+        impl Cause {
+            /// All of them, in the order in which results list them.
+            pub const ALL: [Self; Self::COUNT] = [$(Self::$cause),+];
+
+            /// How many there are.
+            pub const COUNT: usize = [$($name),+].len();
+
+            /// Its key in results.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$cause => $name,)+
+                }
+            }
+        }
+    };
 }
 
-impl Cause {
-    /// How many there are.
-    pub const COUNT: usize = 8;
-
-    /// All of them, in the order in which results list them.
-    pub const ALL: [Self; Self::COUNT] = [
-        Self::Handshake,
-        Self::Application,
-        Self::ReceiveWindow,
-        Self::SendBuffer,
-        Self::CongestionWindow,
-        Self::Pacing,
-        Self::Recovery,
-        Self::NoLink,
-    ];
-
-    /// Its key in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Handshake => "handshake",
-            Self::Application => "application",
-            Self::ReceiveWindow => "receive_window",
-            Self::SendBuffer => "send_buffer",
-            Self::CongestionWindow => "congestion_window",
-            Self::Pacing => "pacing",
-            Self::Recovery => "recovery",
-            Self::NoLink => "no_link",
-        }
-    }
+causes! {
+    /// The connection is not open yet.
+    Handshake = "handshake",
+    /// The application has nothing more to send.
+    Application = "application",
+    /// The peer takes no more.
+    ReceiveWindow = "receive_window",
+    /// This end keeps no more for the peer to acknowledge.
+    SendBuffer = "send_buffer",
+    /// The congestion window is in use.
+    CongestionWindow = "congestion_window",
+    /// The next packet's turn by a rate has not come.
+    Pacing = "pacing",
+    /// Losses are being repaired, or a timeout is waited for.
+    Recovery = "recovery",
+    /// The path is out.
+    NoLink = "no_link",
 }
 
 /// What a transport says of itself when it has nothing more to send at an instant.

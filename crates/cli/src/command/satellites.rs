@@ -55,7 +55,7 @@ pub struct Isls {
     /// How a terminal chooses its satellite; the constellation's own way if left out. A terminal then holds one satellite
     /// unless --antennas says more.
     #[arg(long, value_name = "POLICY",
-        value_parser = clap::builder::PossibleValuesParser::new(Handover::NAMES.map(|(name, _)| name)))]
+        value_parser = clap::builder::PossibleValuesParser::new(scenario::Handover::ALL.iter().map(|policy| policy.name())))]
     pub handover: Option<String>,
     /// Links between planes are off above this latitude in degrees; the constellation's own if left out.
     #[arg(long, value_name = "DEG", value_parser = degrees)]

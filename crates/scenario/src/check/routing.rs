@@ -16,11 +16,13 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     let name = routing.scheme.name();
     let shortest = routing.scheme == Scheme::Shortest;
     // These know the whole network, whatever it is made of.
-    let global = matches!(routing.scheme, Scheme::Shortest | Scheme::Multipath);
+    let global = routing.scheme.knows_all();
+    let those = Scheme::ALL.iter().filter(|scheme| scheme.knows_all()).map(|scheme| scheme.name());
+    let those = those.collect::<Vec<_>>().join(", ");
     out.require(
         global || scenario.constellation.is_some(),
         || at.key("scheme"),
-        || format!("scheme \"{name}\" without a constellation; expected one of shortest, multipath"),
+        || format!("scheme \"{name}\" without a constellation; expected one of {those}"),
     );
     out.require(
         routing.scheme == Scheme::Multipath || routing.spread == Spread::default(),
@@ -49,7 +51,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
             || at.key("scheme"),
             || {
                 format!(
-                    "scheme \"{name}\" knows no way through gateway {}; expected one of shortest, multipath",
+                    "scheme \"{name}\" knows no way through gateway {}; expected one of {those}",
                     quoted(gateway)
                 )
             },

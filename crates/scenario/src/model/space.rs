@@ -5,6 +5,7 @@
 //! Leaves out what only a library user can say: a link rule or routing scheme of one's own.
 
 use super::links::{Loss, Queue};
+use super::named::named;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhop_orbit::preset::{PRESETS, PresetError};
@@ -151,62 +152,28 @@ fn default_fibre_detour() -> f64 {
     1.0
 }
 
-/// How a terminal chooses its satellite. Whatever the policy, a satellite below the mask is let go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Handover {
-    /// Keep the satellite; then the one that follows in its plane; then the highest (HT, ns-2).
-    FollowPlane,
-    /// Keep the satellite; then the highest.
-    HighestOnLoss,
-    /// Always the highest.
-    Highest,
-    /// Always the nearest.
-    Nearest,
-    /// Keep the satellite; then the one that will be visible longest.
-    LongestVisibility,
-    /// Keep the satellite while it flies north; then the highest that does (WP).
-    Ascending,
-    /// Keep the satellite while it flies south; then the highest that does (WP).
-    Descending,
-    /// All terminals together at multiples of `handover_period`: the highest.
-    Synchronous,
-    /// Cells that stand still on the Earth: at multiples of `handover_period` a cell gets the satellite that is highest over its centre, with all its terminals.
-    EarthFixedCells,
-}
-
-impl Handover {
-    /// All policies.
-    pub const ALL: [Self; 9] = [
-        Self::FollowPlane,
-        Self::HighestOnLoss,
-        Self::Highest,
-        Self::Nearest,
-        Self::LongestVisibility,
-        Self::Ascending,
-        Self::Descending,
-        Self::Synchronous,
-        Self::EarthFixedCells,
-    ];
-
-    /// The policy of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|policy| policy.name() == name)
-    }
-
-    /// The name that a scenario calls it by.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::FollowPlane => "follow-plane",
-            Self::HighestOnLoss => "highest-on-loss",
-            Self::Highest => "highest",
-            Self::Nearest => "nearest",
-            Self::LongestVisibility => "longest-visibility",
-            Self::Ascending => "ascending",
-            Self::Descending => "descending",
-            Self::Synchronous => "synchronous",
-            Self::EarthFixedCells => "earth-fixed-cells",
-        }
+named! {
+    /// How a terminal chooses its satellite. Whatever the policy, a satellite below the mask is let go.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    pub enum Handover {
+        /// Keep the satellite; then the one that follows in its plane; then the highest (HT, ns-2).
+        FollowPlane = "follow-plane",
+        /// Keep the satellite; then the highest.
+        HighestOnLoss = "highest-on-loss",
+        /// Always the highest.
+        Highest = "highest",
+        /// Always the nearest.
+        Nearest = "nearest",
+        /// Keep the satellite; then the one that will be visible longest.
+        LongestVisibility = "longest-visibility",
+        /// Keep the satellite while it flies north; then the highest that does (WP).
+        Ascending = "ascending",
+        /// Keep the satellite while it flies south; then the highest that does (WP).
+        Descending = "descending",
+        /// All terminals together at multiples of `handover_period`: the highest.
+        Synchronous = "synchronous",
+        /// Cells that stand still on the Earth: at multiples of `handover_period` a cell gets the satellite that is highest over its centre, with all its terminals.
+        EarthFixedCells = "earth-fixed-cells",
     }
 }
 
@@ -476,33 +443,28 @@ impl Default for Routing {
     }
 }
 
-/// Who works out routes, and from what.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scheme {
-    /// Shortest paths over the whole network, which every node knows (HT 6.3).
-    #[default]
-    Shortest,
-    /// All paths with the fewest links at once, each node choosing among its next hops (WP); over `links` too.
-    Multipath,
-    /// Greedy far away, link states near by, a zone at each pole (HT 6.5.2); it has dead ends.
-    Hybrid,
-    /// Paths on the map that published orbits promise; failed links travel in the packet.
-    Geographic,
-    /// Tables of cells that one place computes for all satellites (HT 6.6.2).
-    Central,
+named! {
+    /// Who works out routes, and from what.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+    pub enum Scheme {
+        /// Shortest paths over the whole network, which every node knows (HT 6.3).
+        #[default]
+        Shortest = "shortest",
+        /// All paths with the fewest links at once, each node choosing among its next hops (WP); over `links` too.
+        Multipath = "multipath",
+        /// Greedy far away, link states near by, a zone at each pole (HT 6.5.2); it has dead ends.
+        Hybrid = "hybrid",
+        /// Paths on the map that published orbits promise; failed links travel in the packet.
+        Geographic = "geographic",
+        /// Tables of cells that one place computes for all satellites (HT 6.6.2).
+        Central = "central",
+    }
 }
 
 impl Scheme {
-    /// The name that a scenario calls it by.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Shortest => "shortest",
-            Self::Multipath => "multipath",
-            Self::Hybrid => "hybrid",
-            Self::Geographic => "geographic",
-            Self::Central => "central",
-        }
+    /// Whether it knows the whole network, gateways included, whatever that is made of.
+    pub fn knows_all(self) -> bool {
+        matches!(self, Self::Shortest | Self::Multipath)
     }
 }
 
