@@ -32,6 +32,4 @@ pub use report::{Report, Section, Table, report_html};
 pub use session::{RecordError, RunError, RunOptions, run_scenario, write_run};
 pub use summary::{Meta, summary_json, summary_text};
 #[cfg(feature = "tables")]
-pub use tables::{
-    FLOW_METRICS, FlowMetric, FlowNumber, TableError, Tables, write_flows_parquet, write_series_parquet,
-};
+pub use tables::{TableError, Tables, write_flows_parquet, write_series_parquet};

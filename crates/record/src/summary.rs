@@ -1,13 +1,14 @@
 //! `summary.json`: one run in a page, with keys that stay.
 //!
 //! SI units are in the keys (`goodput_bps`, `rtt_min_s`); what was not measured is null and not zero.
-//! Differs from serialising the result's types: the order and the spelling here are a promise to users' scripts.
+//! Keys of flows, links, splices, handovers and routing are those of their metrics (`skyhop_sim::results`), in that order.
+//! Differs from serialising the result's types: names come first, and what a run does not have is left out.
 //! Leaves out the series, which are in `series.parquet`.
 
 use serde_json::{Map, Value, json};
 use skyhop_sim::results::{
-    Cause, DirectionResult, FailureResult, FlowKind, FlowResult, HandoverResult, LinkResult, RoutingResult,
-    RunResult, SpliceResult,
+    Cause, DirectionResult, FailureResult, FlowResult, HandoverResult, LinkResult, Measure, Metric,
+    RoutingResult, RunResult, SpliceResult,
 };
 
 /// What a result needs to be run again, and what the run itself cannot know.
@@ -37,17 +38,25 @@ pub fn summary_json(result: &RunResult, meta: &Meta) -> Value {
     root.insert("flows".into(), result.flows.iter().map(|f| (f.name.clone(), flow(f))).collect());
     root.insert("links".into(), result.links.iter().map(|l| (l.name.clone(), link(l))).collect());
     if !result.splices.is_empty() {
-        root.insert("splices".into(), result.splices.iter().map(|s| (s.name.clone(), splice(s))).collect());
+        root.insert(
+            "splices".into(),
+            result
+                .splices
+                .iter()
+                .map(|s| (s.name.clone(), entries(SpliceResult::METRICS, s).collect::<Value>()))
+                .collect(),
+        );
     }
     if !result.handovers.is_empty() {
-        let all = result.handovers.iter().map(|h| (h.terminal.clone(), handovers(h)));
+        let one = |h| entries(HandoverResult::METRICS, h).collect::<Value>();
+        let all = result.handovers.iter().map(|h| (h.terminal.clone(), one(h)));
         root.insert("handovers".into(), all.collect());
     }
     if !result.failures.is_empty() {
         root.insert("failures".into(), failures(&result.failures));
     }
     if let Some(found) = &result.routing {
-        root.insert("routing".into(), routing(found));
+        root.insert("routing".into(), entries(RoutingResult::METRICS, found).collect::<Value>());
     }
     root.insert("warnings".into(), json!(result.warnings));
     if !meta.sets.is_empty() {
@@ -65,98 +74,34 @@ pub fn summary_text(summary: &Value) -> String {
 }
 
 fn flow(flow: &FlowResult) -> Value {
-    let mut out = match &flow.kind {
-        FlowKind::Transfer(t) => json!({
-            "goodput_bps": t.goodput_bps,
-            "completed_s": t.completed_s,
-            "bytes_delivered": t.bytes_delivered,
-            "segments_sent": t.segments_sent,
-            "segments_retransmitted": t.segments_retransmitted,
-            "timeouts": t.timeouts,
-            "rtt_min_s": t.rtt_min_s,
-            "rtt_mean_s": t.rtt_mean_s,
-            "rtt_max_s": t.rtt_max_s,
-        }),
-        FlowKind::Ping(p) => json!({
-            "sent": p.sent,
-            "received": p.received,
-            "delay_min_s": p.delay_min_s,
-            "delay_mean_s": p.delay_mean_s,
-            "delay_max_s": p.delay_max_s,
-            "answers_received": p.answers_received,
-            "rtt_min_s": p.rtt_min_s,
-            "rtt_mean_s": p.rtt_mean_s,
-            "rtt_max_s": p.rtt_max_s,
-        }),
-        FlowKind::Completions(c) => json!({
-            "goodput_bps": c.goodput_bps,
-            "started": c.started,
-            "completed": c.completed,
-            "failed": c.failed,
-            "files": c.files,
-            "connections": c.connections,
-            "completion_min_s": c.completion_min_s,
-            "completion_mean_s": c.completion_mean_s,
-            "completion_median_s": c.completion_median_s,
-            "completion_p95_s": c.completion_p95_s,
-            "completion_max_s": c.completion_max_s,
-            "bytes_delivered": c.bytes_delivered,
-            "segments_sent": c.segments_sent,
-            "segments_retransmitted": c.segments_retransmitted,
-            "timeouts": c.timeouts,
-            "rtt_min_s": c.rtt_min_s,
-            "rtt_mean_s": c.rtt_mean_s,
-            "rtt_max_s": c.rtt_max_s,
-        }),
-        FlowKind::Datagrams(d) => json!({
-            "goodput_bps": d.goodput_bps,
-            "bytes_delivered": d.bytes_delivered,
-            "sent": d.sent,
-            "received": d.received,
-            "reordered": d.reordered,
-            "loss": d.loss,
-            "delay_min_s": d.delay_min_s,
-            "delay_mean_s": d.delay_mean_s,
-            "delay_max_s": d.delay_max_s,
-            "jitter_s": d.jitter_s,
-            "jitter_mean_s": d.jitter_mean_s,
-        }),
-    };
+    let mut out: Map<String, Value> = flow.kind.measures().into_iter().map(entry).collect();
     if let Some(limits) = &flow.limits {
-        out["limited_by"] = json!(limits.limited_by().map(Cause::name));
+        out.insert("limited_by".into(), json!(limits.limited_by().map(Cause::name)));
         let share = |cause: Cause| (cause.name().to_owned(), json!(limits.share(cause)));
-        out["limited_share"] = Cause::ALL.into_iter().map(share).collect();
-        out["bottleneck"] = json!(limits.bottleneck);
+        out.insert("limited_share".into(), Cause::ALL.into_iter().map(share).collect());
+        out.insert("bottleneck".into(), json!(limits.bottleneck));
     }
-    out["forward_bytes"] = json!(flow.forward_bytes);
-    out["return_bytes"] = json!(flow.return_bytes);
-    out["packets_sent"] = json!(flow.packets_sent);
-    out["packets_delivered"] = json!(flow.packets_delivered);
-    out["packets_dropped"] = json!(flow.packets_dropped);
-    out["packets_lost"] = json!(flow.packets_lost);
-    out["packets_in_flight"] = json!(flow.packets_in_flight);
-    out
+    out.extend(entries(FlowResult::METRICS, flow));
+    Value::Object(out)
 }
 
 fn link(link: &LinkResult) -> Value {
+    let direction = |direction| entries(DirectionResult::METRICS, direction).collect::<Value>();
     json!({ "forward": direction(&link.forward), "reverse": direction(&link.reverse) })
 }
 
-fn splice(s: &SpliceResult) -> Value {
-    json!({
-        "connections": s.connections,
-        "connections_broken": s.connections_broken,
-        "hits": s.hits,
-        "misses": s.misses,
-        "forward_bytes": s.forward_bytes,
-        "backward_bytes": s.backward_bytes,
-        "held_max_bytes": s.held_max_bytes,
-        "connection_held_max_bytes": s.connection_held_max_bytes,
-    })
+/// Names and values of a result's metrics.
+fn entries<'a, T>(metrics: &'a [Metric<T>], of: &'a T) -> impl Iterator<Item = (String, Value)> + 'a {
+    metrics.iter().map(|metric| entry((metric.name, (metric.get)(of))))
 }
 
-fn handovers(h: &HandoverResult) -> Value {
-    json!({ "handovers": h.handovers, "gap_s": h.gap_s, "packets_lost": h.packets_lost })
+fn entry((name, value): (&'static str, Measure<'_>)) -> (String, Value) {
+    let value = match value {
+        Measure::Count(n) => json!(n),
+        Measure::Real(x) => json!(x),
+        Measure::Text(text) => json!(text),
+    };
+    (name.to_owned(), value)
 }
 
 /// How many, and each of the first thousand.
@@ -169,35 +114,5 @@ fn failures(all: &[FailureResult]) -> Value {
         "links": count("link"),
         "stations": count("station"),
         "listed": all.iter().take(LISTED).map(one).collect::<Vec<_>>(),
-    })
-}
-
-fn routing(r: &RoutingResult) -> Value {
-    json!({
-        "scheme": r.scheme,
-        "state_entries_max": r.state_entries_max,
-        "state_entries_mean": r.state_entries_mean,
-        "topology_changes": r.topology_changes,
-        "announcements": r.announcements,
-        "messages": r.messages,
-        "convergence_max_s": r.convergence_max_s,
-        "stranded_dead_end": r.stranded_dead_end,
-        "stranded_no_path": r.stranded_no_path,
-        "stranded_link_down": r.stranded_link_down,
-        "stranded_hop_limit": r.stranded_hop_limit,
-    })
-}
-
-fn direction(d: &DirectionResult) -> Value {
-    json!({
-        "packets": d.packets,
-        "bytes": d.bytes,
-        "dropped_packets": d.dropped_packets,
-        "lost_packets": d.lost_packets,
-        "filtered_packets": d.filtered_packets,
-        "too_large_packets": d.too_large_packets,
-        "marked_packets": d.marked_packets,
-        "utilisation": d.utilisation,
-        "queue_max_packets": d.queue_max_packets,
     })
 }

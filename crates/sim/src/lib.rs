@@ -22,6 +22,7 @@ mod flow;
 mod frames;
 mod hosts;
 mod limited;
+mod measure;
 mod mesh;
 mod mtu;
 mod observe;

@@ -1,11 +1,14 @@
 //! What a run found out, as plain data: totals per flow and link, and series over time.
 //!
-//! Field names are the keys of `summary.json` and the columns of the parquet files.
+//! Field names are the keys of `summary.json` and the columns of the parquet files, in their order; `measured!` keeps the list.
 //! Differs from a log: everything is returned at the end, nothing is written on the way.
 //! Leaves out files and formats, which the `record` crate holds.
 
+use crate::measure::measured;
+pub use crate::measure::{Measure, Metric, Type};
 pub use skyhop_transport::Cause;
 use skyhop_units::Time;
+use std::sync::LazyLock;
 
 /// One run's results.
 #[derive(Debug, Clone, Default)]
@@ -51,92 +54,103 @@ pub struct FailureResult {
     pub until_s: Option<f64>,
 }
 
-/// How often a terminal changed its satellite, and what that cost.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct HandoverResult {
-    /// Name of the terminal.
-    pub terminal: String,
-    /// Changes from one satellite to another, of all its antennas.
-    pub handovers: u64,
-    /// Time in which a satellite was being acquired and packets waited, s, of all its antennas.
-    pub gap_s: f64,
-    /// Packets that `handover_loss` cost, of those that waited or were on their way.
-    pub packets_lost: u64,
+measured! {
+    /// How often a terminal changed its satellite, and what that cost.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct HandoverResult {
+        /// Name of the terminal.
+        pub terminal: String,
+        ;
+        /// Changes from one satellite to another, of all its antennas.
+        pub handovers: u64,
+        /// Time in which a satellite was being acquired and packets waited, s, of all its antennas.
+        pub gap_s: f64,
+        /// Packets that `handover_loss` cost, of those that waited or were on their way.
+        pub packets_lost: u64,
+    }
 }
 
-/// What went through a splice.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct SpliceResult {
-    /// Name of the splice.
-    pub name: String,
-    /// Connections that were opened with it.
-    pub connections: u64,
-    /// Of those, the ones that it had to break because a side broke them or fell silent.
-    pub connections_broken: u64,
-    /// Requests that a cache answered.
-    pub hits: u64,
-    /// Requests that a cache handed on.
-    pub misses: u64,
-    /// Payload that came into order from the flows' `from`.
-    pub forward_bytes: u64,
-    /// Payload that came into order from the flows' `to`.
-    pub backward_bytes: u64,
-    /// The most bytes that it held at once, all connections and both directions.
-    pub held_max_bytes: u64,
-    /// The most bytes that it held at once for a direction of a connection.
-    pub connection_held_max_bytes: u64,
+measured! {
+    /// What went through a splice.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct SpliceResult {
+        /// Name of the splice.
+        pub name: String,
+        ;
+        /// Connections that were opened with it.
+        pub connections: u64,
+        /// Of those, the ones that it had to break because a side broke them or fell silent.
+        pub connections_broken: u64,
+        /// Requests that a cache answered.
+        pub hits: u64,
+        /// Requests that a cache handed on.
+        pub misses: u64,
+        /// Payload that came into order from the flows' `from`.
+        pub forward_bytes: u64,
+        /// Payload that came into order from the flows' `to`.
+        pub backward_bytes: u64,
+        /// The most bytes that it held at once, all connections and both directions.
+        pub held_max_bytes: u64,
+        /// The most bytes that it held at once for a direction of a connection.
+        pub connection_held_max_bytes: u64,
+    }
 }
 
-/// What routing through the constellation took, and the packets that it could not help.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct RoutingResult {
-    /// Name of the scheme.
-    pub scheme: &'static str,
-    /// Entries that a satellite keeps beyond published orbits and its own links, the most of any at any time.
-    pub state_entries_max: u64,
-    /// Their mean over satellites and changes of the network.
-    pub state_entries_mean: f64,
-    /// Links that came up, went down or moved after the start.
-    pub topology_changes: u64,
-    /// Announcements of changes that satellites made; `None` if they were not simulated.
-    pub announcements: Option<u64>,
-    /// Transmissions of announcements over ISLs; `None` if they were not simulated.
-    pub messages: Option<u64>,
-    /// Longest time from a change until nodes routed by it, s; `None` if announcements were not simulated.
-    pub convergence_max_s: Option<f64>,
-    /// Packets dropped where the scheme knew no way on.
-    pub stranded_dead_end: u64,
-    /// Packets dropped because there was no path.
-    pub stranded_no_path: u64,
-    /// Packets dropped because the link that the tables name was down, or led elsewhere by then.
-    pub stranded_link_down: u64,
-    /// Packets dropped after 255 links.
-    pub stranded_hop_limit: u64,
+measured! {
+    /// What routing through the constellation took, and the packets that it could not help.
+    #[derive(Debug, Clone, Copy, PartialEq, Default)]
+    pub struct RoutingResult {
+        /// Name of the scheme.
+        pub scheme: &'static str,
+        /// Entries that a satellite keeps beyond published orbits and its own links, the most of any at any time.
+        pub state_entries_max: u64,
+        /// Their mean over satellites and changes of the network.
+        pub state_entries_mean: f64,
+        /// Links that came up, went down or moved after the start.
+        pub topology_changes: u64,
+        /// Announcements of changes that satellites made; `None` if they were not simulated.
+        pub announcements: Option<u64>,
+        /// Transmissions of announcements over ISLs; `None` if they were not simulated.
+        pub messages: Option<u64>,
+        /// Longest time from a change until nodes routed by it, s; `None` if announcements were not simulated.
+        pub convergence_max_s: Option<f64>,
+        /// Packets dropped where the scheme knew no way on.
+        pub stranded_dead_end: u64,
+        /// Packets dropped because there was no path.
+        pub stranded_no_path: u64,
+        /// Packets dropped because the link that the tables name was down, or led elsewhere by then.
+        pub stranded_link_down: u64,
+        /// Packets dropped after 255 links.
+        pub stranded_hop_limit: u64,
+    }
 }
 
-/// One flow's results.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FlowResult {
-    /// Name of the flow.
-    pub name: String,
-    /// What it measured.
-    pub kind: FlowKind,
-    /// What limited it; `None` without connections.
-    pub limits: Option<LimitsResult>,
-    /// Bytes, headers of IP and above included, that its `from` handed to a first link.
-    pub forward_bytes: u64,
-    /// The same of its `to`: acknowledgments, and whatever else goes back.
-    pub return_bytes: u64,
-    /// Packets handed to the network by either end.
-    pub packets_sent: u64,
-    /// Packets that reached either end.
-    pub packets_delivered: u64,
-    /// Packets dropped at a full queue or at a link that went down, or for want of a route.
-    pub packets_dropped: u64,
-    /// Packets lost to errors on a link.
-    pub packets_lost: u64,
-    /// Packets in the network at the end of the run.
-    pub packets_in_flight: u64,
+measured! {
+    /// One flow's results.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct FlowResult {
+        /// Name of the flow.
+        pub name: String,
+        /// What it measured.
+        pub kind: FlowKind,
+        /// What limited it; `None` without connections.
+        pub limits: Option<LimitsResult>,
+        ;
+        /// Bytes, headers of IP and above included, that its `from` handed to a first link.
+        pub forward_bytes: u64,
+        /// The same of its `to`: acknowledgments, and whatever else goes back.
+        pub return_bytes: u64,
+        /// Packets handed to the network by either end.
+        pub packets_sent: u64,
+        /// Packets that reached either end.
+        pub packets_delivered: u64,
+        /// Packets dropped at a full queue or at a link that went down, or for want of a route.
+        pub packets_dropped: u64,
+        /// Packets lost to errors on a link.
+        pub packets_lost: u64,
+        /// Packets in the network at the end of the run.
+        pub packets_in_flight: u64,
+    }
 }
 
 /// What limited a flow over connections.
@@ -181,118 +195,265 @@ pub enum FlowKind {
     Datagrams(DatagramResult),
 }
 
-/// Pages, exchanges or short transfers: how many, and how long they took.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct CompletionsResult {
-    /// Pages, exchanges or transfers that were begun.
-    pub started: u64,
-    /// Those that came to an end.
-    pub completed: u64,
-    /// Those that were given up because a connection was broken, or could not be opened.
-    pub failed: u64,
-    /// Files of the pages that came to an end; of anything else there is one each.
-    pub files: u64,
-    /// Connections opened.
-    pub connections: u64,
-    /// Shortest time from the beginning to the last byte at the receiver, s: of a page, its page-load time.
-    pub completion_min_s: Option<f64>,
-    /// Mean of the times, s.
-    pub completion_mean_s: Option<f64>,
-    /// Median of the times, s.
-    pub completion_median_s: Option<f64>,
-    /// 95th percentile of the times, s.
-    pub completion_p95_s: Option<f64>,
-    /// Longest time, s.
-    pub completion_max_s: Option<f64>,
-    /// In-order payload bits per second that came to the browser or receiver, from the flow's start to its stop or the end.
-    pub goodput_bps: f64,
-    /// That payload.
-    pub bytes_delivered: u64,
-    /// Segments with payload, SYN or FIN that the sender of that payload sent, repeats included.
-    pub segments_sent: u64,
-    /// Of those, the repeats.
-    pub segments_retransmitted: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Smallest RTT sample, s.
-    pub rtt_min_s: Option<f64>,
-    /// Mean of the RTT samples, s.
-    pub rtt_mean_s: Option<f64>,
-    /// Largest RTT sample, s.
-    pub rtt_max_s: Option<f64>,
+impl FlowKind {
+    /// What the kind is called in tables.
+    pub fn name(&self) -> &'static str {
+        match self {
+            FlowKind::Transfer(_) => "transfer",
+            FlowKind::Ping(_) => "ping",
+            FlowKind::Completions(_) => "completions",
+            FlowKind::Datagrams(_) => "datagrams",
+        }
+    }
+
+    /// Names and values of what it measures, in their order.
+    pub fn measures(&self) -> Vec<(&'static str, Measure<'_>)> {
+        fn all<'a, T>(metrics: &[Metric<T>], of: &'a T) -> Vec<(&'static str, Measure<'a>)> {
+            metrics.iter().map(|metric| (metric.name, (metric.get)(of))).collect()
+        }
+        match self {
+            FlowKind::Transfer(t) => all(TransferResult::METRICS, t),
+            FlowKind::Ping(p) => all(PingResult::METRICS, p),
+            FlowKind::Completions(c) => all(CompletionsResult::METRICS, c),
+            FlowKind::Datagrams(d) => all(DatagramResult::METRICS, d),
+        }
+    }
 }
 
-/// Datagrams one way.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct DatagramResult {
-    /// Datagrams sent.
-    pub sent: u64,
-    /// Datagrams that arrived.
-    pub received: u64,
-    /// Of those, the ones that one sent later had overtaken.
-    pub reordered: u64,
-    /// Share of the datagrams that did not arrive, those still on their way not counted.
-    pub loss: Option<f64>,
-    /// Payload bits that arrived per second, from the flow's start to its stop or the end.
-    pub goodput_bps: f64,
-    /// Payload that arrived.
-    pub bytes_delivered: u64,
-    /// Smallest one-way delay, s.
-    pub delay_min_s: Option<f64>,
-    /// Mean one-way delay, s.
-    pub delay_mean_s: Option<f64>,
-    /// Largest one-way delay, s.
-    pub delay_max_s: Option<f64>,
-    /// RFC 3550's interarrival jitter at the end, s.
-    pub jitter_s: Option<f64>,
-    /// Mean difference of the delays of one arrival and the next, s, which RFC 3550 smooths.
-    pub jitter_mean_s: Option<f64>,
+/// A metric that flows of some kind have: a column of a table of flows.
+#[derive(Debug, Clone)]
+pub struct FlowMetric {
+    /// Its name, with its unit at the end if it has one.
+    pub name: String,
+    /// What it is.
+    pub about: &'static str,
+    /// The type of its values.
+    pub kind: Type,
+    source: Source,
 }
 
-/// A transfer over a transport.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct TransferResult {
-    /// In-order payload bits delivered per second, from the flow's start to its completion or the end of the run.
-    pub goodput_bps: f64,
-    /// From the flow's start until the sender knows that all of it has arrived, s; `None` if it did not happen.
-    pub completed_s: Option<f64>,
-    /// Payload delivered in order.
-    pub bytes_delivered: u64,
-    /// Segments with payload, SYN or FIN that the sender sent, repeats included.
-    pub segments_sent: u64,
-    /// Of those, the repeats.
-    pub segments_retransmitted: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Smallest RTT sample, s.
-    pub rtt_min_s: Option<f64>,
-    /// Mean of the RTT samples, s.
-    pub rtt_mean_s: Option<f64>,
-    /// Largest RTT sample, s.
-    pub rtt_max_s: Option<f64>,
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    /// Its place among the metrics of each kind.
+    Kind {
+        transfer: Option<usize>,
+        completions: Option<usize>,
+        datagrams: Option<usize>,
+        ping: Option<usize>,
+    },
+    LimitedBy,
+    Limited(Cause),
+    Bottleneck,
+    /// A metric of flows of all kinds.
+    Flow(usize),
 }
 
-/// Echo requests and their answers.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct PingResult {
-    /// Requests sent.
-    pub sent: u64,
-    /// Requests that reached the receiver.
-    pub received: u64,
-    /// Smallest one-way delay, s.
-    pub delay_min_s: Option<f64>,
-    /// Mean one-way delay, s.
-    pub delay_mean_s: Option<f64>,
-    /// Largest one-way delay, s.
-    pub delay_max_s: Option<f64>,
-    /// Answers that came back to the sender.
-    pub answers_received: u64,
-    /// Smallest round trip, s.
-    pub rtt_min_s: Option<f64>,
-    /// Mean round trip, s.
-    pub rtt_mean_s: Option<f64>,
-    /// Largest round trip, s.
-    pub rtt_max_s: Option<f64>,
+impl FlowMetric {
+    /// All metrics of all kinds, in the order of columns: as each kind has its own, what few have before what follows it in others.
+    pub fn all() -> &'static [FlowMetric] {
+        static ALL: LazyLock<Vec<FlowMetric>> = LazyLock::new(columns);
+        &ALL
+    }
+
+    /// The metric of a flow; without a value if its kind has none.
+    pub fn of<'a>(&self, flow: &'a FlowResult) -> Measure<'a> {
+        fn at<'a, T>(metrics: &[Metric<T>], place: Option<usize>, of: &'a T) -> Option<Measure<'a>> {
+            Some((metrics[place?].get)(of))
+        }
+        let value = match (self.source, &flow.kind) {
+            (Source::Kind { transfer, .. }, FlowKind::Transfer(t)) => {
+                at(TransferResult::METRICS, transfer, t)
+            }
+            (Source::Kind { completions, .. }, FlowKind::Completions(c)) => {
+                at(CompletionsResult::METRICS, completions, c)
+            }
+            (Source::Kind { datagrams, .. }, FlowKind::Datagrams(d)) => {
+                at(DatagramResult::METRICS, datagrams, d)
+            }
+            (Source::Kind { ping, .. }, FlowKind::Ping(p)) => at(PingResult::METRICS, ping, p),
+            (Source::LimitedBy, _) => {
+                let cause = flow.limits.as_ref().and_then(LimitsResult::limited_by);
+                Some(Measure::Text(cause.map(Cause::name)))
+            }
+            (Source::Limited(cause), _) => {
+                Some(Measure::Real(flow.limits.as_ref().and_then(|limits| limits.share(cause))))
+            }
+            (Source::Bottleneck, _) => {
+                Some(Measure::Text(flow.limits.as_ref().and_then(|limits| limits.bottleneck.as_deref())))
+            }
+            (Source::Flow(place), _) => at(FlowResult::METRICS, Some(place), flow),
+        };
+        value.unwrap_or(match self.kind {
+            Type::Count => Measure::Count(None),
+            Type::Real => Measure::Real(None),
+            Type::Text => Measure::Text(None),
+        })
+    }
+}
+
+/// The kinds' lists as one: always the first head that stands behind no other list's head.
+fn columns() -> Vec<FlowMetric> {
+    fn list<T>(metrics: &[Metric<T>]) -> Vec<(&'static str, &'static str, Type)> {
+        metrics.iter().map(|metric| (metric.name, metric.about, metric.kind)).collect()
+    }
+    let kinds = [
+        list(TransferResult::METRICS),
+        list(CompletionsResult::METRICS),
+        list(DatagramResult::METRICS),
+        list(PingResult::METRICS),
+    ];
+    let mut heads = [0; 4];
+    let mut found = Vec::new();
+    loop {
+        let waits = |name: &str| {
+            kinds
+                .iter()
+                .zip(heads)
+                .any(|(kind, head)| kind.iter().skip(head + 1).any(|(other, ..)| *other == name))
+        };
+        let mut rest = kinds.iter().zip(heads).filter_map(|(kind, head)| kind.get(head));
+        let Some(&(name, about, kind)) = rest.find(|(name, ..)| !waits(name)) else { break };
+        let place = |of: usize| kinds[of].iter().position(|(other, ..)| *other == name);
+        let [transfer, completions, datagrams, ping] = [place(0), place(1), place(2), place(3)];
+        let source = Source::Kind { transfer, completions, datagrams, ping };
+        found.push(FlowMetric { name: name.to_owned(), about, kind, source });
+        for (kind, head) in kinds.iter().zip(&mut heads) {
+            *head += usize::from(kind.get(*head).is_some_and(|(other, ..)| *other == name));
+        }
+    }
+    let mut add = |name: String, about, kind, source| found.push(FlowMetric { name, about, kind, source });
+    add("limited_by".into(), "What held its data up for the most time.", Type::Text, Source::LimitedBy);
+    for cause in Cause::ALL {
+        let about = "Share of its connections' lives in which this held its data up.";
+        add(format!("limited_{}", cause.name()), about, Type::Real, Source::Limited(cause));
+    }
+    add("bottleneck".into(), "Name of the busiest link on its way.", Type::Text, Source::Bottleneck);
+    for (place, metric) in FlowResult::METRICS.iter().enumerate() {
+        add(metric.name.to_owned(), metric.about, metric.kind, Source::Flow(place));
+    }
+    found
+}
+
+measured! {
+    /// Pages, exchanges or short transfers: how many, and how long they took.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct CompletionsResult {
+        /// In-order payload bits per second that came to the browser or receiver, from the flow's start to its stop or the end.
+        pub goodput_bps: f64,
+        /// Pages, exchanges or transfers that were begun.
+        pub started: u64,
+        /// Those that came to an end.
+        pub completed: u64,
+        /// Those that were given up because a connection was broken, or could not be opened.
+        pub failed: u64,
+        /// Files of the pages that came to an end; of anything else there is one each.
+        pub files: u64,
+        /// Connections opened.
+        pub connections: u64,
+        /// Shortest time from the beginning to the last byte at the receiver, s: of a page, its page-load time.
+        pub completion_min_s: Option<f64>,
+        /// Mean of the times, s.
+        pub completion_mean_s: Option<f64>,
+        /// Median of the times, s.
+        pub completion_median_s: Option<f64>,
+        /// 95th percentile of the times, s.
+        pub completion_p95_s: Option<f64>,
+        /// Longest time, s.
+        pub completion_max_s: Option<f64>,
+        /// That payload.
+        pub bytes_delivered: u64,
+        /// Segments with payload, SYN or FIN that the sender of that payload sent, repeats included.
+        pub segments_sent: u64,
+        /// Of those, the repeats.
+        pub segments_retransmitted: u64,
+        /// Retransmission timeouts.
+        pub timeouts: u64,
+        /// Smallest RTT sample, s.
+        pub rtt_min_s: Option<f64>,
+        /// Mean of the RTT samples, s.
+        pub rtt_mean_s: Option<f64>,
+        /// Largest RTT sample, s.
+        pub rtt_max_s: Option<f64>,
+    }
+}
+
+measured! {
+    /// Datagrams one way.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct DatagramResult {
+        /// Payload bits that arrived per second, from the flow's start to its stop or the end.
+        pub goodput_bps: f64,
+        /// Payload that arrived.
+        pub bytes_delivered: u64,
+        /// Datagrams sent.
+        pub sent: u64,
+        /// Datagrams that arrived.
+        pub received: u64,
+        /// Of those, the ones that one sent later had overtaken.
+        pub reordered: u64,
+        /// Share of the datagrams that did not arrive, those still on their way not counted.
+        pub loss: Option<f64>,
+        /// Smallest one-way delay, s.
+        pub delay_min_s: Option<f64>,
+        /// Mean one-way delay, s.
+        pub delay_mean_s: Option<f64>,
+        /// Largest one-way delay, s.
+        pub delay_max_s: Option<f64>,
+        /// RFC 3550's interarrival jitter at the end, s.
+        pub jitter_s: Option<f64>,
+        /// Mean difference of the delays of one arrival and the next, s, which RFC 3550 smooths.
+        pub jitter_mean_s: Option<f64>,
+    }
+}
+
+measured! {
+    /// A transfer over a transport.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct TransferResult {
+        /// In-order payload bits delivered per second, from the flow's start to its completion or the end of the run.
+        pub goodput_bps: f64,
+        /// From the flow's start until the sender knows that all of it has arrived, s; `None` if it did not happen.
+        pub completed_s: Option<f64>,
+        /// Payload delivered in order.
+        pub bytes_delivered: u64,
+        /// Segments with payload, SYN or FIN that the sender sent, repeats included.
+        pub segments_sent: u64,
+        /// Of those, the repeats.
+        pub segments_retransmitted: u64,
+        /// Retransmission timeouts.
+        pub timeouts: u64,
+        /// Smallest RTT sample, s.
+        pub rtt_min_s: Option<f64>,
+        /// Mean of the RTT samples, s.
+        pub rtt_mean_s: Option<f64>,
+        /// Largest RTT sample, s.
+        pub rtt_max_s: Option<f64>,
+    }
+}
+
+measured! {
+    /// Echo requests and their answers.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct PingResult {
+        /// Requests sent.
+        pub sent: u64,
+        /// Requests that reached the receiver.
+        pub received: u64,
+        /// Smallest one-way delay, s.
+        pub delay_min_s: Option<f64>,
+        /// Mean one-way delay, s.
+        pub delay_mean_s: Option<f64>,
+        /// Largest one-way delay, s.
+        pub delay_max_s: Option<f64>,
+        /// Answers that came back to the sender.
+        pub answers_received: u64,
+        /// Smallest round trip, s.
+        pub rtt_min_s: Option<f64>,
+        /// Mean round trip, s.
+        pub rtt_mean_s: Option<f64>,
+        /// Largest round trip, s.
+        pub rtt_max_s: Option<f64>,
+    }
 }
 
 /// A link's two directions.
@@ -306,27 +467,29 @@ pub struct LinkResult {
     pub reverse: DirectionResult,
 }
 
-/// One direction of a link.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct DirectionResult {
-    /// Packets put on the wire, those lost on it included.
-    pub packets: u64,
-    /// Their bytes, headers included.
-    pub bytes: u64,
-    /// Packets that found the queue full or the link down, or were larger than its MTU.
-    pub dropped_packets: u64,
-    /// Packets lost to errors, after they were put on the wire.
-    pub lost_packets: u64,
-    /// Of those dropped, acknowledgments whose place a later one took.
-    pub filtered_packets: u64,
-    /// Of those dropped, packets larger than its MTU.
-    pub too_large_packets: u64,
-    /// Packets that its queue marked (RFC 3168).
-    pub marked_packets: u64,
-    /// Share of the run in which the transmitter was busy.
-    pub utilisation: f64,
-    /// The most packets that waited at once, the one on the transmitter not counted.
-    pub queue_max_packets: u64,
+measured! {
+    /// One direction of a link.
+    #[derive(Debug, Clone, Copy, PartialEq, Default)]
+    pub struct DirectionResult {
+        /// Packets put on the wire, those lost on it included.
+        pub packets: u64,
+        /// Their bytes, headers included.
+        pub bytes: u64,
+        /// Packets that found the queue full or the link down, or were larger than its MTU.
+        pub dropped_packets: u64,
+        /// Packets lost to errors, after they were put on the wire.
+        pub lost_packets: u64,
+        /// Of those dropped, acknowledgments whose place a later one took.
+        pub filtered_packets: u64,
+        /// Of those dropped, packets larger than its MTU.
+        pub too_large_packets: u64,
+        /// Packets that its queue marked (RFC 3168).
+        pub marked_packets: u64,
+        /// Share of the run in which the transmitter was busy.
+        pub utilisation: f64,
+        /// The most packets that waited at once, the one on the transmitter not counted.
+        pub queue_max_packets: u64,
+    }
 }
 
 /// Samples of one metric of one entity.

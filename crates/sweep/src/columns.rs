@@ -8,9 +8,8 @@ use crate::name::fits;
 use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use skyhop_record::{FLOW_METRICS, FlowNumber};
 use skyhop_scenario::Loaded;
-use skyhop_sim::results::{DirectionResult, RunResult};
+use skyhop_sim::results::{DirectionResult, FlowMetric, Measure, Metric, RunResult, Type};
 use skyhop_units::{Amount, Angle, Bytes, Length, Rate, Span};
 use std::sync::Arc;
 
@@ -101,76 +100,43 @@ impl Kind {
 #[derive(Debug, Clone, Copy)]
 enum Source {
     /// Metric of the flow with this index.
-    Flow(usize, FlowNumber),
+    Flow(usize, &'static FlowMetric),
     /// Number of the link with this index among the scenario's.
-    Link(usize, bool, LinkNumber),
+    Link(usize, bool, &'static Metric<DirectionResult>),
     SimulatedS,
     Events,
 }
 
-#[derive(Debug, Clone, Copy)]
-enum LinkNumber {
-    Count(fn(&DirectionResult) -> u64),
-    Real(fn(&DirectionResult) -> f64),
-}
-
-const LINK_METRICS: [(&str, LinkNumber); 7] = [
-    ("packets", LinkNumber::Count(|d| d.packets)),
-    ("bytes", LinkNumber::Count(|d| d.bytes)),
-    ("dropped_packets", LinkNumber::Count(|d| d.dropped_packets)),
-    ("lost_packets", LinkNumber::Count(|d| d.lost_packets)),
-    ("marked_packets", LinkNumber::Count(|d| d.marked_packets)),
-    ("utilisation", LinkNumber::Real(|d| d.utilisation)),
-    ("queue_max_packets", LinkNumber::Count(|d| d.queue_max_packets)),
-];
-
 impl Source {
     fn data_type(self) -> DataType {
-        match self {
-            Source::Flow(_, FlowNumber::Count(_))
-            | Source::Link(_, _, LinkNumber::Count(_))
-            | Source::Events => DataType::Int64,
-            Source::Flow(_, FlowNumber::Text(_)) => DataType::Utf8,
-            Source::Flow(_, FlowNumber::Real(_))
-            | Source::Link(_, _, LinkNumber::Real(_))
-            | Source::SimulatedS => DataType::Float64,
+        let kind = match self {
+            Source::Flow(_, metric) => metric.kind,
+            Source::Link(_, _, metric) => metric.kind,
+            Source::Events => Type::Count,
+            Source::SimulatedS => Type::Real,
+        };
+        match kind {
+            Type::Count => DataType::Int64,
+            Type::Real => DataType::Float64,
+            Type::Text => DataType::Utf8,
         }
     }
 
-    fn text(self, result: &RunResult) -> Option<&str> {
-        match self {
-            Source::Flow(flow, FlowNumber::Text(get)) => get(result.flows.get(flow)?),
-            _ => None,
-        }
-    }
-
-    fn count(self, result: &RunResult, links: &[String]) -> Option<u64> {
-        match self {
-            Source::Flow(flow, FlowNumber::Count(get)) => get(result.flows.get(flow)?),
-            Source::Link(link, reverse, LinkNumber::Count(get)) => {
-                Some(get(&direction(result, &links[link], reverse)?))
-            }
-            Source::Events => Some(result.events),
-            _ => None,
-        }
-    }
-
-    fn real(self, result: &RunResult, links: &[String]) -> Option<f64> {
-        match self {
-            Source::Flow(flow, FlowNumber::Real(get)) => get(result.flows.get(flow)?),
-            Source::Link(link, reverse, LinkNumber::Real(get)) => {
-                Some(get(&direction(result, &links[link], reverse)?))
-            }
-            Source::SimulatedS => Some(result.simulated_s),
-            _ => self.count(result, links).map(|n| n as f64),
-        }
+    /// The value that a run has; `None` if it has no such flow or link.
+    fn of<'a>(self, result: &'a RunResult, links: &[String]) -> Option<Measure<'a>> {
+        Some(match self {
+            Source::Flow(flow, metric) => metric.of(result.flows.get(flow)?),
+            Source::Link(link, reverse, metric) => (metric.get)(direction(result, &links[link], reverse)?),
+            Source::Events => Measure::Count(Some(result.events)),
+            Source::SimulatedS => Measure::Real(Some(result.simulated_s)),
+        })
     }
 }
 
-fn direction(result: &RunResult, name: &str, reverse: bool) -> Option<DirectionResult> {
+fn direction<'a>(result: &'a RunResult, name: &str, reverse: bool) -> Option<&'a DirectionResult> {
     let link = result.links.binary_search_by(|l| l.name.as_str().cmp(name)).ok()?;
     let link = &result.links[link];
-    Some(if reverse { link.reverse } else { link.forward })
+    Some(if reverse { &link.reverse } else { &link.forward })
 }
 
 /// The columns of a table.
@@ -198,15 +164,14 @@ impl Columns {
         for flow in 0..scenario.flows.len() {
             let name = scenario.flow_name(flow);
             all.extend(
-                FLOW_METRICS.iter().map(|m| (format!("{name}.{}", m.name), Source::Flow(flow, m.get))),
+                FlowMetric::all().iter().map(|m| (format!("{name}.{}", m.name), Source::Flow(flow, m))),
             );
         }
         for (i, link) in links.iter().enumerate() {
             for (reverse, way) in [(false, "forward"), (true, "reverse")] {
-                let column = |(name, get): (&str, LinkNumber)| {
-                    (format!("links.{link}.{way}.{name}"), Source::Link(i, reverse, get))
-                };
-                all.extend(LINK_METRICS.into_iter().map(column));
+                all.extend(DirectionResult::METRICS.iter().map(|metric| {
+                    (format!("links.{link}.{way}.{}", metric.name), Source::Link(i, reverse, metric))
+                }));
             }
         }
         let wanted = |name: &str| metrics.is_none_or(|patterns| patterns.iter().any(|p| fits(p, name)));
@@ -343,18 +308,19 @@ impl Rows<'_> {
         self.error.append_option(row.outcome.err());
         let result = row.outcome.ok();
         for (builder, (_, source)) in self.kept.iter_mut().zip(&columns.kept) {
-            match builder {
-                Builder::Count(b) => {
-                    let n = result.and_then(|r| source.count(r, &columns.links));
-                    b.append_option(n.map(|n| i64::try_from(n).unwrap_or(i64::MAX)));
+            match (builder, result.and_then(|result| source.of(result, &columns.links))) {
+                (Builder::Count(b), Some(Measure::Count(Some(n)))) => {
+                    b.append_value(i64::try_from(n).unwrap_or(i64::MAX));
                 }
-                Builder::Real(b) => b.append_option(result.and_then(|r| source.real(r, &columns.links))),
-                Builder::Text(b) => b.append_option(result.and_then(|r| source.text(r))),
-                Builder::Truth(_) => {}
+                (Builder::Count(b), _) => b.append_null(),
+                (Builder::Real(b), value) => b.append_option(value.and_then(Measure::number)),
+                (Builder::Text(b), Some(Measure::Text(text))) => b.append_option(text),
+                (Builder::Text(b), _) => b.append_null(),
+                (Builder::Truth(_), _) => {}
             }
         }
         let (_, source) = columns.all.iter().find(|(name, _)| Some(name.as_str()) == metric)?;
-        source.real(result?, &columns.links)
+        source.of(result?, &columns.links)?.number()
     }
 
     pub fn finish(mut self) -> RecordBatch {

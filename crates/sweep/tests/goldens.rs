@@ -12,9 +12,9 @@ mod testing;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use skyhop_record::{FLOW_METRICS, FlowNumber, RunOptions, run_scenario};
+use skyhop_record::{RunOptions, run_scenario};
 use skyhop_scenario::{Loaded, load};
-use skyhop_sim::results::{DirectionResult, FlowResult, RunResult};
+use skyhop_sim::results::{DirectionResult, FlowMetric, FlowResult, Measure, RunResult};
 use skyhop_sweep::Plan;
 use std::fmt::Write;
 use std::fs;
@@ -213,14 +213,13 @@ fn rows(table: &mut String, name: &str, result: &RunResult) {
 
 /// A flow's metric as the table has it.
 fn cell(flow: &FlowResult, name: &str) -> String {
-    let metric = FLOW_METRICS.iter().find(|metric| metric.name == name).unwrap();
-    match metric.get {
-        FlowNumber::Count(get) => get(flow).map(|n| rounded(n as f64)),
-        FlowNumber::Real(get) => get(flow).map(rounded),
+    let metric = FlowMetric::all().iter().find(|metric| metric.name == name).unwrap();
+    let text = match metric.of(flow) {
         // Causes are told by their first letters, so that a row stays a line.
-        FlowNumber::Text(get) => get(flow).map(|text| text.chars().take(9).collect()),
-    }
-    .unwrap_or_else(|| "-".to_owned())
+        Measure::Text(text) => text.map(|text| text.chars().take(9).collect()),
+        value => value.number().map(rounded),
+    };
+    text.unwrap_or_else(|| "-".to_owned())
 }
 
 /// Four significant digits, and a whole number of so many or fewer as it is.
