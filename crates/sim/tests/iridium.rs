@@ -101,3 +101,33 @@ fn the_seam_costs_what_the_thesis_says() {
     let largest_step = delays.windows(2).map(|w| (w[1].1 - w[0].1).abs()).fold(0.0, f64::max);
     assert!((55.0..95.0).contains(&largest_step), "largest step {largest_step} ms");
 }
+
+#[test]
+fn the_path_over_time_is_that_of_the_packets() {
+    let result = run("");
+    let samples = |metric| {
+        let series = result.series.iter().find(|series| series.metric == metric).expect("it is sampled");
+        series.samples.iter().map(|(at, value)| (at.as_secs_f64(), *value)).collect::<Vec<_>>()
+    };
+    let [pings, delays, satellites] = ["delay_s", "path_delay_s", "path_satellites"].map(samples);
+    assert_eq!((pings.len(), delays.len()), (1440, satellites.len()));
+    assert!(delays.len() >= 1440, "{} looks", delays.len());
+    let mut most = 0.0f64;
+    for (at, ping) in pings {
+        // What held when it left: ten milliseconds before, or at a change since.
+        let now = delays.partition_point(|(t, _)| *t <= at) - 1;
+        let ((_, delay), (_, count)) = (delays[now], satellites[now]);
+        assert!(
+            (ping - delay).abs() < 30e-6 * (1.0 + at - delays[now].0),
+            "{ping} s over {delay} s at {at} s"
+        );
+        // 780 km up and 780 to 2465 km down to 8.2 degrees; between neighbours 1200 to 4600 km.
+        let km = delay * 299_792.458;
+        assert!(
+            (1560.0 + 1200.0 * (count - 1.0)..4930.0 + 4600.0 * (count - 1.0)).contains(&km),
+            "{km} km over {count}"
+        );
+        most = most.max(count);
+    }
+    assert!((4.0..=12.0).contains(&most), "{most} satellites over the poles");
+}
