@@ -537,7 +537,8 @@ impl Sender {
     }
 
     fn after_rack(&mut self, now: Time, dsack: bool, duplicate: bool) {
-        if self.resolve_probe(dsack, duplicate) {
+        let repaired = self.pipe.rack.resolve(self.flight.snd_una, dsack, duplicate);
+        if repaired && self.pipe.phase == Phase::Open {
             let in_use = self.window();
             self.signal_loss(now, in_use);
             if !self.congestion.owns_recovery() {
@@ -554,7 +555,7 @@ impl Sender {
         self.abandon_probe();
         self.congestion.on_loss(now, in_use, in_flight);
         if self.flight.how == LossRecovery::Rack {
-            self.rack_recovered();
+            self.pipe.rack.recovered();
         }
     }
 
@@ -585,7 +586,7 @@ impl Sender {
         }
         self.flight.segments.progress.answers_repeat();
         if self.flight.how == LossRecovery::Rack {
-            self.rack_dsack();
+            self.pipe.rack.on_dsack(self.flight.snd_max);
         } else if self.config.adaptive_reordering {
             self.flight.adapt_to_duplicate();
         }

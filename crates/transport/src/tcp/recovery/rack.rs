@@ -4,6 +4,8 @@
 //! Differs: segments are kept in the order of their sending, so that an acknowledgment looks only at those that may be lost.
 //! Leaves out the adaptation of the reordering window without DSACK, which the RFC leaves to timestamps.
 
+use super::super::flight::Flight;
+use super::super::segments::Segments;
 use super::super::sender::{Outgoing, Sender};
 use super::pipe::Phase;
 use skyhop_units::{Span, Time};
@@ -53,68 +55,62 @@ impl Rack {
     pub fn on_timeout(&mut self) {
         (self.reorder_at, self.probe_at, self.probe, self.probe_due) = (None, None, None, false);
     }
-}
 
-impl Sender {
-    /// §6.2 step 4: the receiver got a segment twice, so a repeat was needless: a wider window for a while.
-    pub(in crate::tcp) fn rack_dsack(&mut self) {
-        let rack = &mut self.pipe.rack;
-        if rack.dsack_round.is_none() {
-            rack.dsack_round = Some(self.flight.snd_max);
-            rack.multiplier += 1;
-            rack.persist = 16;
+    /// §6.2 step 4: the receiver got a segment twice, so a repeat was needless: a wider window for a while, once a round trip.
+    pub fn on_dsack(&mut self, snd_max: u64) {
+        if self.dsack_round.is_none() {
+            self.dsack_round = Some(snd_max);
+            self.multiplier += 1;
+            self.persist = 16;
         }
     }
 
-    /// §6.2 steps 1 to 5, for what an acknowledgment has delivered. True if anything is newly lost.
-    pub(super) fn rack_losses(&mut self, now: Time) -> bool {
-        let rack = &mut self.pipe.rack;
+    /// §6.2 steps 1 to 3, for what an acknowledgment has delivered.
+    fn update(&mut self, now: Time, flight: &Flight) {
         // Steps 1 and 2; `Segments` has left out samples that may be a repeat's (§6.2 step 2).
-        if let Some((sent_at, _, end)) = self.flight.segments.progress.newest {
-            if rack.newest.is_none_or(|newest| (sent_at, end) > newest) {
-                rack.newest = Some((sent_at, end));
+        if let Some((sent_at, _, end)) = flight.segments.progress.newest {
+            if self.newest.is_none_or(|newest| (sent_at, end) > newest) {
+                self.newest = Some((sent_at, end));
             }
-            rack.rtt = now.since(sent_at);
+            self.rtt = now.since(sent_at);
         }
         // Step 3.
-        rack.reordering_seen |= self.flight.segments.progress.reordered.is_some();
-        if rack.dsack_round.is_some_and(|round| self.flight.snd_una >= round) {
-            rack.dsack_round = None;
+        self.reordering_seen |= flight.segments.progress.reordered.is_some();
+        if self.dsack_round.is_some_and(|round| flight.snd_una >= round) {
+            self.dsack_round = None;
         }
-        self.detect_by_time(now)
     }
 
-    /// §6.2 step 4: how much later than its successors a segment may come.
-    fn reordering_window(&self) -> Span {
-        let rack = &self.pipe.rack;
-        if !rack.reordering_seen {
-            let many = self.flight.segments.sacked >= self.flight.threshold as u64 * self.flight.mss as u64;
-            if self.pipe.phase != Phase::Open || many {
+    /// §6.2 step 4: how much later than its successors a segment may come, by the smallest round trip and the smoothed one.
+    fn reordering_window(
+        &self,
+        flight: &Flight,
+        repairing: bool,
+        min: Option<Span>,
+        srtt: Option<Span>,
+    ) -> Span {
+        if !self.reordering_seen {
+            let many = flight.segments.sacked >= flight.threshold as u64 * flight.mss as u64;
+            if repairing || many {
                 return Span::ZERO;
             }
         }
-        let quarter = self.min_rtt().unwrap_or(Span::ZERO) / 4 * rack.multiplier as u64;
-        quarter.min(self.timer.rtt.smoothed().unwrap_or(quarter))
+        let quarter = min.unwrap_or(Span::ZERO) / 4 * self.multiplier as u64;
+        quarter.min(srtt.unwrap_or(quarter))
     }
 
-    /// How long after its sending a segment is lost, when one sent later has arrived or the timer has run out.
-    pub(super) fn rack_patience(&self) -> Span {
-        // Before the first sample of data the handshake's says how long a round trip is.
-        let rtt = Some(self.pipe.rack.rtt).filter(|rtt| *rtt > Span::ZERO).or(self.timer.rtt.smoothed());
-        rtt.unwrap_or(Span::ZERO) + self.reordering_window()
-    }
-
-    /// §6.2 step 5.
-    pub(in crate::tcp) fn detect_by_time(&mut self, now: Time) -> bool {
-        self.pipe.rack.reorder_at = None;
-        let Some((newest_at, newest_end)) = self.pipe.rack.newest else { return false };
-        let patience = self.rack_patience();
+    /// §6.2 step 5: what was sent before the newest delivered and is `patience` old is lost. True if anything newly is; if something
+    /// will be, the reordering timer runs until then.
+    #[inline(always)]
+    fn detect(&mut self, now: Time, patience: Span, segments: &mut Segments) -> bool {
+        self.reorder_at = None;
+        let Some((newest_at, newest_end)) = self.newest else { return false };
         let mut found = false;
-        while let Some(&(start, at)) = self.flight.segments.order.front() {
-            let index = self.flight.segments.starting_at(start);
-            let current = index.and_then(|i| self.flight.segments.get(i)).copied();
+        while let Some(&(start, at)) = segments.order.front() {
+            let index = segments.starting_at(start);
+            let current = index.and_then(|i| segments.get(i));
             let Some(segment) = current.filter(|s| !s.sacked && s.in_pipe && s.sent_at == at) else {
-                self.flight.segments.order.pop_front();
+                segments.order.pop_front();
                 continue;
             };
             if (at, segment.end) >= (newest_at, newest_end) {
@@ -122,16 +118,91 @@ impl Sender {
             }
             let lost_at = at + patience;
             if lost_at > now {
-                self.pipe.rack.reorder_at = Some(lost_at);
-                // In Linux one timer serves both, so that the retransmission timer does not cut this wait short.
-                self.timer.at = self.timer.at.map(|rto| rto.max(lost_at + self.config.rto_granularity));
+                self.reorder_at = Some(lost_at);
                 break;
             }
-            self.flight.segments.order.pop_front();
+            segments.order.pop_front();
             if let Some(index) = index {
-                self.flight.segments.mark_lost(index);
+                segments.mark_lost(index);
                 found = true;
             }
+        }
+        found
+    }
+
+    /// §7.2: after new data or an acknowledgment, a probe is planned where losses at the tail would go unnoticed: not later than the
+    /// retransmission timer, which the probe puts off.
+    fn plan(
+        &mut self,
+        now: Time,
+        flight: &Flight,
+        repairing: bool,
+        srtt: Option<Span>,
+        rto_at: Option<Time>,
+    ) {
+        let fits = !repairing
+            && flight.segments.sacked == 0
+            && self.probe.is_none()
+            && self.measured
+            && flight.len() > 0
+            && rto_at.is_some();
+        self.probe_at = None;
+        if !fits {
+            return;
+        }
+        let Some(srtt) = srtt else { return };
+        let lone = flight.len() <= flight.mss as u64;
+        let wait = srtt * 2 + if lone { MAX_ACK_DELAY } else { Span::ZERO };
+        self.probe_at = rto_at.map(|rto| rto.min(now + wait));
+    }
+
+    /// §7.4.2: what an acknowledgment of all below `una` says of the probe. True if that has repaired a loss.
+    pub fn resolve(&mut self, una: u64, dsack: bool, duplicate: bool) -> bool {
+        let Some((end, repeat)) = self.probe else { return false };
+        if una < end {
+            return false;
+        }
+        let repaired = repeat && !dsack && una > end;
+        if !repeat || dsack || duplicate || repaired {
+            self.probe = None;
+        }
+        repaired
+    }
+
+    /// A recovery is over (§6.2 step 4): the wider reordering window lasts for sixteen of them.
+    pub fn recovered(&mut self) {
+        if self.persist > 0 {
+            self.persist -= 1;
+            if self.persist == 0 {
+                self.multiplier = 1;
+            }
+        }
+    }
+}
+
+impl Sender {
+    /// §6.2 steps 1 to 5, for what an acknowledgment has delivered. True if anything is newly lost.
+    pub(super) fn rack_losses(&mut self, now: Time) -> bool {
+        self.pipe.rack.update(now, &self.flight);
+        self.detect_by_time(now)
+    }
+
+    /// How long after its sending a segment is lost, when one sent later has arrived or the timer has run out.
+    pub(super) fn rack_patience(&self) -> Span {
+        let (rack, srtt) = (&self.pipe.rack, self.timer.rtt.smoothed());
+        // Before the first sample of data the handshake's says how long a round trip is.
+        let rtt = Some(rack.rtt).filter(|rtt| *rtt > Span::ZERO).or(srtt);
+        let repairing = self.pipe.phase != Phase::Open;
+        rtt.unwrap_or(Span::ZERO) + rack.reordering_window(&self.flight, repairing, self.min_rtt(), srtt)
+    }
+
+    /// §6.2 step 5.
+    pub(in crate::tcp) fn detect_by_time(&mut self, now: Time) -> bool {
+        let patience = self.rack_patience();
+        let found = self.pipe.rack.detect(now, patience, &mut self.flight.segments);
+        if let Some(lost_at) = self.pipe.rack.reorder_at {
+            // In Linux one timer serves both, so that the retransmission timer does not cut this wait short.
+            self.timer.at = self.timer.at.map(|rto| rto.max(lost_at + self.config.rto_granularity));
         }
         found
     }
@@ -150,23 +221,10 @@ impl Sender {
         }
     }
 
-    /// §7.2: after new data or an acknowledgment, a probe is planned where losses at the tail would go unnoticed.
+    /// §7.2: something has been sent or acknowledged.
     pub(in crate::tcp) fn plan_probe(&mut self, now: Time) {
-        let fits = self.pipe.phase == Phase::Open
-            && self.flight.segments.sacked == 0
-            && self.pipe.rack.probe.is_none()
-            && self.pipe.rack.measured
-            && self.flight.len() > 0
-            && self.timer.at.is_some();
-        self.pipe.rack.probe_at = None;
-        if !fits {
-            return;
-        }
-        let Some(srtt) = self.timer.rtt.smoothed() else { return };
-        let lone = self.flight.len() <= self.flight.mss as u64;
-        let wait = srtt * 2 + if lone { MAX_ACK_DELAY } else { Span::ZERO };
-        // Not later than the timer: the probe goes in its place, and puts it off.
-        self.pipe.rack.probe_at = self.timer.at.map(|rto| rto.min(now + wait));
+        let (repairing, srtt) = (self.pipe.phase != Phase::Open, self.timer.rtt.smoothed());
+        self.pipe.rack.plan(now, &self.flight, repairing, srtt, self.timer.at);
     }
 
     /// §7.3: the probe timer has run out.
@@ -191,28 +249,84 @@ impl Sender {
         self.pipe.rack.probe_at = None;
         Some(probe)
     }
+}
 
-    /// §7.4.2: what an acknowledgment says of the probe. True if it has repaired a loss, which is a signal.
-    pub(in crate::tcp) fn resolve_probe(&mut self, dsack: bool, duplicate: bool) -> bool {
-        let Some((end, repeat)) = self.pipe.rack.probe else { return false };
-        if self.flight.snd_una < end {
-            return false;
-        }
-        let repaired = repeat && !dsack && self.flight.snd_una > end;
-        if !repeat || dsack || duplicate || repaired {
-            self.pipe.rack.probe = None;
-        }
-        repaired && self.pipe.phase == Phase::Open
+#[cfg(test)]
+mod tests {
+    use super::super::super::config::LossRecovery;
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
     }
 
-    /// A recovery is over (§6.2 step 4): the wider reordering window lasts for sixteen of them.
-    pub(in crate::tcp) fn rack_recovered(&mut self) {
-        let rack = &mut self.pipe.rack;
-        if rack.persist > 0 {
-            rack.persist -= 1;
-            if rack.persist == 0 {
-                rack.multiplier = 1;
-            }
+    /// Ten segments of 1000 bytes, a millisecond apart from 100 ms on.
+    fn flight() -> Flight {
+        let mut flight = Flight::new(LossRecovery::Rack, 3, 1000);
+        for n in 0..10 {
+            flight.segments.push(at(100 + n), 1 + n * 1000, 1001 + n * 1000, true);
+        }
+        (flight.snd_una, flight.snd_nxt, flight.snd_max) = (1, 10_001, 10_001);
+        flight
+    }
+
+    // RFC 8985 §6.2: the fourth arrives after 100 ms; those before it are lost a quarter of a round trip after they should have come.
+    #[test]
+    fn what_was_sent_before_the_newest_delivered_is_lost_in_time() {
+        let (mut rack, mut flight) = (Rack::default(), flight());
+        flight.segments.sack(at(203), 3001, 4001);
+        rack.update(at(203), &flight);
+        assert_eq!((rack.rtt, rack.newest), (Span::from_millis(100), Some((at(103), 4001))));
+        let rtt = Some(Span::from_millis(100));
+        let window = rack.reordering_window(&flight, false, rtt, rtt);
+        assert_eq!(window, Span::from_millis(25));
+        assert_eq!(
+            rack.reordering_window(&flight, true, rtt, rtt),
+            Span::ZERO,
+            "in recovery there is no patience"
+        );
+        let patience = rack.rtt + window;
+        assert!(!rack.detect(at(203), patience, &mut flight.segments));
+        assert_eq!(rack.reorder_at, Some(at(225)));
+        assert!(rack.detect(at(226), patience, &mut flight.segments));
+        assert_eq!((flight.segments.lost_waiting, rack.reorder_at), (2000, Some(at(227))));
+        assert!(rack.detect(at(500), patience, &mut flight.segments));
+        assert_eq!((flight.segments.lost_waiting, rack.reorder_at), (3000, None), "none behind the newest");
+    }
+
+    // §6.2 step 4: a DSACK widens the window once a round trip, for sixteen recoveries.
+    #[test]
+    fn a_needless_repeat_widens_the_window_for_sixteen_recoveries() {
+        let (mut rack, mut flight) = (Rack::default(), flight());
+        rack.on_dsack(flight.snd_max);
+        rack.on_dsack(flight.snd_max);
+        let rtt = Some(Span::from_millis(100));
+        assert_eq!(rack.reordering_window(&flight, false, rtt, rtt), Span::from_millis(50));
+        flight.snd_una = 10_001;
+        rack.update(at(300), &flight);
+        rack.on_dsack(20_001);
+        assert_eq!(rack.reordering_window(&flight, false, rtt, rtt), Span::from_millis(75));
+        for n in 0..16 {
+            assert_eq!(rack.multiplier, 3, "{n}");
+            rack.recovered();
+        }
+        assert_eq!(rack.multiplier, 1);
+    }
+
+    // §7.2 and §7.4.2: two round trips; a repeat that is acknowledged, and no duplicate reported, has repaired a loss.
+    #[test]
+    fn a_probe_of_the_tail_waits_two_round_trips_and_tells_of_a_loss() {
+        let (mut rack, flight) = (Rack::default(), flight());
+        let srtt = Some(Span::from_millis(100));
+        rack.plan(at(110), &flight, false, srtt, Some(at(1000)));
+        assert_eq!(rack.probe_at, Some(at(310)));
+        rack.plan(at(110), &flight, false, srtt, Some(at(250)));
+        assert_eq!(rack.probe_at, Some(at(250)), "not later than the timer");
+        rack.plan(at(110), &flight, true, srtt, Some(at(1000)));
+        assert_eq!(rack.probe_at, None);
+        for (una, dsack, repaired) in [(10_001, false, false), (11_001, true, false), (11_001, false, true)] {
+            rack.probe = Some((10_001, true));
+            assert_eq!(rack.resolve(una, dsack, false), repaired);
         }
     }
 }

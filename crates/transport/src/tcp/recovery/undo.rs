@@ -8,6 +8,7 @@
 use super::super::config::LossRecovery;
 use super::super::congestion::Before;
 use super::super::connection::clock;
+use super::super::flight::Flight;
 use super::super::sender::{Outgoing, Sender};
 use super::pipe::Phase;
 use skyhop_units::{Span, Time};
@@ -53,12 +54,70 @@ impl Undo {
         }
     }
 
+    /// A reduction is about to be made of the window `before`, with `una` the oldest outstanding and so many repeats in flight.
+    fn begin(&mut self, una: u64, repeats: u32, before: Before) {
+        (self.marker, self.before) = (Some(una), Some(before));
+        self.repeats = Some(repeats).filter(|n| *n > 0);
+        (self.repeated_at, self.frto) = (None, false);
+    }
+
+    /// What an acknowledgment that has moved `snd_una` by `newly` says of the latest reduction, in a recovery of this phase that ends
+    /// at `recover`.
+    fn judge(
+        &mut self,
+        now: Time,
+        newly: u64,
+        sacked_new: bool,
+        phase: Phase,
+        recover: u64,
+        flight: &Flight,
+    ) -> Verdict {
+        let una = flight.snd_una;
+        let all_needless = self.repeats == Some(0);
+        let late = newly > 0 && self.late(now);
+        match phase {
+            Phase::Open if all_needless => return Verdict::Needless { unmark: false },
+            Phase::Fast if una >= recover && (all_needless || late) => {
+                return Verdict::Needless { unmark: false };
+            }
+            Phase::Open => {}
+            Phase::Fast if una >= recover => {}
+            // Others that were sent again are still to be answered.
+            Phase::Fast if late && flight.segments.repeats_in_flight() > 0 => return Verdict::Wait,
+            Phase::Fast if late || all_needless => return Verdict::Needless { unmark: late },
+            Phase::Fast => {}
+            Phase::Timeout => {
+                let original = flight.segments.progress.original.is_some_and(|end| end <= recover);
+                if (newly > 0 && (all_needless || late)) || (self.frto && original) {
+                    return Verdict::Needless { unmark: true };
+                } else if self.frto && flight.snd_max > recover {
+                    self.frto = !sacked_new && newly > 0;
+                } else if self.frto && newly > 0 && una < recover {
+                    self.asking = true;
+                }
+            }
+        }
+        Verdict::Stands
+    }
+
     /// RFC 3522 §3.2: the peer answers a segment that left before anything was sent again.
     fn late(&self, now: Time) -> bool {
         let Some(at) = self.repeated_at else { return true };
         let since = Span::from_millis(clock(now).wrapping_sub(clock(at)) as u64);
         self.echoed.is_some_and(|rtt| rtt > since)
     }
+}
+
+/// What becomes of a reduction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Stands,
+    /// It may have been needless; losses are not to be looked for yet.
+    Wait,
+    /// It was. With `unmark` nothing that was thought lost is thought so any more.
+    Needless {
+        unmark: bool,
+    },
 }
 
 impl Sender {
@@ -73,11 +132,9 @@ impl Sender {
         if self.undo.is_none() {
             return;
         }
-        let repeats = Some(self.flight.segments.repeats_in_flight()).filter(|n| *n > 0);
-        let before = Some(self.congestion.before());
+        let (repeats, before) = (self.flight.segments.repeats_in_flight(), self.congestion.before());
         if let Some(undo) = &mut self.undo {
-            (undo.marker, undo.before, undo.repeats) = (Some(self.flight.snd_una), before, repeats);
-            (undo.repeated_at, undo.frto) = (None, false);
+            undo.begin(self.flight.snd_una, repeats, before);
         }
     }
 
@@ -100,46 +157,15 @@ impl Sender {
 
     /// An acknowledgment of `newly` bytes, and what it selectively acknowledges. True if losses are not to be looked for yet.
     pub(super) fn try_undo(&mut self, now: Time, newly: u64, sacked_new: bool) -> bool {
-        let (una, recover) = (self.flight.snd_una, self.pipe.recover);
         let Some(undo) = &mut self.undo else { return false };
         undo.asking = false;
         if undo.marker.is_none() {
             return false;
         }
-        let all_needless = undo.repeats == Some(0);
-        let late = newly > 0 && undo.late(now);
-        match self.pipe.phase {
-            Phase::Open => {
-                if all_needless {
-                    self.undo_reduction(false);
-                }
-            }
-            Phase::Fast if una >= recover => {
-                if all_needless || late {
-                    self.undo_reduction(false);
-                }
-            }
-            Phase::Fast => {
-                if late {
-                    // Others that were sent again are still to be answered.
-                    if self.flight.segments.repeats_in_flight() > 0 {
-                        return true;
-                    }
-                    self.undo_reduction(true);
-                } else if all_needless {
-                    self.undo_reduction(false);
-                }
-            }
-            Phase::Timeout => {
-                let original = self.flight.segments.progress.original.is_some_and(|end| end <= recover);
-                if (newly > 0 && (all_needless || late)) || (undo.frto && original) {
-                    self.undo_reduction(true);
-                } else if undo.frto && self.flight.snd_max > recover {
-                    undo.frto = !sacked_new && newly > 0;
-                } else if undo.frto && newly > 0 && una < recover {
-                    undo.asking = true;
-                }
-            }
+        match undo.judge(now, newly, sacked_new, self.pipe.phase, self.pipe.recover, &self.flight) {
+            Verdict::Stands => {}
+            Verdict::Wait => return true,
+            Verdict::Needless { unmark } => self.undo_reduction(unmark),
         }
         false
     }
