@@ -3,6 +3,8 @@
 //! Follows the names of the RFCs that define them; what a current kernel adds has the names of this file.
 //! Differs from a kernel's: buffers are counted in payload bytes, not in memory.
 //! Leaves out per-route metrics.
+//!
+//! A list of parameters, so that it has as many fields as there are of them.
 
 use skyhop_units::Span;
 

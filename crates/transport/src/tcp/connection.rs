@@ -3,17 +3,21 @@
 //! Follows the state diagram of RFC 9293 §3.3.2; names of states and variables are the RFC's.
 //! Differs: the application writes and reads numbers of bytes; TIME-WAIT lasts twice `rto_min`.
 //! Leaves out simultaneous open and urgent data; how it opens is `opening`'s.
+//!
+//! Its methods are more lines than an object should have: a third are the verbs that applications and drivers call, and their documents.
 
+use super::agreed::Agreed;
 use super::config::Config;
 use super::marks::Echo;
 use super::memory::Memory;
 use super::opening::Beginning;
 use super::receiver::Receiver;
 use super::sender::{Outgoing, Sender, SenderStats};
+use super::timestamps::Timestamping;
 use crate::limits::{self, Cause, Limits};
 use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
-use skyhop_wire::{Ecn, Flags, Ipv4, Packet, TcpHeader, Timestamps, Transport, expand, wire_number};
+use skyhop_wire::{Ecn, Flags, Ipv4, Packet, TcpHeader, Transport, expand, wire_number};
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 
@@ -60,16 +64,10 @@ pub struct Connection {
     pub(super) iss: u32,
     pub(super) sender: Sender,
     pub(super) receiver: Receiver,
-    pub(super) timestamps: bool,
-    pub(super) sack: bool,
-    /// Both ends understand marks; what this end echoes until it is told that the window is reduced.
-    pub(super) ecn: bool,
+    pub(super) agreed: Agreed,
+    pub(super) timestamps: Timestamping,
+    /// The marks that this end echoes.
     echo: Echo,
-    pub(super) scale_in: u8,
-    pub(super) scale_out: u8,
-    /// TS.Recent: the peer's clock to be echoed (RFC 7323 §4.3).
-    pub(super) ts_recent: u32,
-    pub(super) last_ack_sent: u64,
     /// When an acknowledgment of what was never sent was last answered.
     challenged_at: Option<Time>,
     pub(super) time_wait_until: Option<Time>,
@@ -104,15 +102,10 @@ impl Connection {
             remote,
             iss,
             receiver: Receiver::new(&config),
-            timestamps: config.timestamps,
-            sack: config.sack(),
-            ecn: config.ecn,
+            agreed: Agreed::offer(&config),
+            timestamps: Timestamping::new(config.timestamps),
             echo: Echo::default(),
-            scale_in: 0,
-            scale_out: config.window_scale(),
             sender: Sender::new(config),
-            ts_recent: 0,
-            last_ack_sent: 0,
             challenged_at: None,
             time_wait_until: None,
             reset_due: None,
@@ -292,7 +285,7 @@ impl Connection {
 
     /// RFC 3168 §6.1.3: a mark is echoed until the sender says that it has reduced its window.
     fn take_mark(&mut self, packet: &Packet, tcp: &TcpHeader) {
-        if !self.ecn {
+        if !self.agreed.ecn {
             return;
         }
         let marked = packet.ip.ecn == Ecn::Marked;
@@ -354,13 +347,7 @@ impl Connection {
         if !tcp.flags.has(Flags::ACK) {
             return;
         }
-        if let Some(ts) = tcp.timestamps
-            && self.timestamps
-            && seq <= self.last_ack_sent
-            && ts.value.wrapping_sub(self.ts_recent) as i32 >= 0
-        {
-            self.ts_recent = ts.value;
-        }
+        self.timestamps.take(tcp.timestamps, seq);
         if !self.handle_ack(now, tcp, payload) {
             return;
         }
@@ -377,7 +364,7 @@ impl Connection {
         if payload == 0 {
             return;
         }
-        if let (Some(sample), Some(ts)) = (self.sample(now, tcp), tcp.timestamps) {
+        if let (Some(sample), Some(ts)) = (self.timestamps.sample(now, tcp.timestamps), tcp.timestamps) {
             self.receiver.take_echo(ts.echo, sample, payload);
         }
         let (rto, srtt) = (self.sender.timer.rtt.rto(), self.sender.timer.rtt.smoothed());
@@ -425,20 +412,20 @@ impl Connection {
             }
             return false;
         }
-        let window = (tcp.window as u64) << self.scale_in;
+        let window = (tcp.window as u64) << self.agreed.scale_in;
         let opens = self.sender.flight.snd_una == 0;
         if opens {
             if ack < 1 {
                 return false;
             }
-            let sample = self.sample(now, tcp);
+            let sample = self.timestamps.sample(now, tcp.timestamps);
             self.sender.established(now, sample);
             if self.state == State::SynReceived {
                 self.connected();
             }
         }
         self.sender.begin_ack();
-        if self.ecn && tcp.flags.has(Flags::ECE) && !tcp.flags.has(Flags::SYN) {
+        if self.agreed.ecn && tcp.flags.has(Flags::ECE) && !tcp.flags.has(Flags::SYN) {
             if self.sender.config.ack_congestion && self.sender.flight.len() == 0 {
                 // Only acknowledgments are under way from here, so that the mark was on one of them.
                 let rtt = self.sender.timer.rtt.smoothed();
@@ -450,7 +437,7 @@ impl Connection {
         }
         let dsack = self.take_blocks(now, tcp, ack);
         if ack > self.sender.flight.snd_una {
-            let sample = self.sample(now, tcp);
+            let sample = self.timestamps.sample(now, tcp.timestamps);
             self.sender.set_window(ack, window);
             self.sender.handle_ack(now, ack, sample, dsack);
             self.after_ack(now);
@@ -481,7 +468,7 @@ impl Connection {
             let within = blocks.get(1).and_then(place).is_some_and(|(l, r)| l <= left && right <= r);
             dsack = left < right && (right <= ack || within);
         }
-        if dsack && self.sack {
+        if dsack && self.agreed.sack {
             self.sender.duplicate_reported(range.0, range.1);
         }
         for block in &blocks[dsack as usize..] {
@@ -505,12 +492,6 @@ impl Connection {
                 _ => {}
             }
         }
-    }
-
-    pub(super) fn sample(&self, now: Time, tcp: &TcpHeader) -> Option<Span> {
-        let ts = tcp.timestamps.filter(|ts| self.timestamps && ts.echo != 0)?;
-        Some(Span::from_millis(clock(now).wrapping_sub(ts.echo) as u64))
-            .filter(|s| *s < Span::from_secs(3600))
     }
 
     fn enter_time_wait(&mut self, now: Time) {
@@ -601,12 +582,12 @@ impl Connection {
                 header.flags |= Flags::PSH;
             }
             let fresh = seq + len as u64 + fin as u64 == self.sender.flight.snd_max;
-            if self.ecn && fresh && len > 0 && std::mem::take(&mut self.sender.marks.cwr_due) {
+            if self.agreed.ecn && fresh && len > 0 && std::mem::take(&mut self.sender.marks.cwr_due) {
                 header.flags |= Flags::CWR;
             }
             let mut packet = self.acknowledging(now, header, len);
             // §6.1.5: repeats and probes are not marked, nor are packets without data (§6.1.4).
-            if self.ecn && fresh && len > 1 {
+            if self.agreed.ecn && fresh && len > 1 {
                 packet.ip.ecn = Ecn::Capable0;
             }
             return Some(packet);
@@ -623,7 +604,7 @@ impl Connection {
             source_port: self.local.port(),
             destination_port: self.remote.port(),
             seq: wire_number(self.iss, self.sender.flight.snd_nxt.max(self.sender.flight.snd_una)),
-            timestamps: self.timestamps.then(|| Timestamps { value: clock(now), echo: self.ts_recent }),
+            timestamps: self.timestamps.option(now),
             opening: self.beginning.in_each_segment(),
             ..TcpHeader::default()
         }
@@ -636,8 +617,8 @@ impl Connection {
             header.flags |= Flags::ECE;
         }
         header.ack = wire_number(self.receiver.irs, self.receiver.rcv_nxt);
-        header.window = self.receiver.announce(self.scale_out);
-        if self.sack {
+        header.window = self.receiver.announce(self.agreed.scale_out);
+        if self.agreed.sack {
             let mut room = (40 - header.options_len() as usize - 2) / 8;
             let limit = self.sender.path.limit;
             if limit < u32::MAX {
@@ -647,9 +628,9 @@ impl Connection {
             }
             header.sack = self.receiver.sack_blocks(room.min(self.sender.config.sack_blocks as usize));
         }
-        self.last_ack_sent = self.receiver.rcv_nxt;
+        self.timestamps.last_ack_sent = self.receiver.rcv_nxt;
         self.receiver.acks.acknowledged(now, len > 0);
-        let lone = len == 0 && self.ecn && self.sender.config.ack_congestion;
+        let lone = len == 0 && self.agreed.ecn && self.sender.config.ack_congestion;
         if lone && std::mem::take(&mut self.reduced_acks) {
             header.flags |= Flags::CWR;
         }
@@ -675,8 +656,3 @@ impl Connection {
 
 /// The least time between two answers to acknowledgments of what was never sent.
 const CHALLENGE_INTERVAL: Span = Span::from_millis(500);
-
-/// The clock of the timestamps option: milliseconds, beginning at 1 so that 0 means "no echo".
-pub(super) fn clock(now: Time) -> u32 {
-    (now.as_nanos() / 1_000_000) as u32 + 1
-}

@@ -8,6 +8,8 @@
 //! |---|---|
 //! | `connection` | segments, close, timers, the public verbs |
 //! | `opening` | the handshake, T/TCP, Fast Open |
+//! | `agreed` | what both ends have agreed on by their SYNs |
+//! | `timestamps` | this end's clock in each segment, and the peer's echoed |
 //! | `time_wait` | the wait behind a close, and T/TCP's short cut |
 //! | `memory` | what is remembered from one connection to the next |
 //! | `sender` | what is sent next, acknowledgments, timeouts |
@@ -32,6 +34,7 @@
 //! | `ato` | how long an acknowledgment waits where that adapts |
 
 mod acknowledger;
+mod agreed;
 mod ato;
 mod config;
 mod congestion;
@@ -55,6 +58,7 @@ mod send_buffer;
 mod sender;
 mod time_wait;
 mod timers;
+mod timestamps;
 mod window_use;
 
 pub use config::{

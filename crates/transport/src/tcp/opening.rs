@@ -5,9 +5,10 @@
 //! Leaves out T/TCP's half-synchronised states by name; its short TIME-WAIT is `time_wait`'s.
 
 use super::config::Open;
-use super::connection::{Connection, Event, State, clock};
+use super::connection::{Connection, Event, State};
 use super::memory::{Memory, cookie};
 use super::sender::Outgoing;
+use super::timestamps::clock;
 use skyhop_units::Time;
 use skyhop_wire::{Flags, Opening, Packet, TcpHeader, Timestamps, expand, wire_number};
 
@@ -127,7 +128,7 @@ impl Connection {
         }
         self.take_syn(tcp);
         self.receiver.acks.now = true;
-        let sample = self.sample(now, tcp);
+        let sample = self.timestamps.sample(now, tcp.timestamps);
         self.sender.established(now, sample);
         self.sender.set_window(ack, tcp.window as u64);
         self.connected();
@@ -149,31 +150,24 @@ impl Connection {
     /// Options of the peer's SYN, and what follows from both.
     fn take_syn(&mut self, tcp: &TcpHeader) {
         self.receiver.start(tcp.seq);
-        self.timestamps &= tcp.timestamps.is_some();
-        self.sack &= tcp.sack_permitted;
-        // RFC 3168 §6.1.1: asked with ECE and CWR, granted with ECE alone.
-        let both = tcp.flags.has(Flags::ECE) && tcp.flags.has(Flags::CWR);
-        self.ecn &= if tcp.flags.has(Flags::ACK) { tcp.flags.has(Flags::ECE) && !both } else { both };
-        if !self.sack {
+        self.timestamps.on &= tcp.timestamps.is_some();
+        self.agreed.meet(tcp);
+        if !self.agreed.sack {
             self.sender.without_sack();
         }
-        match tcp.window_scale {
-            Some(scale) => self.scale_in = scale.min(14),
-            None => self.scale_out = 0,
-        }
-        self.sender.config.timestamps = self.timestamps;
+        self.sender.config.timestamps = self.timestamps.on;
         let announced = tcp.mss.map_or(536, u32::from);
         self.beginning.memory.mss = Some(announced);
         // RFC 6691: the announced size does not count options, so they come out of the payload.
         let header = TcpHeader {
-            timestamps: self.timestamps.then(Timestamps::default),
+            timestamps: self.timestamps.on.then(Timestamps::default),
             opening: self.beginning.in_each_segment(),
             ..TcpHeader::default()
         };
         let most = self.sender.config.mss.min(announced);
         self.sender.settle_size(most, header.options_len());
         if let Some(ts) = tcp.timestamps {
-            self.ts_recent = ts.value;
+            self.timestamps.recent = ts.value;
         }
     }
 
@@ -207,21 +201,19 @@ impl Connection {
             // RFC 7323 §2.2: the window of a SYN is never scaled.
             window: config.window.min(65_535) as u16,
             mss: Some(config.mss.min(65_535) as u16),
-            window_scale: (!answering || self.scale_out > 0 || self.scale_in > 0).then_some(self.scale_out),
-            sack_permitted: self.sack,
-            timestamps: self.timestamps.then(|| Timestamps { value: clock(now), echo: 0 }),
+            window_scale: self.agreed.announced_scale(answering),
+            sack_permitted: self.agreed.sack,
+            timestamps: self.timestamps.on.then(|| Timestamps { value: clock(now), echo: 0 }),
             ..TcpHeader::default()
         };
-        if self.ecn {
-            header.flags |= if answering { Flags::ECE } else { Flags::ECE | Flags::CWR };
-        }
+        header.flags |= self.agreed.ecn_flags(answering);
         if answering {
             header.flags |= Flags::ACK;
             header.ack = wire_number(self.receiver.irs, self.receiver.rcv_nxt.max(1));
             if let Some(ts) = &mut header.timestamps {
-                ts.echo = self.ts_recent;
+                ts.echo = self.timestamps.recent;
             }
-            self.last_ack_sent = self.receiver.rcv_nxt.max(1);
+            self.timestamps.last_ack_sent = self.receiver.rcv_nxt.max(1);
             header.window = self.receiver.announce(0);
             self.receiver.acks.acknowledged(now, false);
         }

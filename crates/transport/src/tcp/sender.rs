@@ -3,6 +3,10 @@
 //! Follows RFC 9293 §3.8, RFC 6298 §5 (the timer), Karn's rule, RFC 3042 (limited transmit), RFC 3168 §6.1 (marks).
 //! Differs: after a timeout sending starts again at `snd_una`, as in BSD and ns-2, but skips what is selectively acknowledged.
 //! Leaves out Nagle's algorithm: a simulated application offers what it has at once.
+//!
+//! Its methods are three times as many lines as an object should have: what a recovery decides moves what is outstanding, the
+//! window and the timer at once, so each recovery is a file of methods of this one (`recovery`), beside machines that are handed
+//! what they need (`flight`, `peer_window`, `pacing`, `retransmission_timer`, `marks`, `recovery/rack`, `recovery/undo`).
 
 use super::config::{AfterIdle, Config, LossRecovery, PathMtu, Variant};
 use super::congestion::Congestion;

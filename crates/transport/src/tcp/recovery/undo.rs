@@ -7,9 +7,9 @@
 
 use super::super::config::LossRecovery;
 use super::super::congestion::Before;
-use super::super::connection::clock;
 use super::super::flight::Flight;
 use super::super::sender::{Outgoing, Sender};
+use super::super::timestamps::clock;
 use super::pipe::Phase;
 use skyhop_units::{Span, Time};
 
