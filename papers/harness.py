@@ -15,6 +15,7 @@ import importlib.util
 import os
 import sys
 import time
+import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -88,17 +89,26 @@ def main() -> int:
     # The table is written anew by each full run and by each partial one; it says what was run, not more.
     arguments.out.mkdir(parents=True, exist_ok=True)
     done: list[tuple[str, Any, Reproduction]] = []
+    failed: list[str] = []
     for name in arguments.names or known:
         started = time.monotonic()
         module = load(name, known[name])
-        result = module.reproduce()
+        try:
+            result = module.reproduce()
+        except Exception:
+            # What the others have found is not lost with it.
+            traceback.print_exc()
+            failed.append(name)
+            continue
         done.append((name, module, result))
         save_figure(result.figure, arguments.out / name.replace("/", "-"))
         print(f"{name}: {time.monotonic() - started:.1f} s", file=sys.stderr)
     (arguments.out / "table.md").write_text(markdown(done), encoding="utf-8")
     write_csv(done, arguments.out / "table.csv")
     print(plain(done))
-    return 0 if all(row.expected for _, _, result in done for row in result.rows) else 1
+    for name in failed:
+        print(f"error: {name} failed", file=sys.stderr)
+    return 0 if not failed and all(row.expected for _, _, result in done for row in result.rows) else 1
 
 
 def load(name: str, path: Path) -> Any:
