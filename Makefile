@@ -43,6 +43,7 @@ check:  ## Format, lints and documentation, all as errors
 	$(CARGO) fmt --check
 	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --locked --workspace --no-deps -q
+	! $(CARGO) tree --locked -p skyhop-network -e normal --prefix none | grep '^skyhop-sim ' # hosts use the network, and not the other way
 
 bench: build  ## Packets and runs per CPU second beside ns-2's, a long fat pipe, sweeps, large constellations
 	python3 bench/bench.py

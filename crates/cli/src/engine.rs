@@ -6,10 +6,11 @@
 
 use crate::failure::Failure;
 use crate::progress::Progress;
+use skyhop_network::BuildError;
 use skyhop_record::{Meta, RunError, RunOptions, run_scenario};
+use skyhop_results::RunResult;
 use skyhop_scenario::{Loaded, parse_set};
-use skyhop_sim::results::RunResult;
-use skyhop_sim::{BuildError, LegRtts, Simulation};
+use skyhop_sim::{LegRtts, Simulation};
 use skyhop_units::Time;
 use std::path::Path;
 use std::sync::Once;

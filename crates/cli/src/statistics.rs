@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value, json};
 use skyhop_record::{Meta, summary_json};
-use skyhop_sim::results::RunResult;
+use skyhop_results::RunResult;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// A sample's mean and what it is worth.

@@ -7,9 +7,9 @@
 mod common;
 
 use common::{code, skyhop, stderr, stdout};
-use skyhop_sim::orbit::preset;
-use skyhop_sim::routing::tables::{TableOptions, orbit_tables};
-use skyhop_sim::topology::{NodeId, Rules};
+use skyhop_orbit::preset;
+use skyhop_routing::tables::{TableOptions, orbit_tables};
+use skyhop_topology::{NodeId, Rules};
 
 #[test]
 fn csv_has_the_librarys_numbers() {

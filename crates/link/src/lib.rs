@@ -334,6 +334,12 @@ impl<T: Copy> Link<T> {
         Ok(())
     }
 
+    /// Whether there is something to say before the link's next timeout: packets thrown out, or transmissions of a captured link.
+    #[inline]
+    pub fn reports(&self) -> bool {
+        self.capture.is_some() || !self.discarded.is_empty()
+    }
+
     /// The next packet that the queue has thrown out by `now` of those it had taken.
     #[inline]
     pub fn poll_discarded(&mut self) -> Option<T> {

@@ -10,16 +10,14 @@ use arrow_schema::{DataType, Field, Schema};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use skyhop_orbit::visibility::doppler_hz;
+use skyhop_orbit::{Constellation, Sighting, Terminal, passes as passes_of, places, sightings};
+use skyhop_routing::scheme::{Cause, Scope};
+use skyhop_routing::survey::Survey;
+use skyhop_routing::tables::{TableOptions, orbit_tables};
+use skyhop_routing::{Geographic, Hop, Hybrid, Metric, Network, Packet, Scheme, Shortest, Stranded, View};
 use skyhop_scenario::Scheme as Named;
-use skyhop_sim::orbit::visibility::doppler_hz;
-use skyhop_sim::orbit::{Constellation, Sighting, Terminal, passes as passes_of, places, sightings};
-use skyhop_sim::routing::scheme::{Cause, Scope};
-use skyhop_sim::routing::survey::Survey;
-use skyhop_sim::routing::tables::{TableOptions, orbit_tables};
-use skyhop_sim::routing::{
-    Geographic, Hop, Hybrid, Metric, Network, Packet, Scheme, Shortest, Stranded, View,
-};
-use skyhop_sim::topology::{LinkKind, NodeId, Topology};
+use skyhop_topology::{LinkKind, NodeId, Topology};
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,8 +40,8 @@ fn asked(text: &str, folder: PathBuf) -> PyResult<(Topology, Metric)> {
     loaded.read_files(&folder).map_err(wrong)?;
     // A scenario has two terminals at least; a question may have fewer.
     loaded.scenario.terminals.retain(|name, _| !name.starts_with(UNUSED));
-    let metric = skyhop_sim::metric(&loaded.scenario.routing);
-    Ok((skyhop_sim::topology_of(&loaded.scenario, &loaded.files).map_err(wrong)?, metric))
+    let metric = skyhop_network::metric(&loaded.scenario.routing);
+    Ok((skyhop_network::topology_of(&loaded.scenario, &loaded.files).map_err(wrong)?, metric))
 }
 
 fn terminal<'a>(topology: &'a Topology, name: &str) -> PyResult<&'a Terminal> {
@@ -201,12 +199,11 @@ pub fn tables(
     let (constellation, rules) = (topology.constellation().clone(), *topology.rules());
     let options = TableOptions { states, aggregate, ..TableOptions::new(NodeId(number)) };
     let reports = py.detach(|| orbit_tables(constellation, rules, options)).map_err(wrong)?;
-    let whole = |of: &dyn Fn(&skyhop_sim::routing::tables::TableReport) -> Option<usize>| -> ArrayRef {
+    let whole = |of: &dyn Fn(&skyhop_routing::tables::TableReport) -> Option<usize>| -> ArrayRef {
         Arc::new(Int64Array::from_iter(reports.iter().map(|report| of(report).map(|count| count as i64))))
     };
-    let latitude = |report: &skyhop_sim::routing::tables::TableReport| {
-        report.latitude_rad.map_or(f64::NAN, f64::to_degrees)
-    };
+    let latitude =
+        |report: &skyhop_routing::tables::TableReport| report.latitude_rad.map_or(f64::NAN, f64::to_degrees);
     table(vec![
         ("state", whole(&|r| Some(r.state as usize))),
         ("t_s", reals(reports.iter().map(|report| report.t_s).collect())),
@@ -267,7 +264,7 @@ fn sample(
     let (mut t_s, mut separation_km, mut least_ms) = (Vec::new(), Vec::new(), Vec::new());
     let (mut fewest_ms, mut delay_ms, mut hops, mut outcome) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut chance = skyhop_sim::chance::Seed(seed).stream("survey");
+    let mut chance = skyhop_chance::Seed(seed).stream("survey");
     let survey = Survey { samples, failed_share: failed, ..Survey::default() };
     let (constellation, rules) = (topology.constellation().clone(), *topology.rules());
     py.detach(|| {
@@ -279,7 +276,7 @@ fn sample(
             schemes,
             || chance.uniform(),
             |sample| {
-                let ms = |trip: &skyhop_sim::routing::Trip| {
+                let ms = |trip: &skyhop_routing::Trip| {
                     if trip.delivered() { trip.delay_s * 1e3 } else { f64::NAN }
                 };
                 t_s.push(sample.view.t_s());
@@ -388,7 +385,7 @@ pub fn snapshot(py: Python<'_>, text: &str, folder: PathBuf, t_s: f64) -> PyResu
     let constellation = topology.constellation();
     let nodes: Vec<NodeId> = (0..topology.nodes() as u32).map(NodeId).collect();
     let places: Vec<_> = nodes.iter().map(|&node| topology.position_ecef(node, t_s)).collect();
-    let place = |of: &dyn Fn(skyhop_sim::orbit::Ecef) -> f64| -> ArrayRef {
+    let place = |of: &dyn Fn(skyhop_orbit::Ecef) -> f64| -> ArrayRef {
         reals(places.iter().map(|place| place.map_or(f64::NAN, of)).collect())
     };
     let radius_m = constellation.earth().radius_m;

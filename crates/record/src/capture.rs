@@ -1,12 +1,12 @@
 //! A run's packets on their way into a capture.
 //!
-//! Follows [`skyhop_sim::Capture`]: packets of all captured directions, in order of time.
+//! Follows [`skyhop_network::Capture`]: packets of all captured directions, in order of time.
 //! Differs from a plain writer: the run does not stop at a full disk; the first error is kept and told at the end.
 //! Leaves out which links are captured, which the scenario says.
 
 use crate::folder::{FolderError, FolderFile};
 use crate::pcapng::{PcapngError, PcapngWriter};
-use skyhop_sim::Capture;
+use skyhop_network::Capture;
 use skyhop_units::Time;
 use skyhop_wire::{Packet, emit, emit_with, stp};
 use std::fmt;

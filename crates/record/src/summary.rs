@@ -1,12 +1,12 @@
 //! `summary.json`: one run in a page, with keys that stay.
 //!
 //! SI units are in the keys (`goodput_bps`, `rtt_min_s`); what was not measured is null and not zero.
-//! Keys of flows, links, splices, handovers and routing are those of their metrics (`skyhop_sim::results`), in that order.
+//! Keys of flows, links, splices, handovers and routing are those of their metrics (`skyhop_results`), in that order.
 //! Differs from serialising the result's types: names come first, and what a run does not have is left out.
 //! Leaves out the series, which are in `series.parquet`.
 
 use serde_json::{Map, Value, json};
-use skyhop_sim::results::{
+use skyhop_results::{
     Cause, DirectionResult, FailureResult, FlowResult, HandoverResult, LinkResult, Measure, Metric,
     RoutingResult, RunResult, SpliceResult,
 };

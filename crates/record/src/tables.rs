@@ -11,7 +11,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-use skyhop_sim::results::{FlowMetric, Measure, RunResult, Type};
+use skyhop_results::{FlowMetric, Measure, RunResult, Type};
 use std::fmt;
 use std::io::Write;
 use std::sync::Arc;

@@ -9,8 +9,8 @@ mod common;
 
 use common::Scratch;
 use skyhop_record::{RunOptions, run_scenario};
+use skyhop_results::{FlowKind, PingResult, TransferResult};
 use skyhop_scenario::parse;
-use skyhop_sim::results::{FlowKind, PingResult, TransferResult};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -3,7 +3,7 @@
 //! Differs from generating the tables: what stands there is written for people, several metrics to a row where that is shorter.
 //! Leaves out what it says of them.
 
-use skyhop_sim::results::{
+use skyhop_results::{
     CompletionsResult, DatagramResult, DirectionResult, FlowResult, Metric, PingResult, TransferResult,
 };
 

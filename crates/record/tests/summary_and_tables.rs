@@ -12,7 +12,7 @@ use skyhop_record::*;
 #[test]
 fn splices_stand_behind_the_links_by_name() {
     let mut result = run();
-    let splice = skyhop_sim::results::SpliceResult {
+    let splice = skyhop_results::SpliceResult {
         name: "gateway".into(),
         connections: 3,
         connections_broken: 1,

@@ -4,10 +4,10 @@
 //! Differs: files of measured distributions are read here, where their bytes are.
 //! Leaves out hosts, which carry out what applications ask for.
 
-use crate::build::Given;
-use crate::constellation::bytes_of;
-use crate::error::BuildError;
+use crate::given::Given;
+
 use skyhop_chance::{Seed, Stream};
+use skyhop_network::{BuildError, bytes_of};
 use skyhop_scenario::{self as scenario, Files, Traffic};
 use skyhop_traffic::{
     Application, Between, Browsing, Bulk, Datagrams, Distribution, End, Mah, Measured, Transfers, Web,

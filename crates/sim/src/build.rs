@@ -1,254 +1,246 @@
-//! From a scenario to a network that can be stepped.
+//! From a scenario to a run that can be stepped.
 //!
 //! Follows the scenario's own resolution of paths; hosts get addresses in 10.0.0.0/8, senders the ports from 49152.
-//! Differs from a running network: everything that will ever exist is made here.
-//! Leaves out reading files.
+//! Differs from a running network: all flows that will ever exist are made here.
+//! Leaves out links, which the network builds.
 
 use crate::app::{application, datagrams};
 use crate::config;
 use crate::conversation::{Conversations, Sockets};
 use crate::datagrams::Sending;
 use crate::echo::{Delays, Pinging};
-use crate::error::BuildError;
-use crate::flow::{App, Flow, Stream, Way};
-use crate::mesh::Mesh;
-use crate::mtu::{narrow, own_mtu};
-use crate::radio::Radio;
-use crate::space::Space;
-use crate::splice::Splicing;
-use crate::tables::Sharing;
-use crate::wire::Wire;
+use crate::endpoint::Protocol;
+use crate::flow::{App, Flow, Stream};
+use crate::given::Given;
+use crate::ids::Owner;
+use crate::sample::{Sampled, Samples};
+use crate::simulation::Simulation;
+use crate::splice::{Place, Splicing};
+use crate::unfinished::Unfinished;
 use skyhop_chance::Seed;
-use skyhop_scenario::network::{Crossing, Direction, Network, Route, resolve};
-use skyhop_scenario::{self as scenario, Files, Scenario};
-use skyhop_topology::{LinkKind, NodeId};
+use skyhop_network::{Agenda, BuildError, Network, Rank, Route, Way, address};
+use skyhop_scenario::network::{Crossing, Direction, Network as Plan, Route as Planned, resolve};
+use skyhop_scenario::{self as scenario, Files, Scenario, Traffic, Transport};
+use skyhop_topology::NodeId;
 use skyhop_traffic::Ping;
-use skyhop_units::Span;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use skyhop_units::{Span, Time};
+use std::net::SocketAddrV4;
 
-/// A network ready to run.
-pub(crate) struct Built {
-    pub wires: Vec<Wire>,
-    /// Names of links; link k has wires 2k and 2k + 1.
-    pub link_names: Vec<String>,
-    pub flows: Vec<Flow>,
-    pub mesh: Option<Box<Mesh>>,
-    pub space: Option<Space>,
-    /// Names of captured link directions.
-    pub captured: Vec<String>,
-}
-
-pub(crate) fn build(scenario: &Scenario, files: &Files, seed: Seed) -> Result<Built, BuildError> {
-    let network = resolve(scenario).map_err(|findings| {
-        let first = findings.into_iter().next();
-        first.map_or_else(
-            || BuildError::new("flows", "no way"),
-            |f| BuildError::new(&f.path.to_string(), f.message),
-        )
-    })?;
-    let mut wires = Vec::new();
-    let mut link_names = Vec::new();
-    for ((name, link), ends) in scenario.links.iter().zip(&network.links) {
-        let (a, b) = (NodeId(ends.a as u32), NodeId(ends.b as u32));
-        let [there, back] = Radio::both_ways(name, link, files)?;
-        let back_delay = link.reverse.as_ref().and_then(|reverse| reverse.delay).unwrap_or(link.delay);
-        wires.push(there.wire(name, "forward", Some(link.delay), a, b, seed));
-        wires.push(back.wire(name, "reverse", Some(back_delay), b, a, seed));
-        link_names.push(name.clone());
-    }
-    let space = match &scenario.constellation {
-        None => None,
-        Some(model) => {
-            let space = Space::build(model, scenario, files, wires.len(), seed)?;
-            for (index, state) in space.topology.links().iter().enumerate() {
-                let name = space.topology.name(skyhop_topology::LinkId(index as u32));
-                let radio = match state.kind {
-                    LinkKind::Gsl => &model.gsl,
-                    LinkKind::Fibre => &model.fibre,
-                    LinkKind::IntraPlane | LinkKind::InterPlane | LinkKind::CrossSeam => &model.isl,
-                };
-                // Fibre stays where it is.
-                let fibre = state.kind == LinkKind::Fibre;
-                let delay = fibre.then(|| space.topology.one_way_delay_s(state.a, state.b, 0.0)).flatten();
-                let delay = delay.map(Span::from_secs_f64);
-                for (direction, from, to) in [("forward", state.a, state.b), ("reverse", state.b, state.a)] {
-                    let mut wire = Radio::plain(radio).wire(&name, direction, delay, from, to, seed);
-                    // All links are down until the topology is looked at for the first time.
-                    wire.link.set_down(skyhop_units::Time::ZERO, &skyhop_link::Fixed(Span::ZERO), |_| {});
-                    wires.push(wire);
-                }
-                link_names.push(name);
-            }
-            Some(space)
-        }
-    };
-    let crossings = network.crossings(scenario);
-    let flows = scenario
-        .flows
-        .iter()
-        .enumerate()
-        .map(|(index, flow)| {
-            build_flow(
-                Given { scenario, files, seed },
-                &network,
-                (space.as_ref(), &wires),
-                index,
-                flow,
-                &crossings[index],
+impl Simulation {
+    /// Builds the network of a checked scenario. `files` are the files that it names.
+    ///
+    /// # Errors
+    ///
+    /// What only building finds wrong: orbits, elements, traces, measured distributions.
+    pub fn new(scenario: &Scenario, files: &Files, seed: u64) -> Result<Self, BuildError> {
+        let plan = resolve(scenario).map_err(|findings| {
+            let first = findings.into_iter().next();
+            first.map_or_else(
+                || BuildError::new("flows", "no way"),
+                |f| BuildError::new(&f.path.to_string(), f.message),
             )
-        })
-        .collect::<Result<_, _>>()?;
-    let mut captured = Vec::new();
-    let wanted = |name: &str| scenario.record.pcap.iter().any(|p| p == "*" || p == name);
-    for (index, name) in link_names.iter().enumerate().filter(|(_, name)| wanted(name)) {
-        for (wire, direction) in [(2 * index, "forward"), (2 * index + 1, "reverse")] {
-            wires[wire].capture = Some(captured.len() as u32);
-            wires[wire].link.capture();
-            captured.push(format!("{name}/{direction}"));
+        })?;
+        let given = Given { scenario, files, seed: Seed(seed) };
+        let mut agenda = Agenda::default();
+        let mut network = Network::new(scenario, &plan, files, given.seed, &mut agenda)?;
+        let crossings = plan.crossings(scenario);
+        let mut flows = Vec::new();
+        let mut legs = Vec::new();
+        for (index, flow) in scenario.flows.iter().enumerate() {
+            let built = FlowBuilder { given, plan: &plan, index, flow, crossings: &crossings[index] };
+            let built = built.build(&mut network)?;
+            legs.extend((0..built.legs()).map(|leg| (index as u32, leg as u8)));
+            flows.push(built);
         }
+        let first_slot = agenda.add(Rank::LAST);
+        let mut owners = vec![Owner::Samples];
+        for (index, flow) in flows.iter().enumerate() {
+            let slot = agenda.add(Rank::application(index as u32));
+            agenda.wake(slot, flow.start);
+            owners.push(Owner::App(index as u32));
+        }
+        network.start(&mut agenda);
+        let mut simulation = Self {
+            name: scenario.name.clone().unwrap_or_default(),
+            seed,
+            now: Time::ZERO,
+            end: Time::ZERO + scenario.duration,
+            agenda,
+            network,
+            first_slot,
+            owners,
+            spare: Vec::new(),
+            touched: Vec::new(),
+            places: scenario.splices.keys().map(|name| Place::new(name)).collect(),
+            unfinished: Unfinished::new(flows.len()),
+            flows,
+            legs,
+            samples: Samples::default(),
+            sampled: Sampled::default(),
+            sample_interval: Span::ZERO,
+            events: 0,
+            warnings: Vec::new(),
+        };
+        simulation.open_series(scenario);
+        if !simulation.sampled.transfers.is_empty() || !simulation.sampled.queues.is_empty() {
+            simulation.agenda.wake(simulation.sample_slot(), Time::ZERO);
+        }
+        Ok(simulation)
     }
-    if let Some(missing) = scenario.record.pcap.iter().find(|p| *p != "*" && !link_names.contains(p)) {
-        return Err(BuildError::new("record.pcap", format!("no link \"{missing}\" in this network")));
-    }
-    let spread = network.routes.iter().any(|route| matches!(route, Route::Spread { .. }));
-    let sharing = Sharing::new(scenario.routing.spread, seed);
-    let mesh = spread.then(|| Box::new(Mesh::new(&network, sharing)));
-    Ok(Built { wires, link_names, flows, mesh, space, captured })
 }
 
-/// What everything is built from.
-#[derive(Clone, Copy)]
-pub(crate) struct Given<'a> {
-    pub scenario: &'a Scenario,
-    pub files: &'a Files,
-    pub seed: Seed,
-}
-
-fn build_flow(
-    given: Given<'_>,
-    network: &Network,
-    (space, wires): (Option<&Space>, &[Wire]),
+/// Makes a flow, and its routes in the network.
+struct FlowBuilder<'a> {
+    given: Given<'a>,
+    plan: &'a Plan,
     index: usize,
-    flow: &scenario::Flow,
-    crossings: &[Crossing],
-) -> Result<Flow, BuildError> {
-    let Given { scenario, seed, .. } = given;
-    let name = scenario.flow_name(index);
-    let key = format!("flows.{index}");
-    let splices: Vec<_> = scenario.splices.iter().collect();
-    let (legs, nodes): (Vec<Way>, _) = match &network.routes[index] {
-        Route::Links { from, to, hops } => {
-            let wire = |&(link, direction): &(usize, Direction)| {
-                2 * link as u32 + (direction == Direction::Reverse) as u32
-            };
-            let there: Vec<u32> = hops.iter().map(wire).collect();
-            let ends = || crossings.iter().map(|c| c.hop);
-            let legs = std::iter::once(0).chain(ends()).zip(ends().chain([there.len()]));
-            let leg = |(begin, end): (usize, usize)| {
-                let there: Box<[u32]> = there[begin..end].into();
-                let back = there.iter().rev().map(|w| w ^ 1).collect();
-                Way::Wires([there, back])
-            };
-            (legs.map(leg).collect(), [*from as u32, *to as u32])
-        }
-        Route::Spread { from, to, .. } => {
-            let node = |index: usize| NodeId(index as u32);
-            let named = |name: &str| network.nodes.iter().position(|node| node == name).map(node);
-            let between = crossings.iter().filter_map(|c| named(&splices[c.splice].1.at));
-            let stops: Vec<NodeId> = std::iter::once(node(*from)).chain(between).chain([node(*to)]).collect();
-            let legs = stops.windows(2).map(|leg| Way::Mesh([leg[0], leg[1]])).collect();
-            (legs, [*from as u32, *to as u32])
-        }
-        Route::Space { from, to } => {
-            let space = space.ok_or_else(|| BuildError::new(&key, "there is no constellation"))?;
-            let node = |end: &str| {
-                let node = space.topology.terminal_named(end);
-                node.ok_or_else(|| BuildError::new(&key, format!("no terminal \"{end}\"")))
-            };
-            let ends = [node(from)?, node(to)?];
-            let mut stops = vec![ends[0]];
-            for crossing in crossings {
-                stops.push(node(&splices[crossing.splice].1.at)?);
-            }
-            stops.push(ends[1]);
-            let base = network.nodes.len() as u32;
-            let legs = stops.windows(2).map(|leg| Way::Space([leg[0], leg[1]])).collect();
-            (legs, [base + ends[0].0, base + ends[1].0])
-        }
-    };
-    // Ports tell flows between the same hosts apart; 9 is discard, which no dissector takes for something else.
-    let sender = SocketAddrV4::new(address(nodes[0]), 49_152 + (index % 16_384) as u16);
-    let receiver = SocketAddrV4::new(address(nodes[1]), 9 + (index / 16_384) as u16);
-    let ends = [sender, receiver];
-    let narrow = narrow(&legs, wires, &flow.traffic, &flow.transport);
-    let own = |leg: usize, backward: bool| own_mtu(&legs[leg], backward, wires);
-    let app = match &flow.traffic {
-        scenario::Traffic::Ping { interval, size } => App::Ping(Box::new(Pinging {
-            ping: Ping { interval: *interval, size: size.get() as u32 },
-            addresses: ends,
-            identifier: index as u16,
-            next: 0,
-            forward: Delays::default(),
-            round_trip: Delays::default(),
-            series: 0,
-        })),
-        traffic if traffic.in_datagrams() => {
-            App::Datagrams(Box::new(Sending::new(datagrams(given, traffic, &name, &key)?, ends)))
-        }
-        traffic => {
-            let transport = &flow.transport;
-            let protocols = config::protocols(transport, crossings.iter().map(|c| splices[c.splice].1));
-            let sockets = Sockets {
-                protocols: if narrow {
-                    protocols.map(crate::endpoint::Protocol::over_narrow)
-                } else {
-                    protocols
-                },
-                mtus: [own(0, false), own(legs.len() - 1, true)],
-                narrow,
-                addresses: ends,
-                seed,
-                initial_sequence: ["client", "server"]
-                    .map(|end| seed.stream(&format!("flow/{name}/{end}/initial-sequence"))),
-                flow: index as u32,
-                splicing: crossings
-                    .iter()
-                    .enumerate()
-                    .map(|(leg, c)| {
-                        let (splice_name, splice) = splices[c.splice];
-                        let mtus = [own(leg, true), own(leg + 1, false)];
-                        Splicing::new(c.splice, splice_name, splice, &name, flow, seed).with_mtus(mtus)
-                    })
-                    .collect(),
-                name: name.clone(),
-            };
-            let (application, senders) = application(given, traffic, transport, &name, &key)?;
-            let conversations = Conversations::new(sockets, senders);
-            App::Stream(Box::new(Stream { application, conversations }))
-        }
-    };
-    let (start, stop) = (flow.start, flow.stop);
-    let legs = legs.into_boxed_slice();
-    let (started, stopped, priority) = (false, false, flow.priority);
-    Ok(Flow {
-        name,
-        legs,
-        start,
-        stop,
-        started,
-        stopped,
-        narrow,
-        priority,
-        app,
-        sent: 0,
-        bytes: [0; 2],
-        delivered: 0,
-        dropped: 0,
-        lost: 0,
-    })
+    flow: &'a scenario::Flow,
+    crossings: &'a [Crossing],
 }
 
-pub(crate) fn address(node: u32) -> Ipv4Addr {
-    // 10.0.0.1 is node 0; no address ends in 0 below 10.0.1.0, which is enough to read a capture by.
-    Ipv4Addr::from(0x0a00_0001 + (node & 0x00ff_ffff))
+impl<'a> FlowBuilder<'a> {
+    fn build(&self, network: &mut Network) -> Result<Flow, BuildError> {
+        let Self { given, index, flow, .. } = *self;
+        let name = given.scenario.flow_name(index);
+        let key = format!("flows.{index}");
+        let (ways, nodes) = self.ways(network, &key)?;
+        // Ports tell flows between the same hosts apart; 9 is discard, which no dissector takes for something else.
+        let sender = SocketAddrV4::new(address(nodes[0]), 49_152 + (index % 16_384) as u16);
+        let receiver = SocketAddrV4::new(address(nodes[1]), 9 + (index / 16_384) as u16);
+        let ends = [sender, receiver];
+        let (largest, knows_own) = largest(flow, ways.len());
+        let narrow = ways.iter().any(|way| network.is_narrow(way, largest, knows_own));
+        let app = match &flow.traffic {
+            Traffic::Ping { interval, size } => App::Ping(Box::new(Pinging {
+                ping: Ping { interval: *interval, size: size.get() as u32 },
+                addresses: ends,
+                identifier: index as u16,
+                next: 0,
+                forward: Delays::default(),
+                round_trip: Delays::default(),
+                series: 0,
+            })),
+            traffic if traffic.in_datagrams() => {
+                App::Datagrams(Box::new(Sending::new(datagrams(given, traffic, &name, &key)?, ends)))
+            }
+            traffic => {
+                let own = |leg: usize, backward: bool| network.own_mtu(&ways[leg], backward);
+                let mtus: Vec<_> =
+                    (0..ways.len()).map(|leg| [false, true].map(|back| own(leg, back))).collect();
+                let sockets = self.sockets(&name, ends, &mtus, narrow);
+                let (application, senders) = application(given, traffic, &flow.transport, &name, &key)?;
+                let conversations = Conversations::new(sockets, senders);
+                App::Stream(Box::new(Stream { application, conversations }))
+            }
+        };
+        let through_space = matches!(ways[..], [Way::Space(_)]);
+        let account = network.open_account();
+        let last = ways.len() - 1;
+        let watched = matches!(app, App::Stream(_));
+        let route = |(leg, way)| {
+            // A splice's packets are not those of the flow's ends.
+            let counted = [leg == 0, leg == last];
+            network.add_route(Route { way, account, priority: flow.priority, narrow, counted }, watched)
+        };
+        let routes: Vec<u32> = ways.into_iter().enumerate().map(route).collect();
+        let (start, stop) = (flow.start, flow.stop);
+        let routes = routes[0]..routes[last] + 1;
+        Ok(Flow { name, routes, account, through_space, start, stop, started: false, stopped: false, app })
+    }
+
+    /// The flow's ways, leg by leg, and the nodes at its ends as addresses number them.
+    fn ways(&self, network: &Network, key: &str) -> Result<(Vec<Way>, [u32; 2]), BuildError> {
+        let splices: Vec<_> = self.given.scenario.splices.values().collect();
+        Ok(match &self.plan.routes[self.index] {
+            Planned::Links { from, to, hops } => {
+                let wire = |&(link, direction): &(usize, Direction)| {
+                    2 * link as u32 + (direction == Direction::Reverse) as u32
+                };
+                let there: Vec<u32> = hops.iter().map(wire).collect();
+                let ends = || self.crossings.iter().map(|c| c.hop);
+                let legs = std::iter::once(0).chain(ends()).zip(ends().chain([there.len()]));
+                let leg = |(begin, end): (usize, usize)| {
+                    let there: Box<[u32]> = there[begin..end].into();
+                    let back = there.iter().rev().map(|w| w ^ 1).collect();
+                    Way::Wires([there, back])
+                };
+                (legs.map(leg).collect(), [*from as u32, *to as u32])
+            }
+            Planned::Spread { from, to, .. } => {
+                let node = |index: usize| NodeId(index as u32);
+                let named = |name: &str| self.plan.nodes.iter().position(|node| node == name).map(node);
+                let between = self.crossings.iter().filter_map(|c| named(&splices[c.splice].at));
+                let stops: Vec<NodeId> =
+                    std::iter::once(node(*from)).chain(between).chain([node(*to)]).collect();
+                let legs = stops.windows(2).map(|leg| Way::Mesh([leg[0], leg[1]])).collect();
+                (legs, [*from as u32, *to as u32])
+            }
+            Planned::Space { from, to } => {
+                let node = |end: &str| {
+                    let node = network.terminal(end);
+                    node.ok_or_else(|| BuildError::new(key, format!("no terminal \"{end}\"")))
+                };
+                let ends = [node(from)?, node(to)?];
+                let mut stops = vec![ends[0]];
+                for crossing in self.crossings {
+                    stops.push(node(&splices[crossing.splice].at)?);
+                }
+                stops.push(ends[1]);
+                let base = self.plan.nodes.len() as u32;
+                let legs = stops.windows(2).map(|leg| Way::Space([leg[0], leg[1]])).collect();
+                (legs, [base + ends[0].0, base + ends[1].0])
+            }
+        })
+    }
+
+    /// How its connections are made; `mtus` are those of first links there and back, by leg.
+    fn sockets(
+        &self,
+        name: &str,
+        addresses: [SocketAddrV4; 2],
+        mtus: &[[Option<u32>; 2]],
+        narrow: bool,
+    ) -> Sockets {
+        let Given { scenario, seed, .. } = self.given;
+        let splices: Vec<_> = scenario.splices.iter().collect();
+        let protocols =
+            config::protocols(&self.flow.transport, self.crossings.iter().map(|c| splices[c.splice].1));
+        let splicing = self.crossings.iter().enumerate().map(|(leg, crossing)| {
+            let (splice_name, splice) = splices[crossing.splice];
+            let mtus = [mtus[leg][1], mtus[leg + 1][0]];
+            Splicing::new(crossing.splice, splice_name, splice, name, self.flow, seed).with_mtus(mtus)
+        });
+        Sockets {
+            protocols: if narrow { protocols.map(Protocol::over_narrow) } else { protocols },
+            mtus: [mtus[0][0], mtus[mtus.len() - 1][1]],
+            narrow,
+            addresses,
+            seed,
+            initial_sequence: ["client", "server"]
+                .map(|end| seed.stream(&format!("flow/{name}/{end}/initial-sequence"))),
+            flow: self.index as u32,
+            splicing: splicing.collect(),
+            name: name.to_owned(),
+        }
+    }
+}
+
+/// The most bytes of a flow's packets over so many legs, and whether its ends send none that their own link does not carry.
+fn largest(flow: &scenario::Flow, legs: usize) -> (u32, bool) {
+    /// The most bytes of TCP's options.
+    const OPTIONS: u32 = 40;
+    let (traffic, transport) = (&flow.traffic, &flow.transport);
+    let largest = match (traffic, transport) {
+        (Traffic::Ping { size, .. } | Traffic::Cbr { size, .. } | Traffic::OnOff { size, .. }, _) => {
+            size.get() as u32 + 28
+        }
+        // A splice's other side may have other segments, or another protocol.
+        (_, Transport::Tcp(tcp)) if legs == 1 => tcp.mss.get() as u32 + 40 + OPTIONS,
+        (_, Transport::Stp(stp)) if legs == 1 => {
+            (stp.packet_size().get() + stp.headers_beneath()).try_into().unwrap_or(u32::MAX)
+        }
+        _ => u32::MAX,
+    };
+    let stream = !matches!(traffic, Traffic::Ping { .. }) && !traffic.in_datagrams();
+    (largest, stream && legs == 1 && matches!(transport, Transport::Tcp(_)))
 }

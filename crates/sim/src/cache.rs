@@ -4,7 +4,6 @@
 //! Differs: whether a request is held is drawn with one probability; the application's server answers in the cache's place.
 //! Leaves out what is stored, for how long, and whether it is still good.
 
-use crate::conversation::{Conversation, Host};
 use skyhop_chance::Stream;
 use skyhop_splice::{Side, Splice};
 use skyhop_traffic::{Action, End};
@@ -31,6 +30,14 @@ pub(crate) enum Decision {
     Hit(u64),
     /// It goes on.
     Miss,
+}
+
+/// How an application's action met a cache.
+pub(crate) struct Diverted {
+    /// The splice has something to do.
+    pub touched: bool,
+    /// Nothing is left of the action for the application's own end.
+    pub done: bool,
 }
 
 impl Cache {
@@ -61,36 +68,23 @@ impl Cache {
             }
         })
     }
-}
 
-impl Conversation {
-    /// Does that part of an action that concerns a cache. Returns the cache's splice if it has something to do now, and
-    /// whether nothing is left for the end that was meant.
-    pub fn divert(&mut self, now: Time, action: &Action) -> (Option<Host>, bool) {
-        let all = self.joints.iter_mut().enumerate();
-        let cached = all.filter_map(|(leg, joint)| {
-            joint.cache.as_mut().map(|cache| (Host::Splice(leg as u8), &mut joint.splice, cache))
-        });
-        let Some((host, splice, cache)) = cached.into_iter().next() else { return (None, false) };
+    /// What an application asks for meets the cache before it meets an end.
+    pub fn divert(&mut self, now: Time, action: &Action, splice: &mut Splice) -> Diverted {
+        let mut diverted = Diverted { touched: false, done: false };
         match *action {
-            Action::Write { end: End::Client, bytes, .. } => {
-                cache.requests.push_back(bytes);
-                (None, false)
+            Action::Write { end: End::Client, bytes, .. } => self.requests.push_back(bytes),
+            Action::Write { end: End::Server, bytes, .. } if self.here.pop_front() == Some(true) => {
+                splice.answer(now, bytes);
+                diverted = Diverted { touched: true, done: true };
             }
-            Action::Write { end: End::Server, bytes, .. } => {
-                if cache.here.pop_front() == Some(true) {
-                    splice.answer(now, bytes);
-                    (Some(host), true)
-                } else {
-                    cache.expected += bytes;
-                    (None, false)
-                }
-            }
+            Action::Write { end: End::Server, bytes, .. } => self.expected += bytes,
             Action::Shutdown { end: End::Server, .. } | Action::StopWriting { end: End::Server, .. } => {
                 splice.finish_answers(now);
-                (Some(host), false)
+                diverted.touched = true;
             }
-            _ => (None, false),
+            _ => {}
         }
+        diverted
     }
 }

@@ -4,52 +4,21 @@
 //! Differs from a host's table of sockets: both ends lie side by side, and the application numbers them.
 //! Leaves out packets; the simulation moves those.
 
-use crate::agenda::{Rank, Slot};
+use crate::cache::Diverted;
 use crate::endpoint::{Endpoint, Protocol, Sent};
+use crate::ids::{Actor, ConversationId};
 use crate::splice::{Joint, Splicing};
 use skyhop_chance::{Seed, Stream};
-use skyhop_traffic::End;
+use skyhop_network::Slot;
+use skyhop_splice::Side;
+use skyhop_traffic::{Action, End};
 use skyhop_transport::Cause;
+use skyhop_transport::stp::{Length, Packet as StpPacket};
 use skyhop_transport::tcp::{Memory, PathMemory, RttSamples, State, divide};
 use skyhop_units::{Span, Time};
+use skyhop_wire::{Packet, Transport};
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
-
-/// Where a conversation is found, also after its place has gone to another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ConversationId {
-    place: u32,
-    generation: u32,
-}
-
-impl ConversationId {
-    /// Of packets that belong to no connection.
-    pub const NONE: Self = Self { place: u32::MAX, generation: 0 };
-
-    /// Tells connections of one flow apart.
-    pub fn connection_hash(self) -> u32 {
-        self.generation.wrapping_mul(0x85eb_ca6b)
-    }
-
-    /// Place of a host of this connection among what happens at one instant.
-    pub fn rank(self, flow: u32, host: Host) -> Rank {
-        let part = match host {
-            Host::End(End::Client) => 1,
-            Host::End(End::Server) => 2,
-            Host::Splice(leg) => 3 + leg % 13,
-        };
-        Rank::host(flow, self.generation, part)
-    }
-}
-
-/// Who has a part in a conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Host {
-    /// One of its ends.
-    End(End),
-    /// A splice between them, counted from the client.
-    Splice(u8),
-}
 
 /// One connection, both ends, and the splices between them.
 pub(crate) struct Conversation {
@@ -70,6 +39,46 @@ impl Conversation {
     /// Whether nothing more will come of it.
     pub fn over(&self) -> bool {
         self.ends.iter().all(Endpoint::over)
+    }
+
+    /// Does that part of an action that concerns a cache. Returns the cache's splice if it has something to do now, and
+    /// whether nothing is left for the end that was meant.
+    pub fn divert(&mut self, now: Time, action: &Action) -> (Option<Actor>, bool) {
+        let mut all = self.joints.iter_mut().enumerate();
+        let cached = all.find_map(|(leg, joint)| Some((leg, &mut joint.splice, joint.cache.as_mut()?)));
+        let Some((leg, splice, cache)) = cached else { return (None, false) };
+        let Diverted { touched, done } = cache.divert(now, action, splice);
+        (touched.then_some(Actor::Splice(leg as u8)), done)
+    }
+
+    /// A packet has come to one of its actors; `stp` is inside if it is STP's.
+    #[inline]
+    pub fn handle_packet(
+        &mut self,
+        now: Time,
+        actor: Actor,
+        backward: bool,
+        packet: &Packet,
+        stp: Option<StpPacket<Length>>,
+    ) {
+        match actor {
+            Actor::End(end) => match (&mut self.ends[end as usize], stp) {
+                (Endpoint::Tcp(tcp), _) => tcp.handle_packet(now, packet),
+                (Endpoint::Stp(end), Some(packet)) => end.machine.handle_packet(now, &packet),
+                (Endpoint::Stp(_), None) => {}
+            },
+            Actor::Splice(leg) => {
+                let side = if backward { Side::Server } else { Side::Client };
+                let splice = &mut self.joints[leg as usize].splice;
+                match (&packet.transport, stp) {
+                    (Transport::Tcp(_) | Transport::TooLarge(_), _) => {
+                        splice.handle_packet(now, side, packet)
+                    }
+                    (_, Some(packet)) => splice.handle_stp(now, side, &packet),
+                    (_, None) => {}
+                }
+            }
+        }
     }
 
     /// Tells the ends at a leg, of `legs`, whether it is there.
@@ -213,7 +222,7 @@ impl Conversations {
         &mut self,
         now: Time,
         connection: u32,
-        mut slot: impl FnMut(ConversationId, Host) -> Slot,
+        mut slot: impl FnMut(ConversationId, Actor) -> Slot,
     ) -> ConversationId {
         let generation = self.opened;
         self.opened += 1;
@@ -222,7 +231,7 @@ impl Conversations {
             (self.places.len() - 1) as u32
         });
         let id = ConversationId { place, generation };
-        let slots = [End::Client, End::Server].map(|end| slot(id, Host::End(end)));
+        let slots = [End::Client, End::Server].map(|end| slot(id, Actor::End(end)));
         let mut ends = self.sockets.connect(connection);
         let narrow = self.sockets.narrow;
         if self.sockets.protocols.iter().all(|protocol| protocol.remembers(narrow)) {
@@ -238,7 +247,7 @@ impl Conversations {
             .map(|(leg, splicing)| Joint {
                 splice: splicing.open(connection, addresses, seed),
                 envelopes: splicing.envelopes(addresses),
-                slot: slot(id, Host::Splice(leg as u8)),
+                slot: slot(id, Actor::Splice(leg as u8)),
                 cache: splicing.cache(connection, seed),
                 place: splicing.place,
                 held: 0,

@@ -5,7 +5,7 @@
 //! Leaves out answers; nothing goes back.
 
 use crate::echo::Delays;
-use crate::results::DatagramResult;
+use skyhop_results::DatagramResult;
 use skyhop_traffic::Datagrams;
 use skyhop_units::{Span, Time};
 use skyhop_wire::{Ecn, Ipv4, Packet, Transport, Udp};

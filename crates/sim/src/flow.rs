@@ -7,40 +7,25 @@
 use crate::conversation::Conversations;
 use crate::datagrams::Sending;
 use crate::echo::Pinging;
-use crate::results::{CompletionsResult, FlowKind, FlowResult, LimitsResult, PingResult, TransferResult};
-use skyhop_topology::NodeId;
+use skyhop_network::Account;
+use skyhop_results::{CompletionsResult, FlowKind, FlowResult, LimitsResult, PingResult, TransferResult};
 use skyhop_traffic::{Application, Bulk, Completions};
 use skyhop_units::{Span, Time};
-
-/// The way of a flow's packets over one leg: from host to host, or to the next splice.
-#[derive(Debug, Clone)]
-pub(crate) enum Way {
-    /// Wires in order, there and back.
-    Wires([Box<[u32]>; 2]),
-    /// From node to node of links that stay, on several ways, hop by hop.
-    Mesh([NodeId; 2]),
-    /// From terminal to terminal, hop by hop.
-    Space([NodeId; 2]),
-}
+use std::ops::Range;
 
 pub(crate) struct Flow {
     pub name: String,
-    pub legs: Box<[Way]>,
+    /// Its routes in the network: from host to host, or over each leg between hosts and splices.
+    pub routes: Range<u32>,
+    /// Where the network counts its packets.
+    pub account: u32,
+    /// Whether satellites carry it all the way.
+    pub through_space: bool,
     pub start: Time,
     pub stop: Option<Time>,
     pub started: bool,
     pub stopped: bool,
-    /// Whether its packets may be larger than the MTU of a link on their way.
-    pub narrow: bool,
-    /// Band of its packets in queues that have bands.
-    pub priority: u8,
     pub app: App,
-    pub sent: u64,
-    /// Bytes with headers that its `from` has sent, and its `to`.
-    pub bytes: [u64; 2],
-    pub delivered: u64,
-    pub dropped: u64,
-    pub lost: u64,
 }
 
 pub(crate) enum App {
@@ -78,25 +63,25 @@ impl Stream {
 }
 
 impl Flow {
-    /// Whether nothing more will come of it.
-    pub fn finished(&self, now: Time) -> bool {
+    /// Legs between its two hosts.
+    pub fn legs(&self) -> usize {
+        self.routes.len()
+    }
+
+    /// Whether nothing more will come of it; `account` has its packets.
+    pub fn finished(&self, now: Time, account: &Account) -> bool {
         match &self.app {
             App::Stream(stream) => {
                 let over = |s: &Stream| s.broken() || s.application.finished() && s.conversations.all_over();
                 self.started && over(stream)
             }
             App::Ping(_) | App::Datagrams(_) => {
-                self.stop.is_some_and(|stop| stop <= now) && self.in_flight() == 0
+                self.stop.is_some_and(|stop| stop <= now) && account.in_flight() == 0
             }
         }
     }
 
-    /// Packets in the network.
-    pub fn in_flight(&self) -> u64 {
-        self.sent - self.delivered - self.dropped - self.lost
-    }
-
-    pub fn result(&self, end: Time) -> FlowResult {
+    pub fn result(&self, end: Time, account: &Account) -> FlowResult {
         let kind = match &self.app {
             App::Stream(stream) => match (&stream.application, stream.application.completions()) {
                 (Application::Bulk(bulk), _) => FlowKind::Transfer(self.transfer_result(stream, bulk, end)),
@@ -106,7 +91,7 @@ impl Flow {
             App::Datagrams(sending) => {
                 let until = self.stop.map_or(end, |stop| stop.min(end));
                 let active_s = until.since(self.start).as_secs_f64();
-                FlowKind::Datagrams(sending.result(self.in_flight(), active_s))
+                FlowKind::Datagrams(sending.result(account.in_flight(), active_s))
             }
             App::Ping(ping) => {
                 let [delay_min_s, delay_mean_s, delay_max_s] = ping.forward.min_mean_max_s();
@@ -135,13 +120,13 @@ impl Flow {
             name: self.name.clone(),
             kind,
             limits,
-            forward_bytes: self.bytes[0],
-            return_bytes: self.bytes[1],
-            packets_sent: self.sent,
-            packets_delivered: self.delivered,
-            packets_dropped: self.dropped,
-            packets_lost: self.lost,
-            packets_in_flight: self.in_flight(),
+            forward_bytes: account.bytes[0],
+            return_bytes: account.bytes[1],
+            packets_sent: account.sent,
+            packets_delivered: account.delivered,
+            packets_dropped: account.dropped,
+            packets_lost: account.lost,
+            packets_in_flight: account.in_flight(),
         }
     }
 

@@ -4,85 +4,62 @@
 //! Differs from a real host: both ends of a flow are at hand, and an application takes what arrives at once.
 //! Leaves out links, which the simulation steps.
 
-use crate::conversation::{Conversation, ConversationId, Host};
+use crate::cache::Decision;
+use crate::conversation::Conversation;
 use crate::endpoint::{Endpoint, Event};
-use crate::flow::{App, Way};
-use crate::simulation::{Frame, Owner, Simulation};
+use crate::flow::App;
+use crate::ids::{Actor, ConversationId, Owner};
+use crate::simulation::Simulation;
+use crate::splice::count;
+use skyhop_network::{Delivery, Frame};
 use skyhop_splice::Side;
-use skyhop_topology::NodeId;
 use skyhop_traffic::{Action, Application, End, Notice};
 use skyhop_transport::stp::{Length, Packet as StpPacket};
 use skyhop_units::Time;
 use skyhop_wire::{Packet, Transport};
 
 impl Simulation {
-    /// A packet has reached the end of its leg.
-    pub(crate) fn deliver(&mut self, id: u32) {
-        let frame = &self.frames[id];
-        let (index, backward, leg) = (frame.flow as usize, frame.backward, frame.leg as usize);
+    /// A packet has come to the end of its route.
+    pub(crate) fn deliver(&mut self, delivery: Delivery) {
+        let Delivery { frame, stp } = delivery;
+        let (index, leg) = self.legs[frame.route as usize];
+        let index = index as usize;
         let flow = &mut self.flows[index];
-        let last = flow.legs.len() - 1;
-        flow.delivered += 1;
         match &mut flow.app {
             App::Stream(stream) => {
-                let host = match (backward, leg) {
-                    (true, 0) => Host::End(End::Client),
-                    (true, leg) => Host::Splice(leg as u8 - 1),
-                    (false, leg) if leg == last => Host::End(End::Server),
-                    (false, leg) => Host::Splice(leg as u8),
+                let last = flow.routes.len() as u8 - 1;
+                let actor = match (frame.backward, leg) {
+                    (true, 0) => Actor::End(End::Client),
+                    (true, leg) => Actor::Splice(leg - 1),
+                    (false, leg) if leg == last => Actor::End(End::Server),
+                    (false, leg) => Actor::Splice(leg),
                 };
-                let conversation = frame.conversation;
-                // What comes for a connection that is forgotten is nobody's.
+                let conversation = ConversationId { place: frame.tag, generation: frame.stream };
+                // A packet for a connection that is forgotten is passed over.
                 if let Some(conversation) = stream.conversations.get_mut(conversation) {
-                    match host {
-                        Host::End(end) => match &mut conversation.ends[end as usize] {
-                            Endpoint::Tcp(tcp) => tcp.handle_packet(self.now, &frame.packet),
-                            Endpoint::Stp(stp) => {
-                                if let Some(packet) = self.carried.take(id) {
-                                    stp.machine.handle_packet(self.now, &packet);
-                                }
-                            }
-                        },
-                        Host::Splice(leg) => {
-                            let side = if backward { Side::Server } else { Side::Client };
-                            let splice = &mut conversation.joints[leg as usize].splice;
-                            match &frame.packet.transport {
-                                Transport::Tcp(_) | Transport::TooLarge(_) => {
-                                    splice.handle_packet(self.now, side, &frame.packet)
-                                }
-                                _ => {
-                                    if let Some(packet) = self.carried.take(id) {
-                                        splice.handle_stp(self.now, side, &packet);
-                                    }
-                                }
-                            }
-                        }
-                    }
+                    conversation.handle_packet(self.now, actor, frame.backward, &frame.packet, stp);
                 }
-                self.frames.remove(id);
-                self.touched.push((conversation, host));
+                self.touched.push((conversation, actor));
                 self.drive_touched(index);
             }
             App::Ping(ping) => {
-                let Frame { sent_at, packet, .. } = self.frames.remove(id);
-                let Transport::Icmp(echo) = packet.transport else { return };
-                let took = self.now.since(sent_at);
+                let Transport::Icmp(echo) = frame.packet.transport else { return };
+                let took = self.now.since(frame.sent_at);
                 if echo.reply {
                     ping.round_trip.add(took);
                 } else {
                     ping.forward.add(took);
-                    self.samples.add(ping.series, sent_at, took.as_secs_f64());
+                    self.samples.add(ping.series, frame.sent_at, took.as_secs_f64());
                     let answer = ping.packet(true, echo.sequence);
-                    self.inject(index, ConversationId::NONE, 0, true, sent_at, answer);
+                    self.send(index, ConversationId::NONE, 0, true, frame.sent_at, answer, None);
                 }
             }
             App::Datagrams(sending) => {
-                let Frame { sent_at, packet, .. } = self.frames.remove(id);
-                if matches!(packet.transport, Transport::TooLarge(_)) {
-                    // Nobody here makes datagrams smaller.
-                } else if sending.arrived(sent_at, self.now, self.sample_interval) {
-                    let took = self.now.since(sent_at);
-                    self.samples.add(sending.series, sent_at, took.as_secs_f64());
+                if matches!(frame.packet.transport, Transport::TooLarge(_)) {
+                    // A source of datagrams does not make them smaller.
+                } else if sending.arrived(frame.sent_at, self.now, self.sample_interval) {
+                    let took = self.now.since(frame.sent_at);
+                    self.samples.add(sending.series, frame.sent_at, took.as_secs_f64());
                 }
             }
         }
@@ -91,9 +68,13 @@ impl Simulation {
 
     /// Notes that a flow may have finished.
     fn settle(&mut self, flow: usize) {
-        if self.flows[flow].finished(self.now) {
-            let Self { flows, now, .. } = self;
-            self.unfinished.advance(|flow| flows[flow].finished(*now));
+        let Self { flows, network, now, .. } = self;
+        let finished = |flow: usize| {
+            let flow = &flows[flow];
+            flow.finished(*now, &network.account(flow.account))
+        };
+        if finished(flow) {
+            self.unfinished.advance(finished);
         }
     }
 
@@ -122,7 +103,7 @@ impl Simulation {
                 ping.next += 1;
                 let next = ping.ping.at(flow.start, ping.next);
                 self.agenda.wake(slot, flow.stop.map_or(next, |stop| next.min(stop)));
-                self.inject(index, ConversationId::NONE, 0, false, now, request);
+                self.send(index, ConversationId::NONE, 0, false, now, request, None);
             }
             App::Datagrams(_) if flow.stopped => {}
             App::Datagrams(sending) => {
@@ -142,7 +123,7 @@ impl Simulation {
             let flow = &mut self.flows[index];
             let App::Datagrams(sending) = &mut flow.app else { return };
             if let Some(packet) = sending.poll_transmit(self.now) {
-                self.inject(index, ConversationId::NONE, 0, false, self.now, packet);
+                self.send(index, ConversationId::NONE, 0, false, self.now, packet, None);
                 continue;
             }
             if let Some(at) = [sending.source.poll_timeout(), flow.stop].into_iter().flatten().min() {
@@ -153,15 +134,15 @@ impl Simulation {
     }
 
     /// A timer of a connection's end or splice has run out.
-    pub(crate) fn handle_host(&mut self, index: usize, id: ConversationId, host: Host) {
+    pub(crate) fn handle_actor(&mut self, index: usize, id: ConversationId, actor: Actor) {
         let App::Stream(stream) = &mut self.flows[index].app else { return };
         if let Some(conversation) = stream.conversations.get_mut(id) {
-            match host {
-                Host::End(end) => conversation.ends[end as usize].handle_timeout(self.now),
-                Host::Splice(leg) => conversation.joints[leg as usize].splice.handle_timeout(self.now),
+            match actor {
+                Actor::End(end) => conversation.ends[end as usize].handle_timeout(self.now),
+                Actor::Splice(leg) => conversation.joints[leg as usize].splice.handle_timeout(self.now),
             }
         }
-        self.touched.push((id, host));
+        self.touched.push((id, actor));
         self.drive_touched(index);
         self.settle(index);
     }
@@ -175,9 +156,9 @@ impl Simulation {
             let (connection, end) = match action {
                 Action::Open { connection } => {
                     let (owners, spare, agenda) = (&mut self.owners, &mut self.spare, &mut self.agenda);
-                    let wires = self.wires.len() as u32;
-                    let id = conversations.open(self.now, connection, |id, host| {
-                        let rank = id.rank(index as u32, host);
+                    let first = self.first_slot;
+                    let id = conversations.open(self.now, connection, |id, actor| {
+                        let rank = id.rank(index as u32, actor);
                         let slot = match spare.pop() {
                             Some(slot) => {
                                 agenda.reuse(slot, rank);
@@ -188,17 +169,18 @@ impl Simulation {
                                 agenda.add(rank)
                             }
                         };
-                        owners[(slot - wires) as usize] = Owner::Host(index as u32, id, host);
+                        owners[(slot - first) as usize] = Owner::Actor(index as u32, id, actor);
                         slot
                     });
-                    let legs = self.flows[index].legs.len();
-                    for leg in (0..legs).filter(|leg| self.ways.out(index, *leg)) {
+                    let legs = self.flows[index].legs();
+                    let first = self.flows[index].routes.start;
+                    for leg in (0..legs).filter(|leg| self.network.is_out(first + *leg as u32)) {
                         let App::Stream(stream) = &mut self.flows[index].app else { return };
                         if let Some(conversation) = stream.conversations.get_mut(id) {
                             conversation.set_path_up(leg, legs, self.now, false);
                         }
                     }
-                    self.touched.push((id, Host::End(End::Client)));
+                    self.touched.push((id, Actor::End(End::Client)));
                     continue;
                 }
                 Action::Write { connection, end, .. }
@@ -225,8 +207,8 @@ impl Simulation {
                 Action::Shutdown { .. } => side.shutdown(),
                 Action::StopWriting { .. } => side.stop_writing(),
             }
-            if !self.touched.contains(&(id, Host::End(end))) {
-                self.touched.push((id, Host::End(end)));
+            if !self.touched.contains(&(id, Actor::End(end))) {
+                self.touched.push((id, Actor::End(end)));
             }
         }
         let App::Stream(stream) = &self.flows[index].app else { return };
@@ -239,10 +221,10 @@ impl Simulation {
 
     /// Drains the ends that have something to do: events to the application, packets to the network, and the timer.
     fn drive_touched(&mut self, index: usize) {
-        while let Some((id, host)) = self.touched.pop() {
-            let end = match host {
-                Host::End(end) => end,
-                Host::Splice(leg) => {
+        while let Some((id, actor)) = self.touched.pop() {
+            let end = match actor {
+                Actor::End(end) => end,
+                Actor::Splice(leg) => {
                     self.drive_splice(index, id, leg);
                     continue;
                 }
@@ -256,18 +238,18 @@ impl Simulation {
                     self.carry_out(index);
                     continue;
                 }
-                let leg = if end == End::Client { 0 } else { flow.legs.len() - 1 } as u8;
+                let leg = if end == End::Client { 0 } else { flow.routes.len() - 1 } as u8;
                 match &mut conversation.ends[end as usize] {
                     Endpoint::Tcp(tcp) => {
                         if let Some(packet) = tcp.poll_transmit(self.now) {
-                            self.inject(index, id, leg, end == End::Server, self.now, packet);
+                            self.send(index, id, leg, end == End::Server, self.now, packet, None);
                             continue;
                         }
                     }
                     Endpoint::Stp(stp) => {
                         if let Some(packet) = stp.machine.poll_transmit(self.now) {
                             let outside = stp.envelope.wrap(&packet);
-                            self.inject_stp(index, id, leg, end == End::Server, outside, packet);
+                            self.send(index, id, leg, end == End::Server, self.now, outside, Some(packet));
                             continue;
                         }
                     }
@@ -283,6 +265,62 @@ impl Simulation {
         }
     }
 
+    /// Drains a splice: what it counts, packets to the network, and the timer.
+    fn drive_splice(&mut self, index: usize, id: ConversationId, leg: u8) {
+        loop {
+            let App::Stream(stream) = &mut self.flows[index].app else { return };
+            let Some(conversation) = stream.conversations.get_mut(id) else { return };
+            let joint = &mut conversation.joints[leg as usize];
+            let place = &mut self.places[joint.place as usize];
+            let finished = count(joint, place);
+            if let Some(cache) = &mut joint.cache {
+                let connection = conversation.connection;
+                let decision = cache.decide(self.now, &mut joint.splice);
+                let notice = match decision {
+                    Some(Decision::Hit(bytes)) => {
+                        place.result.hits += 1;
+                        Some(Notice::Delivered { connection, end: End::Server, bytes })
+                    }
+                    Some(Decision::Miss) => {
+                        place.result.misses += 1;
+                        continue;
+                    }
+                    // A client that has finished, and no server that would hear of it.
+                    None if finished && !joint.splice.begun(Side::Server) => {
+                        Some(Notice::PeerFinished { connection, end: End::Server })
+                    }
+                    None => None,
+                };
+                if let Some(notice) = notice {
+                    stream.application.handle(self.now, notice);
+                    self.carry_out(index);
+                    continue;
+                }
+            }
+            let way = |side| match side {
+                Side::Client => (leg, true),
+                Side::Server => (leg + 1, false),
+            };
+            if let Some((side, packet)) = joint.splice.poll_transmit(self.now) {
+                let (leg, backward) = way(side);
+                self.send(index, id, leg, backward, self.now, packet, None);
+                continue;
+            }
+            if let Some((side, packet)) = joint.splice.poll_transmit_stp(self.now)
+                && let Some(envelope) = &mut joint.envelopes[side as usize]
+            {
+                let (leg, backward) = way(side);
+                let outside = envelope.wrap(&packet);
+                self.send(index, id, leg, backward, self.now, outside, Some(packet));
+                continue;
+            }
+            if let Some(at) = joint.splice.poll_timeout() {
+                self.agenda.wake(joint.slot, at.max(self.now));
+            }
+            return;
+        }
+    }
+
     /// Forgets a connection that is over, and takes its slots back.
     fn forget(&mut self, index: usize, id: ConversationId) {
         let App::Stream(stream) = &mut self.flows[index].app else { return };
@@ -292,13 +330,15 @@ impl Simulation {
         }
         for slot in conversation.slots.into_iter().chain(conversation.joints.iter().map(|j| j.slot)) {
             self.agenda.cancel(slot);
-            self.owners[slot as usize - self.wires.len()] = Owner::Nobody;
+            self.owners[(slot - self.first_slot) as usize] = Owner::Nobody;
             self.spare.push(slot);
         }
     }
 
-    /// A host hands a packet to the network.
-    pub(crate) fn inject(
+    /// An actor hands a packet to the network, and the inside of it if it is STP's.
+    #[allow(clippy::too_many_arguments)]
+    #[inline]
+    fn send(
         &mut self,
         index: usize,
         conversation: ConversationId,
@@ -306,57 +346,13 @@ impl Simulation {
         backward: bool,
         sent_at: Time,
         packet: Packet,
+        stp: Option<StpPacket<Length>>,
     ) {
-        let (id, node) = self.frame(index, conversation, leg, backward, sent_at, packet);
-        self.forward(id, node);
-    }
-
-    /// A host hands an STP packet to the network, in its envelope.
-    pub(crate) fn inject_stp(
-        &mut self,
-        index: usize,
-        conversation: ConversationId,
-        leg: u8,
-        backward: bool,
-        outside: Packet,
-        inside: StpPacket<Length>,
-    ) {
-        let (id, node) = self.frame(index, conversation, leg, backward, self.now, outside);
-        self.carried.put(id, inside);
-        self.forward(id, node);
-    }
-
-    /// A new packet's frame, and where it is.
-    #[inline(always)]
-    fn frame(
-        &mut self,
-        index: usize,
-        conversation: ConversationId,
-        leg: u8,
-        backward: bool,
-        sent_at: Time,
-        packet: Packet,
-    ) -> (u32, NodeId) {
-        let flow = &mut self.flows[index];
-        flow.sent += 1;
-        let way = &flow.legs[leg as usize];
-        let node = match way {
-            Way::Wires(_) => NodeId(0),
-            Way::Mesh(ends) | Way::Space(ends) => ends[backward as usize],
-        };
-        let id = self.frames.insert(Frame {
-            flow: index as u32,
-            conversation,
-            hop: 0,
-            leg,
-            backward,
-            sent_at,
-            packet,
-        });
-        if let (Way::Space(ends), Some(space)) = (way, &mut self.space) {
-            space.routes.begin(id, &space.topology, ends[!backward as usize]);
+        let route = self.flows[index].routes.start + u32::from(leg);
+        let frame = Frame::new(route, backward, conversation.numbers(), sent_at, packet);
+        if let Some(delivery) = self.network.send(self.now, &mut self.agenda, frame, stp) {
+            self.deliver(delivery);
         }
-        (id, node)
     }
 }
 

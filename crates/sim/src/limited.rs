@@ -5,9 +5,9 @@
 //! Leaves out causes, which the transports find.
 
 use crate::endpoint::Protocol;
-use crate::flow::App;
-use crate::results::{Cause, FlowKind, FlowResult};
+use crate::flow::{App, Flow};
 use crate::simulation::Simulation;
+use skyhop_results::{Cause, FlowKind, FlowResult};
 use skyhop_scenario::check::about;
 use skyhop_traffic::{Application, End};
 use skyhop_units::{Amount, Time};
@@ -22,11 +22,12 @@ const USED: f64 = 0.75;
 impl Simulation {
     /// Results of the flows, with their bottlenecks; what should be known of their buffers goes to the warnings.
     pub(crate) fn flow_results(&mut self, end: Time) -> Vec<FlowResult> {
-        let mut results: Vec<_> = self.flows.iter().map(|flow| flow.result(end)).collect();
+        let result = |flow: &Flow| flow.result(end, &self.network.account(flow.account));
+        let mut results: Vec<_> = self.flows.iter().map(result).collect();
         for (index, result) in results.iter_mut().enumerate() {
             let wire = self.bottleneck(index, end);
             if let (Some(limits), Some(wire)) = (&mut result.limits, wire) {
-                limits.bottleneck = Some(self.link_names[wire / 2].clone());
+                limits.bottleneck = Some(self.network.link_name(wire).to_owned());
                 self.warnings.extend(self.too_small(index, result, wire, end));
             }
         }
@@ -34,11 +35,13 @@ impl Simulation {
     }
 
     /// The busiest wire on a flow's way, in the direction of its data; of equally busy ones that with the longest queue.
-    fn bottleneck(&self, index: usize, end: Time) -> Option<usize> {
+    fn bottleneck(&self, index: usize, end: Time) -> Option<u32> {
         let App::Stream(stream) = &self.flows[index].app else { return None };
         let against = u32::from(stream.conversations.senders() == [End::Server]);
-        let all: Vec<_> = self.ways.wires(index).map(|wire| (wire ^ against) as usize).collect();
-        let all: Vec<_> = all.into_iter().map(|wire| (wire, self.direction_result(wire, end))).collect();
+        let wires = self.flows[index].routes.clone().flat_map(|route| self.network.wires_of(route));
+        let all: Vec<_> = wires.map(|wire| wire ^ against).collect();
+        let all: Vec<_> =
+            all.into_iter().map(|wire| (wire, self.network.direction_result(wire, end))).collect();
         let most = all.iter().map(|(_, result)| result.utilisation).fold(0.0, f64::max);
         let busiest = all.iter().filter(|(_, r)| r.utilisation > 0.0 && r.utilisation >= most - EQUALLY_BUSY);
         let busiest = busiest.max_by_key(|(wire, r)| (r.queue_max_packets, std::cmp::Reverse(*wire)));
@@ -46,7 +49,7 @@ impl Simulation {
     }
 
     /// What to write if a buffer of a bulk flow was too small for its path.
-    fn too_small(&self, index: usize, result: &FlowResult, wire: usize, end: Time) -> Option<String> {
+    fn too_small(&self, index: usize, result: &FlowResult, wire: u32, end: Time) -> Option<String> {
         let flow = &self.flows[index];
         let (App::Stream(stream), FlowKind::Transfer(transfer)) = (&flow.app, &result.kind) else {
             return None;
@@ -55,10 +58,10 @@ impl Simulation {
         let often = |cause: &Cause| limits.share(*cause).is_some_and(|share| share > WORTH_A_WARNING);
         let cause = [Cause::ReceiveWindow, Cause::SendBuffer].into_iter().find(often)?;
         // What closes the window of a leg may be the leg behind it.
-        if flow.legs.len() > 1 {
+        if flow.legs() > 1 {
             return None;
         }
-        if self.direction_result(wire, end).utilisation >= USED {
+        if self.network.direction_result(wire, end).utilisation >= USED {
             return None;
         }
         let sends = cause == Cause::SendBuffer;
@@ -76,9 +79,9 @@ impl Simulation {
                 ("window".to_owned(), stp.window, u64::from(stp.packet_size + stp.overhead))
             }
         };
-        let wire = &self.wires[wire];
-        let product = wire.rate.as_bps() as f64 / 8.0 * transfer.rtt_min_s?;
-        let queue = match wire.queue_limit {
+        let (rate, queue) = self.network.capacity(wire);
+        let product = rate.as_bps() as f64 / 8.0 * transfer.rtt_min_s?;
+        let queue = match queue {
             Amount::Packets(packets) => packets.saturating_mul(packet) as f64,
             Amount::Bytes(bytes) => bytes.get() as f64,
         };

@@ -1,30 +1,14 @@
 //! What a run shows: samples on the way, totals at the end.
 //!
-//! Follows the scenario's `record` table; metrics are named in [`crate::results`].
+//! Follows the scenario's `record` table; metrics are named in [`skyhop_results`].
 //! Differs from a log: values at instants, and counters when all is over.
 //! Leaves out files, which the `record` crate writes.
 
-use crate::flow::{App, Way};
-use crate::results::{DirectionResult, LinkResult, RunResult};
-use crate::simulation::{Simulation, topology};
-use crate::space::Space;
+use crate::flow::App;
+use crate::simulation::Simulation;
+use skyhop_results::RunResult;
 use skyhop_scenario::Scenario;
-use skyhop_units::{Span, Time};
-
-/// Which series belongs to what.
-#[derive(Default)]
-pub(crate) struct Sampled {
-    /// Flow, and its first series: cwnd, ssthresh, in flight, acknowledged, delivered.
-    pub transfers: Vec<(u32, usize)>,
-    /// Wire and its queue's series.
-    pub queues: Vec<(u32, usize)>,
-    /// Flow, and its first series: path delay, satellites.
-    pub paths: Vec<(u32, usize)>,
-    /// The first splice's series: bytes held; the others follow.
-    pub splices: Option<usize>,
-    /// Whether pages and short transfers are listed one by one.
-    pub completions: bool,
-}
+use skyhop_units::Span;
 
 impl Simulation {
     /// Ends the run and returns what it found.
@@ -37,35 +21,22 @@ impl Simulation {
                 self.warnings.push(format!("flow {} was reset by its peer", flow.name));
             }
         }
-        self.warnings.extend(self.space.iter().flat_map(|space| space.warnings(self.now)));
-        self.warn_of_mtus();
+        self.warnings.extend(self.network.warnings(self.now));
         let flows = self.flow_results(end);
         if self.sampled.completions {
             self.list_completions();
         }
-        let fixed = self.space.as_ref().map_or(self.wires.len(), |s| s.first_wire);
-        let mut links = Vec::new();
-        for (index, name) in self.link_names.iter().enumerate() {
-            let [forward, reverse] = [2 * index, 2 * index + 1].map(|wire| self.direction_result(wire, end));
-            // Of a constellation's links only those are listed that packets have seen.
-            if 2 * index < fixed || [&forward, &reverse].iter().any(|d| d.packets + d.dropped_packets > 0) {
-                links.push(LinkResult { name: name.clone(), forward, reverse });
-            }
-        }
-        links.sort_by(|a, b| a.name.cmp(&b.name));
         RunResult {
             scenario: self.name,
             seed: self.seed,
             simulated_s: end.as_secs_f64(),
             events: self.events,
-            packet_hops: self.packet_hops,
+            packet_hops: self.network.packet_hops(),
             flows,
-            links,
-            handovers: self.space.as_ref().map_or(Vec::new(), Space::handover_results),
-            failures: self.space.as_ref().map_or(Vec::new(), |space| {
-                crate::failures::results(&space.outages, &space.topology, end.as_secs_f64())
-            }),
-            routing: self.space.as_ref().map(Space::routing_result),
+            links: self.network.link_results(end),
+            handovers: self.network.handover_results(),
+            failures: self.network.failure_results(end),
+            routing: self.network.routing_result(),
             splices: self.places.into_iter().map(|place| place.result).collect(),
             series: self.samples.take(),
             warnings: self.warnings,
@@ -89,30 +60,10 @@ impl Simulation {
         }
     }
 
-    pub(crate) fn direction_result(&self, wire: usize, end: Time) -> DirectionResult {
-        let link = &self.wires[wire].link;
-        let stats = link.stats();
-        // What the transmitter still has to send after the end does not count.
-        let busy = stats.busy - link.free_at().since(end);
-        let seconds = end.as_secs_f64();
-        DirectionResult {
-            packets: stats.packets,
-            bytes: stats.bytes,
-            dropped_packets: stats.dropped_packets + self.wires[wire].too_large,
-            lost_packets: stats.lost_packets,
-            filtered_packets: stats.filtered_packets,
-            too_large_packets: self.wires[wire].too_large,
-            marked_packets: stats.marked_packets,
-            utilisation: if seconds > 0.0 { busy.as_secs_f64() / seconds } else { 0.0 },
-            queue_max_packets: stats.queue_max_packets,
-        }
-    }
-
     pub(crate) fn open_series(&mut self, scenario: &Scenario) {
-        let fixed = self.space.as_ref().map_or(self.wires.len(), |s| s.first_wire);
         for (index, flow) in self.flows.iter_mut().enumerate() {
             let entity = format!("flow/{}", flow.name);
-            if matches!(flow.legs[..], [Way::Space(_)]) {
+            if flow.through_space {
                 let first = self.samples.open(entity.clone(), "path_delay_s");
                 self.samples.open(entity.clone(), "path_satellites");
                 self.sampled.paths.push((index as u32, first));
@@ -129,11 +80,11 @@ impl Simulation {
                 App::Stream(_) => {}
             }
         }
-        for wire in 0..fixed {
-            let direction = ["forward", "reverse"][wire % 2];
-            let entity = format!("link/{}/{direction}", self.link_names[wire / 2]);
+        for wire in 0..self.network.fixed_wires() {
+            let direction = ["forward", "reverse"][wire as usize % 2];
+            let entity = format!("link/{}/{direction}", self.network.link_name(wire));
             let series = self.samples.open(entity, "queue_packets");
-            self.sampled.queues.push((wire as u32, series));
+            self.sampled.queues.push((wire, series));
         }
         self.sampled.completions = true;
         for place in &self.places {
@@ -172,9 +123,7 @@ impl Simulation {
             }
         }
         for &(wire, series) in &self.sampled.queues {
-            let wire = &mut self.wires[wire as usize];
-            let medium = wire.medium(topology(&self.space));
-            let waiting = wire.link.waiting(now, &medium);
+            let waiting = self.network.waiting(wire, now);
             self.samples.add(series, now, waiting as f64);
         }
         if let Some(first) = self.sampled.splices {
@@ -183,5 +132,15 @@ impl Simulation {
             }
         }
         self.agenda.wake(self.sample_slot(), now + self.sample_interval);
+    }
+
+    /// Satellites have been looked at: the paths of flows through them.
+    pub(crate) fn sample_paths(&mut self) {
+        for &(flow, series) in &self.sampled.paths {
+            if let Some((delay, satellites)) = self.network.path(self.flows[flow as usize].routes.start) {
+                self.samples.add(series, self.now, delay);
+                self.samples.add(series + 1, self.now, satellites as f64);
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! Differs from a trace: values at instants, not every change.
 //! Leaves out single packets; a capture has those.
 
-use crate::results::Series;
+use skyhop_results::Series;
 use skyhop_units::Time;
 
 #[derive(Debug, Default)]
@@ -31,4 +31,19 @@ impl Samples {
         series.iter_mut().for_each(|s| s.samples.sort_by_key(|sample| sample.0));
         series
     }
+}
+
+/// Which series belongs to what.
+#[derive(Default)]
+pub(crate) struct Sampled {
+    /// Flow, and its first series: cwnd, ssthresh, in flight, acknowledged, delivered.
+    pub transfers: Vec<(u32, usize)>,
+    /// Wire and its queue's series.
+    pub queues: Vec<(u32, usize)>,
+    /// Flow, and its first series: path delay, satellites.
+    pub paths: Vec<(u32, usize)>,
+    /// The first splice's series: bytes held; the others follow.
+    pub splices: Option<usize>,
+    /// Whether pages and short transfers are listed one by one.
+    pub completions: bool,
 }

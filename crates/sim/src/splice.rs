@@ -4,19 +4,15 @@
 //! Differs from a gateway's table of connections: a splice lies beside the two ends that it stands between.
 //! Leaves out payload, and what a gateway does beside splicing.
 
-use crate::agenda::Slot;
-use crate::cache::{Cache, Decision};
+use crate::cache::Cache;
 use crate::config;
-use crate::conversation::ConversationId;
 use crate::endpoint;
-use crate::flow::App;
-use crate::results::SpliceResult;
-use crate::simulation::Simulation;
 use crate::stp::Envelope;
 use skyhop_chance::{Seed, Stream};
+use skyhop_network::Slot;
+use skyhop_results::SpliceResult;
 use skyhop_scenario as scenario;
 use skyhop_splice::{Config, Event, Opening, Protocol, Side, Splice};
-use skyhop_traffic::{End, Notice};
 use std::net::SocketAddrV4;
 
 /// How the splices of a flow at one place are made.
@@ -137,66 +133,8 @@ impl Place {
     }
 }
 
-impl Simulation {
-    /// Drains a splice: what it counts, packets to the network, and the timer.
-    pub(crate) fn drive_splice(&mut self, index: usize, id: ConversationId, leg: u8) {
-        loop {
-            let App::Stream(stream) = &mut self.flows[index].app else { return };
-            let Some(conversation) = stream.conversations.get_mut(id) else { return };
-            let joint = &mut conversation.joints[leg as usize];
-            let place = &mut self.places[joint.place as usize];
-            let finished = count(joint, place);
-            if let Some(cache) = &mut joint.cache {
-                let connection = conversation.connection;
-                let decision = cache.decide(self.now, &mut joint.splice);
-                let notice = match decision {
-                    Some(Decision::Hit(bytes)) => {
-                        place.result.hits += 1;
-                        Some(Notice::Delivered { connection, end: End::Server, bytes })
-                    }
-                    Some(Decision::Miss) => {
-                        place.result.misses += 1;
-                        continue;
-                    }
-                    // A client that has finished, and no server that would hear of it.
-                    None if finished && !joint.splice.begun(Side::Server) => {
-                        Some(Notice::PeerFinished { connection, end: End::Server })
-                    }
-                    None => None,
-                };
-                if let Some(notice) = notice {
-                    stream.application.handle(self.now, notice);
-                    self.carry_out(index);
-                    continue;
-                }
-            }
-            let way = |side| match side {
-                Side::Client => (leg, true),
-                Side::Server => (leg + 1, false),
-            };
-            if let Some((side, packet)) = joint.splice.poll_transmit(self.now) {
-                let (leg, backward) = way(side);
-                self.inject(index, id, leg, backward, self.now, packet);
-                continue;
-            }
-            if let Some((side, packet)) = joint.splice.poll_transmit_stp(self.now)
-                && let Some(envelope) = &mut joint.envelopes[side as usize]
-            {
-                let (leg, backward) = way(side);
-                let outside = envelope.wrap(&packet);
-                self.inject_stp(index, id, leg, backward, outside, packet);
-                continue;
-            }
-            if let Some(at) = joint.splice.poll_timeout() {
-                self.agenda.wake(joint.slot, at.max(self.now));
-            }
-            return;
-        }
-    }
-}
-
 /// Counts what has happened. True if the client has finished.
-fn count(joint: &mut Joint, place: &mut Place) -> bool {
+pub(crate) fn count(joint: &mut Joint, place: &mut Place) -> bool {
     let mut finished = false;
     while let Some(event) = joint.splice.poll_event() {
         let result = &mut place.result;

@@ -1,4 +1,4 @@
-//! STP in the simulator: an end with its addresses, and STP's packets beside the frames that carry them.
+//! STP in the simulator: an end with its addresses.
 //!
 //! Follows docs/stp.md §2: over UDP, or straight over IP with a protocol number of its own.
 //! Differs from a host: what is inside a packet travels as a struct, so that nothing is written down and read again.
@@ -6,34 +6,9 @@
 
 use skyhop_scenario::StpOver;
 use skyhop_traffic::End;
-use skyhop_transport::stp::{Config, Connection, Ends, Length, Packet as StpPacket};
+use skyhop_transport::stp::{Config, Connection, Ends, Length};
 use skyhop_wire::{Ecn, Ipv4, Packet, Transport, Udp, stp};
 use std::net::SocketAddrV4;
-
-/// STP's packets in the network, by the numbers of their frames.
-#[derive(Default)]
-pub(crate) struct Carried {
-    packets: Vec<Option<StpPacket<Length>>>,
-}
-
-impl Carried {
-    /// What frame `id` carries. What a frame carried that was lost is dropped when its number is used again.
-    pub fn put(&mut self, id: u32, packet: StpPacket<Length>) {
-        let index = id as usize;
-        if index >= self.packets.len() {
-            self.packets.resize(index + 1, None);
-        }
-        self.packets[index] = Some(packet);
-    }
-
-    pub fn get(&self, id: u32) -> Option<&StpPacket<Length>> {
-        self.packets.get(id as usize)?.as_ref()
-    }
-
-    pub fn take(&mut self, id: u32) -> Option<StpPacket<Length>> {
-        self.packets.get_mut(id as usize)?.take()
-    }
-}
 
 /// Puts STP's packets into the network layer's; UDP's ports repeat STP's.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +24,7 @@ impl Envelope {
         Self { over, local, remote, identification: 0 }
     }
 
-    pub fn wrap(&mut self, packet: &StpPacket<Length>) -> Packet {
+    pub fn wrap(&mut self, packet: &stp::Packet<Length>) -> Packet {
         self.identification = self.identification.wrapping_add(1);
         Packet {
             ip: Ipv4 {

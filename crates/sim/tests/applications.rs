@@ -7,9 +7,9 @@
 #[path = "../../../tools/testing.rs"]
 mod testing;
 
+use skyhop_results::{CompletionsResult, DatagramResult, FlowKind, RunResult};
 use skyhop_scenario::Files;
 use skyhop_sim::Simulation;
-use skyhop_sim::results::{CompletionsResult, DatagramResult, FlowKind, RunResult};
 use std::sync::Arc;
 
 fn run_with(text: &str, files: &Files, seed: u64) -> RunResult {

@@ -4,8 +4,8 @@
 //! Differs: the draft has no curve of numbers, so that bounds follow from its gains, waits and rounds.
 //! Leaves out other flows; losses and a geostationary path are in `modern.rs`.
 
+use skyhop_results::{FlowKind, TransferResult};
 use skyhop_sim::Simulation;
-use skyhop_sim::results::{FlowKind, TransferResult};
 
 const RTT_S: f64 = 0.04;
 const RATE_BPS: f64 = 100e6;

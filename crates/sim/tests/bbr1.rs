@@ -4,8 +4,8 @@
 //! The path is 50 Mbit/s with an RTT of 40 ms, 167 packets of 1500 bytes; figure 8's has 100 Mbit/s and 100 ms.
 //! Leaves out policers: `congestion/bbr1.rs` has their rules by themselves.
 
+use skyhop_results::{FlowKind, RunResult, TransferResult};
 use skyhop_sim::Simulation;
-use skyhop_sim::results::{FlowKind, RunResult, TransferResult};
 
 const BDP: f64 = 50e6 / 8.0 * 0.04;
 

@@ -2,8 +2,8 @@
 //!
 //! Each test states its formula. Packets of TCP are 1040 bytes: 1000 of payload, 40 of headers.
 
+use skyhop_results::{FlowKind, PingResult, RunResult, TransferResult};
 use skyhop_sim::Simulation;
-use skyhop_sim::results::{FlowKind, PingResult, RunResult, TransferResult};
 
 #[test]
 fn delay_over_one_link_is_propagation_and_serialisation() {

@@ -6,8 +6,8 @@
 #[path = "../../../tools/testing.rs"]
 mod testing;
 
+use skyhop_results::FlowKind;
 use skyhop_sim::Simulation;
-use skyhop_sim::results::FlowKind;
 
 struct Row {
     stack: String,

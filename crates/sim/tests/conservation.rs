@@ -3,8 +3,8 @@
 //! Sent = delivered + dropped + lost + in flight, for each flow and for each link, and the two accounts agree.
 //! Every run here is checked after each of its events; the results are then checked against themselves.
 
+use skyhop_results::{DirectionResult, FlowKind, RunResult};
 use skyhop_sim::Simulation;
-use skyhop_sim::results::{DirectionResult, FlowKind, RunResult};
 
 #[test]
 fn a_congested_dumbbell_with_losses_both_ways() {

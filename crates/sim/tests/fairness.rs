@@ -9,8 +9,8 @@
 mod testing;
 
 use skyhop_chance::Seed;
+use skyhop_results::FlowKind;
 use skyhop_sim::Simulation;
-use skyhop_sim::results::FlowKind;
 use std::fmt::Write;
 
 const SEEDS: u64 = 3;
@@ -157,12 +157,12 @@ fn run(row: &Row, seed: u64) -> Run {
     let early = |name: &str| {
         let entity = format!("flow/{name}");
         let series = result.series.iter().find(|s| s.entity == entity && s.metric == "delivered_bytes");
-        let at_20 = |s: &skyhop_sim::results::Series| {
+        let at_20 = |s: &skyhop_results::Series| {
             s.samples.iter().rfind(|(t, _)| t.as_secs_f64() <= 20.0).map_or(0.0, |(_, v)| *v)
         };
         series.map_or(0.0, at_20)
     };
-    let kbps = |flow: &skyhop_sim::results::FlowResult| {
+    let kbps = |flow: &skyhop_results::FlowResult| {
         let FlowKind::Transfer(transfer) = &flow.kind else { panic!("not a transfer") };
         (transfer.bytes_delivered as f64 - early(&flow.name)) / 960.0 * 1000.0 * 8.0 / 300.0 / 1e3
     };

@@ -6,8 +6,8 @@
 #[path = "../../../tools/testing.rs"]
 mod testing;
 
+use skyhop_results::{FlowKind, TransferResult};
 use skyhop_sim::Simulation;
-use skyhop_sim::results::{FlowKind, TransferResult};
 use std::collections::BTreeMap;
 
 struct Row {

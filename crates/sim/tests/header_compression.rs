@@ -4,8 +4,8 @@
 //! read until a whole header comes. TH 3.6.3. Closed forms; 64 kbit/s each way, 300 ms.
 //! Leaves out SACK blocks: headers that have them go whole.
 
+use skyhop_results::{FlowKind, TransferResult};
 use skyhop_sim::Simulation;
-use skyhop_sim::results::{FlowKind, TransferResult};
 
 fn run(header_compression: bool, transport: &str, loss: f64) -> TransferResult {
     let text = format!(

@@ -5,8 +5,8 @@
 #[path = "../../../tools/testing.rs"]
 mod testing;
 
+use skyhop_results::{FlowKind, RunResult};
 use skyhop_sim::Simulation;
-use skyhop_sim::results::{FlowKind, RunResult};
 
 fn scenario(extra: &str) -> String {
     format!(

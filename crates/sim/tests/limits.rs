@@ -4,9 +4,9 @@
 //! Differs from the machine's own tests: scenarios, links and transports are real.
 //! Leaves out how results are written, which `record` holds.
 
+use skyhop_results::{Cause, FlowKind, FlowResult, LimitsResult, RunResult};
 use skyhop_scenario::Loaded;
 use skyhop_sim::Simulation;
-use skyhop_sim::results::{Cause, FlowKind, FlowResult, LimitsResult, RunResult};
 use std::path::Path;
 
 /// Shares may differ by this much from what is worked out on paper.

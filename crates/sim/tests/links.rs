@@ -4,9 +4,9 @@
 //! Differs from the link crate's tests: scenarios, files and transports are real.
 //! Leaves out queues, which `fairness.rs` and the link crate's tests hold.
 
+use skyhop_results::{FlowKind, PingResult, RunResult, TransferResult};
 use skyhop_scenario::Loaded;
 use skyhop_sim::Simulation;
-use skyhop_sim::results::{FlowKind, PingResult, RunResult, TransferResult};
 
 fn load(link: &str, flow: &str) -> Loaded {
     let queue = if link.contains("queue =") {

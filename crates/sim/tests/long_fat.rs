@@ -7,8 +7,8 @@
 #[path = "../../../tools/testing.rs"]
 mod testing;
 
+use skyhop_results::FlowKind;
 use skyhop_sim::Simulation;
-use skyhop_sim::results::FlowKind;
 
 fn reference_mbps() -> Option<f64> {
     let text = testing::shared_text("reference/ns2/speed.csv")?;

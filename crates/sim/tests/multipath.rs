@@ -8,8 +8,8 @@
 mod testing;
 
 use skyhop_orbit::{Terminal, preset};
+use skyhop_results::{FlowKind, TransferResult};
 use skyhop_sim::Simulation;
-use skyhop_sim::results::{FlowKind, TransferResult};
 use skyhop_topology::{NodeId, Rules, Topology};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -74,7 +74,7 @@ fn mesh([h0, h1, h2, v]: [u32; 4]) -> String {
     text
 }
 
-fn simulate(text: &str, seed: u64) -> skyhop_sim::results::RunResult {
+fn simulate(text: &str, seed: u64) -> skyhop_results::RunResult {
     let loaded =
         skyhop_scenario::parse(text.as_bytes(), "multipath.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
     let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, seed).unwrap();
@@ -83,7 +83,7 @@ fn simulate(text: &str, seed: u64) -> skyhop_sim::results::RunResult {
     simulation.finish()
 }
 
-fn transfer(result: &skyhop_sim::results::RunResult, flow: usize) -> &TransferResult {
+fn transfer(result: &skyhop_results::RunResult, flow: usize) -> &TransferResult {
     let FlowKind::Transfer(transfer) = &result.flows[flow].kind else { panic!("not a transfer") };
     transfer
 }
@@ -194,7 +194,7 @@ fn plateau_and_knee_are_those_of_ns2() {
 }
 
 /// Four flows over the mesh, by what is spread.
-fn four(routing: &str, seed: u64) -> skyhop_sim::results::RunResult {
+fn four(routing: &str, seed: u64) -> skyhop_results::RunResult {
     let mut text =
         format!("host = \"1999\"\nduration = \"60 s\"\n{}\n[routing]\n{routing}\n", mesh([20, 12, 6, 10]));
     for _ in 0..4 {
@@ -220,7 +220,7 @@ fn flows_that_are_spread_stay_in_order_and_packets_do_not() {
 }
 
 /// Shares of the packets on the links out of satellite s00, towards b: right and down.
-fn shares(result: &skyhop_sim::results::RunResult) -> [f64; 2] {
+fn shares(result: &skyhop_results::RunResult) -> [f64; 2] {
     let sent = |link: &str| {
         let found = result.links.iter().find(|found| found.name == link);
         found.unwrap().forward.packets as f64

@@ -3,9 +3,9 @@
 //! Expectations are worked out by hand from RFC 1191 (a message comes back from the router), RFC 6298 (two timeouts) and the
 //! links' rates and delays. Leaves out the sender's own rules, which the transport crate's tests hold.
 
+use skyhop_results::{FlowKind, PingResult, RunResult, TransferResult};
 use skyhop_scenario::Loaded;
 use skyhop_sim::Simulation;
-use skyhop_sim::results::{FlowKind, PingResult, RunResult, TransferResult};
 
 const VARIANTS: [&str; 13] = [
     "tahoe",

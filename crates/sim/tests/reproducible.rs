@@ -2,8 +2,8 @@
 //!
 //! Chance comes in named streams: what is added to a scenario does not disturb what was there.
 
+use skyhop_results::{FlowKind, RunResult};
 use skyhop_sim::Simulation;
-use skyhop_sim::results::{FlowKind, RunResult};
 
 #[test]
 fn the_same_seed_gives_the_same_result_to_the_last_digit() {

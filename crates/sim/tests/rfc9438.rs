@@ -4,8 +4,8 @@
 //! Here each packet is lost by itself with probability p, and cycles are of every length. That raises the mean: Reno's from 1.22 / sqrt(p) to
 //! 1.31 / sqrt(p) (Ott, Kemperman and Mathis 1996), CUBIC's by what `integrated` finds from equations 1 to 4, 11 to 21 %.
 
+use skyhop_results::FlowKind;
 use skyhop_sim::Simulation;
-use skyhop_sim::results::FlowKind;
 
 /// Mean window of a whole simulation, in segments.
 fn simulated(p: f64, rtt_ms: u64, printed: f64, cycles: f64) -> f64 {

@@ -5,9 +5,9 @@
 //! Leaves out queues: rates are so high that serialisation does not count.
 
 use skyhop_orbit::{Terminal, preset};
+use skyhop_results::{FlowKind, RunResult};
 use skyhop_routing::{Centralised, Geographic, Hybrid, Metric, Scheme, Shortest, Snapshot, send};
 use skyhop_sim::Simulation;
-use skyhop_sim::results::{FlowKind, RunResult};
 use skyhop_topology::{Rules, Topology};
 use std::fmt::Write;
 

@@ -6,8 +6,8 @@
 #[path = "../../../tools/testing.rs"]
 mod testing;
 
+use skyhop_results::{CompletionsResult, FlowKind, RunResult, TransferResult};
 use skyhop_sim::Simulation;
-use skyhop_sim::results::{CompletionsResult, FlowKind, RunResult, TransferResult};
 use skyhop_units::{Span, Time};
 
 const TCP: &str = r#"{ kind = "tcp", variant = "sack1", mss = "1000 B", window = "240 segments", initial_window = "2 segments", initial_ssthresh = "240 segments", rto_initial = "3 s", grow_unused = true, overhead = "832 us" }"#;

@@ -4,8 +4,8 @@
 //! both ways, runs of 60 s. Differs: the web is Poisson transfers of Mah's replies; queues of 13 and 28 packets (docs/deviations.md); a
 //! few seeds, where `papers/` has the thesis's 200. Leaves out the interval of each row.
 
+use skyhop_results::{FlowKind, RunResult, TransferResult};
 use skyhop_sim::Simulation;
-use skyhop_sim::results::{FlowKind, RunResult, TransferResult};
 
 fn run(text: &str, seed: u64) -> RunResult {
     let loaded = skyhop_scenario::parse(text.as_bytes(), "test.toml", &[]).unwrap_or_else(|e| panic!("{e}"));

@@ -4,8 +4,8 @@
 //! to the last byte acknowledged. The draft's RTT is 650 ms. Return bytes are IP's and UDP's headers included.
 //! Leaves out what others measure there, which `papers/` has beside ours.
 
+use skyhop_results::{FlowKind, RunResult, TransferResult};
 use skyhop_sim::Simulation;
-use skyhop_sim::results::{FlowKind, RunResult, TransferResult};
 
 /// A path and a transfer over it.
 #[derive(Clone, Copy)]

@@ -4,8 +4,8 @@
 //! Differs: one flow, whose numbers are those of all its connections.
 //! Leaves out striping over several paths.
 
+use skyhop_results::{FlowKind, RunResult, TransferResult};
 use skyhop_sim::Simulation;
-use skyhop_sim::results::{FlowKind, RunResult, TransferResult};
 
 fn run(connections: u32, size: &str, link: &str, tcp: &str) -> (TransferResult, RunResult) {
     let text = format!(

@@ -1,7 +1,7 @@
 //! Teledesic has links across its seam unless the scenario says otherwise, as the thesis's has (section 6.3).
 
+use skyhop_results::FlowKind;
 use skyhop_sim::Simulation;
-use skyhop_sim::results::FlowKind;
 
 /// Mean one-way delay in ms from New York to San Francisco, a ping a minute for half a day.
 fn mean_delay_ms(extra: &str) -> f64 {

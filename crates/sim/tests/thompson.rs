@@ -7,8 +7,8 @@
 #[path = "../../../tools/testing.rs"]
 mod testing;
 
+use skyhop_results::FlowKind;
 use skyhop_sim::Simulation;
-use skyhop_sim::results::FlowKind;
 use std::collections::BTreeMap;
 use testing::full;
 

@@ -4,8 +4,8 @@
 //! Differs: the gap of 80 ms every 15 s is what measurements of Starlink show.
 //! Leaves out routes, which `schemes.rs` holds.
 
+use skyhop_results::{FlowKind, PingResult, RunResult};
 use skyhop_sim::Simulation;
-use skyhop_sim::results::{FlowKind, PingResult, RunResult};
 
 fn run(text: &str, seed: u64) -> RunResult {
     let loaded = skyhop_scenario::parse(text.as_bytes(), "t.toml", &[]).unwrap_or_else(|e| panic!("{e}"));

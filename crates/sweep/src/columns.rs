@@ -8,8 +8,8 @@ use crate::name::fits;
 use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use skyhop_results::{DirectionResult, FlowMetric, Measure, Metric, RunResult, Type};
 use skyhop_scenario::Loaded;
-use skyhop_sim::results::{DirectionResult, FlowMetric, Measure, Metric, RunResult, Type};
 use skyhop_units::{Amount, Angle, Bytes, Length, Rate, Span};
 use std::sync::Arc;
 

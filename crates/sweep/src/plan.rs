@@ -7,9 +7,10 @@
 use crate::columns::{Columns, Row};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use skyhop_network::BuildError;
+use skyhop_results::RunResult;
 use skyhop_scenario::{Errors, Loaded, Scenario, Until};
-use skyhop_sim::results::RunResult;
-use skyhop_sim::{BuildError, Simulation};
+use skyhop_sim::Simulation;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -132,6 +132,7 @@ pub struct Packet {
 
 impl Packet {
     /// Bytes on the wire: network and transport headers and payload. Link framing is the link's business.
+    #[inline]
     pub const fn wire_len(&self) -> u32 {
         let transport = match &self.transport {
             Transport::Tcp(tcp) => tcp.header_len(),

@@ -166,6 +166,7 @@ impl TcpHeader {
         (len + 3) & !3
     }
     /// Bytes of the header, options included.
+    #[inline]
     pub const fn header_len(&self) -> u32 {
         20 + self.options_len()
     }

@@ -9,9 +9,9 @@ use super::satellites::{Loaded, Satellites, elements, find, placed};
 use crate::failure::Failure;
 use crate::table::{Table, digits, time};
 use clap::Subcommand;
-use skyhop_sim::orbit::preset::{PRESETS, Preset};
-use skyhop_sim::orbit::{Constellation, coverage};
-use skyhop_sim::topology::{Defaults, LinkKind, Rules, Station, Topology};
+use skyhop_orbit::preset::{PRESETS, Preset};
+use skyhop_orbit::{Constellation, coverage};
+use skyhop_topology::{Defaults, LinkKind, Rules, Station, Topology};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -95,7 +95,7 @@ fn show_scenario(file: &Path) -> Result<(), Failure> {
     let mut out = format!("{name}: {} satellites\n", constellation.len());
     out += &shells(&constellation);
     out += &ruled(&constellation, &rules);
-    let fleet = skyhop_sim::Satellites { constellation, rules, defaults };
+    let fleet = skyhop_network::Satellites { constellation, rules, defaults };
     for (name, terminal) in &scenario.terminals {
         let antennas = scenario.constellation.as_ref().map_or(1, |model| fleet.antennas(model, terminal));
         let what = if terminal.gateway { "gateway" } else { "terminal" };

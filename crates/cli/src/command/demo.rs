@@ -11,8 +11,8 @@ use crate::engine::{self, Done};
 use crate::failure::Failure;
 use crate::table::{Table, rate, time};
 use skyhop_record::{Axis, Chart, Folder, Mark, Report, Section};
+use skyhop_results::FlowKind;
 use skyhop_scenario::{Loaded, parse};
-use skyhop_sim::results::FlowKind;
 use std::path::Path;
 
 const GEO: &str = include_str!("../../../../scenarios/geo.toml");

@@ -7,10 +7,10 @@
 use super::delay::Times;
 use super::satellites::Loaded;
 use crate::failure::Failure;
-use skyhop_sim::apart::why_apart;
-use skyhop_sim::orbit::Terminal;
-use skyhop_sim::routing::{Metric, Network};
-use skyhop_sim::topology::{NodeId, Topology};
+use skyhop_network::apart::why_apart;
+use skyhop_orbit::Terminal;
+use skyhop_routing::{Metric, Network};
+use skyhop_topology::{NodeId, Topology};
 
 /// Warns of packets without a path although both ends held a satellite.
 pub fn tell_apart(topology: &Topology, [from, to]: [NodeId; 2], apart: u64, packets: u64) {

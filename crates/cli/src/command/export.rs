@@ -9,8 +9,8 @@ use super::satellites::{elements, find, places_of};
 use super::values::seconds;
 use crate::failure::Failure;
 use clap::Args;
-use skyhop_sim::orbit::{Constellation, Epoch, tle};
-use skyhop_sim::topology::Rules;
+use skyhop_orbit::{Constellation, Epoch, tle};
+use skyhop_topology::Rules;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -94,7 +94,7 @@ fn lines(name: &str, constellation: &Constellation) -> Result<String, Failure> {
     let sets = (0..catalogue.len()).filter_map(|satellite| catalogue.elements(satellite));
     let line = |set| {
         tle::write(set).ok_or_else(|| {
-            let set: &skyhop_sim::orbit::ElementSet = set;
+            let set: &skyhop_orbit::ElementSet = set;
             Failure::Scenario(format!(
                 "{name}: {}: \"{}\" of number {} does not fit into two lines; expected a number below 340000",
                 set.place, set.name, set.norad_id
@@ -203,7 +203,7 @@ fn two_lines(constellation: &Constellation) -> String {
     for satellite in 0..constellation.len() as u32 {
         let Some(motion) = constellation.motion(satellite, 0.0) else { continue };
         let (r, ground) = (motion.position.0, motion.velocity_m_s);
-        let v = skyhop_sim::orbit::Vec3::new(
+        let v = skyhop_orbit::Vec3::new(
             ground.x - rotation_rad_s * r.y,
             ground.y + rotation_rad_s * r.x,
             ground.z,
@@ -212,7 +212,7 @@ fn two_lines(constellation: &Constellation) -> String {
         let inclination = h.x.hypot(h.y).atan2(h.z);
         let flat = h.x.hypot(h.y) < 1e-9 * h.norm();
         let raan = if flat { 0.0 } else { h.x.atan2(-h.y) };
-        let node = skyhop_sim::orbit::Vec3::new(raan.cos(), raan.sin(), 0.0);
+        let node = skyhop_orbit::Vec3::new(raan.cos(), raan.sin(), 0.0);
         let ahead = h.cross(node) * (1.0 / h.norm());
         let eccentric = v.cross(h) * (1.0 / mu) - r * (1.0 / r.norm());
         let e = eccentric.norm();

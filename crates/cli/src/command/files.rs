@@ -39,11 +39,11 @@ pub fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     let refuse = |what: String| Failure::Scenario(format!("{name}: {what}"));
     match fs::metadata(file) {
         Ok(found) if found.is_dir() => return Err(refuse("is a directory, not a file".into())),
-        Ok(found) if found.len() > skyhop_sim::orbit::elements::MAX_FILE_BYTES as u64 => {
+        Ok(found) if found.len() > skyhop_orbit::elements::MAX_FILE_BYTES as u64 => {
             return Err(refuse(format!(
                 "file of {} bytes; expected {} at most",
                 found.len(),
-                skyhop_sim::orbit::elements::MAX_FILE_BYTES
+                skyhop_orbit::elements::MAX_FILE_BYTES
             )));
         }
         _ => {}

@@ -11,8 +11,8 @@ use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::table::Table;
 use clap::Args;
-use skyhop_sim::orbit::visibility::doppler_hz;
-use skyhop_sim::orbit::{Sighting, sightings};
+use skyhop_orbit::visibility::doppler_hz;
+use skyhop_orbit::{Sighting, sightings};
 use std::fmt::Write;
 use std::path::PathBuf;
 

@@ -9,10 +9,10 @@ use super::satellites::{Isls, Loaded, Satellites};
 use super::values::{instant, picture};
 use crate::failure::Failure;
 use clap::Args;
+use skyhop_orbit::Terminal;
 use skyhop_record::{Map, png};
-use skyhop_sim::orbit::Terminal;
-use skyhop_sim::routing::Metric;
-use skyhop_sim::topology::{LinkKind, Topology};
+use skyhop_routing::Metric;
+use skyhop_topology::{LinkKind, Topology};
 use std::path::{Path, PathBuf};
 
 /// Columns of a map in letters; with its frame it fits into 100.

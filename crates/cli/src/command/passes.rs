@@ -10,8 +10,8 @@ use super::values::{degrees, instant, seconds};
 use crate::failure::Failure;
 use crate::table::{Table, digits, time};
 use clap::Args;
-use skyhop_sim::orbit::visibility::range_rate_m_s;
-use skyhop_sim::orbit::{Pass, passes};
+use skyhop_orbit::visibility::range_rate_m_s;
+use skyhop_orbit::{Pass, passes};
 use std::fmt::Write;
 use std::path::PathBuf;
 

@@ -12,10 +12,10 @@ use super::satellites::{Isls, Loaded, Satellites};
 use super::values::{instant, picture};
 use crate::failure::Failure;
 use clap::Args;
+use skyhop_orbit::{Terminal, look};
 use skyhop_record::Map;
-use skyhop_sim::orbit::{Terminal, look};
-use skyhop_sim::routing::{Metric, Network, Walk};
-use skyhop_sim::topology::{Failing, LinkKind, NodeId, Outage, Topology};
+use skyhop_routing::{Metric, Network, Walk};
+use skyhop_topology::{Failing, LinkKind, NodeId, Outage, Topology};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -165,7 +165,7 @@ fn alternatives(network: &Network, walk: &Walk, t_s: f64) -> Vec<Walk> {
             LinkKind::Gsl => {
                 Failing::Satellite(if network.topology().is_satellite(hop[0]) { hop[0].0 } else { hop[1].0 })
             }
-            _ => Failing::Link(skyhop_sim::topology::LinkId(number)),
+            _ => Failing::Link(skyhop_topology::LinkId(number)),
         };
         let mut topology = network.topology().clone();
         topology.schedule(vec![Outage::lasting(what)]);
@@ -294,7 +294,7 @@ fn no_route(loaded: &Loaded, network: &Network, ends: [NodeId; 2], t_s: f64) -> 
         Some(terminal) => never(loaded, terminal, 86_400.0),
         None => Failure::Run(format!(
             "no route at {t_s} s: both ends have satellites, but {}",
-            skyhop_sim::apart::why_apart(topology)
+            skyhop_network::apart::why_apart(topology)
         )),
     }
 }

@@ -13,8 +13,8 @@ use crate::statistics;
 use crate::stopwatch::Stopwatch;
 use rayon::prelude::*;
 use skyhop_record::{Folder, Meta, summary_json, summary_text};
+use skyhop_results::RunResult;
 use skyhop_scenario::Loaded;
-use skyhop_sim::results::RunResult;
 
 /// Runs a scenario.
 pub fn run(args: &Run) -> Result<(), Failure> {

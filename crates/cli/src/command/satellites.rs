@@ -9,15 +9,15 @@ use super::values::{antennas, degrees, kilometres};
 use crate::engine;
 use crate::failure::Failure;
 use clap::Args;
+use skyhop_chance::Seed;
+use skyhop_network::{BuildError, Satellites as Fleet, apart};
+use skyhop_orbit::preset::Preset;
+use skyhop_orbit::{Constellation, Terminal, places};
+use skyhop_routing::{Metric, Network};
 use skyhop_scenario::{self as scenario, Antennas, Files, Scenario};
-use skyhop_sim::chance::Seed;
-use skyhop_sim::orbit::preset::Preset;
-use skyhop_sim::orbit::{Constellation, Terminal, places};
-use skyhop_sim::routing::{Metric, Network};
-use skyhop_sim::topology::{Defaults, Handover, LinkKind, Rules, Station, Topology};
-use skyhop_sim::{BuildError, Satellites as Fleet, apart};
 use skyhop_text::spelling::nearest;
 use skyhop_text::table::{self, TableError};
+use skyhop_topology::{Defaults, Handover, LinkKind, Rules, Station, Topology};
 use skyhop_units::{Angle, Length};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -204,7 +204,7 @@ impl Loaded {
             let scheme = routing.scheme.name();
             eprintln!("warning: the scenario routes by \"{scheme}\"; paths here are shortest ones");
         }
-        asked.unwrap_or_else(|| skyhop_sim::metric(routing))
+        asked.unwrap_or_else(|| skyhop_network::metric(routing))
     }
 
     /// What is known of satellites of a file: planes, and links with their lengths at t = 0; empty for others.

@@ -7,7 +7,7 @@
 use crate::engine::Done;
 use crate::statistics::{self, Estimate};
 use crate::table::{Table, count, or_dash, rate, share, size, time};
-use skyhop_sim::results::{
+use skyhop_results::{
     CompletionsResult, DatagramResult, DirectionResult, FlowKind, FlowResult, LimitsResult, PingResult,
     RunResult, TransferResult,
 };

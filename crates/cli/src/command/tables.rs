@@ -11,9 +11,9 @@ use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::table::{Table, count, share};
 use clap::Args;
-use skyhop_sim::orbit::Constellation;
-use skyhop_sim::routing::tables::{TableOptions, TableReport, crossing_s, orbit_tables_while};
-use skyhop_sim::topology::NodeId;
+use skyhop_orbit::Constellation;
+use skyhop_routing::tables::{TableOptions, TableReport, crossing_s, orbit_tables_while};
+use skyhop_topology::NodeId;
 use skyhop_units::Span;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -196,7 +196,7 @@ fn summary(reports: &[TableReport]) -> String {
     line("entries changed", of(&|r| r.delta.map(|d| d as f64)), false);
     line("entries as in the state before", of(&TableReport::temporal_consistency), true);
     line("entries as geographic forwarding", of(&|r| Some(r.geographic_consistency())), true);
-    let reduced = |entries: fn(&skyhop_sim::routing::tables::Aggregated) -> usize| {
+    let reduced = |entries: fn(&skyhop_routing::tables::Aggregated) -> usize| {
         of(&|r| Some(entries(r.aggregated.as_ref()?) as f64 / r.entries as f64))
     };
     line("greedy aggregation, of all entries", reduced(|a| a.greedy), true);

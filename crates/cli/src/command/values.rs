@@ -5,8 +5,8 @@
 //! Leaves out what needs more than its own text to be judged, but for an instant and its epoch.
 
 use crate::failure::Failure;
-use skyhop_sim::orbit::Epoch;
-use skyhop_sim::topology::Station;
+use skyhop_orbit::Epoch;
+use skyhop_topology::Station;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -83,7 +83,7 @@ pub fn instant(name: &str, text: &str, epoch: Option<Epoch>) -> Result<f64, Fail
     if !text.contains('-') {
         return seconds(text).map_err(wrong);
     }
-    let utc: Epoch = text.parse().map_err(|e: skyhop_sim::orbit::EpochError| wrong(e.to_string()))?;
+    let utc: Epoch = text.parse().map_err(|e: skyhop_orbit::EpochError| wrong(e.to_string()))?;
     let begin = epoch.ok_or_else(|| wrong("a pattern has no date; expected seconds".into()))?;
     match utc.seconds_since(begin) {
         t_s if (0.0..=1e9).contains(&t_s) => Ok(t_s),

@@ -4,8 +4,8 @@
 //! Differs: an altered packet is a lost one, disorder and copies are left out; `twin` has them, and shows that they cost nothing.
 //! Leaves out the association, whose 28 bytes a packet slow the link instead.
 
+use skyhop_results::FlowKind;
 use skyhop_sim::Simulation;
-use skyhop_sim::results::FlowKind;
 
 /// The same path and transfer, simulated: seconds from connect to the last byte acknowledged.
 pub fn simulated(bytes: usize, seed: u64) -> f64 {

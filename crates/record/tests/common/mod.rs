@@ -5,7 +5,7 @@
 //! Leaves out realism.
 #![allow(dead_code)]
 
-use skyhop_sim::results::*;
+use skyhop_results::*;
 use skyhop_units::Time;
 use std::io::{self, Write};
 

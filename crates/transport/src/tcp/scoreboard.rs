@@ -28,6 +28,15 @@ impl Ranges {
         if start >= end {
             return;
         }
+        // What arrives behind a gap nearly always follows the highest range, or goes on with it.
+        if let Some(mut last) = self.map.last_entry() {
+            let (s, e) = (*last.key(), *last.get());
+            if (s..=e).contains(&start) {
+                last.insert(e.max(end));
+                self.total += end.saturating_sub(e);
+                return;
+            }
+        }
         while let Some((&s, &e)) = self.map.range(..=end).next_back() {
             if e < start {
                 break;
@@ -62,7 +71,11 @@ impl Ranges {
 
     /// The range that holds `position`.
     pub fn containing(&self, position: u64) -> Option<(u64, u64)> {
-        let (&start, &end) = self.map.range(..=position).next_back()?;
+        let mut range = self.map.last_key_value()?;
+        if position < *range.0 {
+            range = self.map.range(..=position).next_back()?;
+        }
+        let (&start, &end) = range;
         (position < end).then_some((start, end))
     }
 

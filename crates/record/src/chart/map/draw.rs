@@ -10,7 +10,7 @@ use super::legend::{Legend, ROW};
 use super::symbols::{self, KINDS, Pen};
 use super::{Map, land};
 use crate::chart::escape;
-use skyhop_sim::topology::LinkKind;
+use skyhop_topology::LinkKind;
 use std::fmt::Write;
 
 const WIDTH: f64 = 1000.0;
@@ -246,8 +246,8 @@ fn label(out: &mut String, placed: Option<Placed>, colour: &str, weight: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use skyhop_sim::orbit::{Terminal, preset};
-    use skyhop_sim::topology::{NodeId, Rules, Topology};
+    use skyhop_orbit::{Terminal, preset};
+    use skyhop_topology::{NodeId, Rules, Topology};
 
     fn teledesic() -> Topology {
         let place = |name, lat, lon| Terminal::from_degrees(name, lat, lon).unwrap();

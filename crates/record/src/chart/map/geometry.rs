@@ -4,7 +4,7 @@
 //! Differs from joining two points on paper: lines bend, and are cut at the date line and over the poles.
 //! Leaves out the ellipsoid, which moves nothing by more than 0.2 degrees.
 
-use skyhop_sim::orbit::{Ecef, Vec3};
+use skyhop_orbit::{Ecef, Vec3};
 use std::f64::consts::TAU;
 
 /// A point of the map.

@@ -13,8 +13,8 @@ mod symbols;
 mod text;
 
 pub use geometry::Point;
-use skyhop_sim::orbit::{Constellation, Vec3};
-use skyhop_sim::topology::{LinkKind, NodeId, Topology};
+use skyhop_orbit::{Constellation, Vec3};
+use skyhop_topology::{LinkKind, NodeId, Topology};
 
 /// Which way a satellite flies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,13 +60,13 @@ struct Stop {
 ///
 /// ```
 /// use skyhop_record::Map;
-/// use skyhop_sim::orbit::preset;
-/// use skyhop_sim::topology::{Rules, Topology};
+/// use skyhop_orbit::preset;
+/// use skyhop_topology::{Rules, Topology};
 /// let mut topology = Topology::new(preset::iridium(), Vec::new(), Rules::iridium())?;
 /// topology.update(60.0);
 /// let map = Map::new("Iridium at 60 s").network(&topology, 60.0);
 /// assert!(map.svg().starts_with("<svg") && map.text(96).contains('^'));
-/// # Ok::<(), skyhop_sim::topology::TopologyError>(())
+/// # Ok::<(), skyhop_topology::TopologyError>(())
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Map {

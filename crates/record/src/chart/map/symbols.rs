@@ -5,7 +5,7 @@
 //! Leaves out nothing that a map draws.
 
 use super::Flight;
-use skyhop_sim::topology::LinkKind;
+use skyhop_topology::LinkKind;
 use std::fmt::Write;
 
 /// How a line is drawn.

@@ -168,8 +168,8 @@ fn framed(canvas: &Canvas, key: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use skyhop_sim::orbit::{Terminal, preset};
-    use skyhop_sim::topology::{NodeId, Rules, Topology};
+    use skyhop_orbit::{Terminal, preset};
+    use skyhop_topology::{NodeId, Rules, Topology};
 
     fn iridium() -> Topology {
         let place = |name, lat, lon| Terminal::from_degrees(name, lat, lon).unwrap();

@@ -5,6 +5,7 @@
 //! Leaves out time: nothing here moves.
 
 use crate::error::BuildError;
+use crate::files::bytes_of;
 use skyhop_chance::Seed;
 use skyhop_orbit::{
     Constellation, Drift, EarthModel, Epoch, Kepler, Phasing, PlacedShell, Planes, Preset, Shell, Terminal,
@@ -238,12 +239,6 @@ fn apply(model: &scenario::Constellation, rules: &mut Rules, mut seam: CrossSeam
     rules.fibre_index = model.fibre_index;
     rules.fibre_detour = model.fibre_detour;
     rules.update_interval_s = model.update_interval.as_secs_f64();
-}
-
-/// The bytes of a file that the scenario's `key` names.
-pub(crate) fn bytes_of<'a>(files: &'a Files, name: &str, key: &str) -> Result<&'a [u8], BuildError> {
-    let bytes = files.get(name).map(|bytes| &**bytes);
-    bytes.ok_or_else(|| BuildError::in_file(key, name, "the file was not read"))
 }
 
 /// The satellites, and the preset that they are.

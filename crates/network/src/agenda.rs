@@ -13,11 +13,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Index of a link direction, a host or a clock.
-pub(crate) type Slot = u32;
+pub type Slot = u32;
 
 /// Place of a slot among those that are woken at one instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Rank(u64);
+pub struct Rank(u64);
 
 impl Rank {
     /// Of what is looked at when all else has happened.
@@ -60,9 +60,13 @@ const fn slot(entry: Entry) -> Slot {
     entry as Slot & ((1 << SLOT_BITS) - 1)
 }
 
+/// The event queue.
 #[derive(Debug, Default)]
-pub(crate) struct Agenda {
+pub struct Agenda {
     heap: BinaryHeap<Reverse<Entry>>,
+    /// The first entry was handed out and still lies there: the next one takes its place, which is cheaper than a removal and
+    /// an insertion.
+    done: bool,
     wanted: Vec<Wanted>,
 }
 
@@ -100,28 +104,38 @@ impl Agenda {
         let wanted = &mut self.wanted[slot as usize];
         if at < wanted.at {
             wanted.at = at;
-            self.heap.push(Reverse((at.as_nanos() as u128) << 64 | wanted.key as u128));
+            let entry = Reverse((at.as_nanos() as u128) << 64 | wanted.key as u128);
+            if !std::mem::take(&mut self.done) {
+                self.heap.push(entry);
+            } else if let Some(mut first) = self.heap.peek_mut() {
+                *first = entry;
+            }
         }
     }
 
     /// The next slot, if it is to be woken by `until`. It is not to be woken again unless somebody says so.
     #[inline]
     pub fn pop(&mut self, until: Time) -> Option<(Time, Slot)> {
+        if std::mem::take(&mut self.done) {
+            self.heap.pop();
+        }
         loop {
             let &Reverse(first) = self.heap.peek()?;
             if time(first) > until {
                 return None;
             }
-            self.heap.pop();
             let wanted = &mut self.wanted[slot(first) as usize];
             if wanted.at == time(first) {
                 wanted.at = Time::MAX;
+                self.done = true;
                 return Some((time(first), slot(first)));
             }
+            self.heap.pop();
         }
     }
 
     /// Entries in the queue, stale ones included.
+    #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.heap.len()
     }

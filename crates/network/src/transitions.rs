@@ -4,9 +4,9 @@
 //! Differs: both ends queue for the link that is being acquired; what waits in a satellite that has lost its terminal is
 //! dropped, as in ns-2. Leaves out what the terminal does to be reacquired.
 
-use crate::results::HandoverResult;
 use crate::wire::Wire;
 use skyhop_chance::{Seed, Stream};
+use skyhop_results::HandoverResult;
 use skyhop_topology::{Change, LinkId, LinkKind, Topology};
 use skyhop_units::{Span, Time};
 use std::collections::BTreeMap;

@@ -4,8 +4,8 @@
 //! Differs: whatever the reverse direction leaves out is settled here.
 //! Leaves out where links lead.
 
-use crate::constellation::bytes_of;
 use crate::error::BuildError;
+use crate::files::bytes_of;
 use crate::trace::read;
 use crate::wire::Wire;
 use skyhop_chance::Seed;

@@ -4,7 +4,6 @@
 //! Differs between worlds only in what drives it.
 //! Leaves out what the packets mean.
 
-use crate::conversation::ConversationId;
 use skyhop_link::{Link, Medium};
 use skyhop_topology::{NodeId, Topology};
 use skyhop_units::{Amount, Rate, Span, Time};
@@ -38,8 +37,8 @@ pub(crate) struct Compression {
     compressor: Compressor,
     /// Compressed packets in the queue or under way.
     under_way: BTreeSet<u32>,
-    /// Connections of which a packet was lost: differences mean nothing until a whole header comes.
-    broken: Vec<(u32, ConversationId)>,
+    /// Connections, by account and number, of which a packet was lost: differences mean nothing until a whole header comes.
+    broken: Vec<(u32, u32)>,
 }
 
 impl Compression {
@@ -59,7 +58,7 @@ impl Compression {
     }
 
     /// A packet has come to the end of the wire, or would have. Whether it is lost, there or already on its way.
-    pub fn loses(&mut self, id: u32, connection: (u32, ConversationId), lost: bool) -> bool {
+    pub fn loses(&mut self, id: u32, connection: (u32, u32), lost: bool) -> bool {
         let compressed = self.under_way.remove(&id);
         let broken = self.broken.contains(&connection);
         match (lost, compressed) {

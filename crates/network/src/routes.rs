@@ -4,9 +4,9 @@
 //! Differs: distances are those of the last change of the network; with a convergence time nodes route by what was known
 //! that long ago, all alike. Leaves out announcements as packets: they take no capacity and are never lost.
 
-use crate::results::RoutingResult;
 use crate::tables::{Sharing, Tables, metric};
 use skyhop_chance::Seed;
+use skyhop_results::RoutingResult;
 use skyhop_routing::flooding::{Flood, announce};
 use skyhop_routing::scheme::{Cause, Packet as Header};
 use skyhop_routing::{Centralised, Geographic, Hop, Hybrid, Scheme, Shortest, Snapshot, Stranded, send};

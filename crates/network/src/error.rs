@@ -16,10 +16,13 @@ pub struct BuildError {
 }
 
 impl BuildError {
-    pub(crate) fn new(key: &str, message: impl fmt::Display) -> Self {
+    /// What is wrong with a key.
+    pub fn new(key: &str, message: impl fmt::Display) -> Self {
         Self { key: key.to_string(), message: message.to_string() }
     }
-    pub(crate) fn in_file(key: &str, file: &str, message: impl fmt::Display) -> Self {
+
+    /// What is wrong in the file that a key names.
+    pub fn in_file(key: &str, file: &str, message: impl fmt::Display) -> Self {
         Self { key: key.to_string(), message: format!("{file}: {message}") }
     }
 }

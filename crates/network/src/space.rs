@@ -7,11 +7,11 @@
 use crate::apart::{stale, why_apart};
 use crate::constellation::Satellites;
 use crate::error::BuildError;
-use crate::results::{HandoverResult, RoutingResult};
 use crate::routes::{Routes, Stuck};
 use crate::transitions::Transitions;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
+use skyhop_results::{HandoverResult, RoutingResult};
 use skyhop_scenario::{self as scenario, Files};
 use skyhop_topology::{Change, LinkKind, NodeId, Outage, Topology};
 use skyhop_units::{Span, Time};

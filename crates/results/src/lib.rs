@@ -4,6 +4,8 @@
 //! Differs from a log: everything is returned at the end, nothing is written on the way.
 //! Leaves out files and formats, which the `record` crate holds.
 
+mod measure;
+
 use crate::measure::measured;
 pub use crate::measure::{Measure, Metric, Type};
 pub use skyhop_transport::Cause;

@@ -4,7 +4,7 @@
 //! Differs from the topology's outages: names in place of numbers, and only what began before the end.
 //! Leaves out what a failure did to packets.
 
-use crate::results::FailureResult;
+use skyhop_results::FailureResult;
 use skyhop_topology::{Failing, Outage, Topology};
 
 /// The outages that begin before `end_s`, in order of time.

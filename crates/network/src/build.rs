@@ -1,0 +1,68 @@
+//! From a scenario to links that carry packets.
+//!
+//! Follows the scenario's own resolution of paths.
+//! Differs from a running network: every link that will ever exist is made here.
+//! Leaves out reading files.
+
+use crate::capture::Captured;
+use crate::error::BuildError;
+use crate::links::Links;
+use crate::mesh::Mesh;
+use crate::radio::Radio;
+use crate::space::Space;
+use crate::tables::Sharing;
+use skyhop_chance::Seed;
+use skyhop_scenario::{Files, Scenario, network as plan};
+use skyhop_topology::{LinkId, LinkKind, NodeId};
+use skyhop_units::{Span, Time};
+
+pub(crate) struct Built {
+    pub links: Links,
+    pub mesh: Option<Box<Mesh>>,
+    pub captured: Captured,
+}
+
+pub(crate) fn build(
+    scenario: &Scenario,
+    plan: &plan::Network,
+    files: &Files,
+    seed: Seed,
+) -> Result<Built, BuildError> {
+    let mut links = Links { wires: Vec::new(), names: Vec::new(), space: None };
+    for ((name, link), ends) in scenario.links.iter().zip(&plan.links) {
+        let (a, b) = (NodeId(ends.a as u32), NodeId(ends.b as u32));
+        let [there, back] = Radio::both_ways(name, link, files)?;
+        let back_delay = link.reverse.as_ref().and_then(|reverse| reverse.delay).unwrap_or(link.delay);
+        links.wires.push(there.wire(name, "forward", Some(link.delay), a, b, seed));
+        links.wires.push(back.wire(name, "reverse", Some(back_delay), b, a, seed));
+        links.names.push(name.clone());
+    }
+    if let Some(model) = &scenario.constellation {
+        let space = Space::build(model, scenario, files, links.wires.len(), seed)?;
+        for (index, state) in space.topology.links().iter().enumerate() {
+            let name = space.topology.name(LinkId(index as u32));
+            let radio = match state.kind {
+                LinkKind::Gsl => &model.gsl,
+                LinkKind::Fibre => &model.fibre,
+                LinkKind::IntraPlane | LinkKind::InterPlane | LinkKind::CrossSeam => &model.isl,
+            };
+            // Fibre stays where it is.
+            let fibre = state.kind == LinkKind::Fibre;
+            let delay = fibre.then(|| space.topology.one_way_delay_s(state.a, state.b, 0.0)).flatten();
+            let delay = delay.map(Span::from_secs_f64);
+            for (direction, from, to) in [("forward", state.a, state.b), ("reverse", state.b, state.a)] {
+                let mut wire = Radio::plain(radio).wire(&name, direction, delay, from, to, seed);
+                // All links are down until the topology is looked at for the first time.
+                wire.link.set_down(Time::ZERO, &skyhop_link::Fixed(Span::ZERO), |_| {});
+                links.wires.push(wire);
+            }
+            links.names.push(name);
+        }
+        links.space = Some(space);
+    }
+    let captured = Captured::of(&scenario.record.pcap, &mut links)?;
+    let spread = plan.routes.iter().any(|route| matches!(route, plan::Route::Spread { .. }));
+    let sharing = Sharing::new(scenario.routing.spread, seed);
+    let mesh = spread.then(|| Box::new(Mesh::new(plan, sharing)));
+    Ok(Built { links, mesh, captured })
+}

@@ -1,0 +1,70 @@
+//! Where a run's packets go when somebody wants to see them.
+//!
+//! Follows what a capture on an interface sees: each packet when its first bit leaves.
+//! Differs: packets that a full queue drops are never seen, as on a real wire.
+//! Leaves out file formats, which the `record` crate holds.
+
+use crate::error::BuildError;
+use crate::links::Links;
+use skyhop_units::Time;
+use skyhop_wire::{Packet, stp};
+
+/// Takes the packets of captured link directions, in order of time.
+pub trait Capture {
+    /// A packet of `interface` (an index into [`crate::Network::captured`]) whose first bit leaves at `at`, and the STP
+    /// packet that is its payload, if it is one.
+    fn packet(
+        &mut self,
+        interface: u32,
+        at: Time,
+        packet: &Packet,
+        inside: Option<&stp::Packet<stp::Length>>,
+    );
+}
+
+/// The captured directions of links, and where their packets go.
+pub(crate) struct Captured {
+    names: Vec<String>,
+    to: Option<Box<dyn Capture>>,
+}
+
+impl Captured {
+    /// Marks the links that are called by `wanted`, or all if one is `*`.
+    pub fn of(wanted: &[String], links: &mut Links) -> Result<Self, BuildError> {
+        let mut names = Vec::new();
+        for (index, name) in links.names.iter().enumerate() {
+            if !wanted.iter().any(|p| p == "*" || p == name) {
+                continue;
+            }
+            for (wire, direction) in [(2 * index, "forward"), (2 * index + 1, "reverse")] {
+                links.wires[wire].capture = Some(names.len() as u32);
+                links.wires[wire].link.capture();
+                names.push(format!("{name}/{direction}"));
+            }
+        }
+        if let Some(missing) = wanted.iter().find(|p| *p != "*" && !links.names.contains(p)) {
+            return Err(BuildError::new("record.pcap", format!("no link \"{missing}\" in this network")));
+        }
+        Ok(Self { names, to: None })
+    }
+
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    pub fn set(&mut self, capture: Box<dyn Capture>) {
+        self.to = Some(capture);
+    }
+
+    pub fn packet(
+        &mut self,
+        interface: u32,
+        at: Time,
+        packet: &Packet,
+        inside: Option<&stp::Packet<stp::Length>>,
+    ) {
+        if let Some(capture) = &mut self.to {
+            capture.packet(interface, at, packet, inside);
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Packets from node to node: handed in, sent on, delivered one by one.
+//!
+//! Follows the order of events that the agenda gives; hosts act between two arrivals, as deliveries are taken one at a time.
+//! Leaves out what a link does with a packet, and how routes come about.
+
+use crate::account::Fate;
+use crate::agenda::{Agenda, Slot};
+use crate::frame::{Delivery, Frame};
+use crate::mtu::message;
+use crate::network::Network;
+use crate::packets::Packets;
+use crate::route::Way;
+use crate::routes::Stuck;
+use skyhop_link::Label;
+use skyhop_topology::NodeId;
+use skyhop_units::Time;
+use skyhop_wire::{Ecn, Transport, stp};
+
+/// More links than any path has: a packet that has crossed them is going round in circles while routes change.
+const MOST_HOPS: u16 = 255;
+
+impl Network {
+    /// Begins with what goes by the clock, when all routes are there.
+    pub fn start(&mut self, agenda: &mut Agenda) {
+        if self.watch.has_clock() {
+            agenda.wake(self.clocks.outages, Time::ZERO);
+        }
+    }
+
+    /// A packet enters the network at the beginning of its route, or at the end if it goes backward. One that gets no
+    /// further than the first node may come back at once, as a router's word that it was too large.
+    #[inline(always)]
+    pub fn send(
+        &mut self,
+        now: Time,
+        agenda: &mut Agenda,
+        frame: Frame,
+        stp: Option<stp::Packet<stp::Length>>,
+    ) -> Option<Delivery> {
+        let (route, backward) = (frame.route, frame.backward);
+        let id = self.packets.begin(frame, stp);
+        let route = &self.packets.routes[route as usize];
+        let node = route.entrance(backward);
+        if let (Way::Space(ends), Some(space)) = (&route.way, &mut self.links.space) {
+            space.routes.begin(id, &space.topology, ends[!backward as usize]);
+        }
+        self.forward(now, agenda, id, node).map(|id| self.packets.deliver(id))
+    }
+
+    /// A link, or the sky, is due. Returns the first packet that has come to the end of its route; the others are to be taken by
+    /// [`Network::poll_delivery`].
+    #[inline]
+    pub fn handle_timeout(&mut self, now: Time, agenda: &mut Agenda, slot: Slot) -> Option<Delivery> {
+        if slot < self.clocks.space {
+            return self.drain(now, agenda, slot);
+        }
+        if slot == self.clocks.space {
+            self.handle_space(now, agenda);
+        } else {
+            self.handle_outages(now, agenda);
+        }
+        None
+    }
+
+    /// The next packet that has come to the end of its route.
+    pub fn poll_delivery(&mut self, now: Time, agenda: &mut Agenda) -> Option<Delivery> {
+        let index = self.draining.take()?;
+        self.drain(now, agenda, index)
+    }
+
+    /// Takes what arrives from a wire, up to the first packet that is at the end of its route.
+    #[inline]
+    fn drain(&mut self, now: Time, agenda: &mut Agenda, index: u32) -> Option<Delivery> {
+        loop {
+            let (wire, medium) = self.links.wire(index);
+            let Some(arrival) = wire.link.poll_arrival(now, &medium) else { break };
+            self.packet_hops += 1;
+            let frame = &mut self.packets.frames[arrival.packet];
+            if arrival.marked {
+                frame.packet.ip.ecn = Ecn::Marked;
+            }
+            let lost = match &mut wire.compression {
+                None => arrival.lost,
+                Some(compression) => {
+                    let account = self.packets.routes[frame.route as usize].account;
+                    compression.loses(arrival.packet, (account, frame.stream), arrival.lost)
+                }
+            };
+            if lost {
+                self.packets.discard(arrival.packet, Fate::Lost);
+                continue;
+            }
+            frame.hop += 1;
+            if let Some(id) = self.forward(now, agenda, arrival.packet, NodeId(arrival.peer)) {
+                self.draining = Some(index);
+                return Some(self.packets.deliver(id));
+            }
+        }
+        self.after_wire(now, agenda, index);
+        None
+    }
+
+    /// A packet is at `node`: it goes out on the next link, or is at the end of its route. Returns the one that is at its end,
+    /// which is another if a router speaks of this one.
+    fn forward(&mut self, now: Time, agenda: &mut Agenda, id: u32, node: NodeId) -> Option<u32> {
+        let Packets { frames, routes, accounts, .. } = &mut self.packets;
+        let frame = &frames[id];
+        let route = &routes[frame.route as usize];
+        let next = match &route.way {
+            Way::Wires(wires) => match wires[frame.backward as usize].get(frame.hop as usize) {
+                Some(&wire) => wire,
+                None => return Some(id),
+            },
+            Way::Mesh(ends) => {
+                let destination = ends[!frame.backward as usize];
+                if node == destination {
+                    return Some(id);
+                }
+                let next =
+                    self.mesh.as_mut().and_then(|mesh| mesh.next_wire(node, destination, &frame.packet));
+                let Some(next) = next else { unreachable!("a route over a mesh has a way") };
+                next
+            }
+            Way::Space(ends) => {
+                let destination = ends[!frame.backward as usize];
+                if node == destination {
+                    return Some(id);
+                }
+                let Some(space) = &mut self.links.space else {
+                    unreachable!("a route through space has one")
+                };
+                let next = match frame.hop < MOST_HOPS {
+                    true => space.next_wire(node, destination, (id, &frame.packet), now),
+                    false => Err(Stuck::HopLimit),
+                };
+                match next {
+                    Ok(wire) => wire,
+                    Err(why) => {
+                        space.stuck(why, node, destination);
+                        self.packets.discard(id, Fate::Dropped);
+                        return None;
+                    }
+                }
+            }
+        };
+        let (wire, medium) = self.links.wire(next);
+        let whole = frame.packet.wire_len();
+        if frame.hop == 0 && route.counted[frame.backward as usize] {
+            accounts[route.account as usize].bytes[frame.backward as usize] += u64::from(whole);
+        }
+        if route.narrow && whole > wire.mtu {
+            // The message is never told of again, so that this ends.
+            let (message, router) = self.too_large(id, next)?;
+            return self.forward(now, agenda, message, router);
+        }
+        let compressed = wire.compression.as_ref().and_then(|c| c.compressed_len(&frame.packet));
+        let size = compressed.unwrap_or(whole);
+        let label = match wire.link.reads_labels() {
+            true => frame.label(route.account, route.priority),
+            false => Label::default(),
+        };
+        if wire.link.handle_packet(now, id, size, label, &medium).is_err() {
+            self.packets.discard(id, Fate::Dropped);
+            return None;
+        }
+        if let Some(compression) = &mut wire.compression {
+            compression.taken(id, &frame.packet, compressed.is_some());
+        }
+        self.after_wire(now, agenda, next);
+        None
+    }
+
+    /// A packet is larger than wire `next` carries. Returns the router's message about it, and where that is, if there is one.
+    fn too_large(&mut self, id: u32, next: u32) -> Option<(u32, NodeId)> {
+        let wire = &mut self.links.wires[next as usize];
+        wire.too_large += 1;
+        let (mtu, from, black_hole) = (wire.mtu, wire.from, wire.black_hole);
+        let frame = self.packets.discard(id, Fate::Dropped);
+        if black_hole || matches!(frame.packet.transport, Transport::TooLarge(_)) {
+            return None;
+        }
+        let route = &self.packets.routes[frame.route as usize];
+        // As many links lie before the router as the packet has crossed.
+        let hop = match &route.way {
+            Way::Wires([there, _]) => there.len() as u16 - frame.hop,
+            Way::Mesh(_) | Way::Space(_) => 0,
+        };
+        let packet = message(from, mtu, &frame.packet);
+        let message = Frame { hop, backward: !frame.backward, sent_at: frame.sent_at, packet, ..frame };
+        Some((self.packets.begin(message, None), from))
+    }
+
+    /// Reports transmissions and asks to be woken for what is next.
+    fn after_wire(&mut self, now: Time, agenda: &mut Agenda, index: u32) {
+        if self.links.wires[index as usize].link.reports() {
+            self.report(now, index);
+        }
+        if let Some(at) = self.links.wires[index as usize].link.poll_timeout() {
+            agenda.wake(index, at);
+        }
+    }
+
+    /// Ends what a queue has thrown out, and hands transmissions to the capture.
+    #[inline(never)]
+    fn report(&mut self, now: Time, index: u32) {
+        let (wire, medium) = self.links.wire(index);
+        while let Some(discarded) = wire.link.poll_discarded() {
+            self.packets.discard(discarded, Fate::Dropped);
+        }
+        let Some(interface) = wire.capture else { return };
+        while let Some(sent) = wire.link.poll_sent(now, &medium) {
+            let Packets { frames, beside, .. } = &mut self.packets;
+            let frame = &mut frames[sent.packet];
+            if sent.marked {
+                frame.packet.ip.ecn = Ecn::Marked;
+            }
+            self.captured.packet(interface, sent.at, &frame.packet, beside.get(sent.packet));
+        }
+    }
+
+    /// Satellites have moved: links, handovers, and the ways of routes.
+    fn handle_space(&mut self, now: Time, agenda: &mut Agenda) {
+        let Self { links, packets, .. } = self;
+        let moved = links.look(now, |id| {
+            packets.discard(id, Fate::Dropped);
+        });
+        let Some(moved) = moved else { return };
+        agenda.wake(self.clocks.space, moved.next);
+        self.surveyed |= moved.whole;
+        for wire in moved.awake {
+            self.after_wire(now, agenda, wire);
+        }
+        if moved.paths {
+            self.look_at_ways(now, true);
+        }
+    }
+
+    /// A link has gone out by the clock, or is back.
+    fn handle_outages(&mut self, now: Time, agenda: &mut Agenda) {
+        if let Some(next) = self.watch.next_outage(now, &self.links.wires) {
+            agenda.wake(self.clocks.outages, next);
+        }
+        self.look_at_ways(now, false);
+    }
+
+    /// Finds out which watched routes are there: those over satellites, or the others.
+    fn look_at_ways(&mut self, now: Time, over_satellites: bool) {
+        let Self { watch, links, packets, mesh, .. } = self;
+        watch.look(now, over_satellites, &packets.routes, links, mesh.as_deref_mut());
+    }
+
+    /// The next change of a watched route: its number, and whether packets get over it now.
+    pub fn poll_route_change(&mut self) -> Option<(u32, bool)> {
+        self.watch.poll_change()
+    }
+
+    /// Whether a watched route is out.
+    pub fn is_out(&self, route: u32) -> bool {
+        self.watch.is_out(route)
+    }
+
+    /// The wires that have lain on the way of a watched route, from its beginning to its end.
+    pub fn wires_of(&self, route: u32) -> impl Iterator<Item = u32> {
+        self.watch.wires_of(route)
+    }
+}

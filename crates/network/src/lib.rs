@@ -1,0 +1,47 @@
+//! The forwarding plane: links, frames, routes and satellites. Packets go in at one node and come out at another.
+//!
+//! Follows the sans-IO contract: one input ([`Network::send`], [`Network::handle_timeout`]), then all deliveries
+//! ([`Network::poll_delivery`]), then wait for the [`Agenda`].
+//! Differs from a network of machines: a node has no state but its routes, and a packet belongs to a route from end to end.
+//! Leaves out hosts: whoever drives it is told of arrivals, and knows what the packets mean.
+
+mod account;
+mod address;
+mod agenda;
+pub mod apart;
+mod beside;
+mod build;
+mod capture;
+mod constellation;
+mod error;
+mod failures;
+mod files;
+mod forward;
+mod frame;
+mod frames;
+mod links;
+mod mesh;
+mod mtu;
+mod network;
+mod packets;
+mod radio;
+mod route;
+mod routes;
+mod space;
+mod tables;
+mod trace;
+mod transitions;
+mod watch;
+mod wire;
+
+pub use account::{Account, Fate};
+pub use address::address;
+pub use agenda::{Agenda, Rank, Slot};
+pub use capture::Capture;
+pub use constellation::{Satellites, topology_of};
+pub use error::BuildError;
+pub use files::bytes_of;
+pub use frame::{Delivery, Frame};
+pub use network::Network;
+pub use route::{Route, Way};
+pub use tables::metric;

@@ -1,0 +1,55 @@
+//! Packets that are larger than the next link's MTU: dropped, and the sender is told.
+//!
+//! Follows RFC 1191 §4: the router's message names the next link's MTU and quotes the packet; RFC 1122 §3.2.2: no message about one.
+//! Differs: every packet says "do not fragment"; the way back is the flow's own, in the other direction.
+//! Leaves out fragments, and limits on how many messages a router sends.
+
+use crate::address::address;
+use crate::links::Links;
+use crate::route::Way;
+use crate::wire::Wire;
+use skyhop_topology::NodeId;
+use skyhop_wire::{Ecn, Ipv4, Packet, TooLarge, Transport};
+
+/// What a user should know of packets that were too large.
+pub(crate) fn warnings(links: &Links) -> impl Iterator<Item = String> {
+    links.names.iter().zip(links.wires.chunks(2)).filter_map(|(name, both)| {
+        let dropped: u64 = both.iter().map(|wire| wire.too_large).sum();
+        (dropped > 0).then(|| format!("link {name}: {dropped} packets were larger than its mtu"))
+    })
+}
+
+/// What the router before a link of `mtu` says of `packet`.
+pub(crate) fn message(router: NodeId, mtu: u32, packet: &Packet) -> Packet {
+    let ip = Ipv4 {
+        source: address(router.0),
+        destination: packet.ip.source,
+        identification: packet.ip.identification,
+        ttl: 64,
+        ecn: Ecn::NotCapable,
+    };
+    let next_hop_mtu = u16::try_from(mtu).unwrap_or(u16::MAX);
+    Packet { ip, transport: Transport::TooLarge(TooLarge::quoting(packet, next_hop_mtu)), payload_len: 0 }
+}
+
+/// MTU of the first link of a way, as its end knows it.
+pub(crate) fn own_mtu(way: &Way, backward: bool, wires: &[Wire]) -> Option<u32> {
+    let Way::Wires(both) = way else { return None };
+    let first = both[backward as usize].first()?;
+    Some(wires[*first as usize].mtu).filter(|mtu| *mtu < u32::MAX)
+}
+
+/// Whether packets of at most `largest` bytes may be larger than a link on the way carries.
+pub(crate) fn is_narrow(way: &Way, wires: &[Wire], largest: u32, knows_own: bool) -> bool {
+    let least = |wires: &mut dyn Iterator<Item = &Wire>| wires.map(|wire| wire.mtu).min().unwrap_or(u32::MAX);
+    match way {
+        Way::Wires(both) => [false, true].into_iter().any(|backward| {
+            let way_mtu = least(&mut both[backward as usize].iter().map(|wire| &wires[*wire as usize]));
+            let most =
+                own_mtu(way, backward, wires).filter(|_| knows_own).map_or(largest, |own| own.min(largest));
+            way_mtu < most
+        }),
+        Way::Mesh(_) => least(&mut wires.iter()) < largest,
+        Way::Space(_) => false,
+    }
+}

@@ -1,0 +1,62 @@
+//! The packets in the network: frames, what lies beside them, their routes, and the accounts that they are counted on.
+//!
+//! Every packet comes in and ends here, so that sent = delivered + dropped + lost + in flight for whoever drives the network.
+
+use crate::account::{Account, Fate};
+use crate::beside::Beside;
+use crate::frame::{Delivery, Frame};
+use crate::frames::Frames;
+use crate::route::Route;
+use skyhop_wire::stp;
+
+pub(crate) struct Packets {
+    pub frames: Frames<Frame>,
+    pub beside: Beside,
+    pub routes: Vec<Route>,
+    pub accounts: Vec<Account>,
+}
+
+impl Packets {
+    pub fn new() -> Self {
+        Self { frames: Frames::new(), beside: Beside::default(), routes: Vec::new(), accounts: Vec::new() }
+    }
+
+    /// A packet enters the network. Returns its number.
+    #[inline(always)]
+    pub fn begin(&mut self, frame: Frame, stp: Option<stp::Packet<stp::Length>>) -> u32 {
+        let account = self.routes[frame.route as usize].account;
+        self.accounts[account as usize].sent += 1;
+        let id = self.frames.insert(frame);
+        if let Some(stp) = stp {
+            self.beside.put(id, stp);
+        }
+        id
+    }
+
+    /// A packet has come to the end of its route.
+    #[inline(never)]
+    pub fn deliver(&mut self, id: u32) -> Delivery {
+        let stp = self.beside.take(id);
+        Delivery { frame: self.end(id, Fate::Delivered), stp }
+    }
+
+    /// A packet goes no further.
+    #[inline(never)]
+    pub fn discard(&mut self, id: u32, fate: Fate) -> Frame {
+        self.beside.take(id);
+        self.end(id, fate)
+    }
+
+    #[inline(always)]
+    fn end(&mut self, id: u32, fate: Fate) -> Frame {
+        let frame = self.frames.remove(id);
+        let account = self.routes[frame.route as usize].account;
+        self.accounts[account as usize].end(fate);
+        frame
+    }
+
+    /// Packets in flight by the accounts.
+    pub fn in_flight(&self) -> u64 {
+        self.accounts.iter().map(Account::in_flight).sum()
+    }
+}

@@ -1,0 +1,121 @@
+//! Routes that somebody watches: whether they are there, and which links lie on them.
+//!
+//! Follows schedules, traces and the constellation's changes: a route is out while a link of it is, while a satellite is being
+//! acquired on it, or while there is none.
+//! Differs from what hosts can know: this is for results, no machine acts on it.
+//! Leaves out packets.
+
+use crate::links::Links;
+use crate::mesh::Mesh;
+use crate::route::{Route, Way};
+use crate::wire::Wire;
+use skyhop_units::Time;
+use std::collections::{BTreeSet, VecDeque};
+
+/// The routes of a run by number, those that nobody watches among them.
+#[derive(Default)]
+pub(crate) struct Watch {
+    /// Wires that go out by the clock.
+    timed: BTreeSet<u32>,
+    routes: Vec<Option<Watched>>,
+    changes: VecDeque<(u32, bool)>,
+}
+
+#[derive(Default)]
+struct Watched {
+    out: bool,
+    /// Wires that have lain on the way, from its beginning on.
+    wires: BTreeSet<u32>,
+}
+
+impl Watch {
+    /// Of no routes yet.
+    pub fn of(wires: &[Wire]) -> Self {
+        let goes_out =
+            |wire: &Wire| wire.link.is_out(Time::ZERO) || wire.link.next_outage(Time::ZERO).is_some();
+        let timed =
+            wires.iter().enumerate().filter(|(_, wire)| goes_out(wire)).map(|(index, _)| index as u32);
+        Self { timed: timed.collect(), ..Self::default() }
+    }
+
+    /// One route more, watched if its way is told.
+    pub fn add(&mut self, way: Option<&Way>, mesh: Option<&mut Mesh>) {
+        let watched = way.map(|way| Watched {
+            out: false,
+            wires: match (way, mesh) {
+                (Way::Wires([there, _]), _) => there.iter().copied().collect(),
+                (Way::Mesh([from, to]), Some(mesh)) => mesh.wires(*from, *to, |_| false),
+                _ => BTreeSet::new(),
+            },
+        });
+        self.routes.push(watched);
+    }
+
+    /// Whether links go out by the clock.
+    pub fn has_clock(&self) -> bool {
+        !self.timed.is_empty()
+    }
+
+    /// When a link goes out by the clock, or comes back, after `now`.
+    pub fn next_outage(&self, now: Time, wires: &[Wire]) -> Option<Time> {
+        self.timed.iter().filter_map(|&wire| wires[wire as usize].link.next_outage(now)).min()
+    }
+
+    pub fn is_out(&self, route: u32) -> bool {
+        self.routes[route as usize].as_ref().is_some_and(|watched| watched.out)
+    }
+
+    pub fn wires_of(&self, route: u32) -> impl Iterator<Item = u32> {
+        self.routes[route as usize].iter().flat_map(|watched| watched.wires.iter().copied())
+    }
+
+    pub fn poll_change(&mut self) -> Option<(u32, bool)> {
+        self.changes.pop_front()
+    }
+
+    /// Looks at the watched routes over satellites, or at the others.
+    pub fn look(
+        &mut self,
+        now: Time,
+        over_satellites: bool,
+        routes: &[Route],
+        links: &mut Links,
+        mut mesh: Option<&mut Mesh>,
+    ) {
+        let is_out = |wire: &u32| links.wires[*wire as usize].link.is_out(now);
+        let out: BTreeSet<u32> = self.timed.iter().copied().filter(is_out).collect();
+        for (index, (route, watched)) in routes.iter().zip(&mut self.routes).enumerate() {
+            let Some(watched) = watched else { continue };
+            if matches!(route.way, Way::Space(_)) != over_satellites {
+                continue;
+            }
+            let there = watched.there(&route.way, &out, mesh.as_deref_mut(), links);
+            let was_out = std::mem::replace(&mut watched.out, !there);
+            if was_out == there {
+                self.changes.push_back((index as u32, there));
+            }
+        }
+    }
+}
+
+impl Watched {
+    /// Whether packets get through now, there and back.
+    fn there(&mut self, way: &Way, out: &BTreeSet<u32>, mesh: Option<&mut Mesh>, links: &mut Links) -> bool {
+        match (way, mesh, &mut links.space) {
+            (Way::Wires(both), ..) => !both.iter().any(|wires| wires.iter().any(|wire| out.contains(wire))),
+            // The reverse of a wire is its neighbour.
+            (Way::Mesh([from, to]), Some(mesh), _) => {
+                let skip = |wire: u32| out.contains(&wire) || out.contains(&(wire ^ 1));
+                !mesh.wires(*from, *to, skip).is_empty()
+            }
+            (Way::Space([from, to]), _, Some(space)) => match space.way(*from, *to) {
+                Some(wires) => {
+                    self.wires.extend(wires);
+                    true
+                }
+                None => false,
+            },
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The scenario that a run is built from.
+
+use skyhop_chance::Seed;
+use skyhop_scenario::{Files, Scenario};
+
+/// A checked scenario, the files that it names, and the seed of the run.
+#[derive(Clone, Copy)]
+pub(crate) struct Given<'a> {
+    pub scenario: &'a Scenario,
+    pub files: &'a Files,
+    pub seed: Seed,
+}

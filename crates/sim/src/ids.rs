@@ -1,0 +1,55 @@
+//! Names of what a run consists of: connections, those who have a part in one, and owners of slots.
+//!
+//! Follows RFC 9293's view that a connection is a pair of sockets.
+
+use skyhop_network::Rank;
+use skyhop_traffic::End;
+
+/// Where a conversation is found, also after its place has gone to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ConversationId {
+    pub place: u32,
+    pub generation: u32,
+}
+
+/// Who has a part in a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Actor {
+    /// One of its ends.
+    End(End),
+    /// A splice between them, counted from the client.
+    Splice(u8),
+}
+
+/// Whom a slot of the agenda wakes, behind the network's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// The clock of samples.
+    Samples,
+    /// A flow's application.
+    App(u32),
+    /// An end of a flow's connection, or a splice of it.
+    Actor(u32, ConversationId, Actor),
+    /// None at present.
+    Nobody,
+}
+
+impl ConversationId {
+    /// Of packets that belong to no connection.
+    pub const NONE: Self = Self { place: u32::MAX, generation: 0 };
+
+    /// The two numbers by which a frame tells connections apart and finds this one again.
+    pub fn numbers(self) -> [u32; 2] {
+        [self.generation, self.place]
+    }
+
+    /// Place of an actor of this connection among what happens at one instant.
+    pub fn rank(self, flow: u32, actor: Actor) -> Rank {
+        let part = match actor {
+            Actor::End(End::Client) => 1,
+            Actor::End(End::Server) => 2,
+            Actor::Splice(leg) => 3 + leg % 13,
+        };
+        Rank::host(flow, self.generation, part)
+    }
+}
