@@ -39,8 +39,9 @@ $(VENV)/installed: tools python/requirements-test.txt pyproject.toml Cargo.lock 
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(PYTHON) -m maturin develop -q --release --locked
 	touch $@
 
-check:  ## Format, lints and documentation, all as errors
+check:  ## Format, circles of files, lints and documentation, all as errors
 	$(CARGO) fmt --check
+	tools/circles.py
 	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --locked --workspace --no-deps -q
 	! $(CARGO) tree --locked -p skyhop-network -e normal --prefix none | grep '^skyhop-sim ' # hosts use the network, and not the other way

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Circles of files: `use crate::` between the files of a crate that leads back to where it began.
 
-Follows no rule of Rust, which allows them: a file that can be read without those that use it is what is wanted. Exits with 1 if there are any.
+Follows no rule of Rust, which allows them: a file that can be read without those that use it is what is wanted. Exits with 1 if there are
+more than are known. With names of crates, prints those that are known too.
 Differs from a checker of modules: a name that a crate's lib.rs passes on counts for the file that it is from.
 Leaves out paths without `use`, `super` in tests' modules, and modules within a file.
 """
@@ -10,7 +11,8 @@ import re
 import sys
 from pathlib import Path
 
-USE = re.compile(r"\b(?:use\s+)?(crate|super)::((?:[^;{}]|\{[^;]*?\})*?);", re.S)
+# Files in circles that are not open yet, by crate. Who opens one writes the new number here; more is a mistake.
+KNOWN = {"sim": 14, "traffic": 4, "transport": 15, "units": 2}
 
 
 def leaves(text: str) -> list[str]:
@@ -137,8 +139,14 @@ def main() -> int:
     bad = False
     for crate in wanted:
         edges = graph(crates / crate / "src")
-        for circle in circles(edges):
-            bad = True
+        found = circles(edges)
+        files, known = sum(map(len, found)), KNOWN.get(crate, 0)
+        if files == known and not sys.argv[1:]:
+            continue
+        bad |= files > known
+        if files < known:
+            print(f"{crate}: {files} files in circles, and KNOWN in tools/circles.py has {known}")
+        for circle in found:
             print(f"{crate}: {len(circle)} files: {' '.join(circle)}")
             for file in circle:
                 print(f"    {file} -> {' '.join(sorted(edges[file] & set(circle)))}")

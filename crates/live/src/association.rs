@@ -7,7 +7,6 @@
 use crate::handshake::{Secrets, index_of, kind};
 use crate::keys::{PublicKey, hex};
 use crate::replay::{ReplayWindow, Verdict};
-use crate::roaming::Moving;
 use crate::seal::{Cipher, HEADER_LEN, OVERHEAD, Opener, Sealer};
 use skyhop_units::Time;
 use std::net::SocketAddr;
@@ -47,6 +46,14 @@ pub struct Sealing {
     pub replay_window: u32,
     /// Packets per key are two to this power.
     pub epoch_bits: u32,
+}
+
+/// Where a peer seems to be.
+#[derive(Debug)]
+pub(crate) struct Moving {
+    pub to: SocketAddr,
+    pub token: [u8; 8],
+    pub asked_at: Time,
 }
 
 /// An open association.

@@ -14,7 +14,6 @@ use crate::handshake::{
     parse_answer, parse_cookie, parse_refusal, pattern_of, refusal_packet,
 };
 use crate::keys::{Keys, PublicKey};
-use crate::lost::Probe;
 use crate::seal::{Cipher, EPOCH_BITS, HEADER_LEN};
 use skyhop_units::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -154,6 +153,15 @@ struct HalfOpen {
     ephemeral: [u8; 32],
     /// The line for the key log, if there is one.
     line: Option<String>,
+}
+
+/// An association that a peer seems to have lost.
+#[derive(Debug)]
+pub(crate) struct Probe {
+    /// The association in doubt.
+    pub doubted: u32,
+    /// When to ask, once the new association is open, and how often that was done.
+    pub ask: Option<(Time, u32)>,
 }
 
 /// The associations of a host.

@@ -4,6 +4,7 @@
 //! Leaves out any generator.
 
 use ring::rand::{SecureRandom, SystemRandom};
+use snow::Builder;
 use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::{CryptoResolver, DefaultResolver};
 use snow::types::{Cipher, Dh, Hash, Random};
@@ -32,8 +33,13 @@ pub(crate) fn random<const N: usize>(entropy: &dyn Entropy) -> [u8; N] {
     bytes
 }
 
-/// What Noise is made of: `snow`'s own, but for random numbers.
-pub(crate) struct Primitives(pub Arc<dyn Entropy>);
+/// The beginning of a handshake of Noise by its name in the framework, with `snow`'s primitives and random numbers from `entropy`.
+pub(crate) fn noise(name: &str, entropy: &Arc<dyn Entropy>) -> Builder<'static> {
+    let params = name.parse().expect("a name of the framework");
+    Builder::with_resolver(params, Box::new(Primitives(entropy.clone())))
+}
+
+struct Primitives(Arc<dyn Entropy>);
 
 impl CryptoResolver for Primitives {
     fn resolve_rng(&self) -> Option<Box<dyn Random>> {

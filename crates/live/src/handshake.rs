@@ -5,10 +5,9 @@
 //! Leaves out data in the first packet: what is replayable must do nothing, so BGN and its data follow in the third.
 
 use crate::cookie::COOKIE_LEN;
-use crate::entropy::{Entropy, Primitives};
-use crate::keys::{Keys, PublicKey};
+use crate::entropy::{Entropy, noise};
+use crate::keys::{Keys, PATTERN, PublicKey};
 use crate::seal::{Cipher, Secret};
-use snow::params::NoiseParams;
 use snow::{Builder, HandshakeState};
 use std::fmt;
 use std::sync::Arc;
@@ -46,17 +45,13 @@ const INDEX_LEN: usize = 3;
 /// So much of an ephemeral key stands in cookies and refusals: who has not seen the first packet cannot forge them.
 pub const ECHO_LEN: usize = 8;
 
-fn pattern(pattern: u8) -> NoiseParams {
+/// A handshake's beginning.
+fn builder(pattern: u8, entropy: &Arc<dyn Entropy>) -> Builder<'static> {
     let name = match pattern {
         SHARED => "Noise_NNpsk0_25519_ChaChaPoly_BLAKE2s",
-        _ => "Noise_IK_25519_ChaChaPoly_BLAKE2s",
+        _ => PATTERN,
     };
-    name.parse().expect("names of the framework")
-}
-
-/// A handshake's beginning.
-pub(crate) fn builder(number: u8, entropy: &Arc<dyn Entropy>) -> Builder<'static> {
-    Builder::with_resolver(pattern(number), Box::new(Primitives(entropy.clone())))
+    noise(name, entropy)
 }
 
 /// Why a peer did not open an association, as it says.

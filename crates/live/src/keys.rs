@@ -4,8 +4,7 @@
 //! Differs: a file is one line of text that says what it is, so that a public key cannot be taken for a private one.
 //! Leaves out passphrases; who may read the disk as the owner has the key.
 
-use crate::entropy::{Entropy, SystemEntropy};
-use crate::handshake::{PAIR, builder};
+use crate::entropy::{Entropy, SystemEntropy, noise};
 use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -101,6 +100,9 @@ impl fmt::Display for KeyError {
 
 impl std::error::Error for KeyError {}
 
+/// The handshake that pairs of keys are for.
+pub(crate) const PATTERN: &str = "Noise_IK_25519_ChaChaPoly_BLAKE2s";
+
 const SHARED: &str = "skyhop-stp-shared-1";
 const PRIVATE: &str = "skyhop-stp-private-1";
 const PUBLIC: &str = "skyhop-stp-public-1";
@@ -117,7 +119,7 @@ impl Keys {
     pub fn generate_pair() -> (Self, PublicKey) {
         let entropy: Arc<dyn Entropy> = Arc::new(SystemEntropy);
         let pair =
-            builder(PAIR, &entropy).generate_keypair().expect("the operating system has random numbers");
+            noise(PATTERN, &entropy).generate_keypair().expect("the operating system has random numbers");
         let pair = (Zeroizing::new(pair.private), pair.public);
         let private =
             Zeroizing::new(<[u8; 32]>::try_from(&pair.0[..]).expect("Curve25519's keys have 32 bytes"));

@@ -4,19 +4,10 @@
 //! gets it opens another association with the same key, and asks there for the first. Only that answer ends anything.
 //! Leaves out a responder that has something to ask: an initiator that ends leaves a closed port behind, and ICMP says so.
 
-use crate::associations::{Associations, Event};
+use crate::associations::{Associations, Event, Probe};
 use crate::control::{Message, parse_unknown, unknown_packet};
 use skyhop_units::{Span, Time};
 use std::net::SocketAddr;
-
-/// An association that a peer seems to have lost.
-#[derive(Debug)]
-pub(crate) struct Probe {
-    /// The association in doubt.
-    pub doubted: u32,
-    /// When to ask, once the new association is open, and how often that was done.
-    pub ask: Option<(Time, u32)>,
-}
 
 /// So often the question is repeated, so far apart.
 const ASKS: u32 = 4;

@@ -5,19 +5,12 @@
 //! diverts nothing and the new address gets no more than one small packet a second.
 //! Leaves out a responder that moves, and addresses of peers that do not encrypt: those are their names.
 
+use crate::association::Moving;
 use crate::associations::{Associations, Event};
 use crate::control::Message;
 use crate::entropy::random;
 use skyhop_units::{Span, Time};
 use std::net::SocketAddr;
-
-/// Where a peer seems to be.
-#[derive(Debug)]
-pub(crate) struct Moving {
-    to: SocketAddr,
-    token: [u8; 8],
-    asked_at: Time,
-}
 
 /// A new address is asked again, or another one instead, at the earliest after this.
 const CHALLENGE_INTERVAL: Span = Span::from_millis(500);

@@ -15,7 +15,7 @@ pub fn why_apart(topology: &Topology) -> String {
     let one = (0..topology.terminals().len()).any(|end| topology.gsls(end).count() == 1);
     let held = if one { " (a terminal with one antenna holds one satellite)" } else { "" };
     let gateways = topology.gateways().iter().any(|gateway| *gateway);
-    match (none, isl::groups(topology) > 1) {
+    match (none, isl::groups(topology.constellation().len(), topology.links()) > 1) {
         (true, _) if gateways => "there are no ISLs, and no gateway that both ends can reach".into(),
         (true, _) => format!("there are no ISLs, no gateways, and no satellite that both hold{held}"),
         (false, true) if shells > 1 => {

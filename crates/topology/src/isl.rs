@@ -12,7 +12,6 @@ use skyhop_orbit::{Constellation, Ecef, Planes};
 
 use crate::link::{LinkKind, LinkState, NodeId};
 use crate::rules::{CrossSeam, Rules};
-use crate::topology::Topology;
 
 /// A rule of your own for which ISLs are up, of those that [`Rules`] make possible: asked at each update, never per
 /// packet.
@@ -112,12 +111,12 @@ fn nearest(constellation: &Constellation, satellite: u32, others: &[u32]) -> u32
     best.unwrap_or(satellite)
 }
 
-/// How many groups of satellites there are that no ISL joins to one another, whether it is up or not: 1 if all can reach
+/// How many groups of so many satellites there are that no ISL of `links` joins to one another, whether it is up or not: 1 if all can reach
 /// all, the number of satellites if there are no ISLs.
-pub fn groups(topology: &Topology) -> usize {
-    let mut parent: Vec<usize> = (0..topology.constellation().len()).collect();
+pub fn groups(satellites: usize, links: &[LinkState]) -> usize {
+    let mut parent: Vec<usize> = (0..satellites).collect();
     let mut groups = parent.len();
-    for link in topology.links().iter().filter(|l| !matches!(l.kind, LinkKind::Gsl | LinkKind::Fibre)) {
+    for link in links.iter().filter(|l| !matches!(l.kind, LinkKind::Gsl | LinkKind::Fibre)) {
         let (a, b) = (root(&mut parent, link.a.index()), root(&mut parent, link.b.index()));
         groups -= usize::from(a != b);
         parent[a] = b;

@@ -10,15 +10,17 @@ pub mod failures;
 pub mod gsl;
 pub mod isl;
 pub mod link;
+pub mod reliability;
 pub mod rules;
 pub mod station;
 pub mod topology;
 
 pub use defaults::Defaults;
-pub use failures::{Failing, Outage, Reliability, failed_share};
+pub use failures::{Failing, Outage};
 pub use gsl::{HandoverPolicy, Seen};
 pub use isl::LinkRule;
 pub use link::{Change, LinkId, LinkKind, LinkState, NodeId};
+pub use reliability::{Reliability, failed_share};
 pub use rules::{CrossSeam, Handover, Rules, RulesError};
 pub use station::{Fibre, Station};
 pub use topology::{Topology, TopologyError};

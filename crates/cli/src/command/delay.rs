@@ -7,7 +7,7 @@
 use super::doubts;
 use super::files::write_or_print;
 use super::satellites::{Isls, Loaded, Satellites};
-use super::values::{instant, seconds};
+use super::values::{Times, instant, seconds};
 use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -107,23 +107,6 @@ pub fn pairs(loaded: &Loaded, places: &[&String]) -> Result<(Vec<Terminal>, Vec<
 /// Nodes of terminals in a network.
 pub fn nodes(network: &Network, terminals: &[Terminal]) -> Vec<NodeId> {
     terminals.iter().filter_map(|terminal| network.topology().terminal_named(&terminal.name)).collect()
-}
-
-/// When packets are sent: start, duration and step in seconds.
-#[derive(Debug, Clone, Copy)]
-pub struct Times {
-    /// The first packet.
-    pub start_s: f64,
-    /// From the first packet on.
-    pub duration_s: f64,
-    /// Between packets.
-    pub step_s: f64,
-}
-
-impl Times {
-    fn end_s(self) -> f64 {
-        self.start_s + self.duration_s
-    }
 }
 
 /// Runs the command.

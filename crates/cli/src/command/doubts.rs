@@ -4,8 +4,8 @@
 //! Differs from an error: the numbers are right, and they are not what somebody would expect.
 //! Leaves out stale elements, which are told when they are read.
 
-use super::delay::Times;
 use super::satellites::Loaded;
+use super::values::Times;
 use crate::failure::Failure;
 use skyhop_network::apart::why_apart;
 use skyhop_orbit::Terminal;

@@ -10,6 +10,24 @@ use skyhop_topology::Station;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+/// When packets are sent: start, duration and step in seconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Times {
+    /// The first packet.
+    pub start_s: f64,
+    /// From the first packet on.
+    pub duration_s: f64,
+    /// Between packets.
+    pub step_s: f64,
+}
+
+impl Times {
+    /// The end.
+    pub fn end_s(self) -> f64 {
+        self.start_s + self.duration_s
+    }
+}
+
 /// A whole number within `range`.
 pub fn whole<T: TryFrom<u64>>(range: RangeInclusive<u64>) -> impl Fn(&str) -> Result<T, String> + Clone {
     move |text| {

@@ -1,0 +1,78 @@
+//! Failures at random: which satellites, links and stations of a network fail, and when.
+//!
+//! Follows HT 6.5, which lets a share of the links fail; times to a failure and to its repair are exponential.
+//! Left out: failures that come together, as those of a launch.
+
+use skyhop_chance::Stream;
+
+use crate::failures::{Failing, Outage};
+use crate::link::{LinkId, LinkKind};
+use crate::topology::Topology;
+
+/// Failures at random: how long things of a kind work, and how long their repair takes, on average. Both times are
+/// exponential and independent; infinite for what never fails.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reliability {
+    /// Mean time of a satellite between repair and failure, in seconds.
+    pub satellite_mtbf_s: f64,
+    /// Mean time of an ISL between repair and failure, in seconds.
+    pub isl_mtbf_s: f64,
+    /// Mean time of a terminal or gateway between repair and failure, in seconds.
+    pub station_mtbf_s: f64,
+    /// Mean time to repair, in seconds.
+    pub mttr_s: f64,
+}
+
+impl Reliability {
+    /// Draws what fails until `until_s`, everything working at 0. Satellites come first, then ISLs, then stations. A mean
+    /// time counts as a millisecond if it is less, and what is no number as a thing that never fails.
+    pub fn draw(&self, topology: &Topology, until_s: f64, chance: &mut Stream) -> Vec<Outage> {
+        let satellites = (0..topology.constellation().len() as u32).map(Failing::Satellite);
+        let isls = isls(topology);
+        let stations = (0..topology.terminals().len() as u32).map(Failing::Station);
+        let mut outages = Vec::new();
+        for (what, mtbf_s) in satellites
+            .map(|what| (what, self.satellite_mtbf_s))
+            .chain(isls.map(|what| (what, self.isl_mtbf_s)))
+            .chain(stations.map(|what| (what, self.station_mtbf_s)))
+        {
+            // Failures without any time between them would never end.
+            let mut draw = |mean_s: f64| -mean_s.max(1e-3) * (1.0 - chance.uniform()).ln();
+            if mtbf_s == f64::INFINITY || mtbf_s.is_nan() {
+                continue;
+            }
+            let mut from_s = draw(mtbf_s);
+            while from_s < until_s {
+                let to_s = from_s + draw(self.mttr_s);
+                outages.push(Outage { what, from_s, to_s });
+                from_s = to_s + draw(mtbf_s);
+            }
+        }
+        outages
+    }
+}
+
+/// Shares of the satellites and of the ISLs that have failed from 0 on for good, each a whole number of them, drawn.
+pub fn failed_share(topology: &Topology, [satellites, isls]: [f64; 2], chance: &mut Stream) -> Vec<Outage> {
+    let all = (0..topology.constellation().len() as u32).map(Failing::Satellite).collect();
+    let mut failed = drawn(all, satellites, chance);
+    failed.extend(drawn(self::isls(topology).collect(), isls, chance));
+    failed.into_iter().map(|what| Outage { what, from_s: 0.0, to_s: f64::INFINITY }).collect()
+}
+
+fn isls(topology: &Topology) -> impl Iterator<Item = Failing> {
+    let of_orbit = |kind| matches!(kind, LinkKind::IntraPlane | LinkKind::InterPlane | LinkKind::CrossSeam);
+    let links = (0u32..).zip(topology.links()).filter(move |(_, link)| of_orbit(link.kind));
+    links.map(|(number, _)| Failing::Link(LinkId(number)))
+}
+
+/// A share of `all`, rounded to the nearest whole number of them, each as likely as any other.
+fn drawn(mut all: Vec<Failing>, share: f64, chance: &mut Stream) -> Vec<Failing> {
+    let count = (share.clamp(0.0, 1.0) * all.len() as f64).round() as usize;
+    for i in 0..count {
+        let other = i + (chance.uniform() * (all.len() - i) as f64) as usize;
+        all.swap(i, other);
+    }
+    all.truncate(count);
+    all
+}
