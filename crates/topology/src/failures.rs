@@ -39,3 +39,52 @@ impl Outage {
         (self.from_s..self.to_s).contains(&t_s)
     }
 }
+
+/// What is to fail, and what has failed at the last look.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Failures {
+    outages: Vec<Outage>,
+    satellites: Vec<u32>,
+    links: Vec<LinkId>,
+    stations: Vec<u32>,
+}
+
+impl Failures {
+    /// What fails when, in force from the next look on.
+    pub fn schedule(&mut self, outages: Vec<Outage>) {
+        self.outages = outages;
+    }
+
+    /// Whether nothing ever fails.
+    pub fn is_empty(&self) -> bool {
+        self.outages.is_empty()
+    }
+
+    /// Looks what has failed at `t_s`; the satellites of it.
+    pub fn at(&mut self, t_s: f64) -> impl Iterator<Item = u32> {
+        // Random failures of a large network are many; each is looked at once.
+        self.satellites.clear();
+        self.links.clear();
+        self.stations.clear();
+        for outage in self.outages.iter().filter(|outage| outage.is_at(t_s)) {
+            match outage.what {
+                Failing::Satellite(satellite) => self.satellites.push(satellite),
+                Failing::Link(link) => self.links.push(link),
+                Failing::Station(station) => self.stations.push(station),
+            }
+        }
+        self.links.sort_unstable();
+        self.stations.sort_unstable();
+        self.satellites.iter().copied()
+    }
+
+    /// Whether a link has failed.
+    pub fn link_fails(&self, link: LinkId) -> bool {
+        !self.links.is_empty() && self.links.binary_search(&link).is_ok()
+    }
+
+    /// Whether a station has failed.
+    pub fn station_fails(&self, station: u32) -> bool {
+        self.stations.binary_search(&station).is_ok()
+    }
+}

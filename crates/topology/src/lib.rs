@@ -7,6 +7,7 @@
 mod checks;
 pub mod defaults;
 pub mod failures;
+mod geometry;
 pub mod gsl;
 pub mod isl;
 pub mod link;

@@ -12,8 +12,9 @@ use skyhop_chance::Stream;
 use skyhop_orbit::{Constellation, Ecef, Terminal, TerminalError};
 
 use crate::checks::Checks;
-use crate::failures::{Failing, Outage};
-use crate::gsl::{self, HandoverPolicy, Sight, Site};
+use crate::failures::{Failures, Outage};
+use crate::geometry::Geometry;
+use crate::gsl::{self, HandoverPolicy, Sight};
 use crate::isl::{self, LinkRule};
 use crate::link::{Change, LinkId, LinkKind, LinkState, NodeId};
 use crate::rules::{Handover, Rules, RulesError};
@@ -22,10 +23,8 @@ use crate::station::{self, Fibre, Station};
 /// Satellites, terminals and the links between them. All links are down until the first [`Topology::update`].
 #[derive(Debug, Clone)]
 pub struct Topology {
-    constellation: Constellation,
-    terminals: Vec<Terminal>,
+    geometry: Geometry,
     gateways: Vec<bool>,
-    sites: Vec<Site>,
     rules: Rules,
     /// ISLs, then GSLs by terminal and antenna, then fibre.
     links: Vec<LinkState>,
@@ -45,19 +44,10 @@ pub struct Topology {
     /// What a terminal with several antennas sees, kept for its memory.
     sky: gsl::Candidates,
     changes: Vec<Change>,
-    positions: Vec<Option<Ecef>>,
-    /// `positions` of the satellites that may serve terminals.
-    serving: Vec<Option<Ecef>>,
-    unavailable: usize,
-    outages: Vec<Outage>,
-    /// Links and stations that fail at the instant of `positions`, by number.
-    failed_links: Vec<LinkId>,
-    failed_stations: Vec<u32>,
+    failures: Failures,
     updated_s: Option<f64>,
     /// By terminal, when it last looked at its satellites.
     looked_s: Vec<Option<f64>>,
-    /// The instant of `positions`.
-    located_s: Option<f64>,
 }
 
 impl Topology {
@@ -128,11 +118,13 @@ impl Topology {
             LinkState { a, b, up: false, kind: LinkKind::Fibre }
         }));
         Ok(Self {
-            sites: stations.iter().map(|station| site(&constellation, &station.terminal)).collect(),
             gateways: stations.iter().map(|station| station.gateway).collect(),
-            terminals: stations.iter().map(|station| station.terminal.clone()).collect(),
+            geometry: Geometry::new(
+                constellation,
+                stations.iter().map(|station| station.terminal.clone()).collect(),
+                rules.spares_serve,
+            ),
             attached,
-            constellation,
             rules,
             wanted: links.clone(),
             due: BTreeMap::new(),
@@ -144,15 +136,9 @@ impl Topology {
             gsls,
             sky: gsl::Candidates::default(),
             changes: Vec::new(),
-            positions: Vec::new(),
-            serving: Vec::new(),
-            unavailable: 0,
-            outages: Vec::new(),
-            failed_links: Vec::new(),
-            failed_stations: Vec::new(),
+            failures: Failures::default(),
             updated_s: None,
             looked_s: vec![None; stations.len()],
-            located_s: None,
         })
     }
 
@@ -167,22 +153,23 @@ impl Topology {
         self.finish(t_s);
         for link in 0..self.isls() {
             let was = self.wanted[link];
-            let mut is = isl::at(was, &self.constellation, &self.rules, &self.positions);
+            let mut is = isl::at(was, self.geometry.constellation(), &self.rules, self.geometry.positions());
             if let Some(rule) = &self.link_rule
-                && let Some(ends) = self.positions[is.a.index()].zip(self.positions[is.b.index()])
+                && let Some(ends) =
+                    self.geometry.positions()[is.a.index()].zip(self.geometry.positions()[is.b.index()])
             {
                 is.up = rule.is_up(is, ends, t_s);
             }
             self.decide_unless_failed(link, is, t_s);
         }
-        for terminal in 0..self.terminals.len() {
+        for terminal in 0..self.terminals().len() {
             if self.updated_s.is_none() || self.checks.is_none() {
                 self.choose(terminal, t_s);
             } else {
                 self.let_go(terminal, t_s);
             }
         }
-        for link in self.gsls[self.terminals.len()]..self.links.len() {
+        for link in self.gsls[self.terminals().len()]..self.links.len() {
             let was = self.links[link];
             let up = [was.a, was.b].iter().all(|&end| !self.station_fails(end));
             self.decide_unless_failed(link, LinkState { up, ..was }, t_s);
@@ -203,7 +190,7 @@ impl Topology {
         self.finish(t_s);
         let Some(mut checks) = self.checks.take() else { return &self.changes };
         for terminal in checks.take_due(t_s) {
-            if self.located_s != Some(t_s) {
+            if self.geometry.located_s() != Some(t_s) {
                 self.locate(t_s);
             }
             self.choose(terminal, t_s);
@@ -225,7 +212,7 @@ impl Topology {
         dither_s: f64,
         chance: Stream,
     ) -> Result<(), RulesError> {
-        self.checks = Some(Checks::new(self.terminals.len(), period_s, dither_s, chance)?);
+        self.checks = Some(Checks::new(self.terminals().len(), period_s, dither_s, chance)?);
         self.longest_look_s = period_s + dither_s;
         Ok(())
     }
@@ -246,7 +233,7 @@ impl Topology {
     }
 
     fn decide_unless_failed(&mut self, link: usize, is: LinkState, t_s: f64) {
-        let failed = !self.failed_links.is_empty() && self.link_fails(link);
+        let failed = self.link_fails(link);
         let is = LinkState { up: is.up && !failed, ..is };
         // Most links at most updates.
         if is == self.links[link] && is == self.wanted[link] {
@@ -301,10 +288,12 @@ impl Topology {
 
     /// Takes down what has failed of a terminal that does not look now.
     fn let_go(&mut self, terminal: usize, t_s: f64) {
-        let station = self.station_fails(NodeId((self.constellation.len() + terminal) as u32));
+        let station = self.station_fails(NodeId((self.constellation().len() + terminal) as u32));
         for link in self.gsls[terminal]..self.gsls[terminal + 1] {
             let fails = station || self.link_fails(link);
-            let gone = |state: LinkState| state.up && (fails || self.positions[state.b.index()].is_none());
+            let gone = |state: LinkState| {
+                state.up && (fails || self.geometry.positions()[state.b.index()].is_none())
+            };
             let (wanted, is) = (gone(self.wanted[link]), gone(self.links[link]));
             if wanted {
                 self.decide(link, LinkState { up: false, ..self.wanted[link] }, t_s);
@@ -319,16 +308,16 @@ impl Topology {
         let links = self.gsls[terminal]..self.gsls[terminal + 1];
         let first = self.isls();
         let sight = Sight {
-            site: self.sites[terminal],
-            constellation: &self.constellation,
+            site: self.geometry.site(terminal),
+            constellation: self.geometry.constellation(),
             rules: &self.rules,
-            positions: &self.serving,
+            positions: self.geometry.serving(),
             t_s,
             last_s: self.looked_s[terminal].replace(t_s),
             next_look_s: self.longest_look_s,
             policy: self.policy.as_deref(),
         };
-        let down = self.station_fails(NodeId((self.constellation.len() + terminal) as u32));
+        let down = self.station_fails(NodeId((self.constellation().len() + terminal) as u32));
         if down {
             for link in links {
                 self.attached[link - first] = false;
@@ -374,12 +363,9 @@ impl Topology {
         t_s: f64,
     ) -> Result<&[Change], TopologyError> {
         to.check().map_err(TopologyError::Terminal)?;
-        let count = self.terminals.len();
-        let Some(place) = self.terminals.get_mut(terminal) else {
-            return Err(TopologyError::UnknownTerminal { index: terminal, count });
-        };
-        *place = Terminal { name: std::mem::take(&mut place.name), ..to.clone() };
-        self.sites[terminal] = site(&self.constellation, to);
+        let count = self.terminals().len();
+        let unknown = TopologyError::UnknownTerminal { index: terminal, count };
+        self.geometry.move_terminal(terminal, to).ok_or(unknown)?;
         let first = self.isls();
         self.attached[self.gsls[terminal] - first..self.gsls[terminal + 1] - first].fill(false);
         self.locate(t_s);
@@ -395,48 +381,22 @@ impl Topology {
     /// What fails when; in force from the next update on. A terminal whose satellite fails looks for another, one whose
     /// link fails holds on to it.
     pub fn schedule(&mut self, outages: Vec<Outage>) {
-        self.outages = outages;
+        self.failures.schedule(outages);
         // Positions are without those that failed by the schedule before.
-        self.located_s = None;
+        self.geometry.forget_look();
     }
 
     fn link_fails(&self, link: usize) -> bool {
-        self.failed_links.binary_search(&LinkId(link as u32)).is_ok()
+        self.failures.link_fails(LinkId(link as u32))
     }
 
     fn station_fails(&self, node: NodeId) -> bool {
-        let station = self.terminal_index(node).map(|station| station as u32);
-        station.is_some_and(|station| self.failed_stations.binary_search(&station).is_ok())
+        let station = self.geometry.terminal_index(node).map(|station| station as u32);
+        station.is_some_and(|station| self.failures.station_fails(station))
     }
 
     fn locate(&mut self, t_s: f64) {
-        self.located_s = Some(t_s);
-        self.unavailable = self.constellation.positions_ecef(t_s, &mut self.positions);
-        // Random failures of a large network are many; each is looked at once.
-        self.failed_links.clear();
-        self.failed_stations.clear();
-        for outage in self.outages.iter().filter(|outage| outage.is_at(t_s)) {
-            match outage.what {
-                Failing::Satellite(satellite) => {
-                    if let Some(position @ Some(_)) = self.positions.get_mut(satellite as usize) {
-                        *position = None;
-                        self.unavailable += 1;
-                    }
-                }
-                Failing::Link(link) => self.failed_links.push(link),
-                Failing::Station(station) => self.failed_stations.push(station),
-            }
-        }
-        self.failed_links.sort_unstable();
-        self.failed_stations.sort_unstable();
-        let planes = self.constellation.planes();
-        let serves = |satellite| {
-            self.rules.spares_serve || planes.is_empty() || planes.plane_slot(satellite).is_some()
-        };
-        self.serving.clear();
-        self.serving.extend(
-            (0u32..).zip(&self.positions).map(|(satellite, position)| position.filter(|_| serves(satellite))),
-        );
+        self.geometry.locate(t_s, self.failures.at(t_s));
     }
 
     fn set(&mut self, link: usize, is: LinkState) {
@@ -462,7 +422,7 @@ impl Topology {
 
     /// The ground-satellite link of a terminal's first antenna.
     pub fn gsl(&self, terminal: usize) -> Option<LinkId> {
-        (terminal < self.terminals.len()).then(|| LinkId(self.gsls[terminal] as u32))
+        (terminal < self.terminals().len()).then(|| LinkId(self.gsls[terminal] as u32))
     }
 
     /// The ground-satellite links of a terminal, one for each antenna; none if there is no such terminal.
@@ -498,59 +458,51 @@ impl Topology {
                 }
             }
             LinkKind::Fibre => format!("fibre:{}-{}", self.node_name(state.a), self.node_name(state.b)),
-            LinkKind::CrossSeam => format!("isl:{}-seam", self.place_name(state.a)),
+            LinkKind::CrossSeam => format!("isl:{}-seam", self.geometry.place_name(state.a)),
             LinkKind::IntraPlane | LinkKind::InterPlane => {
-                format!("isl:{}-{}", self.place_name(state.a), self.place_name(state.b))
+                format!("isl:{}-{}", self.geometry.place_name(state.a), self.geometry.place_name(state.b))
             }
         }
     }
 
-    fn place_name(&self, satellite: NodeId) -> String {
-        let place = self.constellation.plane_slot(satellite.0);
-        place.map_or_else(|| self.node_name(satellite), |(plane, slot)| format!("{plane}.{slot}"))
-    }
-
     /// A satellite's or terminal's name.
     pub fn node_name(&self, node: NodeId) -> String {
-        match self.terminal_index(node).and_then(|index| self.terminals.get(index)) {
-            Some(terminal) => terminal.name.clone(),
-            None => self.constellation.name(node.0),
-        }
+        self.geometry.node_name(node)
     }
 
     /// Number of satellites and terminals together.
     pub fn nodes(&self) -> usize {
-        self.constellation.len() + self.terminals.len()
+        self.constellation().len() + self.terminals().len()
     }
 
     /// The node of the terminal with this index.
     pub fn terminal_node(&self, terminal: usize) -> Option<NodeId> {
-        (terminal < self.terminals.len()).then(|| NodeId((self.constellation.len() + terminal) as u32))
+        self.geometry.terminal_node(terminal)
     }
 
     /// The node of the terminal with this name.
     pub fn terminal_named(&self, name: &str) -> Option<NodeId> {
-        self.terminal_node(self.terminals.iter().position(|terminal| terminal.name == name)?)
+        self.terminal_node(self.terminals().iter().position(|terminal| terminal.name == name)?)
     }
 
     /// The terminal's index if the node is one.
     pub fn terminal_index(&self, node: NodeId) -> Option<usize> {
-        node.index().checked_sub(self.constellation.len())
+        self.geometry.terminal_index(node)
     }
 
     /// Whether the node is a satellite.
     pub fn is_satellite(&self, node: NodeId) -> bool {
-        node.index() < self.constellation.len()
+        node.index() < self.constellation().len()
     }
 
     /// The satellites.
     pub fn constellation(&self) -> &Constellation {
-        &self.constellation
+        self.geometry.constellation()
     }
 
     /// The terminals, in node order.
     pub fn terminals(&self) -> &[Terminal] {
-        &self.terminals
+        self.geometry.terminals()
     }
 
     /// The rules.
@@ -560,31 +512,22 @@ impl Topology {
 
     /// How many satellites had no position, or had failed, at the last update.
     pub fn unavailable(&self) -> usize {
-        self.unavailable
+        self.geometry.unavailable()
     }
 
     /// Where a node is at `t_s`; `None` for an unavailable satellite or an unknown node.
     pub fn position_ecef(&self, node: NodeId, t_s: f64) -> Option<Ecef> {
-        match self.terminal_index(node) {
-            Some(terminal) => Some(self.sites.get(terminal)?.place),
-            None => self.constellation.position_ecef(node.0, t_s),
-        }
+        self.geometry.position_ecef(node, t_s)
     }
 
     /// Where all nodes are at `t_s`, in node order; `out` is replaced.
     pub fn positions_ecef(&self, t_s: f64, out: &mut Vec<Option<Ecef>>) {
-        // SGP4 for thousands of satellites costs more than all else; an update has just done it.
-        if self.located_s == Some(t_s) && self.outages.is_empty() {
-            out.clone_from(&self.positions);
-        } else {
-            self.constellation.positions_ecef(t_s, out);
-        }
-        out.extend(self.sites.iter().map(|site| Some(site.place)));
+        self.geometry.positions_ecef(t_s, self.failures.is_empty(), out);
     }
 
     /// Straight-line distance between two nodes at `t_s` in metres, whether or not a link joins them.
     pub fn distance_m(&self, a: NodeId, b: NodeId, t_s: f64) -> Option<f64> {
-        Some(self.position_ecef(a, t_s)?.distance_m(self.position_ecef(b, t_s)?))
+        self.geometry.distance_m(a, b, t_s)
     }
 
     /// Propagation delay between two nodes at `t_s` in seconds: in a straight line at the speed of light of the Earth
@@ -593,7 +536,7 @@ impl Topology {
         let (from, to) = (self.position_ecef(a, t_s)?, self.position_ecef(b, t_s)?);
         let fibre = !self.is_satellite(a) && !self.is_satellite(b);
         let length_m = if fibre { self.fibre_m(from, to) } else { from.distance_m(to) };
-        Some(length_m / self.constellation.earth().c_m_s)
+        Some(length_m / self.constellation().earth().c_m_s)
     }
 
     /// How far light in vacuum would travel while a packet crosses a link whose ends are at `a` and `b`, in metres.
@@ -612,10 +555,6 @@ impl Topology {
             * self.rules.fibre_index
             * self.rules.fibre_detour
     }
-}
-
-fn site(constellation: &Constellation, terminal: &Terminal) -> Site {
-    Site { place: terminal.position_ecef(constellation.earth()), up: terminal.up() }
 }
 
 /// Why there is no such network.

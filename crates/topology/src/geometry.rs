@@ -1,0 +1,162 @@
+//! Where satellites and terminals are, and how far from each other.
+//!
+//! Follows the constellation's orbits; a terminal stands still on the Earth until it is moved.
+//! Differs: positions at the last look are kept, without satellites that have failed by then.
+//! Left out: links, which are [`crate::Topology`]'s.
+
+use skyhop_orbit::{Constellation, Ecef, Terminal};
+
+use crate::gsl::Site;
+use crate::link::NodeId;
+
+/// Satellites and terminals in space.
+#[derive(Debug, Clone)]
+pub struct Geometry {
+    constellation: Constellation,
+    terminals: Vec<Terminal>,
+    sites: Vec<Site>,
+    /// Of the satellites at `located_s`.
+    positions: Vec<Option<Ecef>>,
+    /// `positions` of the satellites that may serve terminals.
+    serving: Vec<Option<Ecef>>,
+    unavailable: usize,
+    /// Whether satellites outside the planes serve terminals.
+    spares_serve: bool,
+    /// The instant of `positions`.
+    located_s: Option<f64>,
+}
+
+impl Geometry {
+    /// Satellites and terminals, not looked at yet.
+    pub(crate) fn new(constellation: Constellation, terminals: Vec<Terminal>, spares_serve: bool) -> Self {
+        Self {
+            sites: terminals.iter().map(|terminal| site(&constellation, terminal)).collect(),
+            constellation,
+            terminals,
+            positions: Vec::new(),
+            serving: Vec::new(),
+            unavailable: 0,
+            spares_serve,
+            located_s: None,
+        }
+    }
+
+    /// Looks where the satellites are at `t_s`; those that `failed` are nowhere.
+    pub(crate) fn locate(&mut self, t_s: f64, failed: impl Iterator<Item = u32>) {
+        self.located_s = Some(t_s);
+        self.unavailable = self.constellation.positions_ecef(t_s, &mut self.positions);
+        for satellite in failed {
+            if let Some(position @ Some(_)) = self.positions.get_mut(satellite as usize) {
+                *position = None;
+                self.unavailable += 1;
+            }
+        }
+        let planes = self.constellation.planes();
+        let serves =
+            |satellite| self.spares_serve || planes.is_empty() || planes.plane_slot(satellite).is_some();
+        self.serving.clear();
+        self.serving.extend(
+            (0u32..).zip(&self.positions).map(|(satellite, position)| position.filter(|_| serves(satellite))),
+        );
+    }
+
+    /// The instant of the last look; `None` if what failed is another since.
+    pub(crate) fn located_s(&self) -> Option<f64> {
+        self.located_s
+    }
+
+    /// The next look is to be a new one.
+    pub(crate) fn forget_look(&mut self) {
+        self.located_s = None;
+    }
+
+    /// Moves a terminal, which keeps its name; its index if there is no such terminal.
+    pub(crate) fn move_terminal(&mut self, terminal: usize, to: &Terminal) -> Option<()> {
+        let place = self.terminals.get_mut(terminal)?;
+        *place = Terminal { name: std::mem::take(&mut place.name), ..to.clone() };
+        self.sites[terminal] = site(&self.constellation, to);
+        Some(())
+    }
+
+    /// Where satellites were at the last look.
+    pub(crate) fn positions(&self) -> &[Option<Ecef>] {
+        &self.positions
+    }
+
+    /// The same of those that may serve terminals.
+    pub(crate) fn serving(&self) -> &[Option<Ecef>] {
+        &self.serving
+    }
+
+    /// Where a terminal stands.
+    pub(crate) fn site(&self, terminal: usize) -> Site {
+        self.sites[terminal]
+    }
+
+    /// How many satellites had no position, or had failed, at the last look.
+    pub fn unavailable(&self) -> usize {
+        self.unavailable
+    }
+
+    /// The satellites.
+    pub fn constellation(&self) -> &Constellation {
+        &self.constellation
+    }
+
+    /// The terminals, in node order.
+    pub fn terminals(&self) -> &[Terminal] {
+        &self.terminals
+    }
+
+    /// The terminal's index if the node is one.
+    pub fn terminal_index(&self, node: NodeId) -> Option<usize> {
+        node.index().checked_sub(self.constellation.len())
+    }
+
+    /// The node of the terminal with this index.
+    pub fn terminal_node(&self, terminal: usize) -> Option<NodeId> {
+        (terminal < self.terminals.len()).then(|| NodeId((self.constellation.len() + terminal) as u32))
+    }
+
+    /// A satellite's or terminal's name.
+    pub fn node_name(&self, node: NodeId) -> String {
+        match self.terminal_index(node).and_then(|index| self.terminals.get(index)) {
+            Some(terminal) => terminal.name.clone(),
+            None => self.constellation.name(node.0),
+        }
+    }
+
+    /// Plane and slot of a satellite, or its name if it has none.
+    pub fn place_name(&self, satellite: NodeId) -> String {
+        let place = self.constellation.plane_slot(satellite.0);
+        place.map_or_else(|| self.node_name(satellite), |(plane, slot)| format!("{plane}.{slot}"))
+    }
+
+    /// Where a node is at `t_s`; `None` for an unavailable satellite or an unknown node.
+    pub fn position_ecef(&self, node: NodeId, t_s: f64) -> Option<Ecef> {
+        match self.terminal_index(node) {
+            Some(terminal) => Some(self.sites.get(terminal)?.place),
+            None => self.constellation.position_ecef(node.0, t_s),
+        }
+    }
+
+    /// Where all nodes are at `t_s`, in node order; `out` is replaced. With `kept` the last look's positions will do.
+    pub(crate) fn positions_ecef(&self, t_s: f64, kept: bool, out: &mut Vec<Option<Ecef>>) {
+        // SGP4 for thousands of satellites costs more than all else; an update has just done it.
+        if kept && self.located_s == Some(t_s) {
+            out.clone_from(&self.positions);
+        } else {
+            self.constellation.positions_ecef(t_s, out);
+        }
+        out.extend(self.sites.iter().map(|site| Some(site.place)));
+    }
+
+    /// Straight-line distance between two nodes at `t_s` in metres, whether or not a link joins them.
+    pub fn distance_m(&self, a: NodeId, b: NodeId, t_s: f64) -> Option<f64> {
+        Some(self.position_ecef(a, t_s)?.distance_m(self.position_ecef(b, t_s)?))
+    }
+}
+
+fn site(constellation: &Constellation, terminal: &Terminal) -> Site {
+    Site { place: terminal.position_ecef(constellation.earth()), up: terminal.up() }
+}
