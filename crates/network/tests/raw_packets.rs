@@ -1,0 +1,188 @@
+//! A network without hosts: packets in at one node and out at another, over links that stay and satellites that move.
+//!
+//! Holds conservation after every step, and delays against arithmetic and against the distances of the nodes.
+
+use skyhop_chance::Seed;
+use skyhop_network::{Account, Agenda, Delivery, Frame, Network, Route, Way, address};
+use skyhop_scenario::network::{Network as Plan, resolve};
+use skyhop_units::{Span, Time};
+use skyhop_wire::{Ecn, Ipv4, Packet, TooLarge, Transport, Udp};
+use std::net::Ipv4Addr;
+
+const HEADERS: u32 = 28;
+
+/// A network and who drives it: nobody but a clock.
+struct Bench {
+    plan: Plan,
+    network: Network,
+    agenda: Agenda,
+    now: Time,
+    arrived: Vec<(Time, Delivery)>,
+}
+
+impl Bench {
+    fn new(text: &str, seed: u64) -> Self {
+        let loaded =
+            skyhop_scenario::parse(text.as_bytes(), "raw.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
+        let plan = resolve(&loaded.scenario).unwrap();
+        let mut agenda = Agenda::default();
+        let network = Network::new(&loaded.scenario, &plan, &loaded.files, Seed(seed), &mut agenda).unwrap();
+        Self { plan, network, agenda, now: Time::ZERO, arrived: Vec::new() }
+    }
+
+    fn route(&mut self, way: Way, narrow: bool) -> u32 {
+        let account = self.network.open_account();
+        let route = Route { way, account, priority: 0, narrow, counted: [true; 2] };
+        self.network.add_route(route, false)
+    }
+
+    fn send(&mut self, route: u32, backward: bool, number: u32, size: u32) {
+        let frame = Frame::new(route, backward, [0, number], self.now, datagram(size, number));
+        let back = self.network.send(self.now, &mut self.agenda, frame, None);
+        self.arrived.extend(back.map(|delivery| (self.now, delivery)));
+        self.network.check_conservation().unwrap();
+    }
+
+    fn run_until(&mut self, until: Time) {
+        while let Some((now, slot)) = self.agenda.pop(until) {
+            assert!(self.network.owns(slot) && now >= self.now);
+            self.now = now;
+            let mut next = self.network.handle_timeout(now, &mut self.agenda, slot);
+            while let Some(delivery) = next {
+                self.arrived.push((now, delivery));
+                // Between two arrivals the accounts agree too.
+                self.network.check_conservation().unwrap();
+                next = self.network.poll_delivery(now, &mut self.agenda);
+            }
+            self.network.check_conservation().unwrap();
+        }
+        self.now = until;
+    }
+}
+
+fn datagram(size: u32, number: u32) -> Packet {
+    let ip = Ipv4 {
+        source: Ipv4Addr::new(192, 0, 2, 1),
+        destination: Ipv4Addr::new(192, 0, 2, 2),
+        identification: number as u16,
+        ttl: 64,
+        ecn: Ecn::NotCapable,
+    };
+    let transport = Transport::Udp(Udp { source_port: 7, destination_port: 7 });
+    Packet { ip, transport, payload_len: size - HEADERS }
+}
+
+fn wires(there: &[u32]) -> Way {
+    Way::Wires([there.into(), there.iter().rev().map(|wire| wire ^ 1).collect()])
+}
+
+const FIXED: &str = r#"
+duration = "100 s"
+[links.first]
+rate = "1 Mbit/s"
+delay = "10 ms"
+queue = { kind = "drop-tail", limit = "5 packets" }
+[links.second]
+rate = "500 kbit/s"
+delay = "20 ms"
+mtu = "1000 B"
+queue = { kind = "drop-tail", limit = "5 packets" }
+[links.third]
+rate = "1 Mbit/s"
+delay = "30 ms"
+loss = { kind = "list", packets = [3] }
+[[flows]]
+path = ["a", "first", "second", "third", "b"]
+traffic = { kind = "ping" }
+"#;
+
+#[test]
+fn packets_cross_links_that_stay_and_every_end_is_counted() {
+    let mut bench = Bench::new(FIXED, 1);
+    let route = bench.route(wires(&[0, 2, 4]), true);
+    // 1000 bytes take 8 ms, 16 ms and 8 ms to send; the first link holds five, the one that is being sent among them.
+    for number in 0..6 {
+        bench.send(route, false, number, 1000);
+    }
+    bench.run_until(Time::from_nanos(1_000_000_000));
+    let at: Vec<(u32, u64)> =
+        bench.arrived.iter().map(|(at, d)| (d.frame.tag, at.as_nanos() / 1_000_000)).collect();
+    // The first arrives after all delays; each other one when the narrowest link has sent it. The third is lost.
+    assert_eq!(at, [(0, 92), (1, 108), (3, 140), (4, 156)]);
+    let account = bench.network.account(0);
+    assert_eq!(account, Account { sent: 6, delivered: 4, dropped: 1, lost: 1, bytes: [6000, 0] });
+
+    // Back, from the other end, and a packet that the second link does not carry: its router says so.
+    bench.arrived.clear();
+    bench.send(route, true, 7, 500);
+    bench.send(route, false, 8, 1200);
+    bench.run_until(Time::from_nanos(2_000_000_000));
+    let [(_, told), (at, back)] = &bench.arrived[..] else { panic!("{:?}", bench.arrived) };
+    assert_eq!((back.frame.tag, back.frame.backward), (7, true));
+    assert_eq!(at.since(Time::from_nanos(1_000_000_000)), Span::from_millis(60 + 4 + 8 + 4));
+    assert!(told.frame.backward && told.frame.tag == 8);
+    let Transport::TooLarge(TooLarge { next_hop_mtu, .. }) = told.frame.packet.transport else {
+        panic!("{told:?}")
+    };
+    assert_eq!((next_hop_mtu, told.frame.packet.ip.source), (1000, address(bench.plan.links[1].a as u32)));
+    let account = bench.network.account(0);
+    assert_eq!((account.sent, account.delivered, account.dropped), (9, 6, 2));
+}
+
+#[test]
+fn a_packet_that_the_first_link_does_not_carry_comes_back_at_once() {
+    let mut bench = Bench::new(
+        &FIXED.replace(
+            "rate = \"1 Mbit/s\"\ndelay = \"10 ms\"",
+            "rate = \"1 Mbit/s\"\ndelay = \"10 ms\"\nmtu = \"600 B\"",
+        ),
+        1,
+    );
+    let route = bench.route(wires(&[0, 2, 4]), true);
+    bench.send(route, false, 1, 601);
+    let [(at, told)] = &bench.arrived[..] else { panic!("{:?}", bench.arrived) };
+    assert_eq!(*at, Time::ZERO);
+    assert!(matches!(told.frame.packet.transport, Transport::TooLarge(TooLarge { next_hop_mtu: 600, .. })));
+}
+
+const SPACE: &str = r#"
+duration = "3000 s"
+[constellation]
+preset = "iridium"
+update_interval = "1 s"
+gsl = { rate = "1 Mbit/s" }
+isl = { rate = "1 Mbit/s" }
+[terminals]
+lima = { lat = "-12 deg", lon = "-77 deg" }
+oslo = { lat = "60 deg", lon = "11 deg" }
+[[flows]]
+from = "lima"
+to = "oslo"
+traffic = { kind = "ping" }
+"#;
+
+#[test]
+fn packets_cross_satellites_that_move_and_come_out_after_the_paths_delay() {
+    let mut bench = Bench::new(SPACE, 1);
+    let ends = ["lima", "oslo"].map(|name| bench.network.terminal(name).unwrap());
+    let route = bench.route(Way::Space(ends), false);
+    bench.run_until(Time::from_nanos(1));
+    let mut delays = std::collections::BTreeSet::new();
+    for number in 0..300 {
+        let (delay_s, satellites) = bench.network.path(route).unwrap();
+        let sent = bench.now;
+        bench.send(route, number % 2 == 1, number, 125);
+        bench.run_until(sent + Span::from_secs_f64(9.7));
+        let Some((at, delivery)) = bench.arrived.pop() else { continue };
+        assert_eq!(delivery.frame.tag, number);
+        // 125 bytes take 1 ms on each link, and satellites move while a packet is under way.
+        let links = satellites as f64 + 1.0;
+        let took = at.since(sent).as_secs_f64() - 1e-3 * links;
+        assert!((took - delay_s).abs() < 2e-4, "{number}: {took} s for {delay_s} s");
+        delays.insert((delay_s * 1e4) as u64);
+    }
+    let Account { sent, delivered, dropped, lost, .. } = bench.network.account(0);
+    assert_eq!((sent, dropped + lost), (300, 300 - delivered));
+    assert!(delivered >= 295, "{delivered}");
+    assert!(delays.len() > 50, "the path changes its length: {}", delays.len());
+}
