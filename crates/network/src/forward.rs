@@ -44,7 +44,7 @@ impl Network {
         if let (Way::Space(ends), Some(space)) = (&route.way, &mut self.links.space) {
             space.routes.begin(id, &space.topology, ends[!backward as usize]);
         }
-        self.forward(now, agenda, id, node).map(|id| self.packets.deliver(id))
+        self.forward(now, agenda, id, node).map(Delivery)
     }
 
     /// A link, or the sky, is due. Returns the first packet that has come to the end of its route; the others are to be taken by
@@ -66,6 +66,18 @@ impl Network {
     pub fn poll_delivery(&mut self, now: Time, agenda: &mut Agenda) -> Option<Delivery> {
         let index = self.draining.take()?;
         self.drain(now, agenda, index)
+    }
+
+    /// The packet of a delivery.
+    #[inline]
+    pub fn delivered(&self, delivery: &Delivery) -> &Frame {
+        &self.packets.frames[delivery.0]
+    }
+
+    /// Takes a delivered packet out of the network, and the inside of it if it is STP's.
+    #[inline(always)]
+    pub fn take(&mut self, delivery: Delivery) -> (Frame, Option<stp::Packet<stp::Length>>) {
+        self.packets.take(delivery.0)
     }
 
     /// Takes what arrives from a wire, up to the first packet that is at the end of its route.
@@ -93,7 +105,7 @@ impl Network {
             frame.hop += 1;
             if let Some(id) = self.forward(now, agenda, arrival.packet, NodeId(arrival.peer)) {
                 self.draining = Some(index);
-                return Some(self.packets.deliver(id));
+                return Some(Delivery(id));
             }
         }
         self.after_wire(now, agenda, index);
@@ -192,29 +204,34 @@ impl Network {
 
     /// Reports transmissions and asks to be woken for what is next.
     fn after_wire(&mut self, now: Time, agenda: &mut Agenda, index: u32) {
-        if self.links.wires[index as usize].link.reports() {
-            self.report(now, index);
+        let link = &self.links.wires[index as usize].link;
+        if link.reports() {
+            return self.report(now, agenda, index);
         }
-        if let Some(at) = self.links.wires[index as usize].link.poll_timeout() {
+        if let Some(at) = link.poll_timeout() {
             agenda.wake(index, at);
         }
     }
 
-    /// Ends what a queue has thrown out, and hands transmissions to the capture.
+    /// The same of a link that has something to report: packets that its queue has thrown out, transmissions for the capture.
     #[inline(never)]
-    fn report(&mut self, now: Time, index: u32) {
+    fn report(&mut self, now: Time, agenda: &mut Agenda, index: u32) {
         let (wire, medium) = self.links.wire(index);
         while let Some(discarded) = wire.link.poll_discarded() {
             self.packets.discard(discarded, Fate::Dropped);
         }
-        let Some(interface) = wire.capture else { return };
-        while let Some(sent) = wire.link.poll_sent(now, &medium) {
-            let Packets { frames, beside, .. } = &mut self.packets;
-            let frame = &mut frames[sent.packet];
-            if sent.marked {
-                frame.packet.ip.ecn = Ecn::Marked;
+        if let Some(interface) = wire.capture {
+            while let Some(sent) = wire.link.poll_sent(now, &medium) {
+                let Packets { frames, beside, .. } = &mut self.packets;
+                let frame = &mut frames[sent.packet];
+                if sent.marked {
+                    frame.packet.ip.ecn = Ecn::Marked;
+                }
+                self.captured.packet(interface, sent.at, &frame.packet, beside.get(sent.packet));
             }
-            self.captured.packet(interface, sent.at, &frame.packet, beside.get(sent.packet));
+        }
+        if let Some(at) = wire.link.poll_timeout() {
+            agenda.wake(index, at);
         }
     }
 

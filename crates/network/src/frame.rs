@@ -5,7 +5,7 @@
 
 use skyhop_link::{Ack, Label};
 use skyhop_units::Time;
-use skyhop_wire::{Ecn, Flags, Packet, Transport, stp};
+use skyhop_wire::{Ecn, Flags, Packet, Transport};
 
 /// A packet on a route.
 #[derive(Debug, Clone)]
@@ -26,14 +26,11 @@ pub struct Frame {
     pub packet: Packet,
 }
 
-/// A packet at the end of its route.
-#[derive(Debug, Clone)]
-pub struct Delivery {
-    /// The packet.
-    pub frame: Frame,
-    /// What is inside if it is STP's.
-    pub stp: Option<stp::Packet<stp::Length>>,
-}
+/// A packet at the end of its route, which the network holds until its driver has looked at it: it is to be handed to
+/// [`crate::Network::take`].
+#[derive(Debug)]
+#[must_use]
+pub struct Delivery(pub(crate) u32);
 
 impl Frame {
     /// A packet that has not left yet.

@@ -4,7 +4,7 @@
 
 use crate::account::{Account, Fate};
 use crate::beside::Beside;
-use crate::frame::{Delivery, Frame};
+use crate::frame::Frame;
 use crate::frames::Frames;
 use crate::route::Route;
 use skyhop_wire::stp;
@@ -33,11 +33,11 @@ impl Packets {
         id
     }
 
-    /// A packet has come to the end of its route.
-    #[inline(never)]
-    pub fn deliver(&mut self, id: u32) -> Delivery {
+    /// A packet has come to the end of its route, and its driver has it.
+    #[inline(always)]
+    pub fn take(&mut self, id: u32) -> (Frame, Option<stp::Packet<stp::Length>>) {
         let stp = self.beside.take(id);
-        Delivery { frame: self.end(id, Fate::Delivered), stp }
+        (self.end(id, Fate::Delivered), stp)
     }
 
     /// A packet goes no further.

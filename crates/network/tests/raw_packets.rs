@@ -3,7 +3,7 @@
 //! Holds conservation after every step, and delays against arithmetic and against the distances of the nodes.
 
 use skyhop_chance::Seed;
-use skyhop_network::{Account, Agenda, Delivery, Frame, Network, Route, Way, address};
+use skyhop_network::{Account, Agenda, Frame, Network, Route, Way, address};
 use skyhop_scenario::network::{Network as Plan, resolve};
 use skyhop_units::{Span, Time};
 use skyhop_wire::{Ecn, Ipv4, Packet, TooLarge, Transport, Udp};
@@ -17,7 +17,7 @@ struct Bench {
     network: Network,
     agenda: Agenda,
     now: Time,
-    arrived: Vec<(Time, Delivery)>,
+    arrived: Vec<(Time, Frame)>,
 }
 
 impl Bench {
@@ -39,7 +39,9 @@ impl Bench {
     fn send(&mut self, route: u32, backward: bool, number: u32, size: u32) {
         let frame = Frame::new(route, backward, [0, number], self.now, datagram(size, number));
         let back = self.network.send(self.now, &mut self.agenda, frame, None);
-        self.arrived.extend(back.map(|delivery| (self.now, delivery)));
+        if let Some(delivery) = back {
+            self.arrived.push((self.now, self.network.take(delivery).0));
+        }
         self.network.check_conservation().unwrap();
     }
 
@@ -49,7 +51,8 @@ impl Bench {
             self.now = now;
             let mut next = self.network.handle_timeout(now, &mut self.agenda, slot);
             while let Some(delivery) = next {
-                self.arrived.push((now, delivery));
+                assert_eq!(self.network.delivered(&delivery).packet.ip.ttl, 64);
+                self.arrived.push((now, self.network.take(delivery).0));
                 // Between two arrivals the accounts agree too.
                 self.network.check_conservation().unwrap();
                 next = self.network.poll_delivery(now, &mut self.agenda);
@@ -106,7 +109,7 @@ fn packets_cross_links_that_stay_and_every_end_is_counted() {
     }
     bench.run_until(Time::from_nanos(1_000_000_000));
     let at: Vec<(u32, u64)> =
-        bench.arrived.iter().map(|(at, d)| (d.frame.tag, at.as_nanos() / 1_000_000)).collect();
+        bench.arrived.iter().map(|(at, d)| (d.tag, at.as_nanos() / 1_000_000)).collect();
     // The first arrives after all delays; each other one when the narrowest link has sent it. The third is lost.
     assert_eq!(at, [(0, 92), (1, 108), (3, 140), (4, 156)]);
     let account = bench.network.account(0);
@@ -118,13 +121,13 @@ fn packets_cross_links_that_stay_and_every_end_is_counted() {
     bench.send(route, false, 8, 1200);
     bench.run_until(Time::from_nanos(2_000_000_000));
     let [(_, told), (at, back)] = &bench.arrived[..] else { panic!("{:?}", bench.arrived) };
-    assert_eq!((back.frame.tag, back.frame.backward), (7, true));
+    assert_eq!((back.tag, back.backward), (7, true));
     assert_eq!(at.since(Time::from_nanos(1_000_000_000)), Span::from_millis(60 + 4 + 8 + 4));
-    assert!(told.frame.backward && told.frame.tag == 8);
-    let Transport::TooLarge(TooLarge { next_hop_mtu, .. }) = told.frame.packet.transport else {
+    assert!(told.backward && told.tag == 8);
+    let Transport::TooLarge(TooLarge { next_hop_mtu, .. }) = told.packet.transport else {
         panic!("{told:?}")
     };
-    assert_eq!((next_hop_mtu, told.frame.packet.ip.source), (1000, address(bench.plan.links[1].a as u32)));
+    assert_eq!((next_hop_mtu, told.packet.ip.source), (1000, address(bench.plan.links[1].a as u32)));
     let account = bench.network.account(0);
     assert_eq!((account.sent, account.delivered, account.dropped), (9, 6, 2));
 }
@@ -142,7 +145,7 @@ fn a_packet_that_the_first_link_does_not_carry_comes_back_at_once() {
     bench.send(route, false, 1, 601);
     let [(at, told)] = &bench.arrived[..] else { panic!("{:?}", bench.arrived) };
     assert_eq!(*at, Time::ZERO);
-    assert!(matches!(told.frame.packet.transport, Transport::TooLarge(TooLarge { next_hop_mtu: 600, .. })));
+    assert!(matches!(told.packet.transport, Transport::TooLarge(TooLarge { next_hop_mtu: 600, .. })));
 }
 
 const SPACE: &str = r#"
@@ -174,7 +177,7 @@ fn packets_cross_satellites_that_move_and_come_out_after_the_paths_delay() {
         bench.send(route, number % 2 == 1, number, 125);
         bench.run_until(sent + Span::from_secs_f64(9.7));
         let Some((at, delivery)) = bench.arrived.pop() else { continue };
-        assert_eq!(delivery.frame.tag, number);
+        assert_eq!(delivery.tag, number);
         // 125 bytes take 1 ms on each link, and satellites move while a packet is under way.
         let links = satellites as f64 + 1.0;
         let took = at.since(sent).as_secs_f64() - 1e-3 * links;

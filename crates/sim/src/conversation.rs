@@ -51,33 +51,37 @@ impl Conversation {
         (touched.then_some(Actor::Splice(leg as u8)), done)
     }
 
-    /// A packet has come to one of its actors; `stp` is inside if it is STP's.
+    /// Whether a packet for one of its actors is TCP's, or about TCP.
     #[inline]
-    pub fn handle_packet(
-        &mut self,
-        now: Time,
-        actor: Actor,
-        backward: bool,
-        packet: &Packet,
-        stp: Option<StpPacket<Length>>,
-    ) {
+    pub fn takes_tcp(&self, actor: Actor, packet: &Packet) -> bool {
         match actor {
-            Actor::End(end) => match (&mut self.ends[end as usize], stp) {
-                (Endpoint::Tcp(tcp), _) => tcp.handle_packet(now, packet),
-                (Endpoint::Stp(end), Some(packet)) => end.machine.handle_packet(now, &packet),
-                (Endpoint::Stp(_), None) => {}
-            },
-            Actor::Splice(leg) => {
-                let side = if backward { Side::Server } else { Side::Client };
-                let splice = &mut self.joints[leg as usize].splice;
-                match (&packet.transport, stp) {
-                    (Transport::Tcp(_) | Transport::TooLarge(_), _) => {
-                        splice.handle_packet(now, side, packet)
-                    }
-                    (_, Some(packet)) => splice.handle_stp(now, side, &packet),
-                    (_, None) => {}
+            Actor::End(end) => matches!(self.ends[end as usize], Endpoint::Tcp(_)),
+            Actor::Splice(_) => matches!(packet.transport, Transport::Tcp(_) | Transport::TooLarge(_)),
+        }
+    }
+
+    /// A packet of TCP's has come to one of its actors, or a router's word about one.
+    #[inline]
+    pub fn handle_tcp(&mut self, now: Time, actor: Actor, backward: bool, packet: &Packet) {
+        match actor {
+            Actor::End(end) => {
+                if let Endpoint::Tcp(tcp) = &mut self.ends[end as usize] {
+                    tcp.handle_packet(now, packet);
                 }
             }
+            Actor::Splice(leg) => self.joints[leg as usize].splice.handle_packet(now, side(backward), packet),
+        }
+    }
+
+    /// A packet of STP's has come to one of its actors.
+    pub fn handle_stp(&mut self, now: Time, actor: Actor, backward: bool, packet: &StpPacket<Length>) {
+        match actor {
+            Actor::End(end) => {
+                if let Endpoint::Stp(stp) = &mut self.ends[end as usize] {
+                    stp.machine.handle_packet(now, packet);
+                }
+            }
+            Actor::Splice(leg) => self.joints[leg as usize].splice.handle_stp(now, side(backward), packet),
         }
     }
 
@@ -91,6 +95,11 @@ impl Conversation {
             server.set_path_up(now, up);
         }
     }
+}
+
+/// The side of a splice that a packet comes to.
+fn side(backward: bool) -> Side {
+    if backward { Side::Server } else { Side::Client }
 }
 
 /// What connections have counted, those that are forgotten included.

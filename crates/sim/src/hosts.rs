@@ -21,7 +21,7 @@ use skyhop_wire::{Packet, Transport};
 impl Simulation {
     /// A packet has come to the end of its route.
     pub(crate) fn deliver(&mut self, delivery: Delivery) {
-        let Delivery { frame, stp } = delivery;
+        let frame = self.network.delivered(&delivery);
         let (index, leg) = self.legs[frame.route as usize];
         let index = index as usize;
         let flow = &mut self.flows[index];
@@ -34,15 +34,25 @@ impl Simulation {
                     (false, leg) if leg == last => Actor::End(End::Server),
                     (false, leg) => Actor::Splice(leg),
                 };
-                let conversation = ConversationId { place: frame.tag, generation: frame.stream };
+                let id = ConversationId { place: frame.tag, generation: frame.stream };
                 // A packet for a connection that is forgotten is passed over.
-                if let Some(conversation) = stream.conversations.get_mut(conversation) {
-                    conversation.handle_packet(self.now, actor, frame.backward, &frame.packet, stp);
+                match stream.conversations.get_mut(id) {
+                    Some(conversation) if conversation.takes_tcp(actor, &frame.packet) => {
+                        conversation.handle_tcp(self.now, actor, frame.backward, &frame.packet);
+                        self.network.take(delivery);
+                    }
+                    Some(conversation) => {
+                        if let (frame, Some(stp)) = self.network.take(delivery) {
+                            conversation.handle_stp(self.now, actor, frame.backward, &stp);
+                        }
+                    }
+                    None => drop(self.network.take(delivery)),
                 }
-                self.touched.push((conversation, actor));
+                self.touched.push((id, actor));
                 self.drive_touched(index);
             }
             App::Ping(ping) => {
+                let (frame, _) = self.network.take(delivery);
                 let Transport::Icmp(echo) = frame.packet.transport else { return };
                 let took = self.now.since(frame.sent_at);
                 if echo.reply {
@@ -55,6 +65,7 @@ impl Simulation {
                 }
             }
             App::Datagrams(sending) => {
+                let (frame, _) = self.network.take(delivery);
                 if matches!(frame.packet.transport, Transport::TooLarge(_)) {
                     // A source of datagrams does not make them smaller.
                 } else if sending.arrived(frame.sent_at, self.now, self.sample_interval) {
