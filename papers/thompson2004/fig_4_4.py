@@ -21,6 +21,10 @@ BERS = tuple(10.0 ** -(n / 2) for n in range(8, 17)) if FULL else (1e-4, 1e-5, 1
 RTT_MS = 80
 
 
+# Over 3, 5 and 8 seeds 0.875, 0.878 and 0.881; SACK has 0.953 to 0.956.
+FACK_REPEATS = "FACK loses repeats as ns-2's does, and with one segment in 25 lost that costs it a timeout now and then"
+
+
 def reproduce() -> Reproduction:
     used = {rate: goodput(rate, RTT_MS) for rate in RATES_KBPS}
     rows = []
@@ -33,7 +37,7 @@ def reproduce() -> Reproduction:
         # At 1 Mbit/s the queue of 50 holds less than the link, and slow start's overflow is not made up for at once.
         rows.append(Row(f"{rate} kbit/s, 1e-8: 60 bytes, of which 40 are headers", "%", 33.3, table[60, 1e-8], 28, 33.4))
     slow = used[18]
-    rows.append(Row("18 kbit/s, 500 bytes: 1e-5 over 1e-6", "times", None, slow[500, 1e-5] / slow[500, 1e-6], 0.88, 1.0))
+    rows.append(Row("18 kbit/s, 500 bytes: 1e-5 over 1e-6", "times", None, slow[500, 1e-5] / slow[500, 1e-6], 0.88, 1.0, FACK_REPEATS))
     rows.append(Row("18 kbit/s, 1500 bytes: 1e-5 over 1e-6", "times", None, slow[1500, 1e-5] / slow[1500, 1e-6], 0.5, 0.87))
     short = goodput(54, RTT_MS // 2, BERS[:3])
     rows.append(Row("54 kbit/s, 1e-5: best size with 40 ms of RTT", "B", None, best_size(short, 1e-5), 100, 750))
