@@ -9,10 +9,11 @@ use crate::error::BuildError;
 use crate::links::Links;
 use crate::mesh::Mesh;
 use crate::radio::Radio;
+use crate::radios::Radios;
 use crate::space::Space;
 use crate::tables::Sharing;
 use skyhop_chance::Seed;
-use skyhop_scenario::{Files, Scenario, network as plan};
+use skyhop_scenario::{Files, KeyPath, Scenario, network as plan};
 use skyhop_topology::{LinkId, LinkKind, NodeId};
 use skyhop_units::{Span, Time};
 
@@ -39,19 +40,20 @@ pub(crate) fn build(
     }
     if let Some(model) = &scenario.constellation {
         let space = Space::build(model, scenario, files, links.wires.len(), seed)?;
+        let radios =
+            Radios::of(model, &KeyPath::default().key("constellation"), scenario, &space.topology, files)?;
         for (index, state) in space.topology.links().iter().enumerate() {
-            let name = space.topology.name(LinkId(index as u32));
-            let radio = match state.kind {
-                LinkKind::Gsl => &model.gsl,
-                LinkKind::Fibre => &model.fibre,
-                LinkKind::IntraPlane | LinkKind::InterPlane | LinkKind::CrossSeam => &model.isl,
-            };
+            let link = LinkId(index as u32);
+            let name = space.topology.name(link);
+            let [there, back] = radios.both_ways(link, state, &space.topology);
             // Fibre stays where it is.
             let fibre = state.kind == LinkKind::Fibre;
             let delay = fibre.then(|| space.topology.one_way_delay_s(state.a, state.b, 0.0)).flatten();
             let delay = delay.map(Span::from_secs_f64);
-            for (direction, from, to) in [("forward", state.a, state.b), ("reverse", state.b, state.a)] {
-                let mut wire = Radio::plain(radio).wire(&name, direction, delay, from, to, seed);
+            for (radio, direction, from, to) in
+                [(there, "forward", state.a, state.b), (back, "reverse", state.b, state.a)]
+            {
+                let mut wire = radio.wire(&name, direction, delay, from, to, seed);
                 // All links are down until the topology is looked at for the first time.
                 wire.link.set_down(Time::ZERO, &skyhop_link::Fixed(Span::ZERO), |_| {});
                 links.wires.push(wire);

@@ -195,7 +195,8 @@ fn failing(failure: &scenario::Failure, topology: &Topology) -> Result<Failing, 
     index.map(|index| Failing::Station(index as u32)).ok_or(("station", "no such terminal".into()))
 }
 
-fn unknown(noun: &str, name: &str, names: &[String]) -> String {
+/// A name that is none of `names`, and the nearest of them.
+pub(crate) fn unknown(noun: &str, name: &str, names: &[String]) -> String {
     let hint = skyhop_text::spelling::hint(name, names.iter().map(String::as_str));
     let first = names.first().map_or(String::new(), |first| format!("; expected a name such as \"{first}\""));
     format!("no {noun} \"{name}\" in this constellation{first}{hint}")

@@ -258,6 +258,7 @@ impl Network {
             agenda.wake(self.clocks.outages, next);
         }
         self.look_at_ways(now, false);
+        self.look_at_ways(now, true);
     }
 
     /// Finds out which watched routes are there: those over satellites, or the others.

@@ -25,6 +25,7 @@ mod mtu;
 mod network;
 mod packets;
 mod radio;
+mod radios;
 mod route;
 mod routes;
 mod space;

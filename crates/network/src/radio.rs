@@ -13,7 +13,7 @@ use skyhop_link::{
     Change, CodelConfig, Discipline, DrrConfig, FqCodelConfig, Jitter, Limit, Link, Loss, Outage,
     PriorityConfig, RedConfig, Reordering, Step, Timeline,
 };
-use skyhop_scenario::{self as scenario, Files};
+use skyhop_scenario::{self as scenario, Files, rates::Rates};
 use skyhop_topology::NodeId;
 use skyhop_units::{Bytes, Rate, Span, Time};
 
@@ -31,19 +31,25 @@ pub(crate) struct Radio {
 }
 
 impl Radio {
-    /// A direction on which nothing changes.
-    pub fn plain(radio: &scenario::Radio) -> Self {
-        Radio {
-            rate: radio.rate,
-            queue: radio.queue,
-            loss: radio.loss.clone(),
-            timeline: None,
+    /// A direction of a constellation's link.
+    pub fn of(rates: &Rates, files: &Files) -> Result<Self, BuildError> {
+        let at = rates.at.to_string();
+        let rate = rates.rate.ok_or_else(|| BuildError::new(&at, "missing key \"rate\""))?;
+        let timeline = match &rates.clock {
+            Some(clock) => timeline(&clock.at.to_string(), clock.schedule, clock.trace, clock.repeat, files)?,
+            None => None,
+        };
+        Ok(Radio {
+            rate,
+            queue: rates.queue,
+            loss: rates.loss.clone(),
+            timeline,
             jitter: None,
             reordering: None,
             header_compression: false,
             mtu: None,
             black_hole: false,
-        }
+        })
     }
 
     /// Forward and reverse of the link called `name`.

@@ -110,8 +110,9 @@ impl Watched {
             }
             (Way::Space([from, to]), _, Some(space)) => match space.way(*from, *to) {
                 Some(wires) => {
+                    let there = !wires.iter().any(|wire| out.contains(wire) || out.contains(&(wire ^ 1)));
                     self.wires.extend(wires);
-                    true
+                    there
                 }
                 None => false,
             },

@@ -6,6 +6,7 @@
 
 use crate::model::Scenario;
 use crate::path::KeyPath;
+use crate::rates::for_each_table;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -35,6 +36,9 @@ pub(crate) fn named(scenario: &Scenario) -> Vec<Named<'_>> {
                 .filter_map(|(key, name)| Some(Named { key: at.key(key), name: name.as_deref()? })),
         );
     }
+    for_each_table(scenario, |at, said| {
+        all.extend(said.trace.map(|name| Named { key: at.key("trace"), name }));
+    });
     let links = KeyPath::default().key("links");
     for (name, link) in &scenario.links {
         let at = links.key(name);

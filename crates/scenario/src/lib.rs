@@ -30,6 +30,7 @@ mod fit;
 mod model;
 pub mod network;
 mod path;
+pub mod rates;
 mod read;
 mod set;
 mod shape;

@@ -63,3 +63,28 @@ fn failures_of_what_does_not_exist() {
         assert_eq!(failure(what), format!("failures.0.{told}"));
     }
 }
+
+#[test]
+fn rates_of_a_link_that_never_exists() {
+    let own = |link: &str| {
+        refused(
+            "preset = \"iridium\"",
+            &format!("[[constellation.overrides]]\nlink = \"{link}\"\nrate = \"1 Mbit/s\""),
+        )
+    };
+    for link in ["isl:3.4-3.5", "gsl:quito"] {
+        assert_eq!(own(link), "nothing");
+    }
+    for (link, told) in [
+        (
+            "isl:3.4-3.6",
+            "no link \"isl:3.4-3.6\" in this constellation; expected a name such as \"isl:0.0-0.1\"; did you mean \"isl:3.4-3.5\"?",
+        ),
+        (
+            "gsl:quitto",
+            "no link \"gsl:quitto\" in this constellation; expected a name such as \"isl:0.0-0.1\"; did you mean \"gsl:quito\"?",
+        ),
+    ] {
+        assert_eq!(own(link), format!("constellation.overrides.0.link: {told}"));
+    }
+}

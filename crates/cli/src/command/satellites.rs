@@ -137,7 +137,7 @@ impl Loaded {
             let (lat, lon) =
                 (Angle::from_deg(latitude_rad.to_degrees()), Angle::from_deg(longitude_rad.to_degrees()));
             let height = Length::from_m(*height_m);
-            let new = scenario::Terminal { lat, lon, height, antennas: None, gateway: false };
+            let new = scenario::Terminal { lat, lon, height, antennas: None, gateway: false, gsl: None };
             let terminal = scenario.terminals.entry(name.clone()).or_insert(new);
             if antennas.is_some() && !terminal.gateway {
                 terminal.antennas = antennas;
@@ -330,8 +330,14 @@ impl Satellites {
             // A gateway may stand in the city that a packet is for.
             let lat = Angle::from_deg(gateway.latitude_rad.to_degrees());
             let lon = Angle::from_deg(gateway.longitude_rad.to_degrees());
-            let terminal =
-                scenario::Terminal { lat, lon, height: Length::default(), antennas: None, gateway: true };
+            let terminal = scenario::Terminal {
+                lat,
+                lon,
+                height: Length::default(),
+                antennas: None,
+                gateway: true,
+                gsl: None,
+            };
             scenario.terminals.entry(format!("{}-gateway", gateway.name)).or_insert(terminal);
         }
         warn_if_stale(&name, &fleet.constellation);

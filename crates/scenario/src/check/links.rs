@@ -29,12 +29,12 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
             || at.key("mtu_black_hole"),
             || "there is no mtu that packets could be larger than; expected one beside it".into(),
         );
-        extras(&at, link.repeat, (&link.schedule, link.trace.as_ref()), late, out);
+        extras(&at, link.repeat, (&link.schedule, link.trace.as_deref()), late, out);
         if let Some(reverse) = &link.reverse {
             let at = at.key("reverse");
             reverse.queue.iter().for_each(|q| queue(*q, &at, out));
             reverse.loss.iter().for_each(|l| loss(l, &at, out));
-            let timeline = (reverse.schedule.as_deref().unwrap_or_default(), reverse.trace.as_ref());
+            let timeline = (reverse.schedule.as_deref().unwrap_or_default(), reverse.trace.as_deref());
             // What is repeated stands at the link.
             let repeat = link.repeat.filter(|_| reverse.trace.is_some() || reverse.schedule.is_some());
             extras(
@@ -193,12 +193,11 @@ fn schedule(intervals: &[Interval], repeat: Option<Span>, at: &KeyPath, out: &mu
     }
 }
 
-/// What makes packets late, and what changes by the clock.
-fn extras(
+/// What changes by the clock.
+pub(super) fn clock(
     at: &KeyPath,
     repeat: Option<Span>,
-    (intervals, trace): (&[Interval], Option<&String>),
-    (jitter, reordering): (Option<Jitter>, Option<Reordering>),
+    (intervals, trace): (&[Interval], Option<&str>),
     out: &mut Findings,
 ) {
     schedule(intervals, repeat, at, out);
@@ -213,6 +212,17 @@ fn extras(
         || "neither schedule nor trace is there to begin again".into(),
     );
     out.require(repeat != Some(Span::ZERO), || at.key("repeat"), || "0 s; expected some time".into());
+}
+
+/// What makes packets late, and what changes by the clock.
+fn extras(
+    at: &KeyPath,
+    repeat: Option<Span>,
+    timeline: (&[Interval], Option<&str>),
+    (jitter, reordering): (Option<Jitter>, Option<Reordering>),
+    out: &mut Findings,
+) {
+    clock(at, repeat, timeline, out);
     if let Some(Jitter::Uniform { most: span } | Jitter::Exponential { mean: span }) = jitter {
         let most = Span::from_secs(3600);
         out.require(span <= most, || at.key("jitter"), || format!("{span}; expected at most {most}"));

@@ -8,7 +8,9 @@ use super::{links, name};
 use crate::error::{expected, quoted};
 use crate::finding::Findings;
 use crate::model::{Constellation, Ellipse, Handover, Scenario, Shell, Terminal};
+use crate::network::Direction;
 use crate::path::KeyPath;
+use crate::rates::{Rates, for_each_table};
 use skyhop_orbit::terminal::{LONGITUDES_DEG, MAX_HEIGHT_M, MIN_HEIGHT_M};
 use skyhop_units::{Angle, Span};
 use toml::value::{Datetime, Offset};
@@ -32,6 +34,11 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
         name::is_plain(name, || at.clone(), out);
         place(terminal, &at, out);
     }
+    for_each_table(scenario, |at, said| {
+        said.queue.iter().for_each(|queue| links::queue(*queue, &at, out));
+        said.loss.iter().for_each(|loss| links::loss(loss, &at, out));
+        links::clock(&at, said.repeat, (said.schedule.unwrap_or_default(), said.trace), out);
+    });
 }
 
 fn place(terminal: &Terminal, at: &KeyPath, out: &mut Findings) {
@@ -168,9 +175,56 @@ fn rules(c: &Constellation, at: &KeyPath, out: &mut Findings) {
         || at.key("update_interval"),
         || format!("interval of {} is too short; expected at least 1 ms", c.update_interval),
     );
-    for (key, radio) in [("isl", &c.isl), ("gsl", &c.gsl), ("fibre", &c.fibre)] {
+    for (key, radio) in [("isl", &c.isl), ("fibre", &c.fibre)] {
         links::queue(radio.queue, &at.key(key), out);
         links::loss(&radio.loss, &at.key(key), out);
+    }
+    gsl(c, at, out);
+    overrides(c, at, out);
+}
+
+/// Each direction has a rate.
+fn gsl(c: &Constellation, at: &KeyPath, out: &mut Findings) {
+    const MISSING: &str = "missing key \"rate\"; expected a rate with its unit, such as \"1.5 Mbit/s\"";
+    let gsl = at.key("gsl");
+    let without = |direction: &Direction| Rates::of_gsl(c, at, None, *direction).rate.is_none();
+    let missing: Vec<Direction> =
+        [Direction::Forward, Direction::Reverse].into_iter().filter(without).collect();
+    let Some(&first) = missing.first() else { return };
+    match c.gsl.one_way(first) {
+        (key, Some(_)) => {
+            out.push(|| gsl.key(key), || format!("{MISSING}, here or for both directions in {gsl}"));
+        }
+        (_, None) if missing.len() > 1 => out.push(|| gsl.clone(), || MISSING.into()),
+        (key, None) => out.push(
+            || gsl.clone(),
+            || format!("{MISSING}, for both directions, or as {key} = {{ rate = \"1.5 Mbit/s\" }}"),
+        ),
+    }
+}
+
+/// Each link once, and something said of it. That it exists is known where the network is built.
+fn overrides(c: &Constellation, at: &KeyPath, out: &mut Findings) {
+    for (i, own) in c.overrides.iter().enumerate() {
+        let at = at.key("overrides").index(i);
+        let before = c.overrides[..i].iter().position(|other| other.link == own.link);
+        if let Some(before) = before {
+            out.push(
+                || at.key("link"),
+                || {
+                    format!(
+                        "{} is the link of override {before} too; expected one for each",
+                        quoted(&own.link)
+                    )
+                },
+            );
+        }
+        let silent = own.said().is_silent() && own.reverse.as_ref().is_none_or(|r| r.said().is_silent());
+        out.require(
+            !silent,
+            || at.clone(),
+            || "changes nothing; expected rate, queue, loss, schedule, trace or reverse".into(),
+        );
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::links::{Loss, Queue};
 use super::named::named;
+use super::radio::{Gsl, Override, OwnGsl, Radio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhop_orbit::preset::{PRESETS, PresetError};
@@ -113,7 +114,7 @@ pub struct Constellation {
     pub isl: Radio,
     /// Links between a terminal and its satellite.
     #[serde(default = "default_gsl")]
-    pub gsl: Radio,
+    pub gsl: Gsl,
     /// Fibre between gateways.
     #[serde(default = "default_fibre")]
     pub fibre: Radio,
@@ -126,6 +127,9 @@ pub struct Constellation {
     /// Length of the fibre over that of the great circle between its ends.
     #[serde(default = "default_fibre_detour")]
     pub fibre_detour: f64,
+    /// Single links with rates, queues, losses, schedules or traces of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overrides: Vec<Override>,
 }
 
 fn default_update_interval() -> Span {
@@ -134,11 +138,16 @@ fn default_update_interval() -> Span {
 fn default_isl() -> Radio {
     Radio { rate: Rate::mbit(25), queue: Queue::default(), loss: Loss::None }
 }
-fn default_gsl() -> Radio {
-    Radio {
-        rate: Rate::from_bps(1_500_000).unwrap_or(Rate::mbit(1)),
+fn default_gsl() -> Gsl {
+    Gsl {
+        rate: Rate::from_bps(1_500_000),
         queue: Queue::default(),
         loss: Loss::None,
+        schedule: None,
+        trace: None,
+        repeat: None,
+        up: None,
+        down: None,
     }
 }
 
@@ -272,22 +281,8 @@ pub struct Ellipse {
     pub mean_anomaly: Angle,
 }
 
-/// Rate, queue and loss of every link of one kind; its delay follows from the positions of its ends.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Radio {
-    /// Rate of each direction.
-    pub rate: Rate,
-    /// What waits for the transmitter.
-    #[serde(default)]
-    pub queue: Queue,
-    /// What the link loses.
-    #[serde(default)]
-    pub loss: Loss,
-}
-
 /// A place on the ground.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Terminal {
     /// Latitude, north positive, -90 to 90 deg.
@@ -303,6 +298,9 @@ pub struct Terminal {
     /// Whether it passes on packets that are not for itself, between satellites and over fibre.
     #[serde(default)]
     pub gateway: bool,
+    /// Its own link to its satellite, of which each antenna has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gsl: Option<OwnGsl>,
 }
 
 /// A number of antennas.

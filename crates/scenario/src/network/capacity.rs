@@ -6,12 +6,14 @@
 
 use super::{Crossing, Direction, Network, Route};
 use crate::model::{Loss, Queue, Scenario, Transport};
+use crate::path::KeyPath;
+use crate::rates::Rates;
 use skyhop_units::{Amount, Rate, Span};
 
 /// The part of a flow's path that one connection covers, seen in the direction in which the most data goes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Leg<'a> {
-    /// The narrowest link: its key, such as `links.satellite`, `links.satellite.reverse` or `constellation.gsl`.
+    /// The narrowest link: its key, such as `links.satellite`, `links.satellite.reverse`, `constellation.gsl` or `terminals.lima.gsl.down`.
     pub bottleneck: String,
     /// Rate of the narrowest link.
     pub rate: Rate,
@@ -102,7 +104,9 @@ impl Network {
                     let to = behind.map_or(hops.len(), |crossing| crossing.hop);
                     over_links(scenario, &hops[from..to], back)
                 }
-                Route::Space { .. } => rtt(index, i).and_then(|rtt| through_space(scenario, rtt)),
+                Route::Space { from, to } => {
+                    rtt(index, i).and_then(|rtt| through_space(scenario, [from, to], back, rtt))
+                }
                 Route::Spread { .. } => None,
             };
             let Some(path) = path else { continue };
@@ -167,16 +171,28 @@ fn over_links(scenario: &Scenario, hops: &[(usize, Direction)], back: bool) -> O
     path
 }
 
-fn through_space(scenario: &Scenario, rtt: Span) -> Option<Path> {
-    let space = scenario.constellation.as_ref()?;
-    let (key, radio) =
-        if space.isl.rate < space.gsl.rate { ("isl", &space.isl) } else { ("gsl", &space.gsl) };
+/// Up from one end, down to the other, and between satellites; `back` if the data goes the other way.
+fn through_space(scenario: &Scenario, ends: [&str; 2], back: bool, rtt: Span) -> Option<Path> {
+    let model = scenario.constellation.as_ref()?;
+    let at = KeyPath::default().key("constellation");
+    let [from, to] = if back { [ends[1], ends[0]] } else { ends };
+    let gsl = |name: &str, direction: Direction| {
+        let terminal = scenario.terminals.get_key_value(name);
+        Rates::of_gsl(model, &at, terminal.map(|(name, terminal)| (name.as_str(), terminal)), direction)
+    };
+    let isl = || Rates::of_kind(&model.isl, at.key("isl"));
+    // Of equal rates the first is told.
+    let there = [gsl(from, Direction::Forward), gsl(to, Direction::Reverse), isl()];
+    let again = [gsl(to, Direction::Forward), gsl(from, Direction::Reverse), isl()];
+    let return_rate = again.iter().filter_map(|rates| rates.rate).min()?;
+    let lossy = there.iter().any(|rates| *rates.loss != Loss::None);
+    let narrowest = there.into_iter().filter(|rates| rates.rate.is_some()).min_by_key(|rates| rates.rate)?;
     Some(Path {
-        bottleneck: format!("constellation.{key}"),
-        rate: radio.rate,
-        return_rate: radio.rate,
+        bottleneck: narrowest.at.to_string(),
+        rate: narrowest.rate?,
+        return_rate,
         rtt,
-        queue: radio.queue,
-        lossy: radio.loss != Loss::None,
+        queue: narrowest.queue,
+        lossy,
     })
 }

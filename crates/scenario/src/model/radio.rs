@@ -1,0 +1,137 @@
+//! Rates, queues and losses of a constellation's links: by kind, by direction, by terminal, by name.
+//!
+//! Follows the words of `links.*`: a key stands for both directions, a table of its own says what is different in one.
+//! Differs: between a terminal and its satellite the directions are `up` and `down`, and not forward and reverse.
+//! Leaves out delays, which follow from positions; only a schedule or trace states one.
+
+use super::links::{Interval, Loss, Queue};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use skyhop_units::{Rate, Span};
+
+/// Rate, queue and loss of every link of one kind; its delay follows from the positions of its ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Radio {
+    /// Rate of each direction.
+    pub rate: Rate,
+    /// What waits for the transmitter.
+    #[serde(default)]
+    pub queue: Queue,
+    /// What the link loses.
+    #[serde(default)]
+    pub loss: Loss,
+}
+
+/// The link of every terminal and gateway to its satellite; its delay follows from the positions of its ends.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Gsl {
+    /// Rate of each direction; needed where `up` or `down` has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// What waits for the transmitter.
+    #[serde(default)]
+    pub queue: Queue,
+    /// What the link loses.
+    #[serde(default)]
+    pub loss: Loss,
+    /// What changes by the clock, interval by interval: rates, losses, delays, outages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Vec<Interval>>,
+    /// A file with a table of what changes by the clock, beside the scenario.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// After this long, schedule or trace begin again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<Span>,
+    /// What is different from the terminal to the satellite.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up: Option<OneWay>,
+    /// What is different from the satellite to the terminal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub down: Option<OneWay>,
+}
+
+/// The link of one terminal or gateway to its satellite: whatever is left out is as in the constellation's `gsl`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OwnGsl {
+    /// Rate of each direction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// What waits for the transmitter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Queue>,
+    /// What the link loses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Loss>,
+    /// What changes by the clock; an empty list is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Vec<Interval>>,
+    /// A file with a table of what changes by the clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// After this long, schedule or trace begin again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<Span>,
+    /// What is different from the terminal to the satellite.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up: Option<OneWay>,
+    /// What is different from the satellite to the terminal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub down: Option<OneWay>,
+}
+
+/// What one link of a constellation has of its own: whatever is left out is as with all of its kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Override {
+    /// Its name, as results print it: "isl:3.4-3.5", "gsl:london", "fibre:lima-oslo".
+    pub link: String,
+    /// Rate of each direction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// What waits for the transmitter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Queue>,
+    /// What the link loses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Loss>,
+    /// What changes by the clock; an empty list is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Vec<Interval>>,
+    /// A file with a table of what changes by the clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// After this long, schedule or trace begin again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<Span>,
+    /// What is different in the reverse direction: from the second end of the name to the first, or from the satellite to the terminal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverse: Option<OneWay>,
+}
+
+/// What is different in one direction: whatever is left out is as in the table around it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OneWay {
+    /// Rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// What waits for the transmitter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Queue>,
+    /// What the direction loses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Loss>,
+    /// What changes by the clock; an empty list is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Vec<Interval>>,
+    /// A file with a table of what changes by the clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
+    /// After this long, schedule or trace of this direction begin again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<Span>,
+}

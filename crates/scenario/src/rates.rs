@@ -1,0 +1,203 @@
+//! The rate, queue, losses and clock of each direction of a constellation's links, from all tables that speak of it.
+//!
+//! Follows the innermost table: a direction's own, then the one around it; a link's own, then its terminal's, then its kind's.
+//! Differs from the model, whose tables leave out what is as elsewhere. Leaves out which links exist.
+
+use crate::model::{
+    Constellation, Gsl, Interval, Loss, OneWay, Override, OwnGsl, Queue, Radio, Scenario, Terminal,
+};
+use crate::network::Direction;
+use crate::path::KeyPath;
+use skyhop_units::{Rate, Span};
+
+/// One direction of a link, as the scenario has it.
+#[derive(Debug, Clone)]
+pub struct Rates<'a> {
+    /// The innermost table that has its rate or its queue, such as `terminals.lima.gsl.down`.
+    pub at: KeyPath,
+    /// Rate; `None` if no table has one, which a check refuses.
+    pub rate: Option<Rate>,
+    /// What waits for the transmitter.
+    pub queue: Queue,
+    /// What is lost.
+    pub loss: &'a Loss,
+    /// What changes by the clock.
+    pub clock: Option<Clock<'a>>,
+}
+
+/// What changes by the clock in one direction of a link: a schedule, or a trace.
+#[derive(Debug, Clone)]
+pub struct Clock<'a> {
+    /// The table that says so.
+    pub at: KeyPath,
+    /// Intervals; without any if a trace is named.
+    pub schedule: &'a [Interval],
+    /// The trace's file.
+    pub trace: Option<&'a str>,
+    /// After which time it begins again.
+    pub repeat: Option<Span>,
+}
+
+/// What a table says of a link or a direction.
+pub(crate) struct Said<'a> {
+    pub rate: Option<Rate>,
+    pub queue: Option<Queue>,
+    pub loss: Option<&'a Loss>,
+    pub schedule: Option<&'a [Interval]>,
+    pub trace: Option<&'a str>,
+    pub repeat: Option<Span>,
+}
+
+macro_rules! said {
+    ($table:expr) => {
+        Said {
+            rate: $table.rate,
+            queue: $table.queue,
+            loss: $table.loss.as_ref(),
+            schedule: $table.schedule.as_deref(),
+            trace: $table.trace.as_deref(),
+            repeat: $table.repeat,
+        }
+    };
+}
+
+impl Said<'_> {
+    /// Whether it leaves everything as elsewhere.
+    pub fn is_silent(&self) -> bool {
+        let Self { rate, queue, loss, schedule, trace, repeat: _ } = self;
+        rate.is_none() && queue.is_none() && loss.is_none() && schedule.is_none() && trace.is_none()
+    }
+}
+
+impl OneWay {
+    pub(crate) fn said(&self) -> Said<'_> {
+        said!(self)
+    }
+}
+
+impl OwnGsl {
+    pub(crate) fn said(&self) -> Said<'_> {
+        said!(self)
+    }
+
+    /// The table of a direction; forward is up.
+    pub(crate) fn one_way(&self, direction: Direction) -> (&'static str, Option<&OneWay>) {
+        one_way(direction, &self.up, &self.down)
+    }
+}
+
+impl Override {
+    pub(crate) fn said(&self) -> Said<'_> {
+        said!(self)
+    }
+}
+
+impl Gsl {
+    pub(crate) fn said(&self) -> Said<'_> {
+        Said {
+            rate: self.rate,
+            queue: Some(self.queue),
+            loss: Some(&self.loss),
+            schedule: self.schedule.as_deref(),
+            trace: self.trace.as_deref(),
+            repeat: self.repeat,
+        }
+    }
+
+    /// The table of a direction; forward is up.
+    pub(crate) fn one_way(&self, direction: Direction) -> (&'static str, Option<&OneWay>) {
+        one_way(direction, &self.up, &self.down)
+    }
+}
+
+fn one_way<'a>(
+    direction: Direction,
+    up: &'a Option<OneWay>,
+    down: &'a Option<OneWay>,
+) -> (&'static str, Option<&'a OneWay>) {
+    match direction {
+        Direction::Forward => ("up", up.as_ref()),
+        Direction::Reverse => ("down", down.as_ref()),
+    }
+}
+
+impl<'a> Rates<'a> {
+    /// Either direction of a link between satellites, or of fibre, whose table is at `at`.
+    pub fn of_kind(radio: &'a Radio, at: KeyPath) -> Self {
+        Self { at, rate: Some(radio.rate), queue: radio.queue, loss: &radio.loss, clock: None }
+    }
+
+    /// A direction between a terminal, by name, and its satellite; forward is up. `constellation` is where the constellation
+    /// stands.
+    pub fn of_gsl(
+        model: &'a Constellation,
+        constellation: &KeyPath,
+        terminal: Option<(&str, &'a Terminal)>,
+        direction: Direction,
+    ) -> Self {
+        let gsl = &model.gsl;
+        let at = constellation.key("gsl");
+        let mut rates =
+            Self { at: at.clone(), rate: gsl.rate, queue: gsl.queue, loss: &gsl.loss, clock: None };
+        rates.take(gsl.said(), &at);
+        rates.take_direction(gsl.one_way(direction), &at);
+        if let Some((name, Terminal { gsl: Some(own), .. })) = terminal {
+            let at = KeyPath::default().key("terminals").key(name).key("gsl");
+            rates.take(own.said(), &at);
+            rates.take_direction(own.one_way(direction), &at);
+        }
+        rates
+    }
+
+    /// The same with what `own`, which stands at `at`, says of the link.
+    pub fn with(mut self, own: &'a Override, at: &KeyPath, direction: Direction) -> Self {
+        self.take(own.said(), at);
+        if direction == Direction::Reverse {
+            self.take_direction(("reverse", own.reverse.as_ref()), at);
+        }
+        self
+    }
+
+    fn take_direction(&mut self, (key, table): (&str, Option<&'a OneWay>), around: &KeyPath) {
+        if let Some(table) = table {
+            self.take(table.said(), &around.key(key));
+        }
+    }
+
+    fn take(&mut self, said: Said<'a>, at: &KeyPath) {
+        if said.rate.is_some() || said.queue.is_some() {
+            self.at = at.clone();
+        }
+        self.rate = said.rate.or(self.rate);
+        self.queue = said.queue.unwrap_or(self.queue);
+        self.loss = said.loss.unwrap_or(self.loss);
+        if said.schedule.is_some() || said.trace.is_some() {
+            let schedule = said.schedule.unwrap_or_default();
+            self.clock = Some(Clock { at: at.clone(), schedule, trace: said.trace, repeat: said.repeat });
+        }
+    }
+}
+
+/// Every table that speaks of the links of a constellation by direction, terminal or name, with where it stands.
+pub(crate) fn for_each_table<'a>(scenario: &'a Scenario, mut each: impl FnMut(KeyPath, Said<'a>)) {
+    let mut both = |at: &KeyPath, said: Said<'a>, ways: &[(&str, Option<&'a OneWay>)]| {
+        each(at.clone(), said);
+        for (key, way) in ways {
+            if let Some(way) = way {
+                each(at.key(key), way.said());
+            }
+        }
+    };
+    let ways = [Direction::Forward, Direction::Reverse];
+    if let Some(model) = &scenario.constellation {
+        let at = KeyPath::default().key("constellation");
+        both(&at.key("gsl"), model.gsl.said(), &ways.map(|way| model.gsl.one_way(way)));
+        for (i, own) in model.overrides.iter().enumerate() {
+            both(&at.key("overrides").index(i), own.said(), &[("reverse", own.reverse.as_ref())]);
+        }
+    }
+    for (name, own) in scenario.terminals.iter().filter_map(|(name, t)| Some((name, t.gsl.as_ref()?))) {
+        let at = KeyPath::default().key("terminals").key(name).key("gsl");
+        both(&at, own.said(), &ways.map(|way| own.one_way(way)));
+    }
+}

@@ -1,0 +1,48 @@
+//! What a check says of a path through a constellation whose directions, terminals and gateways have rates of their own.
+//!
+//! Follows the rule that the innermost table counts.
+//! Differs from `crates/sim/tests/rates.rs`, where packets fill the links: here nothing is sent.
+//! Leaves out single links, since no path is known before a run.
+
+use skyhop_scenario::network::resolve;
+use skyhop_units::Span;
+
+/// Key and bits a second of the narrowest link, and bits a second on the way back, from `from` to `to`.
+fn narrowest(gsl: &str, from: &str, to: &str, traffic: &str) -> (String, u64, u64) {
+    let text = format!(
+        "duration = \"60 s\"\n[constellation]\npreset = \"starlink-550\"\nisl = {{ rate = \"1 Gbit/s\" }}\ngsl = {gsl}\n[terminals]\n\
+         lima = {{ lat = \"-12 deg\", lon = \"-77 deg\", gsl = {{ down = {{ rate = \"100 Mbit/s\" }} }} }}\n\
+         oslo = {{ lat = \"60 deg\", lon = \"11 deg\" }}\n\
+         rome = {{ lat = \"42 deg\", lon = \"12 deg\", gateway = true, gsl = {{ rate = \"10 Gbit/s\" }} }}\n\
+         [[flows]]\nfrom = \"{from}\"\nto = \"{to}\"\ntraffic = {{ {traffic} }}\n"
+    );
+    let loaded = skyhop_scenario::parse(text.as_bytes(), "t.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let network = resolve(&loaded.scenario).unwrap();
+    let legs = network.legs(&loaded.scenario, 0, &[], &|_, _| Some(Span::from_millis(40)));
+    let [leg] = legs.as_slice() else { panic!("{} legs", legs.len()) };
+    (leg.bottleneck.clone(), leg.rate.as_bps(), leg.return_rate.as_bps())
+}
+
+#[test]
+fn the_narrowest_link_is_found_in_each_direction() {
+    let gsl = "{ up = { rate = \"20 Mbit/s\" }, down = { rate = \"250 Mbit/s\" } }";
+    let bulk = "kind = \"bulk\"";
+    let told = |from, to, traffic| narrowest(gsl, from, to, traffic);
+    assert_eq!(
+        told("rome", "lima", bulk),
+        ("terminals.lima.gsl.down".into(), 100_000_000, 20_000_000),
+        "down to lima, and back up from there"
+    );
+    assert_eq!(told("rome", "oslo", bulk), ("constellation.gsl.down".into(), 250_000_000, 20_000_000));
+    assert_eq!(told("oslo", "rome", bulk), ("constellation.gsl.up".into(), 20_000_000, 250_000_000));
+    assert_eq!(told("lima", "oslo", bulk), ("constellation.gsl.up".into(), 20_000_000, 20_000_000));
+    // What a browser in Lima asks for comes down there.
+    let web = "kind = \"web\"";
+    assert_eq!(told("lima", "rome", web), ("terminals.lima.gsl.down".into(), 100_000_000, 20_000_000));
+    // Links between satellites are narrower than two gateways'.
+    let wide = "{ rate = \"10 Gbit/s\" }";
+    assert_eq!(
+        narrowest(wide, "rome", "oslo", bulk),
+        ("constellation.isl".into(), 1_000_000_000, 1_000_000_000)
+    );
+}
