@@ -7,8 +7,10 @@
 use crate::associations::{self, Associations};
 use crate::batch::Batch;
 use crate::connection::{Channel, Conn, Failed, Key, Waiters};
+use crate::connections::{Connections, Name};
 use crate::entropy::{Entropy, random};
 use crate::handshake::{ECHO_LEN, Hello, Reason as Refusal, parse_refusal, refusal_packet};
+use crate::openings::Openings;
 use crate::options::{Notice, Options, Security};
 use crate::seal::HEADER_LEN;
 use crate::socket::Trouble;
@@ -16,17 +18,10 @@ use bytes::{Bytes, BytesMut};
 use skyhop_transport::stp::{self, Ends, Reason};
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{Control, End, Packet, emit, parse};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-
-/// A connection as its owner names it: a slot, and how often the slot was used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Name {
-    pub slot: usize,
-    pub generation: u64,
-}
 
 /// How late timers were served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,34 +36,20 @@ pub struct Lateness {
     pub worst: Span,
 }
 
-struct Slot {
-    generation: u64,
-    conn: Option<Conn>,
-}
-
 /// A host.
 pub(crate) struct Host {
     pub options: Options,
     pub associations: Option<Associations>,
     local: SocketAddr,
-    slots: Vec<Slot>,
-    free: Vec<usize>,
-    by_key: BTreeMap<Key, usize>,
+    connections: Connections,
     /// Connections that wait for an association.
     waiting: BTreeMap<u32, Vec<usize>>,
-    timers: BTreeSet<(Time, usize)>,
-    dirty: VecDeque<usize>,
     pub listening: bool,
     pub accepted: VecDeque<Name>,
     pub accepters: Waiters,
     /// Small packets that belong to no connection.
     outgoing: VecDeque<(SocketAddr, Option<IpAddr>, Vec<u8>)>,
-    /// BGNs that came without an association, so that each counts once.
-    begun: BTreeSet<(IpAddr, u16, u16, u32)>,
-    begun_order: VecDeque<(IpAddr, u16, u16, u32)>,
-    count: u32,
-    /// What [`Time::ZERO`] is in milliseconds of 1970's epoch.
-    epoch_ms: u64,
+    openings: Openings,
     swept_at: Time,
     entropy: Arc<dyn Entropy>,
     arena: BytesMut,
@@ -81,8 +62,6 @@ pub(crate) struct Host {
     pub lateness: Lateness,
 }
 
-/// BGNs that are remembered.
-const BEGUN_MAX: usize = 16_384;
 /// Refusals and such that wait to be sent.
 const OUTGOING_MAX: usize = 1024;
 /// Packets of a connection before it is another's turn.
@@ -116,20 +95,13 @@ impl Host {
             options,
             associations,
             local,
-            slots: Vec::new(),
-            free: Vec::new(),
-            by_key: BTreeMap::new(),
+            connections: Connections::default(),
             waiting: BTreeMap::new(),
-            timers: BTreeSet::new(),
-            dirty: VecDeque::new(),
             listening: false,
             accepted: VecDeque::new(),
             accepters: Waiters::default(),
             outgoing: VecDeque::new(),
-            begun: BTreeSet::new(),
-            begun_order: VecDeque::new(),
-            count: 0,
-            epoch_ms: wall_ms.wrapping_sub(now.as_nanos() / 1_000_000),
+            openings: Openings::new(now, wall_ms),
             swept_at: now,
             entropy,
             arena: BytesMut::new(),
@@ -142,17 +114,12 @@ impl Host {
 
     /// A connection by its name.
     pub fn get_mut(&mut self, name: Name) -> Option<&mut Conn> {
-        let slot = self.slots.get_mut(name.slot)?;
-        if slot.generation == name.generation { slot.conn.as_mut() } else { None }
+        self.connections.named(name)
     }
 
     /// Whether all connections are at their end.
     pub fn at_rest(&self) -> bool {
-        self.slots
-            .iter()
-            .all(|slot| slot.conn.as_ref().is_none_or(|c| c.machine.over() || c.failed.is_some()))
-            && self.outgoing.is_empty()
-            && self.dirty.is_empty()
+        self.connections.at_rest() && self.outgoing.is_empty()
     }
 
     /// Lets others connect.
@@ -168,23 +135,22 @@ impl Host {
         if let Some(broken) = &self.broken {
             return Err(broken.error());
         }
-        if self.used() >= self.options.connections_max {
+        if self.connections.len() >= self.options.connections_max {
             return Err(io::Error::new(
                 io::ErrorKind::QuotaExceeded,
                 "this host has as many connections as it may",
             ));
         }
-        self.count = self.next_count(now);
         let ends = Ends {
             // The upper half, so that a first byte below 128 is never that of an STP packet from here.
             local_port: self.random_u32() as u16 | 0x8000,
             remote_port: port,
             instance: self.random_u32() as u16,
-            count: self.count,
+            count: self.openings.next_count(now),
         };
         let machine = stp::Connection::connect(self.options.stp_for(peer), ends, self.random_u32());
         let overhead = self.options.overhead(peer);
-        let name = self.insert(Conn::new(machine, peer, overhead));
+        let name = self.connections.insert(Conn::new(machine, peer, overhead));
         if self.associations.is_none() {
             self.start(name.slot, Channel::Plain(peer));
             return Ok(name);
@@ -194,7 +160,7 @@ impl Host {
             None => {
                 let associations = self.associations.as_mut().expect("seen above");
                 let Some(id) = associations.connect(now, peer) else {
-                    self.remove(name.slot);
+                    self.connections.remove(name.slot);
                     return Err(io::Error::new(io::ErrorKind::InvalidInput, "the key is no key"));
                 };
                 self.waiting.insert(id, vec![name.slot]);
@@ -213,65 +179,24 @@ impl Host {
         })
     }
 
-    fn next_count(&self, now: Time) -> u32 {
-        // Grows with the clock, by one in sixteen milliseconds, so that a restart does not repeat itself.
-        let ms = self.epoch_ms.wrapping_add(now.as_nanos() / 1_000_000);
-        let by_clock = (ms / 16) as u32;
-        let next = self.count.wrapping_add(1);
-        if by_clock.wrapping_sub(next) as i32 > 0 { by_clock } else { next }
-    }
-
     fn random_u32(&self) -> u32 {
         u32::from_be_bytes(random(&*self.entropy))
     }
 
-    fn used(&self) -> usize {
-        self.slots.len() - self.free.len()
-    }
-
-    fn insert(&mut self, conn: Conn) -> Name {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot { generation: 0, conn: None });
-            self.slots.len() - 1
-        });
-        self.slots[slot].conn = Some(conn);
-        Name { slot, generation: self.slots[slot].generation }
-    }
-
-    fn remove(&mut self, slot: usize) {
-        let Some(conn) = self.slots[slot].conn.take() else { return };
-        self.slots[slot].generation += 1;
-        self.free.push(slot);
-        if let Some(timer) = conn.timer {
-            self.timers.remove(&(timer, slot));
-        }
-        if let Some(key) = conn.key {
-            self.by_key.remove(&key);
-        }
-    }
-
     /// The connection knows where its packets go.
     fn start(&mut self, slot: usize, channel: Channel) {
-        let Some(conn) = self.slots[slot].conn.as_mut() else { return };
-        conn.channel = Some(channel);
+        let Some(conn) = self.connections.get_mut(slot) else { return };
         // Who waits for the connection to be on its way may write now.
         conn.writers.wake();
         conn.finishers.wake();
-        let ends = conn.machine.ends();
-        let (local_port, remote_port) = (ends.local_port, ends.remote_port);
-        let key = Key { channel, local_port, remote_port, instance: ends.instance };
-        conn.key = Some(key);
-        self.by_key.insert(key, slot);
-        self.touch(slot);
+        let Ends { local_port, remote_port, instance, .. } = conn.machine.ends();
+        self.connections.bind(slot, Key { channel, local_port, remote_port, instance });
+        self.connections.touch(slot);
     }
 
     /// The connection may have something to send.
     pub fn touch(&mut self, slot: usize) {
-        if let Some(conn) = self.slots[slot].conn.as_mut()
-            && !std::mem::replace(&mut conn.dirty, true)
-        {
-            self.dirty.push_back(slot);
-        }
+        self.connections.touch(slot);
     }
 
     /// A datagram from the network, to one of this host's addresses. True if it asks for an answer, which must be taken before the
@@ -322,8 +247,7 @@ impl Host {
 
     /// A peer that seals says so. One such packet proves nothing, three of them will do.
     fn handle_refusal(&mut self, from: SocketAddr, echo: &[u8], reason: Refusal) {
-        for slot in &mut self.slots {
-            let Some(conn) = slot.conn.as_mut().filter(|c| c.peer == from && !c.connected) else { continue };
+        for conn in self.connections.iter_mut().filter(|c| c.peer == from && !c.connected) {
             let ends = conn.machine.ends();
             if echo[..4] == [ends.local_port.to_be_bytes(), ends.remote_port.to_be_bytes()].concat() {
                 conn.hints += 1;
@@ -353,8 +277,8 @@ impl Host {
             remote_port: packet.source_port,
             instance: packet.instance,
         };
-        let slot = match self.by_key.get(&key) {
-            Some(slot) => *slot,
+        let slot = match self.connections.find(&key) {
+            Some(slot) => slot,
             None => match self.begin(&key, from, to, &packet) {
                 Some(slot) => slot,
                 None => return,
@@ -370,7 +294,7 @@ impl Host {
             data: packet.data.map(|data| keep(arena, data)),
             control: packet.control,
         };
-        let Some(conn) = self.slots[slot].conn.as_mut() else { return };
+        let Some(conn) = self.connections.get_mut(slot) else { return };
         conn.traffic.packets_received += 1;
         conn.traffic.bytes_received += conn.beneath() + len as u64;
         // Who answers what was sent to it is where it says that it is.
@@ -398,21 +322,15 @@ impl Host {
         let listens = self.listening.then_some(key.local_port == self.local.port())?;
         if !listens
             || self.accepted.len() >= self.options.backlog
-            || self.used() >= self.options.connections_max
+            || self.connections.len() >= self.options.connections_max
         {
             self.refuse(key, from, to);
             return None;
         }
         if plain {
-            let once = (from.ip(), key.remote_port, key.instance, begin.count);
-            if !self.begun.insert(once) {
+            let begun = (from.ip(), key.remote_port, key.instance, begin.count);
+            if !self.openings.first_seen(begun) {
                 return None;
-            }
-            self.begun_order.push_back(once);
-            if self.begun_order.len() > BEGUN_MAX
-                && let Some(oldest) = self.begun_order.pop_front()
-            {
-                self.begun.remove(&oldest);
             }
         }
         let ends = Ends { local_port: key.local_port, ..Ends::default() };
@@ -420,12 +338,10 @@ impl Host {
         let machine = stp::Connection::listen(config, ends, self.random_u32());
         let overhead = self.options.overhead(from);
         let mut conn = Conn::new(machine, from, overhead);
-        conn.channel = Some(key.channel);
-        conn.key = Some(*key);
         conn.unproven = plain;
         conn.accepted = true;
-        let name = self.insert(conn);
-        self.by_key.insert(*key, name.slot);
+        let name = self.connections.insert(conn);
+        self.connections.bind(name.slot, *key);
         self.accepted.push_back(name);
         self.accepters.wake();
         Some(name.slot)
@@ -478,7 +394,7 @@ impl Host {
                         associations::Failure::NoAnswer => io::ErrorKind::TimedOut,
                     };
                     for slot in self.waiting.remove(&id).unwrap_or_default() {
-                        if let Some(conn) = self.slots[slot].conn.as_mut() {
+                        if let Some(conn) = self.connections.get_mut(slot) {
                             conn.fail(Failed { kind, message: format!("{}: {why}", conn.peer) });
                         }
                         self.settle(slot);
@@ -486,7 +402,7 @@ impl Host {
                 }
                 associations::Event::Lost { id, instead } => self.lose(id, instead),
                 associations::Event::Moved { id, peer } => {
-                    for conn in self.slots.iter_mut().filter_map(|slot| slot.conn.as_mut()) {
+                    for conn in self.connections.iter_mut() {
                         if conn.channel == Some(Channel::Sealed(id)) {
                             conn.peer = peer;
                         }
@@ -502,15 +418,12 @@ impl Host {
     /// The peer knows nothing of an association any more, and so of none of its connections. Those of which it has never known begin
     /// anew in another association.
     fn lose(&mut self, id: u32, instead: u32) {
-        for slot in 0..self.slots.len() {
-            let Some(conn) = self.slots[slot].conn.as_mut() else { continue };
+        for slot in self.connections.slots() {
+            let Some(conn) = self.connections.get_mut(slot) else { continue };
             if conn.channel != Some(Channel::Sealed(id)) {
                 continue;
             }
             if !conn.connected && !conn.accepted {
-                if let Some(key) = conn.key.take() {
-                    self.by_key.remove(&key);
-                }
                 self.start(slot, Channel::Sealed(instead));
             } else {
                 conn.machine.reset();
@@ -564,15 +477,15 @@ impl Host {
         let message = format!(
             "packets of {mtu} bytes are larger than this host's interface carries: use a smaller --mtu"
         );
-        for slot in self.slots.iter_mut().filter_map(|slot| slot.conn.as_mut()).filter(|c| c.peer == peer) {
-            slot.machine.reset();
-            slot.fail(Failed { kind: io::ErrorKind::InvalidInput, message: message.clone() });
+        for conn in self.connections.iter_mut().filter(|c| c.peer == peer) {
+            conn.machine.reset();
+            conn.fail(Failed { kind: io::ErrorKind::InvalidInput, message: message.clone() });
         }
     }
 
     fn hint(&mut self, now: Time, concerned: impl Fn(&Conn) -> bool, kind: io::ErrorKind, message: &str) {
-        for slot in 0..self.slots.len() {
-            if let Some(conn) = self.slots[slot].conn.as_mut().filter(|c| concerned(c)) {
+        for slot in self.connections.slots() {
+            if let Some(conn) = self.connections.get_mut(slot).filter(|c| concerned(c)) {
                 conn.hint(now, kind, format!("{}: {message}", conn.peer));
                 self.touch(slot);
             }
@@ -591,14 +504,9 @@ impl Host {
         }
         self.take_events();
         self.sweep(now);
-        while let Some(&(at, slot)) = self.timers.first() {
-            if at > now {
-                break;
-            }
-            self.timers.pop_first();
+        while let Some((at, slot)) = self.connections.take_due(now) {
             self.lateness.add(now.since(at));
-            if let Some(conn) = self.slots[slot].conn.as_mut() {
-                conn.timer = None;
+            if let Some(conn) = self.connections.get_mut(slot) {
                 conn.machine.handle_timeout(now);
                 conn.judge_hint(now);
                 self.settle(slot);
@@ -615,7 +523,7 @@ impl Host {
             return;
         };
         self.swept_at = now;
-        let used: BTreeSet<Channel> = self.by_key.keys().map(|key| key.channel).collect();
+        let used = self.connections.channels();
         let unused = associations.ids().filter(|id| !used.contains(&Channel::Sealed(*id)));
         for id in unused.collect::<Vec<_>>() {
             // The peer may still think of it for as long as `idle`; ten times that is safe.
@@ -628,13 +536,13 @@ impl Host {
     /// When something is due.
     pub fn poll_timeout(&self) -> Option<Time> {
         let associations = self.associations.as_ref().and_then(Associations::poll_timeout);
-        self.timers.first().map(|(at, _)| *at).into_iter().chain(associations).min()
+        self.connections.poll_timeout().into_iter().chain(associations).min()
     }
 
     /// Takes the events of a connection.
     fn settle(&mut self, slot: usize) {
         let enough = (self.options.send_buffer as u64 / 4) * 3;
-        if let Some(conn) = self.slots[slot].conn.as_mut() {
+        if let Some(conn) = self.connections.get_mut(slot) {
             conn.take_events(enough);
         }
     }
@@ -647,10 +555,7 @@ impl Host {
             batch.push(to, from, start);
         }
         while !batch.is_full() {
-            let Some(slot) = self.dirty.pop_front() else { return false };
-            if let Some(conn) = self.slots[slot].conn.as_mut() {
-                conn.dirty = false;
-            }
+            let Some(slot) = self.connections.next_turn() else { return false };
             if self.send_turn(now, slot, batch) {
                 self.touch(slot);
             }
@@ -660,10 +565,10 @@ impl Host {
 
     /// A connection's turn. True if it may have more to send.
     fn send_turn(&mut self, now: Time, slot: usize, batch: &mut Batch) -> bool {
-        let Some(conn) = self.slots[slot].conn.as_mut() else { return false };
+        let Some(conn) = self.connections.get_mut(slot) else { return false };
         let Some(channel) = conn.channel else {
             if conn.is_over() {
-                self.remove(slot);
+                self.connections.remove(slot);
             }
             return false;
         };
@@ -703,25 +608,19 @@ impl Host {
     /// A connection has nothing more to send for now.
     fn rest(&mut self, now: Time, slot: usize) {
         self.settle(slot);
-        let Some(conn) = self.slots[slot].conn.as_mut() else { return };
+        let Some(conn) = self.connections.get_mut(slot) else { return };
         let due = conn.machine.poll_timeout().into_iter().chain(conn.hint_timeout()).min();
         if conn.is_over() && due.is_none() {
-            return self.remove(slot);
+            return self.connections.remove(slot);
         }
         // A timer in the past would be a loop without rest; with a packet held back only the peer can bring it further.
         let pause = if conn.held.is_some() { Span::from_millis(100) } else { Span::from_micros(20) };
-        let due = due.map(|at| at.max(now + pause));
-        if due != conn.timer {
-            if let Some(before) = std::mem::replace(&mut conn.timer, due) {
-                self.timers.remove(&(before, slot));
-            }
-            self.timers.extend(due.map(|at| (at, slot)));
-        }
+        self.connections.set_timer(slot, due.map(|at| at.max(now + pause)));
     }
 
     /// Everything fails: the socket is gone.
     pub fn break_down(&mut self, failed: &Failed) {
-        for conn in self.slots.iter_mut().filter_map(|slot| slot.conn.as_mut()) {
+        for conn in self.connections.iter_mut() {
             conn.fail(failed.clone());
         }
         self.broken = Some(failed.clone());
@@ -741,7 +640,7 @@ impl Host {
         let nowhere = conn.channel.is_none();
         if nowhere {
             self.waiting.values_mut().for_each(|slots| slots.retain(|slot| *slot != name.slot));
-            self.remove(name.slot);
+            self.connections.remove(name.slot);
         } else {
             self.settle(name.slot);
             self.touch(name.slot);

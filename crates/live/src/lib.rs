@@ -22,6 +22,8 @@
 //! | `socket` | UDP, or IP itself |
 //! | `batch` | packets that the kernel takes together |
 //! | `connection` | a machine and who waits for it |
+//! | `connections` | all of a host: names, keys, timers, turns |
+//! | `openings` | the counts of BGNs, sent and seen |
 //! | `host` | all connections of a socket, stepped |
 //! | `driver` | the thread that steps them by the clock |
 //! | `stream` | the blocking streams |
@@ -31,6 +33,7 @@ pub mod association;
 pub mod associations;
 mod batch;
 mod connection;
+mod connections;
 mod control;
 pub mod cookie;
 mod driver;
@@ -40,6 +43,7 @@ mod host;
 pub mod key_log;
 pub mod keys;
 mod lost;
+mod openings;
 pub mod options;
 pub mod replay;
 mod roaming;

@@ -6,9 +6,10 @@
 
 use crate::association::Counters;
 use crate::connection::{Conn, Failed, Traffic};
+use crate::connections::Name;
 use crate::driver::{self, Shared};
+use crate::host::Host;
 use crate::host::Lateness;
-use crate::host::{Host, Name};
 use crate::options::Options;
 use crate::socket::Carrier;
 use bytes::Bytes;

@@ -1,0 +1,233 @@
+//! All connections of a host: slots with names, whose packets are whose, which timer is next and whose turn it is to send.
+//!
+//! Follows no document; a slot is used again, and its generation tells who names the one before.
+//! Leaves out what a connection does when it is its turn, which is `host`'s.
+
+use crate::connection::{Channel, Conn, Key};
+use skyhop_units::Time;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// A connection as its owner names it: a slot, and how often the slot was used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Name {
+    pub slot: usize,
+    pub generation: u64,
+}
+
+struct Slot {
+    generation: u64,
+    conn: Option<Conn>,
+}
+
+/// The table. A connection's `key`, `timer` and `dirty` are changed here only.
+#[derive(Default)]
+pub(crate) struct Connections {
+    slots: Vec<Slot>,
+    free: Vec<usize>,
+    by_key: BTreeMap<Key, usize>,
+    timers: BTreeSet<(Time, usize)>,
+    dirty: VecDeque<usize>,
+}
+
+impl Connections {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// A slot for a connection.
+    pub fn insert(&mut self, conn: Conn) -> Name {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot { generation: 0, conn: None });
+            self.slots.len() - 1
+        });
+        self.slots[slot].conn = Some(conn);
+        Name { slot, generation: self.slots[slot].generation }
+    }
+
+    /// Frees a slot; its timer and its key go too.
+    pub fn remove(&mut self, slot: usize) {
+        let Some(conn) = self.slots[slot].conn.take() else { return };
+        self.slots[slot].generation += 1;
+        self.free.push(slot);
+        if let Some(timer) = conn.timer {
+            self.timers.remove(&(timer, slot));
+        }
+        if let Some(key) = conn.key {
+            self.by_key.remove(&key);
+        }
+    }
+
+    /// The connection in a slot.
+    pub fn get_mut(&mut self, slot: usize) -> Option<&mut Conn> {
+        self.slots.get_mut(slot)?.conn.as_mut()
+    }
+
+    /// The connection of a name, if its slot has not been used again.
+    pub fn named(&mut self, name: Name) -> Option<&mut Conn> {
+        let slot = self.slots.get_mut(name.slot)?;
+        if slot.generation == name.generation { slot.conn.as_mut() } else { None }
+    }
+
+    /// All of them.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Conn> {
+        self.slots.iter_mut().filter_map(|slot| slot.conn.as_mut())
+    }
+
+    /// The slots that connections may be in.
+    pub fn slots(&self) -> std::ops::Range<usize> {
+        0..self.slots.len()
+    }
+
+    /// Packets with this key are this connection's from now on, and no others.
+    pub fn bind(&mut self, slot: usize, key: Key) {
+        let Some(conn) = self.slots[slot].conn.as_mut() else { return };
+        conn.channel = Some(key.channel);
+        if let Some(before) = conn.key.replace(key) {
+            self.by_key.remove(&before);
+        }
+        self.by_key.insert(key, slot);
+    }
+
+    /// Whose packets have this key.
+    pub fn find(&self, key: &Key) -> Option<usize> {
+        self.by_key.get(key).copied()
+    }
+
+    /// What carries connections' packets.
+    pub fn channels(&self) -> BTreeSet<Channel> {
+        self.by_key.keys().map(|key| key.channel).collect()
+    }
+
+    /// The connection may have something to send: it gets a turn.
+    pub fn touch(&mut self, slot: usize) {
+        if let Some(conn) = self.slots[slot].conn.as_mut()
+            && !std::mem::replace(&mut conn.dirty, true)
+        {
+            self.dirty.push_back(slot);
+        }
+    }
+
+    /// Whose turn it is.
+    pub fn next_turn(&mut self) -> Option<usize> {
+        let slot = self.dirty.pop_front()?;
+        if let Some(conn) = self.slots[slot].conn.as_mut() {
+            conn.dirty = false;
+        }
+        Some(slot)
+    }
+
+    /// A connection's timer, instead of the one that it had.
+    pub fn set_timer(&mut self, slot: usize, due: Option<Time>) {
+        let Some(conn) = self.slots[slot].conn.as_mut().filter(|conn| conn.timer != due) else { return };
+        if let Some(before) = std::mem::replace(&mut conn.timer, due) {
+            self.timers.remove(&(before, slot));
+        }
+        self.timers.extend(due.map(|at| (at, slot)));
+    }
+
+    /// When the first timer runs out.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.timers.first().map(|(at, _)| *at)
+    }
+
+    /// Takes the first timer that has run out by `now`, with the slot that it belongs to.
+    pub fn take_due(&mut self, now: Time) -> Option<(Time, usize)> {
+        let first = self.timers.first().copied().filter(|(at, _)| *at <= now)?;
+        self.timers.pop_first();
+        if let Some(conn) = self.slots[first.1].conn.as_mut() {
+            conn.timer = None;
+        }
+        Some(first)
+    }
+
+    /// Whether all are at their end, with nobody's turn left.
+    pub fn at_rest(&self) -> bool {
+        let rests = |slot: &Slot| slot.conn.as_ref().is_none_or(|c| c.machine.over() || c.failed.is_some());
+        self.dirty.is_empty() && self.slots.iter().all(rests)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skyhop_transport::stp;
+    use std::net::SocketAddr;
+
+    fn peer() -> SocketAddr {
+        "192.0.2.1:13989".parse().expect("an address")
+    }
+
+    fn conn() -> Conn {
+        let machine = stp::Connection::connect(stp::Config::default(), stp::Ends::default(), 1);
+        Conn::new(machine, peer(), 28)
+    }
+
+    fn key(local_port: u16) -> Key {
+        Key { channel: Channel::Plain(peer()), local_port, remote_port: 1, instance: 0 }
+    }
+
+    #[test]
+    fn a_slot_is_used_again_and_the_name_before_finds_nothing() {
+        let mut table = Connections::default();
+        let first = table.insert(conn());
+        table.remove(first.slot);
+        let second = table.insert(conn());
+        assert_eq!((second.slot, table.len()), (first.slot, 1));
+        assert!(table.named(first).is_none());
+        assert!(table.named(second).is_some());
+        // A second removal of a slot that is free does not free it twice.
+        table.remove(second.slot);
+        table.remove(second.slot);
+        let (a, b) = (table.insert(conn()), table.insert(conn()));
+        assert_ne!(a.slot, b.slot);
+    }
+
+    #[test]
+    fn a_connection_has_one_key_and_takes_it_along() {
+        let mut table = Connections::default();
+        let slot = table.insert(conn()).slot;
+        table.bind(slot, key(1));
+        table.bind(slot, key(2));
+        assert_eq!((table.find(&key(1)), table.find(&key(2))), (None, Some(slot)));
+        assert_eq!(table.channels(), BTreeSet::from([Channel::Plain(peer())]));
+        table.remove(slot);
+        assert_eq!(table.find(&key(2)), None);
+        assert!(table.channels().is_empty());
+    }
+
+    #[test]
+    fn timers_come_in_order_once_and_a_new_one_takes_the_place_of_the_old() {
+        let at = Time::from_nanos;
+        let mut table = Connections::default();
+        let [a, b, c] = [(); 3].map(|()| table.insert(conn()).slot);
+        table.set_timer(a, Some(at(30)));
+        table.set_timer(b, Some(at(10)));
+        table.set_timer(c, Some(at(15)));
+        table.set_timer(a, Some(at(20)));
+        table.remove(c);
+        assert_eq!(table.poll_timeout(), Some(at(10)));
+        assert_eq!(table.take_due(at(9)), None);
+        assert_eq!(table.take_due(at(25)), Some((at(10), b)));
+        assert_eq!(table.take_due(at(25)), Some((at(20), a)));
+        assert_eq!((table.take_due(at(99)), table.poll_timeout()), (None, None));
+        // One that has run out is forgotten: the same time can be set again.
+        table.set_timer(b, Some(at(10)));
+        assert_eq!(table.poll_timeout(), Some(at(10)));
+        table.set_timer(b, None);
+        assert_eq!(table.poll_timeout(), None);
+    }
+
+    #[test]
+    fn who_is_touched_twice_has_one_turn_and_turns_come_in_order() {
+        let mut table = Connections::default();
+        let [a, b] = [(); 2].map(|()| table.insert(conn()).slot);
+        for slot in [b, a, b] {
+            table.touch(slot);
+        }
+        assert!(!table.at_rest());
+        assert_eq!([table.next_turn(), table.next_turn(), table.next_turn()], [Some(b), Some(a), None]);
+        table.touch(b);
+        assert_eq!(table.next_turn(), Some(b));
+    }
+}

@@ -1,0 +1,97 @@
+//! The numbers of BGNs: those that this host sends, and those without an association that it has seen.
+//!
+//! Follows HT §5.1.1: a connection's count tells a BGN from one of before; here it grows with the clock, so that a restart repeats none.
+//! Differs: without an association a BGN counts once, since anybody can send it again.
+
+use skyhop_units::Time;
+use std::collections::{BTreeSet, VecDeque};
+use std::net::IpAddr;
+
+/// BGNs that are remembered.
+pub(crate) const REMEMBERED: usize = 16_384;
+
+/// What tells a BGN without an association from others: address, port and instance of the peer, and its count.
+pub(crate) type Begun = (IpAddr, u16, u16, u32);
+
+/// The numbers.
+pub(crate) struct Openings {
+    /// The count of the last BGN from here.
+    count: u32,
+    /// What [`Time::ZERO`] is in milliseconds of 1970's epoch.
+    epoch_ms: u64,
+    seen: BTreeSet<Begun>,
+    /// The same, oldest first.
+    order: VecDeque<Begun>,
+}
+
+impl Openings {
+    /// For a host whose clock says `now`, which is `wall_ms` since 1970.
+    pub fn new(now: Time, wall_ms: u64) -> Self {
+        let epoch_ms = wall_ms.wrapping_sub(now.as_nanos() / 1_000_000);
+        Openings { count: 0, epoch_ms, seen: BTreeSet::new(), order: VecDeque::new() }
+    }
+
+    /// The count of the next BGN from here: by one in sixteen milliseconds with the clock, and never the same again.
+    pub fn next_count(&mut self, now: Time) -> u32 {
+        let ms = self.epoch_ms.wrapping_add(now.as_nanos() / 1_000_000);
+        let by_clock = (ms / 16) as u32;
+        let next = self.count.wrapping_add(1);
+        self.count = if by_clock.wrapping_sub(next) as i32 > 0 { by_clock } else { next };
+        self.count
+    }
+
+    /// Whether a BGN without an association is seen for the first time, as far as is remembered.
+    pub fn first_seen(&mut self, begun: Begun) -> bool {
+        if !self.seen.insert(begun) {
+            return false;
+        }
+        self.order.push_back(begun);
+        if self.order.len() > REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.seen.remove(&oldest);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use skyhop_units::Span;
+
+    const WALL_MS: u64 = 1_700_000_000_000;
+
+    #[test]
+    fn counts_follow_the_clock_and_never_stand_still() {
+        let mut openings = Openings::new(Time::ZERO, WALL_MS);
+        let first = openings.next_count(Time::ZERO);
+        assert_eq!(first, (WALL_MS / 16) as u32);
+        assert_eq!(openings.next_count(Time::ZERO), first.wrapping_add(1));
+        assert_eq!(openings.next_count(Time::ZERO + Span::from_millis(160)), first.wrapping_add(10));
+        // A host that opens faster than the clock goes on from where it is.
+        (0..100).for_each(|_| _ = openings.next_count(Time::ZERO));
+        assert_eq!(openings.next_count(Time::ZERO + Span::from_millis(320)), first.wrapping_add(111));
+    }
+
+    #[test]
+    fn a_restart_does_not_repeat_counts() {
+        let mut before = Openings::new(Time::ZERO, WALL_MS);
+        let last = before.next_count(Time::ZERO + Span::from_secs(60));
+        // Its own clock begins anew, that on the wall does not.
+        let mut after = Openings::new(Time::ZERO, WALL_MS + 61_000);
+        assert!(after.next_count(Time::ZERO).wrapping_sub(last) as i32 > 0);
+    }
+
+    #[test]
+    fn a_bgn_counts_once_until_so_many_others_have_come() {
+        let begun = |count: u32| (IpAddr::from([192, 0, 2, 1]), 1, 2, count);
+        let mut openings = Openings::new(Time::ZERO, WALL_MS);
+        assert!((0..REMEMBERED as u32).all(|count| openings.first_seen(begun(count))));
+        assert!(!openings.first_seen(begun(0)), "remembered");
+        assert!(openings.first_seen(begun(REMEMBERED as u32)), "one more");
+        assert!(!openings.first_seen(begun(1)), "the second oldest is remembered");
+        assert!(openings.first_seen(begun(0)), "the oldest is not");
+        assert_eq!(openings.seen.len(), REMEMBERED);
+    }
+}
