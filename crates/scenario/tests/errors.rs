@@ -4,7 +4,8 @@
 //! Differs from tests of values: the wording is held too, because it is what the user has.
 //! Leaves out files that cannot be read, which `files.rs` holds.
 
-use skyhop_scenario::{Loss, Place, Transport, Variant, parse, parse_set};
+use skyhop_scenario::{Loss, Place, Transport, parse, parse_set};
+use skyhop_transport::tcp::Variant;
 
 const GOOD: &str = r#"duration = "60 s"
 [links.access]

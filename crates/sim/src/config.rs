@@ -7,9 +7,7 @@
 use crate::endpoint::Protocol;
 use skyhop_scenario as scenario;
 use skyhop_transport::stp;
-use skyhop_transport::tcp::{
-    AfterIdle, Config, DelayedAck, Hystart, Increase, LossRecovery, Open, PathMtu, Saved, Variant,
-};
+use skyhop_transport::tcp::{Config, DelayedAck, Increase, Open, Saved};
 
 /// What the two ends of a flow's connections speak: what the flow says, unless the splice beside an end speaks another
 /// protocol with it.
@@ -38,14 +36,10 @@ pub(crate) fn protocol(transport: &scenario::Transport) -> Protocol {
 pub(crate) fn tcp(tcp: &scenario::Tcp) -> Config {
     let mss = tcp.mss.get();
     Config {
-        variant: variant(tcp.variant),
-        recovery: tcp.recovery.map(recovery),
+        variant: tcp.variant,
+        recovery: tcp.recovery,
         mss: mss as u32,
-        path_mtu: match tcp.path_mtu {
-            scenario::PathMtu::None => PathMtu::None,
-            scenario::PathMtu::Icmp => PathMtu::Icmp,
-            scenario::PathMtu::Probe => PathMtu::Probe,
-        },
+        path_mtu: tcp.path_mtu,
         // That is the route's.
         link_mtu: None,
         window: tcp.window.in_bytes(mss),
@@ -65,11 +59,7 @@ pub(crate) fn tcp(tcp: &scenario::Tcp) -> Config {
             scenario::Increase::ConstantRate { c } => Increase::ConstantRate(c),
         },
         byte_counting: tcp.byte_counting,
-        hystart: match tcp.hystart {
-            scenario::Hystart::Off => Hystart::Off,
-            scenario::Hystart::Rfc9406 => Hystart::Rfc9406,
-            scenario::Hystart::Linux => Hystart::Linux,
-        },
+        hystart: tcp.hystart,
         rate_reduction: tcp.rate_reduction,
         undo: tcp.undo,
         quick_acks: tcp.quick_acks,
@@ -82,12 +72,7 @@ pub(crate) fn tcp(tcp: &scenario::Tcp) -> Config {
             scenario::Open::TTcp { known } => Open::Transactions { known },
             scenario::Open::FastOpen { known } => Open::FastOpen { known },
         },
-        after_idle: match tcp.after_idle {
-            scenario::AfterIdle::Keep => AfterIdle::Keep,
-            scenario::AfterIdle::Restart => AfterIdle::Restart,
-            scenario::AfterIdle::Decay => AfterIdle::Decay,
-            scenario::AfterIdle::Spread => AfterIdle::Spread,
-        },
+        after_idle: tcp.after_idle,
         share: tcp.share,
         ack_congestion: tcp.ack_congestion,
         resume: tcp.resume.map(|saved| Saved { rtt: saved.rtt, cwnd: saved.window.in_bytes(mss) }),
@@ -153,39 +138,6 @@ pub(crate) fn stp(keys: &scenario::Stp) -> stp::Config {
         saved: keys.saved.map(|saved| stp::Saved { rtt: saved.rtt, rate: saved.rate }),
         // What packets look like, and what no key is for.
         ..base
-    }
-}
-
-fn variant(variant: scenario::Variant) -> Variant {
-    match variant {
-        scenario::Variant::Tahoe => Variant::Tahoe,
-        scenario::Variant::Reno => Variant::Reno,
-        scenario::Variant::Newreno => Variant::NewReno,
-        scenario::Variant::NewrenoSlowButSteady => Variant::NewRenoSlowButSteady,
-        scenario::Variant::SackReno => Variant::SackReno,
-        scenario::Variant::SackNewreno => Variant::SackNewReno,
-        scenario::Variant::Sack => Variant::Sack,
-        scenario::Variant::Sack1 => Variant::Sack1,
-        scenario::Variant::Fack => Variant::Fack,
-        scenario::Variant::Vegas => Variant::Vegas,
-        scenario::Variant::Cubic => Variant::Cubic,
-        scenario::Variant::Hybla => Variant::Hybla,
-        scenario::Variant::Bbr => Variant::Bbr,
-        scenario::Variant::Bbr1 => Variant::Bbr1,
-    }
-}
-
-fn recovery(recovery: scenario::Recovery) -> LossRecovery {
-    match recovery {
-        scenario::Recovery::Reno => LossRecovery::Reno,
-        scenario::Recovery::Newreno => LossRecovery::NewReno,
-        scenario::Recovery::NewrenoSlowButSteady => LossRecovery::NewRenoSlowButSteady,
-        scenario::Recovery::SackReno => LossRecovery::SackReno,
-        scenario::Recovery::SackNewreno => LossRecovery::SackNewReno,
-        scenario::Recovery::Rfc6675 => LossRecovery::Rfc6675,
-        scenario::Recovery::Sack1 => LossRecovery::Sack1,
-        scenario::Recovery::Fack => LossRecovery::Fack,
-        scenario::Recovery::Rack => LossRecovery::Rack,
     }
 }
 

@@ -6,8 +6,9 @@
 
 use crate::error::quoted;
 use crate::finding::Findings;
-use crate::model::{AfterIdle, DelayedAck, Increase, Open, Recovery, Tcp, Variant};
+use crate::model::{DelayedAck, Increase, Open, Tcp};
 use crate::path::KeyPath;
+use skyhop_transport::tcp::{AfterIdle, Law, LossRecovery, Variant};
 use skyhop_units::{Bytes, Span};
 
 /// The largest payload of a segment.
@@ -160,9 +161,9 @@ fn windows(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
 
 /// What belongs to some variants only.
 fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
-    use Recovery as R;
+    use LossRecovery as R;
     let name = quoted(&word(&tcp.variant));
-    let model = matches!(tcp.variant, Variant::Bbr | Variant::Bbr1);
+    let model = tcp.variant.law().needs_model();
     if let Some(recovery) = tcp.recovery {
         let given = quoted(&word(&recovery));
         out.require(
@@ -190,10 +191,7 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
             || format!("c of {c}; expected more than 0 segments a second each second"),
         ),
     }
-    let renos_law = !matches!(
-        tcp.variant,
-        Variant::Vegas | Variant::Cubic | Variant::Hybla | Variant::Bbr | Variant::Bbr1
-    );
+    let renos_law = tcp.variant.law() == Law::Reno;
     out.require(
         renos_law || tcp.increase == Increase::One,
         || at.key("increase"),
@@ -216,8 +214,8 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
             format!("{l} segments an acknowledgment; expected 1 to {MOST_COUNTED} (RFC 3465 knows 1 and 2)")
         },
     );
-    let recovery = tcp.recovery.or(tcp.variant.recovery());
-    let piped = matches!(recovery, Some(R::Rfc6675 | R::Rack)) && !model;
+    let recovery = tcp.recovery.unwrap_or(tcp.variant.recovery());
+    let piped = matches!(recovery, R::Rfc6675 | R::Rack) && !model;
     out.require(
         piped || !tcp.rate_reduction,
         || at.key("rate_reduction"),

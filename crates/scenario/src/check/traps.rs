@@ -7,8 +7,9 @@
 use super::KeyPath;
 use crate::error::quoted;
 use crate::finding::Findings;
-use crate::model::{Host, Queue, Scenario, Stp, StpCongestion, Tcp, Traffic, Transport, Variant};
+use crate::model::{Host, Queue, Scenario, Stp, StpCongestion, Tcp, Traffic, Transport};
 use crate::network::{Leg, Network};
+use skyhop_transport::tcp::{Law, Variant};
 use skyhop_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
 
@@ -131,7 +132,7 @@ fn small_windows(scenario: &Scenario, cases: &[Case], out: &mut Findings) {
             let product = case.rate.bytes_in(leg.rtt).get();
             let short = case.size.is_some_and(|size| size <= window);
             // What is lost keeps its place in both buffers for a round trip more, which a sender that losses do not slow down could fill.
-            let repaired = leg.lossy && matches!(case.tcp.variant, Variant::Bbr | Variant::Bbr1);
+            let repaired = leg.lossy && case.tcp.variant.law().needs_model();
             let needed = if repaired { 2 * product } else { product };
             if all >= needed || short || leg.rtt == Span::ZERO {
                 continue;
@@ -201,7 +202,7 @@ fn round_up(bytes: u64) -> u64 {
 
 fn short_queue(case: &Case, out: &mut Findings) {
     let leg = &case.leg;
-    let follows_losses = !matches!(case.tcp.variant, Variant::Bbr | Variant::Bbr1 | Variant::Vegas);
+    let follows_losses = !case.tcp.variant.law().needs_model() && case.tcp.variant.law() != Law::Vegas;
     let drops = matches!(leg.queue, Queue::DropTail { .. } | Queue::Drr { .. } | Queue::Priority { .. });
     let (queue, product) = (leg.queue_bytes(), leg.product());
     let reaches = leg.window().is_some_and(|window| window > product + queue)

@@ -5,9 +5,10 @@
 //! Differs from the kernels: a host is a table of the keys of [`Tcp`], each of which a scenario may change alone.
 //! Leaves out what an administrator tunes, and segmentation by the network card.
 
-use super::{AfterIdle, DelayedAck, Hystart, Increase, Open, PathMtu, Recovery, Tcp, Variant};
+use super::{DelayedAck, Increase, Open, Tcp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use skyhop_transport::tcp::{AfterIdle, Hystart, LossRecovery, PathMtu, Variant};
 use skyhop_units::{Amount, Bytes, Span};
 
 /// The kind of host at both ends of a flow.
@@ -36,20 +37,20 @@ const LINUX_SEND_BUFFER_MAX: Bytes = Bytes::new(4_150_000);
 
 impl Host {
     /// Its TCP, with another variant and recovery if they are given.
-    pub fn tcp(self, variant: Option<Variant>, recovery: Option<Recovery>) -> Tcp {
+    pub fn tcp(self, variant: Option<Variant>, recovery: Option<LossRecovery>) -> Tcp {
         match self {
             Host::Linux => linux(variant.unwrap_or(Variant::Cubic), recovery),
             Host::Windows => windows(variant.unwrap_or(Variant::Cubic), recovery),
-            Host::Y1999 => y1999(variant.unwrap_or(Variant::SackNewreno)),
+            Host::Y1999 => y1999(variant.unwrap_or(Variant::SackNewReno)),
         }
     }
 }
 
-fn linux(variant: Variant, recovery: Option<Recovery>) -> Tcp {
+fn linux(variant: Variant, recovery: Option<LossRecovery>) -> Tcp {
     // These two find losses by their own clocks and windows, and nothing else will do.
     let own = matches!(variant, Variant::Tahoe | Variant::Vegas);
-    let recovery = recovery.or((!own).then_some(Recovery::Rack));
-    let pipe = matches!(recovery, Some(Recovery::Rack | Recovery::Rfc6675));
+    let recovery = recovery.or((!own).then_some(LossRecovery::Rack));
+    let pipe = matches!(recovery, Some(LossRecovery::Rack | LossRecovery::Rfc6675));
     Tcp {
         host: Host::Linux,
         recovery,
@@ -60,16 +61,12 @@ fn linux(variant: Variant, recovery: Option<Recovery>) -> Tcp {
         initial_window: Amount::Packets(10),
         adaptive_reordering: true,
         undo: true,
-        validate_window: !matches!(variant, Variant::Bbr | Variant::Bbr1),
+        validate_window: !variant.law().needs_model(),
         hystart: if variant == Variant::Cubic { Hystart::Linux } else { Hystart::Off },
-        rate_reduction: pipe && !matches!(variant, Variant::Bbr | Variant::Bbr1),
+        rate_reduction: pipe && !variant.law().needs_model(),
         // Reno's window grows by the segments that are acknowledged, however many an acknowledgment covers.
         byte_counting: (variant.is_recovery() || variant == Variant::Reno).then_some(64),
-        after_idle: if matches!(variant, Variant::Bbr | Variant::Bbr1) {
-            AfterIdle::Keep
-        } else {
-            AfterIdle::Decay
-        },
+        after_idle: if variant.law().needs_model() { AfterIdle::Keep } else { AfterIdle::Decay },
         timestamps: true,
         dsack: !own,
         delayed_ack: DelayedAck::Adaptive { least: Span::from_millis(40), most: Span::from_millis(200) },
@@ -82,7 +79,7 @@ fn linux(variant: Variant, recovery: Option<Recovery>) -> Tcp {
     }
 }
 
-fn windows(variant: Variant, recovery: Option<Recovery>) -> Tcp {
+fn windows(variant: Variant, recovery: Option<LossRecovery>) -> Tcp {
     let linux = linux(variant, recovery);
     Tcp {
         host: Host::Windows,
@@ -91,11 +88,7 @@ fn windows(variant: Variant, recovery: Option<Recovery>) -> Tcp {
         send_buffer: None,
         send_buffer_max: None,
         hystart: if variant == Variant::Cubic { Hystart::Rfc9406 } else { Hystart::Off },
-        after_idle: if matches!(variant, Variant::Bbr | Variant::Bbr1) {
-            AfterIdle::Keep
-        } else {
-            AfterIdle::Restart
-        },
+        after_idle: if variant.law().needs_model() { AfterIdle::Keep } else { AfterIdle::Restart },
         timestamps: false,
         delayed_ack: DelayedAck::OneShot { timeout: Span::from_millis(40) },
         quick_acks: 0,

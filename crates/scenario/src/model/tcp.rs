@@ -7,6 +7,7 @@
 use super::Host;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use skyhop_transport::tcp::{AfterIdle, Hystart, LossRecovery, PathMtu, Variant};
 use skyhop_units::{Amount, Bytes, Span};
 
 /// Defines [`Tcp`], in which every key has a value, and [`TcpKeys`], in which a file may leave out any of them. Keys in
@@ -140,7 +141,7 @@ tcp_keys! {
     }
     optional {
         /// Another way of finding and repairing losses than the host's or the variant's own.
-        recovery: Recovery,
+        recovery: LossRecovery,
         /// The most bytes that an end holds of what was written and not acknowledged, at the start: bytes or segments. Given alone, it is the send buffer for good; without limit if left out with hosts that have none.
         send_buffer: Amount,
         /// Up to which the send buffer tunes itself, by the congestion window.
@@ -160,115 +161,6 @@ impl Default for Tcp {
     fn default() -> Self {
         TcpKeys::default().into()
     }
-}
-
-/// A TCP by its loss recovery and the law of its congestion window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Variant {
-    /// A loss empties the window: slow start from the oldest hole on, what arrived is sent again too (4.3BSD).
-    Tahoe,
-    /// Fast retransmit and fast recovery that ends with the first new acknowledgment (RFC 2001).
-    Reno,
-    /// Recovery lasts until all that was outstanding is acknowledged; the timer restarts at the first partial acknowledgment only (RFC 6582, "impatient").
-    Newreno,
-    /// As `newreno`, but the timer restarts at each partial acknowledgment (HT 4.2.3).
-    NewrenoSlowButSteady,
-    /// Selective acknowledgments for repeats, Reno for the window (HT 4.2.3).
-    SackReno,
-    /// Selective acknowledgments with NewReno's recovery: the seven rules of HK's appendix.
-    SackNewreno,
-    /// Selective acknowledgments and the pipe of RFC 6675.
-    Sack,
-    /// The pipe algorithm of ns-2's Sack1.
-    Sack1,
-    /// Forward acknowledgments, as in ns-2.
-    Fack,
-    /// The window follows what it keeps in the queue, by RTTs (Brakmo and Peterson 1995), as in ns-2.
-    Vegas,
-    /// CUBIC (RFC 9438) with HyStart++ (RFC 9406), RACK-TLP (RFC 8985) and proportional rate reduction (RFC 6937).
-    Cubic,
-    /// Hybla (Caini and Firrincieli 2004): grows as if the RTT were 25 ms.
-    Hybla,
-    /// BBR version 3 (draft-ietf-ccwg-bbr-06) over RACK-TLP: a model of bandwidth and RTT paces what is sent; losses below 2 % do not slow it down.
-    Bbr,
-    /// BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00) over RACK-TLP, as Linux ships it as `bbr`; `"linux-bbr"` means it too. Keeps two bandwidth-delay products in flight, whatever is lost.
-    #[serde(alias = "linux-bbr")]
-    #[schemars(extend("aliases" = ["linux-bbr"]))]
-    Bbr1,
-}
-
-impl Variant {
-    /// The recovery of its own, which it has on a host of 1999. Tahoe's and Vegas' have no name in [`Recovery`].
-    pub fn recovery(self) -> Option<Recovery> {
-        Some(match self {
-            Variant::Tahoe | Variant::Vegas => return None,
-            Variant::Reno => Recovery::Reno,
-            Variant::Newreno => Recovery::Newreno,
-            Variant::NewrenoSlowButSteady => Recovery::NewrenoSlowButSteady,
-            Variant::SackReno => Recovery::SackReno,
-            Variant::SackNewreno => Recovery::SackNewreno,
-            Variant::Sack | Variant::Hybla => Recovery::Rfc6675,
-            Variant::Sack1 => Recovery::Sack1,
-            Variant::Fack => Recovery::Fack,
-            Variant::Cubic | Variant::Bbr | Variant::Bbr1 => Recovery::Rack,
-        })
-    }
-
-    /// Whether it is Reno's window over a recovery of its own, so that its name means nothing where the host has another.
-    pub fn is_recovery(self) -> bool {
-        use Variant::*;
-        matches!(self, Newreno | NewrenoSlowButSteady | SackReno | SackNewreno | Sack | Sack1 | Fack)
-    }
-}
-
-/// How losses are found and repaired.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Recovery {
-    /// As variant `reno`.
-    Reno,
-    /// As variant `newreno`.
-    Newreno,
-    /// As variant `newreno-slow-but-steady`.
-    NewrenoSlowButSteady,
-    /// As variant `sack-reno`.
-    SackReno,
-    /// As variant `sack-newreno`.
-    SackNewreno,
-    /// As variant `sack`.
-    Rfc6675,
-    /// As variant `sack1`.
-    Sack1,
-    /// As variant `fack`.
-    Fack,
-    /// RACK-TLP (RFC 8985), as variant `cubic`.
-    Rack,
-}
-
-/// How an end finds the largest packet that its path carries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum PathMtu {
-    /// Not at all: what routers say is ignored, and packets that are too large never arrive.
-    None,
-    /// By what routers say (RFC 1191).
-    #[default]
-    Icmp,
-    /// By trying (RFC 4821, RFC 8899): from 1200 B on, smaller in a black hole, and then larger ones one at a time. What routers say helps.
-    Probe,
-}
-
-/// How slow start is left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Hystart {
-    /// By a loss or a mark.
-    Off,
-    /// When RTTs grow (HyStart++, RFC 9406), as Windows has it.
-    Rfc9406,
-    /// When RTTs grow or acknowledgments come in a train as long as half an RTT (HyStart), as Linux has it.
-    Linux,
 }
 
 /// Growth of the window in congestion avoidance.
@@ -307,20 +199,6 @@ pub enum Open {
         #[serde(default)]
         known: bool,
     },
-}
-
-/// The congestion window after a silence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum AfterIdle {
-    /// All of it may go at once.
-    Keep,
-    /// Slow start from the initial window (RFC 5681 4.1).
-    Restart,
-    /// Half of it for each timeout that has passed, but no less than the initial window (RFC 2861), as Linux has it.
-    Decay,
-    /// All of it, spread over an RTT (Visweswaraiah and Heidemann 1997).
-    Spread,
 }
 
 /// What an earlier connection has learnt of the path.

@@ -6,67 +6,81 @@
 //!
 //! A list of parameters, so that it has as many fields as there are of them.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use skyhop_units::Span;
 
-/// A TCP by its name: a way of finding and repairing losses, and a law for the congestion window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A TCP by its loss recovery and the law of its congestion window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Variant {
-    /// A loss empties the window: slow start from the oldest hole on (4.3BSD-Tahoe).
+    /// A loss empties the window: slow start from the oldest hole on, what arrived is sent again too (4.3BSD).
     Tahoe,
-    /// Fast recovery ends with the first new acknowledgment (RFC 2001, 5681).
+    /// Fast retransmit and fast recovery that ends with the first new acknowledgment (RFC 2001).
     Reno,
-    /// Fast recovery ends when all that was outstanding is acknowledged; the timer restarts at the first partial
-    /// acknowledgment only (RFC 6582 §4, "impatient").
+    /// Recovery lasts until all that was outstanding is acknowledged; the timer restarts at the first partial acknowledgment only (RFC 6582, "impatient").
+    #[serde(rename = "newreno")]
     NewReno,
-    /// The same, but the timer restarts at each partial acknowledgment ("slow but steady", HT 4.2.3).
+    /// As `newreno`, but the timer restarts at each partial acknowledgment (HT 4.2.3).
+    #[serde(rename = "newreno-slow-but-steady")]
     NewRenoSlowButSteady,
-    /// Selective acknowledgments, and Reno's congestion avoidance (HT 4.2.3).
+    /// Selective acknowledgments for repeats, Reno for the window (HT 4.2.3).
     SackReno,
-    /// Selective acknowledgments with NewReno's recovery phase (HK appendix).
+    /// Selective acknowledgments with NewReno's recovery: the seven rules of HK's appendix.
+    #[serde(rename = "sack-newreno")]
     SackNewReno,
     /// Selective acknowledgments and the pipe of RFC 6675.
     Sack,
-    /// The pipe of Fall and Floyd as ns-2's `Sack1` has it.
+    /// The pipe algorithm of ns-2's Sack1.
     Sack1,
-    /// Forward acknowledgments (Mathis and Mahdavi 1996), as ns-2 has them.
+    /// Forward acknowledgments, as in ns-2.
     Fack,
-    /// Brakmo and Peterson's Vegas, as ns-2 has it.
+    /// The window follows what it keeps in the queue, by RTTs (Brakmo and Peterson 1995), as in ns-2.
     Vegas,
-    /// CUBIC (RFC 9438) over RACK-TLP (RFC 8985) and proportional rate reduction (RFC 9937).
+    /// CUBIC (RFC 9438) with HyStart++ (RFC 9406), RACK-TLP (RFC 8985) and proportional rate reduction (RFC 6937).
     Cubic,
-    /// Hybla (Caini and Firrincieli 2004) over the pipe of RFC 6675.
+    /// Hybla (Caini and Firrincieli 2004): grows as if the RTT were 25 ms.
     Hybla,
-    /// BBR version 3 (draft-ietf-ccwg-bbr-06) over RACK-TLP.
+    /// BBR version 3 (draft-ietf-ccwg-bbr-06) over RACK-TLP: a model of bandwidth and RTT paces what is sent; losses below 2 % do not slow it down.
     Bbr,
-    /// BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00), as Linux ships it, over RACK-TLP.
+    /// BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00) over RACK-TLP, as Linux ships it as `bbr`; `"linux-bbr"` means it too. Keeps two bandwidth-delay products in flight, whatever is lost.
+    #[serde(alias = "linux-bbr")]
+    #[schemars(extend("aliases" = ["linux-bbr"]))]
     Bbr1,
 }
 
 /// How losses are found and repaired.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "Recovery")]
 pub enum LossRecovery {
-    /// Counting duplicates; everything from the hole on is sent again.
-    Tahoe,
-    /// Counting duplicates; the hole is sent again.
+    /// As variant `reno`.
     Reno,
-    /// The same, hole after hole; impatient.
+    /// As variant `newreno`.
+    #[serde(rename = "newreno")]
     NewReno,
-    /// The same; slow but steady.
+    /// As variant `newreno-slow-but-steady`.
+    #[serde(rename = "newreno-slow-but-steady")]
     NewRenoSlowButSteady,
-    /// The rules of HK's appendix for repeats, Reno's for the window.
+    /// As variant `sack-reno`.
     SackReno,
-    /// The seven rules of HK's appendix.
+    /// As variant `sack-newreno`.
+    #[serde(rename = "sack-newreno")]
     SackNewReno,
-    /// Vegas' fine-grained timeouts on duplicates.
-    Vegas,
-    /// RFC 6675.
+    /// As variant `sack`.
     Rfc6675,
-    /// ns-2's Sack1.
+    /// As variant `sack1`.
     Sack1,
-    /// Forward acknowledgments.
+    /// As variant `fack`.
     Fack,
-    /// RACK-TLP (RFC 8985).
+    /// RACK-TLP (RFC 8985), as variant `cubic`.
     Rack,
+    /// Tahoe's, which is its own only: counting duplicates, and everything from the hole on is sent again.
+    #[serde(skip)]
+    Tahoe,
+    /// Vegas' fine-grained timeouts on duplicates, which are its own only.
+    #[serde(skip)]
+    Vegas,
 }
 
 /// The law of the congestion window.
@@ -115,11 +129,16 @@ impl Variant {
             _ => Law::Reno,
         }
     }
+
+    /// Whether it is Reno's window over a recovery of its own, so that its name means nothing where the host has another.
+    pub fn is_recovery(self) -> bool {
+        self.law() == Law::Reno && !matches!(self, Variant::Tahoe | Variant::Reno)
+    }
 }
 
 impl Law {
     /// Whether it is a model of the path, which has to know what has been delivered, and paces.
-    pub(crate) fn needs_model(self) -> bool {
+    pub fn needs_model(self) -> bool {
         matches!(self, Law::Bbr | Law::Bbr1)
     }
 }
@@ -169,15 +188,15 @@ pub enum DelayedAck {
     },
 }
 
-/// How slow start ends before it overflows the queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How slow start is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Hystart {
-    /// It does not.
+    /// By a loss or a mark.
     Off,
-    /// HyStart++ (RFC 9406): growing round trips lead through a conservative slow start.
+    /// When RTTs grow (HyStart++, RFC 9406), as Windows has it.
     Rfc9406,
-    /// HyStart as Linux's CUBIC has it: a train of acknowledgments as long as half a round trip, or round trips that grow,
-    /// end slow start at once.
+    /// When RTTs grow or acknowledgments come in a train as long as half an RTT (HyStart), as Linux has it.
     Linux,
 }
 
@@ -198,28 +217,29 @@ pub enum Open {
     },
 }
 
-/// What happens to the window in a silence of more than a timeout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The congestion window after a silence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum AfterIdle {
-    /// Nothing: all of it may go at once.
+    /// All of it may go at once.
     Keep,
-    /// It is the initial window again (RFC 5681 §4.1).
+    /// Slow start from the initial window (RFC 5681 4.1).
     Restart,
-    /// It is spread over a round trip, until that is acknowledged.
-    Spread,
-    /// It is halved for each timeout that has passed, not below the initial window, and ssthresh keeps three quarters of it
-    /// (RFC 2861, as in Linux).
+    /// Half of it for each timeout that has passed, but no less than the initial window (RFC 2861), as Linux has it.
     Decay,
+    /// All of it, spread over an RTT (Visweswaraiah and Heidemann 1997).
+    Spread,
 }
 
-/// How an end finds how large a packet its path carries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How an end finds the largest packet that its path carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum PathMtu {
-    /// Not at all: what a router says is ignored.
+    /// Not at all: what routers say is ignored, and packets that are too large never arrive.
     None,
     /// By what routers say (RFC 1191).
     Icmp,
-    /// By trying (RFC 4821, RFC 8899), from 1200 bytes on; what routers say helps.
+    /// By trying (RFC 4821, RFC 8899): from 1200 B on, smaller in a black hole, and then larger ones one at a time. What routers say helps.
     Probe,
 }
 
