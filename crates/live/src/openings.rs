@@ -28,7 +28,9 @@ impl Openings {
     /// For a host whose clock says `now`, which is `wall_ms` since 1970.
     pub fn new(now: Time, wall_ms: u64) -> Self {
         let epoch_ms = wall_ms.wrapping_sub(now.as_nanos() / 1_000_000);
-        Openings { count: 0, epoch_ms, seen: BTreeSet::new(), order: VecDeque::new() }
+        // From the clock on, and not from 0: counts are compared as sequence numbers are, and 0 is ahead of half of all years.
+        let count = ((wall_ms / 16) as u32).wrapping_sub(1);
+        Openings { count, epoch_ms, seen: BTreeSet::new(), order: VecDeque::new() }
     }
 
     /// The count of the next BGN from here: by one in sixteen milliseconds with the clock, and never the same again.
