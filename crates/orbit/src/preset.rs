@@ -34,6 +34,10 @@ pub struct Preset {
     pub elevation_mask_deg: f64,
     /// Links between its satellites.
     pub isls: Isls,
+    /// How many satellites a terminal holds at once, if its publication says so (HT 6.2, WP); otherwise all in view.
+    pub antennas: Option<u16>,
+    /// What the names of its satellites begin with in catalogues.
+    pub catalogued: Option<&'static str>,
     /// Its orbits.
     pub layout: Layout,
 }

@@ -5,6 +5,7 @@
 //! Differs: a file of elements is taken for the system that its satellites' names begin with.
 //! Left out: rates and queues, which are the scenario's. docs/constellations.md has the table with its reasons.
 
+use skyhop_orbit::preset::PRESETS;
 use skyhop_orbit::{Constellation, Preset};
 
 use crate::rules::{CrossSeam, Handover, Rules};
@@ -29,16 +30,6 @@ pub const ANTENNAS_WITH_POLICY: u16 = 1;
 /// How many satellites a gateway holds at once.
 pub const GATEWAY_ANTENNAS: u16 = Station::ALL_IN_VIEW;
 
-/// What names of catalogued satellites begin with, and the preset of their system.
-const SYSTEMS: [(&str, &str); 6] = [
-    ("GLOBALSTAR", "globalstar"),
-    ("IRIDIUM", "iridium"),
-    ("KUIPER", "kuiper"),
-    ("O3B", "o3b"),
-    ("ONEWEB", "oneweb"),
-    ("STARLINK", "starlink-gen1"),
-];
-
 impl Defaults {
     /// The defaults for a preset's satellites, or for others.
     pub fn of(preset: Option<&'static Preset>, constellation: &Constellation) -> Self {
@@ -52,11 +43,7 @@ impl Defaults {
         }
         let seam = CrossSeam { longitude_threshold_rad: 10f64.to_radians(), first_slot: None };
         if let Some(system) = system_of(constellation) {
-            let rules = match system.name {
-                // What flies is not HT's Iridium: another latitude limit, and no terminal that begins on satellite 0.
-                "iridium" => Rules::iridium_next(),
-                _ => Rules::for_preset(system),
-            };
+            let rules = Rules::for_catalogued(system);
             return Self { rules, seam, antennas: antennas_of(system), system: Some(system) };
         }
         let catalogued = (0..constellation.len() as u32).any(|s| constellation.elements(s).is_some());
@@ -70,25 +57,22 @@ impl Defaults {
     }
 }
 
-/// HT 6.2 and WP have terminals that hold one satellite and hand over; their numbers rest on it.
+/// Terminals whose numbers in HT 6.2 and WP rest on it hold one satellite and hand over.
 fn antennas_of(preset: &Preset) -> u16 {
-    match preset.name {
-        "iridium" | "teledesic-288" | "spaceway-ngso" => 1,
-        _ => Station::ALL_IN_VIEW,
-    }
+    preset.antennas.unwrap_or(Station::ALL_IN_VIEW)
 }
 
 /// The system to which more than half of catalogued satellites belong by their names.
 fn system_of(constellation: &Constellation) -> Option<&'static Preset> {
-    let mut counts = [0; SYSTEMS.len()];
+    let mut counts = [0; PRESETS.len()];
     for set in (0..constellation.len() as u32).filter_map(|satellite| constellation.elements(satellite)) {
         let begins = |start: &str| set.name.get(..start.len()).is_some_and(|n| n.eq_ignore_ascii_case(start));
-        if let Some(system) = SYSTEMS.iter().position(|(start, _)| begins(start)) {
+        if let Some(system) = PRESETS.iter().position(|preset| preset.catalogued.is_some_and(begins)) {
             counts[system] += 1;
         }
     }
     let most = counts.iter().position(|count| 2 * count > constellation.len())?;
-    Preset::find(SYSTEMS[most].1).ok()
+    Some(&PRESETS[most])
 }
 
 impl Rules {
@@ -116,11 +100,10 @@ impl Handover {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use skyhop_orbit::preset;
 
     #[test]
     fn presets_keep_what_their_publication_says() {
-        for one in preset::PRESETS {
+        for one in PRESETS {
             let defaults = Defaults::of(Some(one), &one.constellation());
             let holds_one = ["iridium", "teledesic-288", "spaceway-ngso"].contains(&one.name);
             assert_eq!(defaults.antennas == 1, holds_one, "{}", one.name);

@@ -118,17 +118,40 @@ impl Handover {
     pub const TELEDESIC_CELLS: Self = Self::EarthFixedCells { period_s: 60.0, cell_deg: 1.44 };
 }
 
+/// Rules of which a publication says more than a [`Preset`] holds.
+struct Published {
+    rules: Rules,
+    /// The same with links across the seam.
+    with_seam: Rules,
+    /// Of what flies today.
+    catalogued: Rules,
+}
+
+impl Published {
+    fn of(preset: &Preset) -> Option<Self> {
+        Some(match preset.name {
+            "iridium" => Self {
+                rules: Rules::iridium(),
+                with_seam: Rules::iridium_cross_seam(),
+                // Not HT's Iridium: another latitude limit, and no terminal that begins on satellite 0.
+                catalogued: Rules::iridium_next(),
+            },
+            "teledesic-288" => Self {
+                rules: Rules::teledesic(),
+                with_seam: Rules::teledesic(),
+                catalogued: Rules::teledesic(),
+            },
+            _ => return None,
+        })
+    }
+}
+
 impl CrossSeam {
     /// How a preset's links across the seam are, or would be if it had them: longitude threshold 10 degrees and the
     /// nearest peer, unless HT has other values.
     pub fn for_preset(preset: &Preset) -> Self {
         let nearest = Self { longitude_threshold_rad: 10f64.to_radians(), first_slot: None };
-        let published = match preset.name {
-            "iridium" => Rules::iridium_cross_seam().cross_seam,
-            "teledesic-288" => Rules::teledesic().cross_seam,
-            _ => None,
-        };
-        published.unwrap_or(nearest)
+        Published::of(preset).and_then(|published| published.with_seam.cross_seam).unwrap_or(nearest)
     }
 }
 
@@ -197,16 +220,21 @@ impl Rules {
 
     /// A preset as its publication has it: mask and ISLs, and links across the seam only if it has them there.
     pub fn for_preset(preset: &Preset) -> Self {
-        match preset.name {
-            "iridium" => Self::iridium(),
-            "teledesic-288" => Self::teledesic(),
-            _ => Self {
-                cross_seam: preset.isls.cross_seam.then_some(CrossSeam::for_preset(preset)),
-                intra_plane_neighbours: preset.isls.intra_plane,
-                inter_plane_neighbours: preset.isls.inter_plane,
-                elevation_mask_rad: preset.elevation_mask_deg.to_radians(),
-                ..Self::default()
-            },
+        Published::of(preset).map_or_else(|| Self::as_listed(preset), |published| published.rules)
+    }
+
+    /// What flies of a preset's system, from its elements.
+    pub fn for_catalogued(preset: &Preset) -> Self {
+        Published::of(preset).map_or_else(|| Self::as_listed(preset), |published| published.catalogued)
+    }
+
+    fn as_listed(preset: &Preset) -> Self {
+        Self {
+            cross_seam: preset.isls.cross_seam.then_some(CrossSeam::for_preset(preset)),
+            intra_plane_neighbours: preset.isls.intra_plane,
+            inter_plane_neighbours: preset.isls.inter_plane,
+            elevation_mask_rad: preset.elevation_mask_deg.to_radians(),
+            ..Self::default()
         }
     }
 

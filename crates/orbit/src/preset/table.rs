@@ -76,6 +76,8 @@ const CELESTRI: Preset = Preset {
     earth: EarthModel::WGS84,
     elevation_mask_deg: 16.0,
     isls: GRID,
+    antennas: None,
+    catalogued: None,
     layout: Layout::Shells(&[placed(delta(7, 9, 1400.0, 48.0, 5.0))]),
 };
 
@@ -88,6 +90,8 @@ const GEO_3: Preset = Preset {
     earth: EarthModel::WGS84,
     elevation_mask_deg: 5.0,
     isls: NONE,
+    antennas: None,
+    catalogued: None,
     layout: Layout::Ring(&[30.0, 150.0, 270.0]),
 };
 
@@ -100,6 +104,8 @@ const GLOBALSTAR: Preset = Preset {
     earth: EarthModel::WGS84,
     elevation_mask_deg: 10.0,
     isls: NONE,
+    antennas: None,
+    catalogued: Some("GLOBALSTAR"),
     layout: Layout::Shells(&[placed(delta(8, 6, 1406.0, 52.0, 1.0))]),
 };
 
@@ -112,6 +118,8 @@ const ICO: Preset = Preset {
     earth: EarthModel::WGS84,
     elevation_mask_deg: 10.0,
     isls: NONE,
+    antennas: None,
+    catalogued: None,
     layout: Layout::Shells(&[placed(delta(2, 5, 10_390.0, 45.0, 0.0))]),
 };
 
@@ -124,6 +132,8 @@ const IRIDIUM_66: Preset = Preset {
     earth: EarthModel::NS2,
     elevation_mask_deg: 8.2,
     isls: GRID,
+    antennas: Some(1),
+    catalogued: Some("IRIDIUM"),
     layout: Layout::Shells(&[placed(IRIDIUM)]),
 };
 
@@ -136,6 +146,8 @@ const KUIPER: Preset = Preset {
     earth: EarthModel::WGS84,
     elevation_mask_deg: 35.0,
     isls: GRID,
+    antennas: None,
+    catalogued: Some("KUIPER"),
     layout: Layout::Shells(&[
         placed(staggered(34, 34, 630.0, 51.9)),
         placed(staggered(36, 36, 610.0, 42.0)),
@@ -152,6 +164,8 @@ const KUIPER_630: Preset = Preset {
     earth: EarthModel::WGS84,
     elevation_mask_deg: 30.0,
     isls: GRID,
+    antennas: None,
+    catalogued: None,
     layout: Layout::Shells(&[placed(staggered(34, 34, 630.0, 51.9))]),
 };
 
@@ -164,6 +178,8 @@ const MOLNIYA: Preset = Preset {
     earth: EarthModel::WGS84,
     elevation_mask_deg: 5.0,
     isls: NONE,
+    antennas: None,
+    catalogued: None,
     layout: Layout::Orbits { planes: 3, satellites_per_plane: 1, orbits: molniya },
 };
 
@@ -176,6 +192,8 @@ const O3B: Preset = Preset {
     earth: EarthModel::WGS84,
     elevation_mask_deg: 15.0,
     isls: NONE,
+    antennas: None,
+    catalogued: Some("O3B"),
     layout: Layout::Shells(&[placed(Shell {
         planes: 1,
         satellites_per_plane: 20,
@@ -196,6 +214,8 @@ const ONEWEB: Preset = Preset {
     earth: EarthModel::WGS84,
     elevation_mask_deg: 50.0,
     isls: NONE,
+    antennas: None,
+    catalogued: Some("ONEWEB"),
     layout: Layout::Shells(&[placed(shell(18, 40, 1200.0, 87.9, 10.0, Phasing::OddPlanes(-0.5)))]),
 };
 
@@ -208,6 +228,8 @@ const SKYBRIDGE: Preset = Preset {
     earth: EarthModel::WGS84,
     elevation_mask_deg: 10.0,
     isls: NONE,
+    antennas: None,
+    catalogued: None,
     layout: Layout::Shells(&[placed(delta(20, 4, 1469.0, 53.0, 5.0))]),
 };
 
@@ -220,6 +242,8 @@ const SKYBRIDGE_64: Preset = Preset {
     earth: EarthModel::WGS84,
     elevation_mask_deg: 10.0,
     isls: NONE,
+    antennas: None,
+    catalogued: None,
     layout: Layout::Shells(&[
         placed(delta(8, 4, 1457.0, 55.0, 3.0)),
         PlacedShell {
@@ -239,6 +263,8 @@ const SPACEWAY_NGSO: Preset = Preset {
     earth: EarthModel::NS2,
     elevation_mask_deg: 30.0,
     isls: GRID,
+    antennas: Some(1),
+    catalogued: None,
     layout: Layout::Shells(&[placed(delta(4, 5, 10_352.0, 55.0, 0.0))]),
 };
 
@@ -251,6 +277,8 @@ const STARLINK_550: Preset = Preset {
     earth: EarthModel::WGS84,
     elevation_mask_deg: 25.0,
     isls: GRID,
+    antennas: None,
+    catalogued: None,
     layout: Layout::Shells(&[placed(staggered(72, 22, 550.0, 53.0))]),
 };
 
@@ -263,6 +291,8 @@ const STARLINK_GEN1: Preset = Preset {
     earth: EarthModel::WGS84,
     elevation_mask_deg: 25.0,
     isls: GRID,
+    antennas: None,
+    catalogued: Some("STARLINK"),
     layout: Layout::Shells(&[
         placed(staggered(72, 22, 550.0, 53.0)),
         placed(staggered(72, 22, 540.0, 53.2)),
@@ -281,6 +311,8 @@ const TELEDESIC_288: Preset = Preset {
     earth: EarthModel::NS2,
     elevation_mask_deg: 40.0,
     isls: Isls { intra_plane: 2, inter_plane: 2, cross_seam: true },
+    antennas: Some(1),
+    catalogued: None,
     layout: Layout::Shells(&[placed(TELEDESIC)]),
 };
 
@@ -293,6 +325,8 @@ const TELEDESIC_840: Preset = Preset {
     earth: EarthModel::WGS84,
     elevation_mask_deg: 40.0,
     isls: Isls { intra_plane: 2, inter_plane: 0, cross_seam: false },
+    antennas: None,
+    catalogued: None,
     layout: Layout::Orbits { planes: 21, satellites_per_plane: 40, orbits: teledesic_840 },
 };
 
