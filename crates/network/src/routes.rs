@@ -115,7 +115,7 @@ pub(crate) struct Routes {
 
 impl Routes {
     pub fn new(model: &scenario::Routing, seed: Seed) -> Self {
-        let global = is_global(model);
+        let global = model.scheme.knows_all();
         let sharing = Sharing::new(model.spread, seed);
         Self {
             protocol: (!global).then(|| Protocol::new(model)),
@@ -142,7 +142,7 @@ impl Routes {
 
     /// Whether links that failed have to be told from those that orbits switch off.
     pub fn tells_failures(model: &scenario::Routing) -> bool {
-        !is_global(model) || model.flooding_hop_delay.is_some()
+        !model.scheme.knows_all() || model.flooding_hop_delay.is_some()
     }
 
     /// The network has changed, or distances have. `promised` is without failures.
@@ -351,11 +351,6 @@ impl Routes {
             stranded_hop_limit: hop_limit,
         }
     }
-}
-
-/// Whether all nodes know the whole network.
-fn is_global(model: &scenario::Routing) -> bool {
-    matches!(model.scheme, scenario::Scheme::Shortest | scenario::Scheme::Multipath)
 }
 
 /// The links on which a terminal holds satellites now, or is about to.

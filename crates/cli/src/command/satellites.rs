@@ -200,7 +200,7 @@ impl Loaded {
     /// How paths are chosen: by the option, else as the scenario says.
     pub fn metric(&self, asked: Option<Metric>) -> Metric {
         let routing = &self.scenario.routing;
-        if !matches!(routing.scheme, scenario::Scheme::Shortest | scenario::Scheme::Multipath) {
+        if !routing.scheme.knows_all() {
             let scheme = routing.scheme.name();
             eprintln!("warning: the scenario routes by \"{scheme}\"; paths here are shortest ones");
         }
