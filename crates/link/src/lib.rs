@@ -24,13 +24,10 @@ mod timeline;
 
 pub use lateness::{Jitter, Reordering};
 pub use loss::{Change, Loss};
-pub use queue::{
-    Ack, CodelConfig, Discipline, DrrConfig, FqCodelConfig, Label, Limit, PriorityConfig, RedConfig,
-};
+pub use queue::*;
 
 pub use timeline::{Outage, Step, Timeline};
 
-use queue::{Discarded, Next, Queue, Waiting};
 use skyhop_chance::Stream;
 use skyhop_units::{Bytes, Rate, Span, Time};
 use std::collections::VecDeque;
