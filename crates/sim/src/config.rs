@@ -105,11 +105,7 @@ pub(crate) fn stp(keys: &scenario::Stp) -> stp::Config {
         packet_size: keys.packet_size().get() as u32,
         overhead: keys.headers_beneath() as u32,
         window: keys.window.in_bytes(payload),
-        congestion: match keys.congestion() {
-            scenario::StpCongestion::Window => stp::Congestion::Window,
-            scenario::StpCongestion::Rate => stp::Congestion::Rate,
-            scenario::StpCongestion::Delay => stp::Congestion::Delay,
-        },
+        congestion: keys.congestion(),
         initial_window: keys.initial_window.map_or_else(
             || base.initial_window / u64::from(base.max_payload()) * payload,
             |window| window.in_bytes(payload),

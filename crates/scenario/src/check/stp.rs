@@ -5,8 +5,9 @@
 //! Leaves out what is unwise and possible.
 
 use crate::finding::Findings;
-use crate::model::{STP_HEADER, Stp, StpCongestion};
+use crate::model::{STP_HEADER, Stp};
 use crate::path::KeyPath;
+use skyhop_transport::stp::Congestion;
 use skyhop_units::{Bytes, Span};
 
 /// The largest packet: IP's, less IP's and UDP's header.
@@ -108,7 +109,7 @@ pub(super) fn check(stp: &Stp, at: &KeyPath, out: &mut Findings) {
 fn rates(stp: &Stp, at: &KeyPath, out: &mut Findings) {
     let congestion = stp.congestion();
     out.require(
-        congestion != StpCongestion::Rate || stp.max_rate.is_some(),
+        congestion != Congestion::Rate || stp.max_rate.is_some(),
         || at.key("congestion"),
         || "congestion \"rate\" sends at max_rate; expected that key too".into(),
     );
@@ -120,7 +121,7 @@ fn rates(stp: &Stp, at: &KeyPath, out: &mut Findings) {
         );
     }
     out.require(
-        congestion == StpCongestion::Window || stp.initial_ssthresh.is_none(),
+        congestion == Congestion::Window || stp.initial_ssthresh.is_none(),
         || at.key("initial_ssthresh"),
         || "only congestion \"window\" has a slow start with a threshold; leave it out".into(),
     );
@@ -131,7 +132,7 @@ fn rates(stp: &Stp, at: &KeyPath, out: &mut Findings) {
             || "an RTT of 0 s was never measured; expected more than 0 s".into(),
         );
         out.require(
-            congestion != StpCongestion::Rate,
+            congestion != Congestion::Rate,
             || at.key("saved"),
             || "congestion \"rate\" knows its rate already; leave it out".into(),
         );

@@ -7,8 +7,9 @@
 use super::KeyPath;
 use crate::error::quoted;
 use crate::finding::Findings;
-use crate::model::{Host, Queue, Scenario, Stp, StpCongestion, Tcp, Traffic, Transport};
+use crate::model::{Host, Queue, Scenario, Stp, Tcp, Traffic, Transport};
 use crate::network::{Leg, Network};
+use skyhop_transport::stp::Congestion;
 use skyhop_transport::tcp::{Law, Variant};
 use skyhop_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
@@ -285,7 +286,7 @@ fn early_timeout(case: &Case, out: &mut Findings) {
 
 /// A rate promised by the network that the network does not have.
 fn broken_promise(leg: &Leg, stp: &Stp, out: &mut Findings) {
-    let Some(promised) = stp.max_rate.filter(|_| stp.congestion() == StpCongestion::Rate) else { return };
+    let Some(promised) = stp.max_rate.filter(|_| stp.congestion() == Congestion::Rate) else { return };
     if promised <= leg.rate {
         return;
     }

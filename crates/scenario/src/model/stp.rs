@@ -6,6 +6,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use skyhop_transport::stp::Congestion;
 use skyhop_units::{Amount, Bytes, Rate, Span};
 
 /// STP's parameters. With `format = "plain"` it is the papers' protocol: packets of 1000 bytes straight over IP, TCP's window.
@@ -24,7 +25,7 @@ pub struct Stp {
     pub window: Amount,
     /// How the sender finds its rate. delay if left out; window if plain.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub congestion: Option<StpCongestion>,
+    pub congestion: Option<Congestion>,
     /// What may leave before the first answer: packets or bytes. 10 packets if left out; 1 if plain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_window: Option<Amount>,
@@ -140,18 +141,6 @@ pub enum StpOver {
     Ip,
 }
 
-/// How an STP sender finds its rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum StpCongestion {
-    /// TCP's slow start and congestion avoidance, counted in bytes, spread over the RTT (HT 5.1.2).
-    Window,
-    /// `max_rate`, whatever happens: the network has promised it (HT 5.2.3).
-    Rate,
-    /// The path's rate, learnt from the spacing of packets at the receiver; less of it when RTTs grow.
-    Delay,
-}
-
 /// What an earlier connection has found.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -195,7 +184,7 @@ impl Stp {
     }
 
     /// How the sender finds its rate.
-    pub fn congestion(&self) -> StpCongestion {
-        self.congestion.unwrap_or(if self.plain() { StpCongestion::Window } else { StpCongestion::Delay })
+    pub fn congestion(&self) -> Congestion {
+        self.congestion.unwrap_or(if self.plain() { Congestion::Window } else { Congestion::Delay })
     }
 }

@@ -4,17 +4,21 @@
 //! Differs: `Config::plain` is the papers' protocol, `Config::default` what we would run today.
 //! Leaves out addresses and keys.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use skyhop_units::{Rate, Span};
 use skyhop_wire::stp::Features;
 
-/// How the sender finds its rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How an STP sender finds its rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(rename = "StpCongestion")]
 pub enum Congestion {
-    /// TCP's slow start and congestion avoidance, counted in bytes, spread over the round trip (HT §5.1.2).
+    /// TCP's slow start and congestion avoidance, counted in bytes, spread over the RTT (HT 5.1.2).
     Window,
-    /// `max_rate`, whatever happens: the network has promised it (HT §5.2.3).
+    /// `max_rate`, whatever happens: the network has promised it (HT 5.2.3).
     Rate,
-    /// The path's rate, learnt from the spacing of packets at the receiver; less of it when the round trip grows.
+    /// The path's rate, learnt from the spacing of packets at the receiver; less of it when RTTs grow.
     Delay,
 }
 
