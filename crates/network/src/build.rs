@@ -6,6 +6,7 @@
 
 use crate::capture::Captured;
 use crate::error::BuildError;
+use crate::ground::Ground;
 use crate::links::Links;
 use crate::mesh::Mesh;
 use crate::radio::Radio;
@@ -39,10 +40,16 @@ pub(crate) fn build(
         links.names.push(name.clone());
     }
     if let Some(model) = &scenario.constellation {
-        let space = Space::build(model, scenario, files, links.wires.len(), seed)?;
+        let ground = Ground::of(scenario, plan);
+        let space = Space::build(model, scenario, files, ground, links.wires.len(), seed)?;
         let radios =
             Radios::of(model, &KeyPath::default().key("constellation"), scenario, &space.topology, files)?;
-        for (index, state) in space.topology.links().iter().enumerate() {
+        let ground = space.topology.first_ground_link().index();
+        for (wires, state) in links.wires.chunks_mut(2).zip(&space.topology.links()[ground..]) {
+            (wires[0].from, wires[0].to) = (state.a, state.b);
+            (wires[1].from, wires[1].to) = (state.b, state.a);
+        }
+        for (index, state) in space.topology.links()[..ground].iter().enumerate() {
             let link = LinkId(index as u32);
             let name = space.topology.name(link);
             let [there, back] = radios.both_ways(link, state, &space.topology);

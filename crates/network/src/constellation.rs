@@ -6,6 +6,7 @@
 
 use crate::error::BuildError;
 use crate::files::bytes_of;
+use crate::ground::Ground;
 use skyhop_chance::Seed;
 use skyhop_orbit::{
     Constellation, Drift, EarthModel, Epoch, Kepler, Phasing, PlacedShell, Planes, Preset, Shell, Terminal,
@@ -61,7 +62,7 @@ impl Satellites {
     ///
     /// Terminals that cannot be, failures of what is not there, a handover policy that nobody follows.
     pub fn topology(self, scenario: &scenario::Scenario, seed: Seed) -> Result<Topology, BuildError> {
-        let (mut topology, outages) = self.without_failures(scenario, seed)?;
+        let (mut topology, outages) = self.without_failures(scenario, Ground::default(), seed)?;
         topology.schedule(outages);
         Ok(topology)
     }
@@ -70,6 +71,7 @@ impl Satellites {
     pub(crate) fn without_failures(
         self,
         scenario: &scenario::Scenario,
+        ground: Ground,
         seed: Seed,
     ) -> Result<(Topology, Vec<Outage>), BuildError> {
         let model = scenario.constellation.as_ref();
@@ -89,6 +91,7 @@ impl Satellites {
         let fibre = fibre(model, scenario)?;
         let topology = Topology::with_stations(self.constellation, stations, &fibre, self.rules)
             .map_err(|e| BuildError::new("constellation", e))?;
+        let topology = ground.join(topology);
         let outages = outages(scenario, &topology, seed)?;
         Ok((topology, outages))
     }

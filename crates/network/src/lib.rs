@@ -19,6 +19,7 @@ mod files;
 mod forward;
 mod frame;
 mod frames;
+mod ground;
 mod links;
 mod mesh;
 mod mtu;

@@ -7,6 +7,7 @@
 use crate::address::address;
 use crate::links::Links;
 use crate::route::Way;
+use crate::space::Space;
 use crate::wire::Wire;
 use skyhop_topology::NodeId;
 use skyhop_wire::{Ecn, Ipv4, Packet, TooLarge, Transport};
@@ -32,24 +33,39 @@ pub(crate) fn message(router: NodeId, mtu: u32, packet: &Packet) -> Packet {
     Packet { ip, transport: Transport::TooLarge(TooLarge::quoting(packet, next_hop_mtu)), payload_len: 0 }
 }
 
-/// MTU of the first link of a way, as its end knows it.
-pub(crate) fn own_mtu(way: &Way, backward: bool, wires: &[Wire]) -> Option<u32> {
-    let Way::Wires(both) = way else { return None };
-    let first = both[backward as usize].first()?;
-    Some(wires[*first as usize].mtu).filter(|mtu| *mtu < u32::MAX)
+/// MTU of the first link of a way, as its end knows it. An end that may take several links knows none.
+pub(crate) fn own_mtu(way: &Way, backward: bool, links: &Links) -> Option<u32> {
+    let first = match way {
+        Way::Wires(both) => *both[backward as usize].first()? as usize,
+        Way::Mesh(_) => return None,
+        Way::Space(ends) => {
+            let end = ends[backward as usize];
+            if links.space.as_ref().is_none_or(|space| space.topology.terminal_index(end).is_some()) {
+                return None;
+            }
+            let mut from = (0..2 * links.fixed()).filter(|wire| links.wires[*wire].from == end);
+            from.next().filter(|_| from.next().is_none())?
+        }
+    };
+    Some(links.wires[first].mtu).filter(|mtu| *mtu < u32::MAX)
 }
 
 /// Whether packets of at most `largest` bytes may be larger than a link on the way carries.
-pub(crate) fn is_narrow(way: &Way, wires: &[Wire], largest: u32, knows_own: bool) -> bool {
+pub(crate) fn is_narrow(way: &Way, links: &Links, largest: u32, knows_own: bool) -> bool {
     let least = |wires: &mut dyn Iterator<Item = &Wire>| wires.map(|wire| wire.mtu).min().unwrap_or(u32::MAX);
+    let own = |backward: bool| own_mtu(way, backward, links).filter(|_| knows_own);
     match way {
         Way::Wires(both) => [false, true].into_iter().any(|backward| {
-            let way_mtu = least(&mut both[backward as usize].iter().map(|wire| &wires[*wire as usize]));
-            let most =
-                own_mtu(way, backward, wires).filter(|_| knows_own).map_or(largest, |own| own.min(largest));
-            way_mtu < most
+            let way_mtu = least(&mut both[backward as usize].iter().map(|wire| &links.wires[*wire as usize]));
+            way_mtu < own(backward).map_or(largest, |own| own.min(largest))
         }),
-        Way::Mesh(_) => least(&mut wires.iter()) < largest,
+        Way::Mesh(_) => least(&mut links.wires.iter()) < largest,
+        Way::Space(_) if links.space.as_ref().is_some_and(Space::has_ground) => {
+            let all = least(&mut links.wires.iter());
+            [false, true]
+                .into_iter()
+                .any(|backward| all < own(backward).map_or(largest, |own| own.min(largest)))
+        }
         Way::Space(_) => false,
     }
 }

@@ -118,20 +118,20 @@ impl Network {
         self.packets.accounts[account as usize]
     }
 
-    /// The terminal of that name.
-    pub fn terminal(&self, name: &str) -> Option<NodeId> {
-        self.links.space.as_ref()?.topology.terminal_named(name)
+    /// The terminal of that name, or the node of a link that is one graph with the satellites.
+    pub fn node(&self, name: &str) -> Option<NodeId> {
+        self.links.space.as_ref()?.topology.node_named(name)
     }
 
     /// Whether packets of at most `largest` bytes may be larger than a link on the way carries. A sender that knows the MTU of
     /// its own link sends none above that.
     pub fn is_narrow(&self, way: &Way, largest: u32, knows_own: bool) -> bool {
-        mtu::is_narrow(way, &self.links.wires, largest, knows_own)
+        mtu::is_narrow(way, &self.links, largest, knows_own)
     }
 
     /// MTU of the first link of a way, as its end knows it.
     pub fn own_mtu(&self, way: &Way, backward: bool) -> Option<u32> {
-        mtu::own_mtu(way, backward, &self.links.wires)
+        mtu::own_mtu(way, backward, &self.links)
     }
 
     /// One-way delay in seconds of propagation from end to end of a route through satellites, and satellites on it, as it

@@ -48,7 +48,7 @@ impl Radios {
         let kind = |kind: LinkKind, name: Option<&str>, direction| match kind {
             LinkKind::Gsl => gsl(name, direction),
             LinkKind::Fibre => Rates::of_kind(&model.fibre, at.key("fibre")),
-            LinkKind::IntraPlane | LinkKind::InterPlane | LinkKind::CrossSeam => {
+            LinkKind::IntraPlane | LinkKind::InterPlane | LinkKind::CrossSeam | LinkKind::Ground => {
                 Rates::of_kind(&model.isl, at.key("isl"))
             }
         };
@@ -98,7 +98,7 @@ impl Radios {
                 own.unwrap_or(&self.gsl)
             }
             LinkKind::Fibre => &self.fibre,
-            LinkKind::IntraPlane | LinkKind::InterPlane | LinkKind::CrossSeam => &self.isl,
+            LinkKind::IntraPlane | LinkKind::InterPlane | LinkKind::CrossSeam | LinkKind::Ground => &self.isl,
         }
     }
 }

@@ -7,13 +7,14 @@
 use crate::apart::{stale, why_apart};
 use crate::constellation::Satellites;
 use crate::error::BuildError;
+use crate::ground::Ground;
 use crate::routes::{Routes, Stuck};
 use crate::transitions::Transitions;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
 use skyhop_results::{HandoverResult, RoutingResult};
 use skyhop_scenario::{self as scenario, Files};
-use skyhop_topology::{Change, LinkKind, NodeId, Outage, Topology};
+use skyhop_topology::{Change, LinkId, LinkKind, NodeId, Outage, Topology};
 use skyhop_units::{Span, Time};
 use skyhop_wire::Packet;
 
@@ -31,8 +32,9 @@ pub(crate) struct Space {
     transitions: Transitions,
     /// Packets without a path that left a terminal while both ends held a satellite.
     apart: u64,
-    /// Index of the first wire of space link 0; link k has two wires from there.
+    /// Index of the first wire of space link 0; link k has two wires from there, unless it lies on the ground.
     pub first_wire: usize,
+    first_ground_link: LinkId,
 }
 
 impl Space {
@@ -40,11 +42,12 @@ impl Space {
         model: &scenario::Constellation,
         scenario: &scenario::Scenario,
         files: &Files,
+        ground: Ground,
         first_wire: usize,
         seed: Seed,
     ) -> Result<Self, BuildError> {
         let satellites = Satellites::of(model, files)?;
-        let (mut topology, outages) = satellites.without_failures(scenario, seed)?;
+        let (mut topology, outages) = satellites.without_failures(scenario, ground, seed)?;
         if let Some(period) = model.handover_check {
             let dither_s = model.handover_check_dither.as_secs_f64();
             let chance = seed.stream("constellation/handover-check");
@@ -55,6 +58,7 @@ impl Space {
         let twin = !outages.is_empty() && Routes::tells_failures(&scenario.routing);
         let promised = twin.then(|| Box::new(topology.clone()));
         topology.schedule(outages.clone());
+        let first_ground_link = topology.first_ground_link();
         let transitions = Transitions::new(&topology, seed);
         Ok(Self {
             topology,
@@ -67,6 +71,7 @@ impl Space {
             transitions,
             apart: 0,
             first_wire,
+            first_ground_link,
         })
     }
 
@@ -91,6 +96,20 @@ impl Space {
         (changes, whole)
     }
 
+    /// The first of a link's two wires. Links on the ground have theirs before all others.
+    #[inline]
+    pub fn wire_of(&self, link: LinkId) -> usize {
+        match link.0.checked_sub(self.first_ground_link.0) {
+            None => self.first_wire + 2 * link.index(),
+            Some(ground) => 2 * ground as usize,
+        }
+    }
+
+    /// Whether links on the ground are part of it.
+    pub fn has_ground(&self) -> bool {
+        self.first_ground_link.index() < self.topology.links().len()
+    }
+
     /// When to look again.
     pub fn next_look(&self, now: Time) -> Time {
         // Rounded up, so that what is due has come by then.
@@ -111,7 +130,7 @@ impl Space {
 
     /// Makes a change of link true of its two wires; `dropped` takes the packets that waited on what went away.
     pub fn apply(&mut self, change: &Change, now: Time, wires: &mut [Wire], mut dropped: impl FnMut(u32)) {
-        let at = self.first_wire + 2 * change.link.index();
+        let at = self.wire_of(change.link);
         let (was, is) = (change.was, change.is);
         self.transitions.count(change, &self.topology, now, &mut wires[at..at + 2], &mut dropped);
         let acquiring = is.kind == LinkKind::Gsl && self.topology.is_acquiring(change.link);
@@ -143,7 +162,7 @@ impl Space {
     ) -> Result<u32, Stuck> {
         let link = self.routes.next_hop(&self.topology, node, destination, packet, now, self.looked_at)?;
         let reverse = self.topology.links()[link.index()].a != node;
-        Ok((self.first_wire + 2 * link.index() + reverse as usize) as u32)
+        Ok((self.wire_of(link) + reverse as usize) as u32)
     }
 
     /// The path as it stands: one-way delay in seconds of propagation, and satellites on it.
@@ -165,7 +184,7 @@ impl Space {
         nodes.iter().enumerate().for_each(|(index, node)| place[node.index()] = index);
         let mut wires = vec![None; nodes.len() - 1];
         for (index, link) in self.topology.links().iter().enumerate().filter(|(_, link)| link.up) {
-            let wire = (self.first_wire + 2 * index) as u32;
+            let wire = self.wire_of(LinkId(index as u32)) as u32;
             let (a, b) = (place[link.a.index()], place[link.b.index()]);
             if b == a + 1 {
                 if let Some(at) = wires.get_mut(a) {

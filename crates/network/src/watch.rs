@@ -8,6 +8,7 @@
 use crate::links::Links;
 use crate::mesh::Mesh;
 use crate::route::{Route, Way};
+use crate::space::Space;
 use crate::wire::Wire;
 use skyhop_units::Time;
 use std::collections::{BTreeSet, VecDeque};
@@ -86,8 +87,11 @@ impl Watch {
         let out: BTreeSet<u32> = self.timed.iter().copied().filter(is_out).collect();
         for (index, (route, watched)) in routes.iter().zip(&mut self.routes).enumerate() {
             let Some(watched) = watched else { continue };
-            if matches!(route.way, Way::Space(_)) != over_satellites {
-                continue;
+            let both = links.space.as_ref().is_some_and(Space::has_ground);
+            match route.way {
+                Way::Space(_) if !over_satellites && !both => continue,
+                Way::Wires(_) | Way::Mesh(_) if over_satellites => continue,
+                _ => {}
             }
             let there = watched.there(&route.way, &out, mesh.as_deref_mut(), links);
             let was_out = std::mem::replace(&mut watched.out, !there);

@@ -167,7 +167,7 @@ traffic = { kind = "ping" }
 #[test]
 fn packets_cross_satellites_that_move_and_come_out_after_the_paths_delay() {
     let mut bench = Bench::new(SPACE, 1);
-    let ends = ["lima", "oslo"].map(|name| bench.network.terminal(name).unwrap());
+    let ends = ["lima", "oslo"].map(|name| bench.network.node(name).unwrap());
     let route = bench.route(Way::Space(ends), false);
     bench.run_until(Time::from_nanos(1));
     let mut delays = std::collections::BTreeSet::new();

@@ -426,6 +426,7 @@ pub fn snapshot(py: Python<'_>, text: &str, folder: PathBuf, t_s: f64) -> PyResu
         LinkKind::CrossSeam => "cross-seam",
         LinkKind::Gsl => "gsl",
         LinkKind::Fibre => "fibre",
+        LinkKind::Ground => "ground",
     };
     let delay = |a, b| topology.one_way_delay_s(a, b, t_s).map_or(f64::NAN, |delay_s| delay_s * 1e3);
     let links = table(vec![

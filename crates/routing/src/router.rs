@@ -105,8 +105,7 @@ impl Router {
             };
             (0u32..).zip(topology.links()).filter(move |(number, link)| counts(*number, link)).filter_map(
                 |(number, link)| {
-                    let length_m =
-                        topology.light_m(link.kind, positions[link.a.index()]?, positions[link.b.index()]?);
+                    let length_m = topology.light_of_link_m(LinkId(number), link, positions)?;
                     Some((LinkId(number), link, length_m))
                 },
             )

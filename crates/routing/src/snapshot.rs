@@ -30,7 +30,7 @@ impl Snapshot {
         let mut links = Vec::new();
         for (number, (ought, is)) in (0u32..).zip(promised.links().iter().zip(actual.links())) {
             let link = LinkId(number);
-            let isl = !matches!(ought.kind, LinkKind::Gsl | LinkKind::Fibre);
+            let isl = !matches!(ought.kind, LinkKind::Gsl | LinkKind::Fibre | LinkKind::Ground);
             let state = if isl { ought } else { is };
             // Packets wait for a satellite that is being acquired.
             if !state.up && (isl || !actual.is_acquiring(link)) {

@@ -25,7 +25,8 @@ impl Failures {
 
     /// Each ISL fails with probability `share`; `uniform` draws from [0, 1), once for each ISL by number.
     pub fn drawn(topology: &Topology, share: f64, mut uniform: impl FnMut() -> f64) -> Self {
-        let fails = |kind| !matches!(kind, LinkKind::Gsl | LinkKind::Fibre) && uniform() < share;
+        let fails =
+            |kind| !matches!(kind, LinkKind::Gsl | LinkKind::Fibre | LinkKind::Ground) && uniform() < share;
         Self { down: topology.links().iter().map(|link| link.kind).map(fails).collect() }
     }
 

@@ -177,7 +177,7 @@ impl<'a> FlowBuilder<'a> {
             }
             Planned::Space { from, to } => {
                 let node = |end: &str| {
-                    let node = network.terminal(end);
+                    let node = network.node(end);
                     node.ok_or_else(|| BuildError::new(key, format!("no terminal \"{end}\"")))
                 };
                 let ends = [node(from)?, node(to)?];
@@ -186,7 +186,8 @@ impl<'a> FlowBuilder<'a> {
                     stops.push(node(&splices[crossing.splice].at)?);
                 }
                 stops.push(ends[1]);
-                let base = self.plan.nodes.len() as u32;
+                // Where links and satellites are one graph, so are their numbers.
+                let base = if self.plan.meets_satellites { 0 } else { self.plan.nodes.len() as u32 };
                 let legs = stops.windows(2).map(|leg| Way::Space([leg[0], leg[1]])).collect();
                 (legs, [base + ends[0].0, base + ends[1].0])
             }

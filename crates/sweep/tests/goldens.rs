@@ -35,6 +35,7 @@ const SHORTENED: &[(&str, Sets, u64)] = &[
     ("losses", &[("duration", "40 s")], 4),
     ("mesh", &[("duration", "40 s")], 1),
     ("queues", &[("duration", "15 s")], 5),
+    ("remote-site", &[("duration", "40 s")], 1),
     ("split", &[("duration", "60 s")], 1),
     ("starlink-bent-pipe", &[("duration", "60 s")], 1),
     ("stp", &[("flows.download.traffic.size", "40 MB")], 1),

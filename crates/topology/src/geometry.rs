@@ -110,7 +110,7 @@ impl Geometry {
 
     /// The terminal's index if the node is one.
     pub fn terminal_index(&self, node: NodeId) -> Option<usize> {
-        node.index().checked_sub(self.constellation.len())
+        node.index().checked_sub(self.constellation.len()).filter(|index| *index < self.terminals.len())
     }
 
     /// The node of the terminal with this index.

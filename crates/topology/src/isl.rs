@@ -116,7 +116,8 @@ fn nearest(constellation: &Constellation, satellite: u32, others: &[u32]) -> u32
 pub fn groups(satellites: usize, links: &[LinkState]) -> usize {
     let mut parent: Vec<usize> = (0..satellites).collect();
     let mut groups = parent.len();
-    for link in links.iter().filter(|l| !matches!(l.kind, LinkKind::Gsl | LinkKind::Fibre)) {
+    for link in links.iter().filter(|l| !matches!(l.kind, LinkKind::Gsl | LinkKind::Fibre | LinkKind::Ground))
+    {
         let (a, b) = (root(&mut parent, link.a.index()), root(&mut parent, link.b.index()));
         groups -= usize::from(a != b);
         parent[a] = b;
@@ -180,6 +181,6 @@ fn is_up(kind: LinkKind, a: Ecef, b: Ecef, constellation: &Constellation, rules:
         LinkKind::CrossSeam => {
             clear && low() && rules.cross_seam.is_some_and(|seam| apart(seam.longitude_threshold_rad))
         }
-        LinkKind::Gsl | LinkKind::Fibre => false,
+        LinkKind::Gsl | LinkKind::Fibre | LinkKind::Ground => false,
     }
 }

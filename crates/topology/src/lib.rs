@@ -8,6 +8,7 @@ mod checks;
 pub mod defaults;
 pub mod failures;
 mod geometry;
+mod ground;
 pub mod gsl;
 pub mod isl;
 pub mod link;
@@ -18,6 +19,7 @@ pub mod topology;
 
 pub use defaults::Defaults;
 pub use failures::{Failing, Outage};
+pub use ground::GroundLink;
 pub use gsl::{HandoverPolicy, Seen};
 pub use isl::LinkRule;
 pub use link::{Change, LinkId, LinkKind, LinkState, NodeId};

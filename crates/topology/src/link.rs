@@ -4,7 +4,7 @@
 //! Differs: a link that moves (cross-seam ISL, GSL) keeps its number and changes its far end.
 //! Left out: what a link does to packets; that is `skyhop-link`.
 
-/// A satellite or terminal: satellites are numbered from 0, terminals follow.
+/// A satellite, a terminal or a node on the ground: satellites are numbered from 0, terminals follow, then the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
@@ -16,7 +16,7 @@ impl NodeId {
 }
 
 /// A link that exists now or may exist later: ISLs are numbered first, then one GSL per antenna of each terminal, then
-/// fibre between stations.
+/// fibre between stations, then links on the ground.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u32);
 
@@ -40,6 +40,8 @@ pub enum LinkKind {
     Gsl,
     /// Two stations on the ground.
     Fibre,
+    /// Nodes on the ground, by a link with a delay of its own.
+    Ground,
 }
 
 /// A link at an instant.

@@ -14,6 +14,7 @@ use skyhop_orbit::{Constellation, Ecef, Terminal, TerminalError};
 use crate::checks::Checks;
 use crate::failures::{Failures, Outage};
 use crate::geometry::Geometry;
+use crate::ground::{Ground, GroundLink};
 use crate::gsl::{self, HandoverPolicy, Sight};
 use crate::isl::{self, LinkRule};
 use crate::link::{Change, LinkId, LinkKind, LinkState, NodeId};
@@ -25,8 +26,9 @@ use crate::station::{self, Fibre, Station};
 pub struct Topology {
     geometry: Geometry,
     gateways: Vec<bool>,
+    ground: Ground,
     rules: Rules,
-    /// ISLs, then GSLs by terminal and antenna, then fibre.
+    /// ISLs, then GSLs by terminal and antenna, then fibre, then links on the ground.
     links: Vec<LinkState>,
     /// Links as they were decided to be, which they are once acquired.
     wanted: Vec<LinkState>,
@@ -119,6 +121,7 @@ impl Topology {
         }));
         Ok(Self {
             gateways: stations.iter().map(|station| station.gateway).collect(),
+            ground: Ground::default(),
             geometry: Geometry::new(
                 constellation,
                 stations.iter().map(|station| station.terminal.clone()).collect(),
@@ -140,6 +143,28 @@ impl Topology {
             updated_s: None,
             looked_s: vec![None; stations.len()],
         })
+    }
+
+    /// The same with nodes and links on the ground beside it. Nodes are numbered behind the terminals; terminals that are ends
+    /// of links pass packets on between these and their satellites.
+    pub fn with_ground(mut self, nodes: Vec<String>, links: Vec<GroundLink>) -> Self {
+        self.links.extend(links.iter().map(|link| {
+            let [a, b] = link.ends;
+            LinkState { a, b, up: false, kind: LinkKind::Ground }
+        }));
+        self.wanted = self.links.clone();
+        self.ground = Ground::new(nodes, links);
+        self
+    }
+
+    /// The first link on the ground.
+    pub fn first_ground_link(&self) -> LinkId {
+        LinkId((self.links.len() - self.ground.links().len()) as u32)
+    }
+
+    /// The link on the ground with this number, if it is one.
+    fn ground_link(&self, link: LinkId) -> Option<&GroundLink> {
+        self.ground.links().get(link.0.checked_sub(self.first_ground_link().0)? as usize)
     }
 
     /// Looks at all links as they should be at `t_s`, and returns those that changed, by link number, after those that had
@@ -258,7 +283,7 @@ impl Topology {
         let handover = is.kind == LinkKind::Gsl && (was.up || moves);
         let acquisition_s = match is.kind {
             LinkKind::Gsl => self.rules.gsl_acquisition_s,
-            LinkKind::Fibre => 0.0,
+            LinkKind::Fibre | LinkKind::Ground => 0.0,
             _ => self.rules.isl_acquisition_s,
         };
         let gap_s = if handover && !self.rules.make_before_break { self.rules.handover_gap_s } else { 0.0 };
@@ -439,9 +464,10 @@ impl Topology {
         &self.gateways
     }
 
-    /// Whether a node passes packets on: satellites and gateways do.
+    /// Whether a node passes packets on: all do but terminals without a link on the ground that are no gateways.
     pub fn relays(&self, node: NodeId) -> bool {
-        self.terminal_index(node).is_none_or(|terminal| self.gateways.get(terminal) == Some(&true))
+        let gateway = |terminal: usize| self.gateways.get(terminal) == Some(&true);
+        self.terminal_index(node).is_none_or(gateway) || self.ground.touches(node)
     }
 
     /// A lasting name: `isl:3.4-3.5` by planes and slots, `isl:0.4-seam` for one whose peer changes, `gsl:new-york`, or
@@ -457,6 +483,7 @@ impl Topology {
                     _ => format!("gsl:{name}.{}", link.index() - self.gsls[terminal]),
                 }
             }
+            LinkKind::Ground => self.ground_link(link).map_or(String::new(), |link| link.name.clone()),
             LinkKind::Fibre => format!("fibre:{}-{}", self.node_name(state.a), self.node_name(state.b)),
             LinkKind::CrossSeam => format!("isl:{}-seam", self.geometry.place_name(state.a)),
             LinkKind::IntraPlane | LinkKind::InterPlane => {
@@ -467,12 +494,29 @@ impl Topology {
 
     /// A satellite's or terminal's name.
     pub fn node_name(&self, node: NodeId) -> String {
-        self.geometry.node_name(node)
+        match self.ground.nodes().get(node.index().wrapping_sub(self.placed())) {
+            Some(name) => name.clone(),
+            None => self.geometry.node_name(node),
+        }
     }
 
-    /// Number of satellites and terminals together.
+    /// Number of satellites, terminals and nodes on the ground together.
     pub fn nodes(&self) -> usize {
+        self.placed() + self.ground.nodes().len()
+    }
+
+    /// Number of the nodes that have a place: satellites and terminals.
+    fn placed(&self) -> usize {
         self.constellation().len() + self.terminals().len()
+    }
+
+    /// The terminal or the node on the ground with this name.
+    pub fn node_named(&self, name: &str) -> Option<NodeId> {
+        let ground = || {
+            let index = self.ground.nodes().iter().position(|node| node == name)?;
+            Some(NodeId((self.placed() + index) as u32))
+        };
+        self.terminal_named(name).or_else(ground)
     }
 
     /// The node of the terminal with this index.
@@ -523,6 +567,7 @@ impl Topology {
     /// Where all nodes are at `t_s`, in node order; `out` is replaced.
     pub fn positions_ecef(&self, t_s: f64, out: &mut Vec<Option<Ecef>>) {
         self.geometry.positions_ecef(t_s, self.failures.is_empty(), out);
+        out.resize(self.nodes(), None);
     }
 
     /// Straight-line distance between two nodes at `t_s` in metres, whether or not a link joins them.
@@ -531,8 +576,11 @@ impl Topology {
     }
 
     /// Propagation delay between two nodes at `t_s` in seconds: in a straight line at the speed of light of the Earth
-    /// model, or through fibre between two stations.
+    /// model, through fibre between two stations, or over the shortest link on the ground that joins them.
     pub fn one_way_delay_s(&self, a: NodeId, b: NodeId, t_s: f64) -> Option<f64> {
+        if let Some(delay_s) = self.ground.delay_s(a, b) {
+            return Some(delay_s);
+        }
         let (from, to) = (self.position_ecef(a, t_s)?, self.position_ecef(b, t_s)?);
         let fibre = !self.is_satellite(a) && !self.is_satellite(b);
         let length_m = if fibre { self.fibre_m(from, to) } else { from.distance_m(to) };
@@ -545,6 +593,19 @@ impl Topology {
             LinkKind::Fibre => self.fibre_m(a, b),
             _ => a.distance_m(b),
         }
+    }
+
+    /// The same of a link by its number, with its ends where `positions` have them.
+    pub fn light_of_link_m(
+        &self,
+        link: LinkId,
+        state: &LinkState,
+        positions: &[Option<Ecef>],
+    ) -> Option<f64> {
+        if state.kind == LinkKind::Ground {
+            return Some(self.ground_link(link)?.delay_s * self.constellation().earth().c_m_s);
+        }
+        Some(self.light_m(state.kind, positions[state.a.index()]?, positions[state.b.index()]?))
     }
 
     fn fibre_m(&self, a: Ecef, b: Ecef) -> f64 {

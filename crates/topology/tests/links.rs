@@ -126,7 +126,7 @@ fn iridium_next_forms_the_pattern_of_iridium() {
                 LinkKind::InterPlane => (1500.0, 4600.0),
                 LinkKind::CrossSeam => panic!("there are none"),
                 LinkKind::Gsl => (760.0, 2500.0),
-                LinkKind::Fibre => panic!("no gateways here"),
+                LinkKind::Fibre | LinkKind::Ground => panic!("no gateways here"),
             };
             assert!((low..high).contains(&km), "{link:?} of {km} km");
         }

@@ -243,7 +243,8 @@ pub fn in_a_line(loaded: &scenario::Loaded) -> Option<String> {
 /// Lengths of the ISLs that are up, at t = 0, shortest first.
 fn lengths_km(topology: &Topology) -> Vec<f64> {
     let isls = topology.links().iter();
-    let isls = isls.filter(|link| link.up && !matches!(link.kind, LinkKind::Gsl | LinkKind::Fibre));
+    let isls = isls
+        .filter(|link| link.up && !matches!(link.kind, LinkKind::Gsl | LinkKind::Fibre | LinkKind::Ground));
     let mut km: Vec<f64> =
         isls.filter_map(|link| topology.distance_m(link.a, link.b, 0.0)).map(|m| m / 1e3).collect();
     km.sort_by(f64::total_cmp);

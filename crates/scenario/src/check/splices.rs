@@ -245,7 +245,9 @@ pub(super) fn check_places(scenario: &Scenario, network: &Network, out: &mut Fin
             );
         }
     }
-    for (i, (route, crossed)) in network.routes.iter().zip(&crossings).enumerate() {
+    // Links on both sides of the satellites say in which order splices are met.
+    let apart = network.routes.iter().zip(&crossings).enumerate().filter(|_| !network.meets_satellites);
+    for (i, (route, crossed)) in apart {
         if let (Route::Space { .. }, [first, second, ..]) = (route, crossed.as_slice()) {
             let name = |c: &Crossing| scenario.splices.keys().nth(c.splice).cloned().unwrap_or_default();
             let (first, second) = (name(first), name(second));

@@ -9,6 +9,7 @@ use crate::model::{Loss, Queue, Scenario, Transport};
 use crate::path::KeyPath;
 use crate::rates::Rates;
 use skyhop_units::{Amount, Rate, Span};
+use std::collections::{BTreeSet, VecDeque};
 
 /// The part of a flow's path that one connection covers, seen in the direction in which the most data goes.
 #[derive(Debug, Clone, PartialEq)]
@@ -104,9 +105,11 @@ impl Network {
                     let to = behind.map_or(hops.len(), |crossing| crossing.hop);
                     over_links(scenario, &hops[from..to], back)
                 }
-                Route::Space { from, to } => {
-                    rtt(index, i).and_then(|rtt| through_space(scenario, [from, to], back, rtt))
-                }
+                Route::Space { from, to } => rtt(index, i).and_then(|rtt| {
+                    let at = |crossing: &Crossing| splices[crossing.splice].1.at.as_str();
+                    let ends = [before.as_ref().map_or(from.as_str(), at), behind.map_or(to.as_str(), at)];
+                    self.through_both(scenario, ends, rtt, back)
+                }),
                 Route::Spread { .. } => None,
             };
             let Some(path) = path else { continue };
@@ -127,6 +130,52 @@ impl Network {
     }
 }
 
+impl Network {
+    /// Satellites, and links on both sides of them if they are one graph.
+    fn through_both(&self, scenario: &Scenario, ends: [&str; 2], rtt: Span, back: bool) -> Option<Path> {
+        if !self.meets_satellites {
+            return through_space(scenario, ends, back, rtt);
+        }
+        let [from, to] = ends;
+        if let Some((hops, _)) = self.ground_way(from, |node| node == to) {
+            return over_links(scenario, &hops, back);
+        }
+        let terminal = |node: &str| scenario.terminals.contains_key(node);
+        let (there, near) = self.ground_way(from, terminal)?;
+        let (mut again, far) = self.ground_way(to, terminal)?;
+        again.reverse();
+        again.iter_mut().for_each(|(_, direction)| *direction = direction.opposite());
+        let sky = through_space(scenario, [near, far], back, rtt);
+        let parts = [over_links(scenario, &there, back), sky, over_links(scenario, &again, back)];
+        let all = parts.into_iter().flatten().reduce(Path::and)?;
+        Some(Path { rtt, ..all })
+    }
+
+    /// The fewest links from a node to one that `is_there`, and that one; no links if it is there already.
+    fn ground_way<'a>(
+        &'a self,
+        from: &'a str,
+        is_there: impl Fn(&str) -> bool,
+    ) -> Option<(Vec<(usize, Direction)>, &'a str)> {
+        let mut left = VecDeque::from([(self.nodes.iter().position(|node| node == from), Vec::new())]);
+        let mut seen = BTreeSet::new();
+        while let Some((node, hops)) = left.pop_front() {
+            let name = node.map_or(from, |node| self.nodes[node].as_str());
+            if is_there(name) {
+                return Some((hops, name));
+            }
+            let Some(node) = node.filter(|node| seen.insert(*node)) else { continue };
+            for (link, ends) in self.links.iter().enumerate() {
+                let Some(next) = ends.other(node) else { continue };
+                let direction = if ends.a == node { Direction::Forward } else { Direction::Reverse };
+                let hops = hops.iter().copied().chain([(link, direction)]).collect();
+                left.push_back((Some(next), hops));
+            }
+        }
+        None
+    }
+}
+
 struct Path {
     bottleneck: String,
     rate: Rate,
@@ -134,6 +183,16 @@ struct Path {
     rtt: Span,
     queue: Queue,
     lossy: bool,
+}
+
+impl Path {
+    /// One behind the other.
+    fn and(self, next: Self) -> Self {
+        let return_rate = self.return_rate.min(next.return_rate);
+        let (rtt, lossy) = (self.rtt + next.rtt, self.lossy || next.lossy);
+        let narrowest = if next.rate < self.rate { next } else { self };
+        Self { return_rate, rtt, lossy, ..narrowest }
+    }
 }
 
 /// Links in the order in which the flow crosses them; `back` if the data goes the other way.
@@ -155,17 +214,10 @@ fn over_links(scenario: &Scenario, hops: &[(usize, Direction)], back: bool) -> O
         let (bottleneck, rate, delay, queue, lossy) = direction(link, there);
         let (_, return_rate, return_delay, ..) = direction(link, again);
         let rtt = delay + return_delay;
+        let next = Path { bottleneck, rate, return_rate, rtt, queue, lossy };
         path = Some(match path {
-            None => Path { bottleneck, rate, return_rate, rtt, queue, lossy },
-            Some(so_far) => {
-                let (return_rate, rtt) = (so_far.return_rate.min(return_rate), so_far.rtt + rtt);
-                let lossy = so_far.lossy || lossy;
-                if rate < so_far.rate {
-                    Path { bottleneck, rate, return_rate, rtt, queue, lossy }
-                } else {
-                    Path { return_rate, rtt, lossy, ..so_far }
-                }
-            }
+            None => next,
+            Some(so_far) => so_far.and(next),
         });
     }
     path

@@ -28,6 +28,9 @@ pub struct Network {
     pub links: Vec<Ends>,
     /// The way of each flow, in the order of [`Scenario::flows`].
     pub routes: Vec<Route>,
+    /// Whether a link ends at a terminal: then links and satellites are one graph, in which routes are found as the network is
+    /// at each instant.
+    pub meets_satellites: bool,
 }
 
 /// A link's ends: forward is from `a` to `b`.
@@ -79,11 +82,11 @@ pub enum Route {
         /// Every link on such a way, each with the direction in which it is crossed.
         hops: Vec<(usize, Direction)>,
     },
-    /// Through the constellation, from terminal to terminal.
+    /// Through the constellation, from terminal to terminal, or between nodes of links that are one graph with it.
     Space {
-        /// Name of the sender's terminal.
+        /// Name of the sender's terminal or node.
         from: String,
-        /// Name of the receiver's terminal.
+        /// Name of the receiver's terminal or node.
         to: String,
     },
 }
@@ -120,10 +123,15 @@ pub(crate) fn resolve_into(scenario: &Scenario, out: &mut Findings) -> Option<Ne
     }
     // Whatever is missing in these two was noted above.
     Some(Network {
+        meets_satellites: meets(scenario, &nodes),
         nodes,
         links: ends.into_iter().collect::<Option<_>>()?,
         routes: routes.into_iter().collect::<Option<_>>()?,
     })
+}
+
+fn meets(scenario: &Scenario, nodes: &[String]) -> bool {
+    nodes.iter().any(|node| scenario.terminals.contains_key(node))
 }
 
 struct Builder<'a> {

@@ -8,6 +8,7 @@ use super::{Builder, Direction, Ends, Route};
 use crate::error::{expected, quoted};
 use crate::model::Scheme;
 use crate::path::KeyPath;
+use skyhop_text::spelling::hint;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Each node's links with the node at the other end, in order of the links' names.
@@ -19,6 +20,9 @@ impl Builder<'_> {
     /// After an earlier finding some links have no ends, and that a flow finds no way then is not worth saying.
     pub(super) fn shortest_ways(&mut self, before: usize) {
         let whole = self.out.list.len() + self.out.more == before;
+        if super::meets(self.scenario, &self.nodes) {
+            return self.through_one_graph(whole);
+        }
         let mut neighbours: Neighbours = vec![Vec::new(); self.nodes.len()];
         for (link, ends) in self.ends.iter().enumerate() {
             if let Some(Ends { a, b }) = *ends {
@@ -67,6 +71,65 @@ impl Builder<'_> {
         }
     }
 
+    /// The flows without a path of a scenario whose links meet its satellites: routes are found while it runs, and each end has
+    /// to be joined to a terminal.
+    fn through_one_graph(&mut self, whole: bool) {
+        if !matches!(self.scenario.routing.scheme, Scheme::Shortest | Scheme::Multipath) {
+            let at = || KeyPath::default().key("routing").key("scheme");
+            let scheme = self.scenario.routing.scheme.name();
+            self.out.push(at, || {
+                format!("scheme {} stays between satellites, and links end at terminals here; expected \"shortest\" or \"multipath\"", quoted(scheme))
+            });
+            return;
+        }
+        let joined = self.joined_to_terminals();
+        for i in 0..self.scenario.flows.len() {
+            let flow = &self.scenario.flows[i];
+            let (Some(from), Some(to), None) = (&flow.from, &flow.to, &flow.path) else {
+                // Says what is missing.
+                self.ends_of(i, whole);
+                continue;
+            };
+            if from == to {
+                self.ends_of(i, whole);
+                continue;
+            }
+            let at = KeyPath::default().key("flows").index(i);
+            let mut known = true;
+            for (key, end) in [("from", from), ("to", to)] {
+                match self.place(end, whole, || at.key(key)) {
+                    None => known = false,
+                    Some(Some(node)) if !joined[node] => {
+                        known = false;
+                        self.out.push(
+                            || at.key(key),
+                            || format!("no way from {} to a terminal over the links", quoted(end)),
+                        );
+                    }
+                    Some(_) => {}
+                }
+            }
+            if known {
+                self.routes[i] = Some(Route::Space { from: from.clone(), to: to.clone() });
+            }
+        }
+    }
+
+    /// By node, whether links lead from it to a terminal.
+    fn joined_to_terminals(&self) -> Vec<bool> {
+        let mut joined: Vec<bool> =
+            self.nodes.iter().map(|node| self.scenario.terminals.contains_key(node)).collect();
+        let mut left: VecDeque<usize> = (0..joined.len()).filter(|node| joined[*node]).collect();
+        while let Some(node) = left.pop_front() {
+            for next in self.ends.iter().flatten().filter_map(|ends| ends.other(node)) {
+                if !std::mem::replace(&mut joined[next], true) {
+                    left.push_back(next);
+                }
+            }
+        }
+        joined
+    }
+
     fn direction(&self, link: usize, from: usize) -> Direction {
         if self.ends[link].is_some_and(|ends| ends.a == from) {
             Direction::Forward
@@ -109,8 +172,13 @@ impl Builder<'_> {
             (a, _) => {
                 let (terminal, node) = if a.is_none() { (from, to) } else { (to, from) };
                 let (terminal, node) = (quoted(terminal), quoted(node));
+                // A slip in the name of the terminal where a link ends makes it another node.
+                let terminals = || self.scenario.terminals.keys().map(String::as_str);
+                let near =
+                    self.nodes.iter().map(|node| hint(node, terminals())).find(|near| !near.is_empty());
+                let near = near.unwrap_or_default();
                 self.out.push(|| at.key("to"), || {
-                    format!("{terminal} is a terminal and {node} a node of links; a flow stays with one or the other")
+                    format!("{terminal} is a terminal, and no link leads from {node} to one; expected a link with a terminal in its \"between\"{near}")
                 });
                 None
             }
@@ -128,7 +196,8 @@ impl Builder<'_> {
         if !whole {
             return None;
         }
-        let nodes = self.nodes.iter().map(String::as_str).filter(|n| !n.contains('~'));
+        let plain = |node: &&str| !node.contains('~') && !self.scenario.terminals.contains_key(*node);
+        let nodes = self.nodes.iter().map(String::as_str).filter(plain);
         let all = self.scenario.terminals.keys().map(String::as_str).chain(nodes);
         self.out.push(at, || format!("unknown end {}{}", quoted(name), expected(name, all)));
         None

@@ -6,7 +6,7 @@
 
 use super::{Direction, Network, Route};
 use crate::model::{Scenario, Splice, SpliceKind};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A splice on a flow's way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,15 +72,43 @@ impl Network {
                     Route::Space { from, to } => {
                         let through = |(i, splice): &(usize, &Splice)| {
                             let inside = splice.at != *from && splice.at != *to;
-                            let there = scenario.terminals.contains_key(&splice.at);
+                            let there = scenario.terminals.contains_key(&splice.at)
+                                || self.nodes.contains(&splice.at);
                             chosen[*i].as_ref().is_some_and(named) && fits(*i) && inside && there
                         };
-                        let all = scenario.splices.values().enumerate();
-                        all.filter(through).map(|(splice, _)| Crossing { splice, hop: 0 }).collect()
+                        let mut all: Vec<_> = scenario.splices.values().enumerate().filter(through).collect();
+                        if self.meets_satellites {
+                            // Those on the sender's side of the sky first, then those on the receiver's.
+                            let [near, far] = [from, to].map(|end| self.links_from(end));
+                            all.sort_by_key(|(_, splice)| {
+                                match (near.get(&*splice.at), far.get(&*splice.at)) {
+                                    (Some(links), None) => (0, *links),
+                                    (Some(near), Some(far)) if near <= far => (0, *near),
+                                    (_, Some(links)) => (2, usize::MAX - links),
+                                    (None, None) => (1, 0),
+                                }
+                            });
+                        }
+                        all.into_iter().map(|(splice, _)| Crossing { splice, hop: 0 }).collect()
                     }
                 }
             })
             .collect()
+    }
+
+    /// The nodes that links lead to from `end`, and how many of them it takes.
+    fn links_from(&self, end: &str) -> BTreeMap<&str, usize> {
+        let mut links = BTreeMap::new();
+        let mut left: VecDeque<(usize, usize)> =
+            self.nodes.iter().position(|node| node == end).map(|node| (node, 0)).into_iter().collect();
+        while let Some((node, count)) = left.pop_front() {
+            if links.contains_key(self.nodes[node].as_str()) {
+                continue;
+            }
+            links.insert(self.nodes[node].as_str(), count);
+            left.extend(self.links.iter().filter_map(|ends| ends.other(node)).map(|next| (next, count + 1)));
+        }
+        links
     }
 
     /// The node that all of several ways have after each number of links, if there is one. Links lie in the order in which

@@ -17,8 +17,14 @@ pub struct Pen {
 }
 
 /// The kinds of links, in the order in which they are drawn and explained.
-pub const KINDS: [LinkKind; 5] =
-    [LinkKind::IntraPlane, LinkKind::InterPlane, LinkKind::CrossSeam, LinkKind::Fibre, LinkKind::Gsl];
+pub const KINDS: [LinkKind; 6] = [
+    LinkKind::IntraPlane,
+    LinkKind::InterPlane,
+    LinkKind::CrossSeam,
+    LinkKind::Ground,
+    LinkKind::Fibre,
+    LinkKind::Gsl,
+];
 
 /// The pen of a kind of link.
 pub fn pen(kind: LinkKind) -> Pen {
@@ -28,6 +34,7 @@ pub fn pen(kind: LinkKind) -> Pen {
         LinkKind::CrossSeam => ("ISL across the seam", "#b45a00", 1.2, "1.5 1.5"),
         LinkKind::Gsl => ("GSL", "#14694c", 1.3, ""),
         LinkKind::Fibre => ("fibre", "#8a3a80", 1.0, "6 2 1.5 2"),
+        LinkKind::Ground => ("link on the ground", "#555555", 1.0, ""),
     };
     Pen { name, colour, width, dash }
 }
