@@ -126,8 +126,14 @@ pub struct Link<T> {
     loss: Loss,
     chance: Option<Stream>,
     up: bool,
-    /// Whether the transmitter waits, as for a satellite that is being acquired.
+    /// Whether the transmitter begins nothing by itself: it is paused, or is given turns.
     held: bool,
+    /// Whether it waits, as for a satellite that is being acquired.
+    paused: bool,
+    /// If it shares a transmitter with other links, and sends when it is given a turn: how long before its own is free it takes one.
+    turns: Option<Span>,
+    /// Whether somebody looks after each call: a capture, or whoever gives turns.
+    watched: bool,
     peer: u32,
     /// When the transmitter is free.
     free_at: Time,
@@ -152,6 +158,9 @@ impl<T: Copy> Link<T> {
             chance,
             up: true,
             held: false,
+            paused: false,
+            turns: None,
+            watched: false,
             peer: 0,
             free_at: Time::ZERO,
             sending: 0,
@@ -186,6 +195,33 @@ impl<T: Copy> Link<T> {
         self.extras.get_or_insert_default().reordering = Some((reordering, chance));
         self.wakes_to_send = true;
         self
+    }
+
+    /// Lets it send nothing by itself from now on but a packet at a time by [`Link::take_turn`], and never faster than `most`: the
+    /// rate of what it shares with others. So that its own transmitter need not stand still until a turn comes, it takes turns as
+    /// much earlier as that needs for `quantum` bytes.
+    pub fn take_turns(&mut self, most: Rate, quantum: u32) {
+        self.rate = self.rate.min(most);
+        if let Some(extras) = &mut self.extras {
+            extras.timeline.limit(most);
+        }
+        self.turns = Some(self.rate.serialisation(Bytes::new(u64::from(quantum))));
+        (self.held, self.watched) = (true, true);
+    }
+
+    /// Since when, or from when on, a packet waits for its turn; `None` if none does.
+    pub fn wants_turn(&self) -> Option<Time> {
+        let ahead = self.turns.filter(|_| self.up && !self.paused && self.queue.len() > 0)?;
+        Some(Time::ZERO + self.free_at.since(Time::ZERO + ahead))
+    }
+
+    /// Sends the next packet, at `now` or when the one before it has left; `now` is not before [`Link::wants_turn`]. Returns its size; `None` if the queue has
+    /// thrown out all that waited.
+    pub fn take_turn(&mut self, now: Time, medium: &impl Medium) -> Option<u32> {
+        let next = self.queue.pop(now, &mut self.discarded)?;
+        let size = next.size;
+        self.send(self.free_at.max(now), next, medium);
+        Some(size)
     }
 
     /// Where transmissions lead from now on; what is already on its way keeps its destination.
@@ -223,7 +259,7 @@ impl<T: Copy> Link<T> {
     pub fn set_down(&mut self, now: Time, medium: &impl Medium, mut dropped: impl FnMut(T)) {
         self.advance(now, medium);
         self.up = false;
-        self.held = false;
+        (self.paused, self.held) = (false, self.turns.is_some());
         let stats = &mut self.stats;
         self.queue.retain(
             || true,
@@ -237,12 +273,13 @@ impl<T: Copy> Link<T> {
     /// Stops the transmitter; packets are taken and wait. What has begun to leave still arrives.
     pub fn hold(&mut self, now: Time, medium: &impl Medium) {
         self.advance(now, medium);
-        self.held = true;
+        (self.paused, self.held) = (true, true);
     }
 
     /// Lets a transmitter go on that was held.
     pub fn release(&mut self, now: Time, medium: &impl Medium) {
-        if std::mem::replace(&mut self.held, false) {
+        if std::mem::replace(&mut self.paused, false) {
+            self.held = self.turns.is_some();
             self.free_at = self.free_at.max(now);
             self.advance(now, medium);
         }
@@ -276,7 +313,7 @@ impl<T: Copy> Link<T> {
     /// Keeps a list of transmissions for [`Link::poll_sent`], and asks to be woken at each of them.
     pub fn capture(&mut self) {
         self.capture = Some(VecDeque::new());
-        self.wakes_to_send = true;
+        (self.wakes_to_send, self.watched) = (true, true);
     }
 
     /// Whether the queue reads labels; if not, any will do.
@@ -304,7 +341,9 @@ impl<T: Copy> Link<T> {
         if let Queue::DropTail(queue) = &mut self.queue {
             if !busy {
                 self.send(now, Next { packet, size, marked: false }, medium);
-            } else if queue.admits(size, Some(sending)) {
+            } else if queue.admits(size, Some(sending))
+                || (self.turns.is_some() && queue.len() == 0 && self.free_at <= now)
+            {
                 queue.push(packet, size);
                 self.stats.queue_max_packets = self.stats.queue_max_packets.max(queue.len() as u64);
             } else {
@@ -318,7 +357,9 @@ impl<T: Copy> Link<T> {
             self.stats.filtered_packets += 1;
             return Ok(());
         }
-        if !self.queue.offer(waiting, busy.then_some(sending), &mut self.discarded) {
+        // Nothing is on the transmitter of a link that is given a turn as soon as it has something to send.
+        let idle = !busy || (self.turns.is_some() && self.queue.len() == 0 && self.free_at <= now);
+        if !self.queue.offer(waiting, (!idle).then_some(sending), &mut self.discarded) {
             self.stats.dropped_packets += 1;
             return Err(Dropped(packet));
         }
@@ -331,10 +372,11 @@ impl<T: Copy> Link<T> {
         Ok(())
     }
 
-    /// Whether there is something to say before the link's next timeout: packets thrown out, or transmissions of a captured link.
+    /// Whether there is something to say before the link's next timeout: packets thrown out, transmissions of a captured link, or
+    /// that a packet may wait for its turn.
     #[inline]
     pub fn reports(&self) -> bool {
-        self.capture.is_some() || !self.discarded.is_empty()
+        self.watched || !self.discarded.is_empty()
     }
 
     /// The next packet that the queue has thrown out by `now` of those it had taken.
@@ -358,7 +400,7 @@ impl<T: Copy> Link<T> {
     /// The next transmission that has begun by `now`, if the link is captured.
     pub fn poll_sent(&mut self, now: Time, medium: &impl Medium) -> Option<Sent<T>> {
         self.advance(now, medium);
-        self.capture.as_mut()?.pop_front()
+        self.capture.as_mut()?.pop_front_if(|sent| sent.at <= now)
     }
 
     /// When the link next has something to say: the first arrival, or the next transmission if it is captured.
@@ -368,8 +410,11 @@ impl<T: Copy> Link<T> {
         // so nothing can be sent or arrive before the head of `flying`.
         // Unless packets may pass each other.
         let arrival = self.flying.front().map(|f| f.arrival);
-        if self.wakes_to_send && self.queue.len() > 0 && !self.held {
-            return Some(arrival.map_or(self.free_at, |a| a.min(self.free_at)));
+        if self.wakes_to_send {
+            // A turn may have been taken ahead of the transmission.
+            let begins = self.capture.as_ref().and_then(|sent| Some(sent.front()?.at));
+            let begins = if self.queue.len() > 0 && !self.held { Some(self.free_at) } else { begins };
+            return begins.into_iter().chain(arrival).min();
         }
         arrival
     }

@@ -56,6 +56,13 @@ impl Timeline {
         Timeline { steps, period: period.filter(|p| *p > Span::ZERO) }
     }
 
+    /// No step's rate is above `most`.
+    pub(crate) fn limit(&mut self, most: Rate) {
+        for step in &mut self.steps {
+            step.rate = step.rate.map(|rate| rate.min(most));
+        }
+    }
+
     /// The step at `at`, and until when it holds.
     fn at(&self, at: Time) -> (Option<usize>, Time) {
         let (begin, within) = match self.period {
