@@ -11,6 +11,7 @@ use crate::links::Links;
 use crate::mesh::Mesh;
 use crate::radio::Radio;
 use crate::radios::Radios;
+use crate::shared::Shared;
 use crate::space::Space;
 use crate::tables::Sharing;
 use skyhop_chance::Seed;
@@ -30,7 +31,7 @@ pub(crate) fn build(
     files: &Files,
     seed: Seed,
 ) -> Result<Built, BuildError> {
-    let mut links = Links { wires: Vec::new(), names: Vec::new(), space: None };
+    let mut links = Links { wires: Vec::new(), names: Vec::new(), space: None, shared: None };
     for ((name, link), ends) in scenario.links.iter().zip(&plan.links) {
         let (a, b) = (NodeId(ends.a as u32), NodeId(ends.b as u32));
         let [there, back] = Radio::both_ways(name, link, files)?;
@@ -44,6 +45,7 @@ pub(crate) fn build(
         let space = Space::build(model, scenario, files, ground, links.wires.len(), seed)?;
         let radios =
             Radios::of(model, &KeyPath::default().key("constellation"), scenario, &space.topology, files)?;
+        links.shared = Shared::of(&model.gsl, &scenario.terminals, &space.topology);
         let ground = space.topology.first_ground_link().index();
         for (wires, state) in links.wires.chunks_mut(2).zip(&space.topology.links()[ground..]) {
             (wires[0].from, wires[0].to) = (state.a, state.b);
@@ -63,6 +65,11 @@ pub(crate) fn build(
                 let mut wire = radio.wire(&name, direction, delay, from, to, seed);
                 // All links are down until the topology is looked at for the first time.
                 wire.link.set_down(Time::ZERO, &skyhop_link::Fixed(Span::ZERO), |_| {});
+                if let (Some(shared), LinkKind::Gsl) = (&mut links.shared, state.kind)
+                    && let Some(terminal) = space.topology.terminal_index(state.a)
+                {
+                    shared.join(links.wires.len(), &mut wire, terminal, from == state.a);
+                }
                 links.wires.push(wire);
             }
             links.names.push(name);

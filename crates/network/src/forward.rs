@@ -213,9 +213,21 @@ impl Network {
         }
     }
 
-    /// The same of a link that has something to report: packets that its queue has thrown out, transmissions for the capture.
+    /// The same of a link that has something to report, or takes turns with others.
     #[inline(never)]
     fn report(&mut self, now: Time, agenda: &mut Agenda, index: u32) {
+        self.tell(now, agenda, index);
+        while let Some(other) = self.links.turn(now, index) {
+            self.tell(now, agenda, other);
+        }
+        let next = self.links.shared.as_mut().and_then(|shared| shared.next_look(now, index));
+        if let Some(at) = next {
+            agenda.wake(index, at);
+        }
+    }
+
+    /// Ends what a queue has thrown out, hands transmissions to the capture, and asks to be woken for what is next.
+    fn tell(&mut self, now: Time, agenda: &mut Agenda, index: u32) {
         let (wire, medium) = self.links.wire(index);
         while let Some(discarded) = wire.link.poll_discarded() {
             self.packets.discard(discarded, Fate::Dropped);

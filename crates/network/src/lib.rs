@@ -29,6 +29,7 @@ mod radio;
 mod radios;
 mod route;
 mod routes;
+mod shared;
 mod space;
 mod tables;
 mod trace;

@@ -3,6 +3,7 @@
 //! Follows the `link` crate's contract: the medium is handed to a link at each call, and depends on where its ends are.
 //! Leaves out what the packets mean.
 
+use crate::shared::Shared;
 use crate::space::Space;
 use crate::wire::{Wire, WireMedium};
 use skyhop_results::DirectionResult;
@@ -15,6 +16,8 @@ pub(crate) struct Links {
     pub names: Vec<String>,
     /// The satellites whose links come last.
     pub space: Option<Space>,
+    /// What its terminals share.
+    pub shared: Option<Box<Shared>>,
 }
 
 /// What a look at satellites has changed.
@@ -58,8 +61,17 @@ impl Links {
         for change in &changes {
             space.apply(change, now, &mut self.wires, &mut dropped);
         }
-        let awake = space.hold(now, &mut self.wires, &mut dropped);
+        let mut awake = space.hold(now, &mut self.wires, &mut dropped);
+        if let Some(shared) = &mut self.shared {
+            awake.extend(shared.follow(&self.wires));
+        }
         Some(Moved { whole, paths, awake, next: space.next_look(now) })
+    }
+
+    /// Gives a turn to a wire that shares with wire `index`; see [`Shared::turn`].
+    pub fn turn(&mut self, now: Time, index: u32) -> Option<u32> {
+        let topology = self.space.as_ref().map(|space| &space.topology);
+        self.shared.as_mut()?.turn(now, index, &mut self.wires, topology)
     }
 
     /// What a wire has carried until `end`.

@@ -62,7 +62,7 @@ impl Radios {
         let mut links = BTreeMap::new();
         let names: Vec<String> = match model.overrides.is_empty() {
             true => Vec::new(),
-            false => (0..topology.links().len() as u32).map(|link| topology.name(LinkId(link))).collect(),
+            false => (0..topology.first_ground_link().0).map(|link| topology.name(LinkId(link))).collect(),
         };
         for (i, own) in model.overrides.iter().enumerate() {
             let table = at.key("overrides").index(i);

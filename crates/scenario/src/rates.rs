@@ -108,6 +108,15 @@ impl Gsl {
     pub(crate) fn one_way(&self, direction: Direction) -> (&'static str, Option<&OneWay>) {
         one_way(direction, &self.up, &self.down)
     }
+
+    /// What all terminals of a satellite or beam have together in a direction, if that is limited; forward is up.
+    pub fn shared(&self, direction: Direction) -> Option<Rate> {
+        let shared = self.shared?;
+        match direction {
+            Direction::Forward => shared.up,
+            Direction::Reverse => shared.down,
+        }
+    }
 }
 
 fn one_way<'a>(

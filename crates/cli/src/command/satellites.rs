@@ -137,7 +137,15 @@ impl Loaded {
             let (lat, lon) =
                 (Angle::from_deg(latitude_rad.to_degrees()), Angle::from_deg(longitude_rad.to_degrees()));
             let height = Length::from_m(*height_m);
-            let new = scenario::Terminal { lat, lon, height, antennas: None, gateway: false, gsl: None };
+            let new = scenario::Terminal {
+                lat,
+                lon,
+                height,
+                antennas: None,
+                gateway: false,
+                gsl: None,
+                beam: None,
+            };
             let terminal = scenario.terminals.entry(name.clone()).or_insert(new);
             if antennas.is_some() && !terminal.gateway {
                 terminal.antennas = antennas;
@@ -338,6 +346,7 @@ impl Satellites {
                 antennas: None,
                 gateway: true,
                 gsl: None,
+                beam: None,
             };
             scenario.terminals.entry(format!("{}-gateway", gateway.name)).or_insert(terminal);
         }

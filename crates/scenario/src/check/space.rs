@@ -33,6 +33,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
         let at = terminals.key(name);
         name::is_plain(name, || at.clone(), out);
         place(terminal, &at, out);
+        beam(scenario, terminal, &at, out);
     }
     for_each_table(scenario, |at, said| {
         said.queue.iter().for_each(|queue| links::queue(*queue, &at, out));
@@ -183,10 +184,35 @@ fn rules(c: &Constellation, at: &KeyPath, out: &mut Findings) {
     overrides(c, at, out);
 }
 
+/// A beam has something to share.
+fn beam(scenario: &Scenario, terminal: &Terminal, at: &KeyPath, out: &mut Findings) {
+    let Some(beam) = &terminal.beam else { return };
+    name::is_plain(beam, || at.key("beam"), out);
+    let shares = scenario.constellation.as_ref().is_some_and(|c| c.gsl.shared.is_some());
+    out.require(
+        shares,
+        || at.key("beam"),
+        || {
+            let expected = "expected shared = { down = \"1 Gbit/s\" } in constellation.gsl";
+            format!("beam {} has no capacity to share; {expected}", quoted(beam))
+        },
+    );
+    out.require(
+        !terminal.gateway,
+        || at.key("beam"),
+        || "a gateway shares no beam; expected beam with terminals that are none".into(),
+    );
+}
+
 /// Each direction has a rate.
 fn gsl(c: &Constellation, at: &KeyPath, out: &mut Findings) {
     const MISSING: &str = "missing key \"rate\"; expected a rate with its unit, such as \"1.5 Mbit/s\"";
     let gsl = at.key("gsl");
+    out.require(
+        c.gsl.shared.is_none_or(|shared| shared.up.is_some() || shared.down.is_some()),
+        || gsl.key("shared"),
+        || "nothing is shared; expected up, down or both, such as down = \"1 Gbit/s\"".into(),
+    );
     let without = |direction: &Direction| Rates::of_gsl(c, at, None, *direction).rate.is_none();
     let missing: Vec<Direction> =
         [Direction::Forward, Direction::Reverse].into_iter().filter(without).collect();

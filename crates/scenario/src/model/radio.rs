@@ -51,6 +51,21 @@ pub struct Gsl {
     /// What is different from the satellite to the terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<OneWay>,
+    /// What the terminals of one satellite, or of one beam of it, have together; gateways are not among them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<Shared>,
+}
+
+/// Capacity of a satellite, or of each of its beams, which its terminals share by deficit round robin; without limit where it is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Shared {
+    /// From all terminals to the satellite.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up: Option<Rate>,
+    /// From the satellite to all terminals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub down: Option<Rate>,
 }
 
 /// The link of one terminal or gateway to its satellite: whatever is left out is as in the constellation's `gsl`.

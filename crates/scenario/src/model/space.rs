@@ -148,6 +148,7 @@ fn default_gsl() -> Gsl {
         repeat: None,
         up: None,
         down: None,
+        shared: None,
     }
 }
 
@@ -301,6 +302,9 @@ pub struct Terminal {
     /// Its own link to its satellite, of which each antenna has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gsl: Option<OwnGsl>,
+    /// The beam that it is in: with `shared` of the constellation's `gsl`, terminals of one beam share what one has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beam: Option<String>,
 }
 
 /// A number of antennas.

@@ -230,7 +230,12 @@ fn through_space(scenario: &Scenario, ends: [&str; 2], back: bool, rtt: Span) ->
     let [from, to] = if back { [ends[1], ends[0]] } else { ends };
     let gsl = |name: &str, direction: Direction| {
         let terminal = scenario.terminals.get_key_value(name);
-        Rates::of_gsl(model, &at, terminal.map(|(name, terminal)| (name.as_str(), terminal)), direction)
+        let terminal = terminal.map(|(name, terminal)| (name.as_str(), terminal));
+        let mut rates = Rates::of_gsl(model, &at, terminal, direction);
+        // Alone a terminal has all that is shared.
+        let shared = model.gsl.shared(direction).filter(|_| terminal.is_some_and(|(_, t)| !t.gateway));
+        rates.rate = rates.rate.map(|rate| shared.map_or(rate, |shared| rate.min(shared)));
+        rates
     };
     let isl = || Rates::of_kind(&model.isl, at.key("isl"));
     // Of equal rates the first is told.
