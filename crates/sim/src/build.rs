@@ -13,7 +13,7 @@ use crate::endpoint::Protocol;
 use crate::flow::{App, Flow, Stream};
 use crate::given::Given;
 use crate::ids::Owner;
-use crate::sample::{Sampled, Samples};
+use crate::observe::Observer;
 use crate::simulation::Simulation;
 use crate::splice::{Place, Splicing};
 use crate::unfinished::Unfinished;
@@ -23,7 +23,7 @@ use skyhop_scenario::network::{Crossing, Direction, Network as Plan, Route as Pl
 use skyhop_scenario::{self as scenario, Files, Scenario, Traffic, Transport};
 use skyhop_topology::NodeId;
 use skyhop_traffic::Ping;
-use skyhop_units::{Span, Time};
+use skyhop_units::Time;
 use std::net::SocketAddrV4;
 
 impl Simulation {
@@ -60,7 +60,12 @@ impl Simulation {
             owners.push(Owner::App(index as u32));
         }
         network.start(&mut agenda);
-        let mut simulation = Self {
+        let places: Vec<Place> = scenario.splices.keys().map(|name| Place::new(name)).collect();
+        let observer = Observer::new(scenario, &mut flows, &network, &places);
+        if observer.has_clock() {
+            agenda.wake(first_slot, Time::ZERO);
+        }
+        Ok(Self {
             name: scenario.name.clone().unwrap_or_default(),
             seed,
             now: Time::ZERO,
@@ -71,21 +76,14 @@ impl Simulation {
             owners,
             spare: Vec::new(),
             touched: Vec::new(),
-            places: scenario.splices.keys().map(|name| Place::new(name)).collect(),
+            places,
             unfinished: Unfinished::new(flows.len()),
             flows,
             legs,
-            samples: Samples::default(),
-            sampled: Sampled::default(),
-            sample_interval: Span::ZERO,
+            observer,
             events: 0,
             warnings: Vec::new(),
-        };
-        simulation.open_series(scenario);
-        if !simulation.sampled.transfers.is_empty() || !simulation.sampled.queues.is_empty() {
-            simulation.agenda.wake(simulation.sample_slot(), Time::ZERO);
-        }
-        Ok(simulation)
+        })
     }
 }
 

@@ -59,7 +59,7 @@ impl Simulation {
                     ping.round_trip.add(took);
                 } else {
                     ping.forward.add(took);
-                    self.samples.add(ping.series, frame.sent_at, took.as_secs_f64());
+                    self.observer.add(ping.series, frame.sent_at, took.as_secs_f64());
                     let answer = ping.packet(true, echo.sequence);
                     self.send(index, ConversationId::NONE, 0, true, frame.sent_at, answer, None);
                 }
@@ -68,9 +68,9 @@ impl Simulation {
                 let (frame, _) = self.network.take(delivery);
                 if matches!(frame.packet.transport, Transport::TooLarge(_)) {
                     // A source of datagrams does not make them smaller.
-                } else if sending.arrived(frame.sent_at, self.now, self.sample_interval) {
+                } else if sending.arrived(frame.sent_at, self.now, self.observer.interval()) {
                     let took = self.now.since(frame.sent_at);
-                    self.samples.add(sending.series, frame.sent_at, took.as_secs_f64());
+                    self.observer.add(sending.series, frame.sent_at, took.as_secs_f64());
                 }
             }
         }

@@ -6,7 +6,7 @@
 
 use crate::endpoint::Protocol;
 use crate::flow::{App, Flow};
-use crate::simulation::Simulation;
+use skyhop_network::Network;
 use skyhop_results::{Cause, FlowKind, FlowResult};
 use skyhop_scenario::check::about;
 use skyhop_traffic::{Application, End};
@@ -19,88 +19,87 @@ const WORTH_A_WARNING: f64 = 1.0 / 3.0;
 /// A bottleneck that is so busy is used: a buffer that holds a sender up there only keeps the queue short.
 const USED: f64 = 0.75;
 
-impl Simulation {
-    /// Results of the flows, with their bottlenecks; what should be known of their buffers goes to the warnings.
-    pub(crate) fn flow_results(&mut self, end: Time) -> Vec<FlowResult> {
-        let result = |flow: &Flow| flow.result(end, &self.network.account(flow.account));
-        let mut results: Vec<_> = self.flows.iter().map(result).collect();
-        for (index, result) in results.iter_mut().enumerate() {
-            let wire = self.bottleneck(index, end);
-            if let (Some(limits), Some(wire)) = (&mut result.limits, wire) {
-                limits.bottleneck = Some(self.network.link_name(wire).to_owned());
-                self.warnings.extend(self.too_small(index, result, wire, end));
-            }
+/// Results of the flows, with their bottlenecks; what should be known of their buffers goes to the warnings.
+pub(crate) fn flow_results(
+    flows: &[Flow],
+    network: &Network,
+    end: Time,
+    warnings: &mut Vec<String>,
+) -> Vec<FlowResult> {
+    let result = |flow: &Flow| flow.result(end, &network.account(flow.account));
+    let mut results: Vec<_> = flows.iter().map(result).collect();
+    for (flow, result) in flows.iter().zip(&mut results) {
+        let wire = bottleneck(flow, network, end);
+        if let (Some(limits), Some(wire)) = (&mut result.limits, wire) {
+            limits.bottleneck = Some(network.link_name(wire).to_owned());
+            warnings.extend(too_small(flow, network, result, wire, end));
         }
-        results
     }
+    results
+}
 
-    /// The busiest wire on a flow's way, in the direction of its data; of equally busy ones that with the longest queue.
-    fn bottleneck(&self, index: usize, end: Time) -> Option<u32> {
-        let App::Stream(stream) = &self.flows[index].app else { return None };
-        let against = u32::from(stream.conversations.senders() == [End::Server]);
-        let wires = self.flows[index].routes.clone().flat_map(|route| self.network.wires_of(route));
-        let all: Vec<_> = wires.map(|wire| wire ^ against).collect();
-        let all: Vec<_> =
-            all.into_iter().map(|wire| (wire, self.network.direction_result(wire, end))).collect();
-        let most = all.iter().map(|(_, result)| result.utilisation).fold(0.0, f64::max);
-        let busiest = all.iter().filter(|(_, r)| r.utilisation > 0.0 && r.utilisation >= most - EQUALLY_BUSY);
-        let busiest = busiest.max_by_key(|(wire, r)| (r.queue_max_packets, std::cmp::Reverse(*wire)));
-        busiest.map(|(wire, _)| *wire)
-    }
+/// The busiest wire on a flow's way, in the direction of its data; of equally busy ones that with the longest queue.
+fn bottleneck(flow: &Flow, network: &Network, end: Time) -> Option<u32> {
+    let App::Stream(stream) = &flow.app else { return None };
+    let against = u32::from(stream.conversations.senders() == [End::Server]);
+    let wires = flow.routes.clone().flat_map(|route| network.wires_of(route));
+    let all: Vec<_> = wires.map(|wire| wire ^ against).collect();
+    let all: Vec<_> = all.into_iter().map(|wire| (wire, network.direction_result(wire, end))).collect();
+    let most = all.iter().map(|(_, result)| result.utilisation).fold(0.0, f64::max);
+    let busiest = all.iter().filter(|(_, r)| r.utilisation > 0.0 && r.utilisation >= most - EQUALLY_BUSY);
+    let busiest = busiest.max_by_key(|(wire, r)| (r.queue_max_packets, std::cmp::Reverse(*wire)));
+    busiest.map(|(wire, _)| *wire)
+}
 
-    /// What to write if a buffer of a bulk flow was too small for its path.
-    fn too_small(&self, index: usize, result: &FlowResult, wire: u32, end: Time) -> Option<String> {
-        let flow = &self.flows[index];
-        let (App::Stream(stream), FlowKind::Transfer(transfer)) = (&flow.app, &result.kind) else {
-            return None;
-        };
-        let limits = result.limits.as_ref()?;
-        let often = |cause: &Cause| limits.share(*cause).is_some_and(|share| share > WORTH_A_WARNING);
-        let cause = [Cause::ReceiveWindow, Cause::SendBuffer].into_iter().find(often)?;
-        // What closes the window of a leg may be the leg behind it.
-        if flow.legs() > 1 {
-            return None;
-        }
-        if self.network.direction_result(wire, end).utilisation >= USED {
-            return None;
-        }
-        let sends = cause == Cause::SendBuffer;
-        let (key, size, packet) = match stream.conversations.protocol(sends) {
-            // Where a buffer tunes itself, it is the most that counts.
-            Protocol::Tcp(tcp) => {
-                let (key, first, most) = match sends {
-                    true => ("send_buffer", tcp.send_buffer, tcp.send_buffer_max),
-                    false => ("window", tcp.window, tcp.window_max),
-                };
-                let key = if most > first { format!("{key}_max") } else { key.to_owned() };
-                (key, first.max(most), u64::from(tcp.mss) + 40)
-            }
-            Protocol::Stp(stp, _) => {
-                ("window".to_owned(), stp.window, u64::from(stp.packet_size + stp.overhead))
-            }
-        };
-        let (rate, queue) = self.network.capacity(wire);
-        let product = rate.as_bps() as f64 / 8.0 * transfer.rtt_min_s?;
-        let queue = match queue {
-            Amount::Packets(packets) => packets.saturating_mul(packet) as f64,
-            Amount::Bytes(bytes) => bytes.get() as f64,
-        };
-        // A queue beyond that only makes waiting longer. Connections side by side fill the path together.
-        let Application::Bulk(bulk) = &stream.application else { return None };
-        let enough = (product + queue.min(product)) / f64::from(bulk.connections());
-        if enough <= size as f64 {
-            return None;
-        }
-        Some(format!(
-            "flow {} was held up by its {} of {} for more than a third of its time; the path holds {}: write transport.{key} = \
-             \"{}\"",
-            result.name,
-            cause.name().replace('_', " "),
-            about(size),
-            about(product as u64),
-            up_to_two_digits(enough)
-        ))
+/// What to write if a buffer of a bulk flow was too small for its path.
+fn too_small(flow: &Flow, network: &Network, result: &FlowResult, wire: u32, end: Time) -> Option<String> {
+    let (App::Stream(stream), FlowKind::Transfer(transfer)) = (&flow.app, &result.kind) else {
+        return None;
+    };
+    let limits = result.limits.as_ref()?;
+    let often = |cause: &Cause| limits.share(*cause).is_some_and(|share| share > WORTH_A_WARNING);
+    let cause = [Cause::ReceiveWindow, Cause::SendBuffer].into_iter().find(often)?;
+    // What closes the window of a leg may be the leg behind it.
+    if flow.legs() > 1 {
+        return None;
     }
+    if network.direction_result(wire, end).utilisation >= USED {
+        return None;
+    }
+    let sends = cause == Cause::SendBuffer;
+    let (key, size, packet) = match stream.conversations.protocol(sends) {
+        // Where a buffer tunes itself, it is the most that counts.
+        Protocol::Tcp(tcp) => {
+            let (key, first, most) = match sends {
+                true => ("send_buffer", tcp.send_buffer, tcp.send_buffer_max),
+                false => ("window", tcp.window, tcp.window_max),
+            };
+            let key = if most > first { format!("{key}_max") } else { key.to_owned() };
+            (key, first.max(most), u64::from(tcp.mss) + 40)
+        }
+        Protocol::Stp(stp, _) => ("window".to_owned(), stp.window, u64::from(stp.packet_size + stp.overhead)),
+    };
+    let (rate, queue) = network.capacity(wire);
+    let product = rate.as_bps() as f64 / 8.0 * transfer.rtt_min_s?;
+    let queue = match queue {
+        Amount::Packets(packets) => packets.saturating_mul(packet) as f64,
+        Amount::Bytes(bytes) => bytes.get() as f64,
+    };
+    // A queue beyond that only makes waiting longer. Connections side by side fill the path together.
+    let Application::Bulk(bulk) = &stream.application else { return None };
+    let enough = (product + queue.min(product)) / f64::from(bulk.connections());
+    if enough <= size as f64 {
+        return None;
+    }
+    Some(format!(
+        "flow {} was held up by its {} of {} for more than a third of its time; the path holds {}: write transport.{key} = \
+         \"{}\"",
+        result.name,
+        cause.name().replace('_', " "),
+        about(size),
+        about(product as u64),
+        up_to_two_digits(enough)
+    ))
 }
 
 /// A size of two significant digits, rounded up, as a scenario has it.

@@ -1,107 +1,101 @@
-//! What a run shows: samples on the way, totals at the end.
+//! What is looked at while a run goes on: windows, queues, splices, paths.
 //!
 //! Follows the scenario's `record` table; metrics are named in [`skyhop_results`].
-//! Differs from a log: values at instants, and counters when all is over.
-//! Leaves out files, which the `record` crate writes.
+//! Differs from a log: values at instants.
+//! Leaves out totals, which are counted where things happen, and files, which the `record` crate writes.
 
-use crate::flow::App;
-use crate::simulation::Simulation;
-use skyhop_results::RunResult;
+use crate::flow::{App, Flow};
+use crate::sample::Samples;
+use crate::splice::Place;
+use skyhop_network::Network;
+use skyhop_results::Series;
 use skyhop_scenario::Scenario;
-use skyhop_units::Span;
+use skyhop_units::{Span, Time};
 
-impl Simulation {
-    /// Ends the run and returns what it found.
-    pub fn finish(mut self) -> RunResult {
-        let end = if self.unfinished.none() { self.now } else { self.end };
-        for flow in &self.flows {
-            if let App::Stream(stream) = &flow.app
-                && stream.broken()
-            {
-                self.warnings.push(format!("flow {} was reset by its peer", flow.name));
-            }
-        }
-        self.warnings.extend(self.network.warnings(self.now));
-        let flows = self.flow_results(end);
-        if self.sampled.completions {
-            self.list_completions();
-        }
-        RunResult {
-            scenario: self.name,
-            seed: self.seed,
-            simulated_s: end.as_secs_f64(),
-            events: self.events,
-            packet_hops: self.network.packet_hops(),
-            flows,
-            links: self.network.link_results(end),
-            handovers: self.network.handover_results(),
-            failures: self.network.failure_results(end),
-            routing: self.network.routing_result(),
-            splices: self.places.into_iter().map(|place| place.result).collect(),
-            series: self.samples.take(),
-            warnings: self.warnings,
-        }
-    }
+/// Looks at a run at instants, and keeps what it sees.
+#[derive(Default)]
+pub(crate) struct Observer {
+    samples: Samples,
+    /// Flow, and its first series: cwnd, ssthresh, in flight, acknowledged, delivered.
+    transfers: Vec<(u32, usize)>,
+    /// Wire and its queue's series.
+    queues: Vec<(u32, usize)>,
+    /// Flow, and its first series: path delay, satellites.
+    paths: Vec<(u32, usize)>,
+    /// The first splice's series: bytes held; the others follow.
+    splices: Option<usize>,
+    /// Whether pages and short transfers are listed one by one.
+    completions: bool,
+    /// From one look to the next.
+    interval: Span,
+}
 
-    /// A row for each page and each short transfer, at the instant of its beginning.
-    fn list_completions(&mut self) {
-        for flow in &self.flows {
-            let App::Stream(stream) = &flow.app else { continue };
-            let Some(completions) = stream.application.completions() else { continue };
-            let entity = format!("flow/{}", flow.name);
-            let times = self.samples.open(entity.clone(), "completion_s");
-            let bytes = self.samples.open(entity.clone(), "completion_bytes");
-            let files = self.samples.open(entity, "completion_files");
-            for one in &completions.all {
-                self.samples.add(times, one.started, one.took.as_secs_f64());
-                self.samples.add(bytes, one.started, one.bytes as f64);
-                self.samples.add(files, one.started, f64::from(one.files));
-            }
-        }
-    }
-
-    pub(crate) fn open_series(&mut self, scenario: &Scenario) {
-        for (index, flow) in self.flows.iter_mut().enumerate() {
+impl Observer {
+    /// Opens the series of a run.
+    pub fn new(scenario: &Scenario, flows: &mut [Flow], network: &Network, places: &[Place]) -> Self {
+        let mut observer = Self { completions: true, ..Self::default() };
+        for (index, flow) in flows.iter_mut().enumerate() {
             let entity = format!("flow/{}", flow.name);
             if flow.through_space {
-                let first = self.samples.open(entity.clone(), "path_delay_s");
-                self.samples.open(entity.clone(), "path_satellites");
-                self.sampled.paths.push((index as u32, first));
+                let first = observer.samples.open(entity.clone(), "path_delay_s");
+                observer.samples.open(entity.clone(), "path_satellites");
+                observer.paths.push((index as u32, first));
             }
             match &mut flow.app {
-                App::Ping(ping) => ping.series = self.samples.open(entity, "delay_s"),
-                App::Datagrams(sending) => sending.series = self.samples.open(entity, "delay_s"),
+                App::Ping(ping) => ping.series = observer.samples.open(entity, "delay_s"),
+                App::Datagrams(sending) => sending.series = observer.samples.open(entity, "delay_s"),
                 App::Stream(stream) if stream.keeps() => {
                     let metrics =
                         ["cwnd_bytes", "ssthresh_bytes", "in_flight_bytes", "acked_bytes", "delivered_bytes"];
-                    let all = metrics.map(|metric| self.samples.open(entity.clone(), metric));
-                    self.sampled.transfers.push((index as u32, all[0]));
+                    let all = metrics.map(|metric| observer.samples.open(entity.clone(), metric));
+                    observer.transfers.push((index as u32, all[0]));
                 }
                 App::Stream(_) => {}
             }
         }
-        for wire in 0..self.network.fixed_wires() {
+        for wire in 0..network.fixed_wires() {
             let direction = ["forward", "reverse"][wire as usize % 2];
-            let entity = format!("link/{}/{direction}", self.network.link_name(wire));
-            let series = self.samples.open(entity, "queue_packets");
-            self.sampled.queues.push((wire, series));
+            let entity = format!("link/{}/{direction}", network.link_name(wire));
+            let series = observer.samples.open(entity, "queue_packets");
+            observer.queues.push((wire, series));
         }
-        self.sampled.completions = true;
-        for place in &self.places {
-            let series = self.samples.open(format!("splice/{}", place.result.name), "held_bytes");
-            self.sampled.splices.get_or_insert(series);
+        for place in places {
+            let series = observer.samples.open(format!("splice/{}", place.result.name), "held_bytes");
+            observer.splices.get_or_insert(series);
         }
         // By default two thousand samples of each, fewer where there are many to take.
-        let each = self.sampled.transfers.len() * 5 + self.sampled.queues.len();
+        let each = observer.transfers.len() * 5 + observer.queues.len();
         let default = scenario.duration / (2_000_000 / each.max(1) as u64).clamp(10, 2000);
         let floor = Span::from_micros(1);
-        self.sample_interval = scenario.record.sample_interval.unwrap_or(default).max(floor);
+        observer.interval = scenario.record.sample_interval.unwrap_or(default).max(floor);
+        observer
     }
 
-    pub(crate) fn handle_samples(&mut self) {
-        let now = self.now;
-        for &(flow, series) in &self.sampled.transfers {
-            let App::Stream(stream) = &self.flows[flow as usize].app else { continue };
+    /// Whether there is something to look at by the clock.
+    pub fn has_clock(&self) -> bool {
+        !self.transfers.is_empty() || !self.queues.is_empty()
+    }
+
+    /// A value of a flow's own series.
+    pub fn add(&mut self, series: usize, at: Time, value: f64) {
+        self.samples.add(series, at, value);
+    }
+
+    /// From one look to the next.
+    pub fn interval(&self) -> Span {
+        self.interval
+    }
+
+    /// Sees nothing from now on but what flows add themselves.
+    pub fn close(&mut self) {
+        *self =
+            Self { samples: std::mem::take(&mut self.samples), interval: self.interval, ..Self::default() };
+    }
+
+    /// Looks at windows, queues and splices. Returns when to look again.
+    pub fn look(&mut self, now: Time, flows: &[Flow], network: &mut Network, places: &[Place]) -> Time {
+        for &(flow, series) in &self.transfers {
+            let App::Stream(stream) = &flows[flow as usize].app else { continue };
             // Connections side by side are one transfer; their windows together are its window.
             let (mut open, mut sums, mut ssthresh) = (0, [0; 4], Some(0));
             for conversation in stream.conversations.all() {
@@ -122,24 +116,49 @@ impl Simulation {
                 self.samples.add(series + 2 + offset, now, *sum as f64);
             }
         }
-        for &(wire, series) in &self.sampled.queues {
-            let waiting = self.network.waiting(wire, now);
+        for &(wire, series) in &self.queues {
+            let waiting = network.waiting(wire, now);
             self.samples.add(series, now, waiting as f64);
         }
-        if let Some(first) = self.sampled.splices {
-            for (index, place) in self.places.iter().enumerate() {
+        if let Some(first) = self.splices {
+            for (index, place) in places.iter().enumerate() {
                 self.samples.add(first + index, now, place.held as f64);
             }
         }
-        self.agenda.wake(self.sample_slot(), now + self.sample_interval);
+        now + self.interval
     }
 
     /// Satellites have been looked at: the paths of flows through them.
-    pub(crate) fn sample_paths(&mut self) {
-        for &(flow, series) in &self.sampled.paths {
-            if let Some((delay, satellites)) = self.network.path(self.flows[flow as usize].routes.start) {
-                self.samples.add(series, self.now, delay);
-                self.samples.add(series + 1, self.now, satellites as f64);
+    pub fn look_at_paths(&mut self, now: Time, flows: &[Flow], network: &mut Network) {
+        for &(flow, series) in &self.paths {
+            if let Some((delay, satellites)) = network.path(flows[flow as usize].routes.start) {
+                self.samples.add(series, now, delay);
+                self.samples.add(series + 1, now, satellites as f64);
+            }
+        }
+    }
+
+    /// All series, when the run is over.
+    pub fn finish(mut self, flows: &[Flow]) -> Vec<Series> {
+        if self.completions {
+            self.list_completions(flows);
+        }
+        self.samples.take()
+    }
+
+    /// A row for each page and each short transfer, at the instant of its beginning.
+    fn list_completions(&mut self, flows: &[Flow]) {
+        for flow in flows {
+            let App::Stream(stream) = &flow.app else { continue };
+            let Some(completions) = stream.application.completions() else { continue };
+            let entity = format!("flow/{}", flow.name);
+            let times = self.samples.open(entity.clone(), "completion_s");
+            let bytes = self.samples.open(entity.clone(), "completion_bytes");
+            let files = self.samples.open(entity, "completion_files");
+            for one in &completions.all {
+                self.samples.add(times, one.started, one.took.as_secs_f64());
+                self.samples.add(bytes, one.started, one.bytes as f64);
+                self.samples.add(files, one.started, f64::from(one.files));
             }
         }
     }

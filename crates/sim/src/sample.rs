@@ -32,18 +32,3 @@ impl Samples {
         series
     }
 }
-
-/// Which series belongs to what.
-#[derive(Default)]
-pub(crate) struct Sampled {
-    /// Flow, and its first series: cwnd, ssthresh, in flight, acknowledged, delivered.
-    pub transfers: Vec<(u32, usize)>,
-    /// Wire and its queue's series.
-    pub queues: Vec<(u32, usize)>,
-    /// Flow, and its first series: path delay, satellites.
-    pub paths: Vec<(u32, usize)>,
-    /// The first splice's series: bytes held; the others follow.
-    pub splices: Option<usize>,
-    /// Whether pages and short transfers are listed one by one.
-    pub completions: bool,
-}

@@ -6,10 +6,12 @@
 
 use crate::flow::{App, Flow};
 use crate::ids::{Actor, ConversationId, Owner};
-use crate::sample::{Sampled, Samples};
+use crate::limited::flow_results;
+use crate::observe::Observer;
 use crate::splice::Place;
 use crate::unfinished::Unfinished;
 use skyhop_network::{Agenda, Capture, Network, Slot};
+use skyhop_results::RunResult;
 use skyhop_units::{Span, Time};
 
 /// A scenario being simulated.
@@ -33,9 +35,7 @@ pub struct Simulation {
     pub(crate) touched: Vec<(ConversationId, Actor)>,
     /// Splices by name, and what they have counted.
     pub(crate) places: Vec<Place>,
-    pub(crate) samples: Samples,
-    pub(crate) sampled: Sampled,
-    pub(crate) sample_interval: Span,
+    pub(crate) observer: Observer,
     pub(crate) events: u64,
     pub(crate) unfinished: Unfinished,
     pub(crate) warnings: Vec<String>,
@@ -47,7 +47,7 @@ pub type LegRtts = std::collections::BTreeMap<(usize, usize), Span>;
 impl Simulation {
     /// Takes no samples: a run among a hundred thousand is looked at by its totals.
     pub fn without_series(&mut self) {
-        self.sampled = Sampled::default();
+        self.observer.close();
         self.agenda.cancel(self.sample_slot());
     }
 
@@ -117,7 +117,10 @@ impl Simulation {
         match self.owners[(slot - self.first_slot) as usize] {
             Owner::Actor(flow, conversation, actor) => self.handle_actor(flow as usize, conversation, actor),
             Owner::App(flow) => self.handle_app(flow as usize),
-            Owner::Samples => self.handle_samples(),
+            Owner::Samples => {
+                let next = self.observer.look(now, &self.flows, &mut self.network, &self.places);
+                self.agenda.wake(slot, next);
+            }
             Owner::Nobody => {}
         }
         true
@@ -138,7 +141,7 @@ impl Simulation {
     /// Satellites have been looked at, or a link has gone out or come back.
     fn network_changed(&mut self) {
         if self.network.take_surveyed() {
-            self.sample_paths();
+            self.observer.look_at_paths(self.now, &self.flows, &mut self.network);
         }
         while let Some((route, there)) = self.network.poll_route_change() {
             let (flow, leg) = self.legs[route as usize];
@@ -147,6 +150,35 @@ impl Simulation {
             if let App::Stream(stream) = &mut flow.app {
                 stream.conversations.set_path_up(leg as usize, legs, self.now, there);
             }
+        }
+    }
+
+    /// Ends the run and returns what it found.
+    pub fn finish(mut self) -> RunResult {
+        let end = if self.unfinished.none() { self.now } else { self.end };
+        for flow in &self.flows {
+            if let App::Stream(stream) = &flow.app
+                && stream.broken()
+            {
+                self.warnings.push(format!("flow {} was reset by its peer", flow.name));
+            }
+        }
+        self.warnings.extend(self.network.warnings(self.now));
+        let flows = flow_results(&self.flows, &self.network, end, &mut self.warnings);
+        RunResult {
+            scenario: self.name,
+            seed: self.seed,
+            simulated_s: end.as_secs_f64(),
+            events: self.events,
+            packet_hops: self.network.packet_hops(),
+            flows,
+            links: self.network.link_results(end),
+            handovers: self.network.handover_results(),
+            failures: self.network.failure_results(end),
+            routing: self.network.routing_result(),
+            splices: self.places.into_iter().map(|place| place.result).collect(),
+            series: self.observer.finish(&self.flows),
+            warnings: self.warnings,
         }
     }
 
