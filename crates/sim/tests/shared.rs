@@ -147,6 +147,27 @@ fn a_rate_of_ones_own_below_the_share_is_not_exceeded() {
 }
 
 #[test]
+fn a_handover_takes_the_share_along_at_once() {
+    // Each has a satellite for itself, until one of the two fails midway.
+    let two = "geostationary = [\"0 deg\", \"30 deg\"]\nupdate_interval = \"1 s\"";
+    let terminals = vec![("", datagrams(DOWN, 40.0, 1472)), ("", datagrams(DOWN, 40.0, 1472))];
+    let text = village(two, "{ down = \"20 Mbit/s\" }", &terminals, "20 s")
+        .replacen("51.50001 deg\", lon = \"0 deg", "51.50001 deg\", lon = \"30 deg", 1)
+        .replace("lon = \"8.68 deg\"", "lon = \"15 deg\"");
+    let failed = format!("{text}[[failures]]\nsatellite = \"geo-0\"\nfrom = \"10 s\"\n");
+    for (text, expected) in [(text, 20.0), (failed, 15.0)] {
+        let result = run(&text, 1);
+        let bits: Vec<f64> =
+            goodputs(&result).iter().map(|g| g * 1500.0 / 1472.0 * 20.0 / 19.74 / 1e6).collect();
+        println!("{bits:.3?} Mbit/s");
+        // What waited in the satellite that failed is lost: a quarter of a second of 20.
+        for got in bits {
+            assert!((expected * 0.97..=expected * 1.01).contains(&got), "{got} of {expected}");
+        }
+    }
+}
+
+#[test]
 fn no_packet_is_lost_track_of_in_any_queue() {
     // Queues that drop early, an outage, losses at handovers and gaps, over Iridium, where every event is checked.
     let queues = [
