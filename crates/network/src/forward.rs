@@ -86,7 +86,7 @@ impl Network {
         loop {
             let (wire, medium) = self.links.wire(index);
             let Some(arrival) = wire.link.poll_arrival(now, &medium) else { break };
-            self.packet_hops += 1;
+            self.packet_hops = self.packet_hops.wrapping_add(1);
             let frame = &mut self.packets.frames[arrival.packet];
             if arrival.marked {
                 frame.packet.ip.ecn = Ecn::Marked;
@@ -102,7 +102,7 @@ impl Network {
                 self.packets.discard(arrival.packet, Fate::Lost);
                 continue;
             }
-            frame.hop += 1;
+            frame.hop = frame.hop.wrapping_add(1);
             if let Some(id) = self.forward(now, agenda, arrival.packet, NodeId(arrival.peer)) {
                 self.draining = Some(index);
                 return Some(Delivery(id));

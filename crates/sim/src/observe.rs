@@ -93,6 +93,8 @@ impl Observer {
     }
 
     /// Looks at windows, queues and splices. Returns when to look again.
+    // Rare beside packets, whose loop is to stay small.
+    #[inline(never)]
     pub fn look(&mut self, now: Time, flows: &[Flow], network: &mut Network, places: &[Place]) -> Time {
         for &(flow, series) in &self.transfers {
             let App::Stream(stream) = &flows[flow as usize].app else { continue };

@@ -109,7 +109,7 @@ impl Simulation {
         let last = Time::from_nanos(self.end.as_nanos().saturating_sub(1));
         let Some((now, slot)) = self.agenda.pop(until.min(last)) else { return false };
         self.now = now;
-        self.events += 1;
+        self.events = self.events.wrapping_add(1);
         if slot < self.first_slot {
             self.handle_network(slot);
             return true;
@@ -139,6 +139,7 @@ impl Simulation {
     }
 
     /// Satellites have been looked at, or a link has gone out or come back.
+    #[inline(never)]
     fn network_changed(&mut self) {
         if self.network.take_surveyed() {
             self.observer.look_at_paths(self.now, &self.flows, &mut self.network);
