@@ -192,10 +192,11 @@ impl Network {
             return None;
         }
         let route = &self.packets.routes[frame.route as usize];
-        // As many links lie before the router as the packet has crossed.
         let hop = match &route.way {
+            // As many links lie before the router as the packet has crossed.
             Way::Wires([there, _]) => there.len() as u16 - frame.hop,
-            Way::Mesh(_) | Way::Space(_) => 0,
+            // It comes from inside, and is none of what the end has sent.
+            Way::Mesh(_) | Way::Space(_) => 1,
         };
         let packet = message(from, mtu, &frame.packet);
         let message = Frame { hop, backward: !frame.backward, sent_at: frame.sent_at, packet, ..frame };

@@ -138,6 +138,8 @@ fn a_packet_too_large_for_a_link_behind_the_satellites_is_told_of() {
     assert_eq!(download.bytes_delivered, 1_000_000);
     let lan = result.links.iter().find(|link| link.name == "lan").unwrap();
     assert!(lan.reverse.too_large_packets + lan.forward.too_large_packets > 0);
+    // The router's messages are none of what the receiver has sent.
+    assert_eq!(result.flows[0].return_bytes, lan.reverse.bytes);
 }
 
 #[test]
