@@ -100,6 +100,11 @@ fn read(stream: &mut TcpStream, mut bytes: usize) {
     }
 }
 
+/// Whether a share of the receiver's memory, of 256, is what full frames have.
+fn expected_share(share: u64) -> bool {
+    (WINDOW_SHARE.0..WINDOW_SHARE.0 + 2).contains(&share)
+}
+
 #[test]
 fn windows_and_buffers_are_those_of_the_named_kernel() {
     if let Some(found) = other_kernel() {
@@ -111,37 +116,43 @@ fn windows_and_buffers_are_those_of_the_named_kernel() {
 
     // A frame for each segment, as a network card has them. The window is told in units of 1024 bytes.
     const BYTES: usize = 30_000_000;
-    let measured = between(
-        1,
-        |mut stream| {
-            let before = run("ss -tmin");
-            stream.write_all(&vec![0; BYTES]).unwrap();
-            let mut last = [0];
-            stream.read_exact(&mut last).unwrap();
-            before
-        },
-        |mut stream| {
-            let before = run("ss -tmin");
-            read(&mut stream, BYTES);
-            let after = run("ss -tmin");
-            stream.write_all(&[0]).unwrap();
-            (before, after)
-        },
-    );
-    let (sender, (before, after)) = match measured {
-        Ok(found) => found,
-        Err(e) => return println!("skipped: no network namespaces here: {e} (root is needed)"),
+    let transfer = || {
+        between(
+            1,
+            |mut stream| {
+                let before = run("ss -tmin");
+                stream.write_all(&vec![0; BYTES]).unwrap();
+                let mut last = [0];
+                stream.read_exact(&mut last).unwrap();
+                before
+            },
+            |mut stream| {
+                let before = run("ss -tmin");
+                read(&mut stream, BYTES);
+                let after = run("ss -tmin");
+                stream.write_all(&[0]).unwrap();
+                (before, after)
+            },
+        )
     };
-    assert_eq!(number(&before, "snd_wnd:"), WINDOW.next_multiple_of(1024));
-    let (window, memory) = (number(&after, "rcv_ssthresh:"), number(&after, ",rb"));
-    println!(
-        "a window of {window} in {memory} bytes of memory, {:.1} of 256",
-        window as f64 / memory as f64 * 256.0
-    );
-    assert!(
-        (WINDOW_SHARE.0..WINDOW_SHARE.0 + 2).contains(&(window * 256).div_ceil(memory)),
-        "{window} of {memory}"
-    );
+    // The kernel takes a mean over the frames that it has seen, and short ones, which a busy machine makes, pull it down.
+    const TRIES: usize = 5;
+    let mut sender = String::new();
+    let mut shares = Vec::new();
+    while shares.len() < TRIES && !shares.iter().any(|share| expected_share(*share)) {
+        let (sent, (before, after)) = match transfer() {
+            Ok(found) => found,
+            Err(e) => return println!("skipped: no network namespaces here: {e} (root is needed)"),
+        };
+        sender = sent;
+        assert_eq!(number(&before, "snd_wnd:"), WINDOW.next_multiple_of(1024));
+        let (window, memory) = (number(&after, "rcv_ssthresh:"), number(&after, ",rb"));
+        let share = window as f64 / memory as f64 * 256.0;
+        println!("a window of {window} in {memory} bytes of memory, {share:.1} of 256");
+        shares.push((window * 256).div_ceil(memory));
+    }
+    assert!(shares.iter().any(|share| expected_share(*share)), "{shares:?} of 256");
+    assert!(shares.iter().all(|share| *share < WINDOW_SHARE.0 + 2), "{shares:?} of 256");
     // Two windows of ten segments; BBR has three.
     let windows = if sender.contains(" bbr ") { 3 } else { 2 };
     assert_eq!(number(&sender, ",tb"), windows * 10 * SEGMENT_MEMORY);
