@@ -125,7 +125,8 @@ impl Agenda {
                 return None;
             }
             let wanted = &mut self.wanted[slot(first) as usize];
-            if wanted.at == time(first) {
+            // The key, as the slot may have become another's since.
+            if wanted.at == time(first) && wanted.key == first as u64 {
                 wanted.at = Time::MAX;
                 self.done = true;
                 return Some((time(first), slot(first)));
@@ -199,5 +200,18 @@ mod tests {
         agenda.wake(0, ms(9));
         assert_eq!(agenda.pop(Time::MAX), Some((ms(9), 0)));
         assert_eq!(agenda.pop(Time::MAX), None);
+    }
+
+    #[test]
+    fn what_was_wanted_of_a_slot_is_not_what_another_wants_of_it_later() {
+        let mut agenda = Agenda::default();
+        let (used_again, other) = (agenda.add(Rank::host(0, 0, 1)), agenda.add(Rank::host(1, 0, 1)));
+        agenda.wake(used_again, ms(5));
+        agenda.cancel(used_again);
+        agenda.reuse(used_again, Rank::host(2, 0, 1));
+        agenda.wake(used_again, ms(5));
+        agenda.wake(other, ms(5));
+        let order: Vec<Slot> = std::iter::from_fn(|| agenda.pop(Time::MAX)).map(|e| e.1).collect();
+        assert_eq!(order, [other, used_again]);
     }
 }
