@@ -144,51 +144,164 @@ pub(super) fn check_places(scenario: &Scenario, network: &Network, out: &mut Fin
     if scenario.splices.is_empty() {
         return;
     }
-    let crossings = network.crossings(scenario);
-    let top = KeyPath::default().key("splices");
-    let nodes = || {
-        let terminals = scenario.terminals.keys().map(String::as_str);
-        network.nodes.iter().map(String::as_str).chain(terminals)
-    };
+    let ways = Ways { scenario, network, crossings: network.crossings(scenario) };
     for (index, (name, splice)) in scenario.splices.iter().enumerate() {
-        let at = top.key(name);
-        let place = splice.at.as_str();
+        let crossed = Crossed { ways: &ways, index, splice, at: KeyPath::default().key("splices").key(name) };
+        if crossed.place(out) {
+            crossed.flows(out);
+            crossed.spoofable(out);
+            crossed.holds_a_segment(out);
+        }
+    }
+    ways.one_cache(out);
+    ways.one_kind_between(out);
+    ways.one_in_space(out);
+}
+
+/// Every flow's way through the network, and the splices on it.
+struct Ways<'a> {
+    scenario: &'a Scenario,
+    network: &'a Network,
+    /// By flow.
+    crossings: Vec<Vec<Crossing>>,
+}
+
+impl Ways<'_> {
+    fn splice(&self, crossing: &Crossing) -> Option<(&String, &Splice)> {
+        self.scenario.splices.iter().nth(crossing.splice)
+    }
+
+    /// A second cache would see only what the first one lacks.
+    fn one_cache(&self, out: &mut Findings) {
+        for (flow, crossed) in self.crossings.iter().enumerate() {
+            let mut caches =
+                crossed.iter().filter_map(|c| self.splice(c)).filter(|(_, s)| s.kind == SpliceKind::Cache);
+            if let (Some((first, _)), Some((second, _))) = (caches.next(), caches.next()) {
+                out.push(
+                    || KeyPath::default().key("splices").key(second).key("kind"),
+                    || {
+                        format!(
+                            "flow \"{}\" crosses the cache splices.{first} too; expected one cache on a way",
+                            self.scenario.flow_name(flow)
+                        )
+                    },
+                );
+            }
+        }
+    }
+
+    /// Two splices in a row have one connection between them, and so one transport.
+    fn one_kind_between(&self, out: &mut Findings) {
+        for (flow, crossed) in self.crossings.iter().enumerate() {
+            for pair in crossed.windows(2) {
+                let (Some((near, a)), Some((far, b))) = (self.splice(&pair[0]), self.splice(&pair[1])) else {
+                    continue;
+                };
+                let ends = &self.scenario.flows[flow].transport;
+                let (says, hears) = (a.transports(ends)[1].kind(), b.transports(ends)[0].kind());
+                out.require(
+                    says == hears,
+                    || KeyPath::default().key("splices").key(far).key("transport_back"),
+                    || {
+                        let flow = self.scenario.flow_name(flow);
+                        format!(
+                            "{hears} towards splices.{near}, whose transport is {says}, for flow \"{flow}\"; expected the same kind"
+                        )
+                    },
+                );
+            }
+        }
+    }
+
+    /// Links on both sides of the satellites say in which order splices are met; without them nothing does.
+    fn one_in_space(&self, out: &mut Findings) {
+        if self.network.meets_satellites {
+            return;
+        }
+        for (flow, (route, crossed)) in self.network.routes.iter().zip(&self.crossings).enumerate() {
+            if let (Route::Space { .. }, [first, second, ..]) = (route, crossed.as_slice())
+                && let (Some((first, _)), Some((second, _))) = (self.splice(first), self.splice(second))
+            {
+                out.push(
+                    || KeyPath::default().key("splices").key(second).key("flows"),
+                    || {
+                        let flow = self.scenario.flow_name(flow);
+                        format!(
+                            "flow \"{flow}\" goes by splices.{first} already; expected one in the constellation"
+                        )
+                    },
+                );
+            }
+        }
+    }
+}
+
+/// A splice and the flows that cross it.
+struct Crossed<'a> {
+    ways: &'a Ways<'a>,
+    index: usize,
+    splice: &'a Splice,
+    at: KeyPath,
+}
+
+impl Crossed<'_> {
+    fn by(&self, flow: usize) -> bool {
+        self.ways.crossings[flow].iter().any(|c| c.splice == self.index)
+    }
+
+    fn crossing(&self) -> impl Iterator<Item = usize> {
+        (0..self.ways.crossings.len()).filter(|flow| self.by(*flow))
+    }
+
+    /// Whether its node exists; and some flow has to cross it.
+    fn place(&self, out: &mut Findings) -> bool {
+        let (scenario, place) = (self.ways.scenario, self.splice.at.as_str());
+        let terminals = || scenario.terminals.keys().map(String::as_str);
+        let nodes = || self.ways.network.nodes.iter().map(String::as_str).chain(terminals());
         if !nodes().any(|node| node == place) {
             out.push(
-                || at.key("at"),
+                || self.at.key("at"),
                 || format!("unknown node {}{}", quoted(place), expected(place, nodes())),
             );
-            continue;
+            return false;
         }
-        let crosses = |flow: &[Crossing]| flow.iter().any(|c| c.splice == index);
-        if !crossings.iter().any(|flow| crosses(flow)) && splice.flows.is_none() {
-            let terminal = scenario.terminals.contains_key(place);
-            out.push(
-                || at.key("at"),
+        out.require(
+            self.crossing().next().is_some() || self.splice.flows.is_some(),
+            || self.at.key("at"),
+            || {
+                let terminal = scenario.terminals.contains_key(place);
+                let how = if terminal { "; name the flows that are to go by it with \"flows\"" } else { "" };
+                format!("no flow crosses {} between its ends{how}", quoted(place))
+            },
+        );
+        true
+    }
+
+    /// Flows that are named have to cross it.
+    fn flows(&self, out: &mut Findings) {
+        let scenario = self.ways.scenario;
+        for (i, flow) in self.splice.flows.iter().flatten().enumerate() {
+            let number = (0..scenario.flows.len()).find(|f| scenario.flow_name(*f) == *flow);
+            out.require(
+                number.is_none_or(|f| self.by(f)),
+                || self.at.key("flows").index(i),
                 || {
-                    let how =
-                        if terminal { "; name the flows that are to go by it with \"flows\"" } else { "" };
-                    format!("no flow crosses {} between its ends{how}", quoted(place))
+                    let place = quoted(&self.splice.at);
+                    format!("flow {} does not cross {place} between its ends", quoted(flow))
                 },
             );
         }
-        let named = splice.flows.iter().flatten().enumerate();
-        for (i, flow) in named {
-            let missing = (0..scenario.flows.len())
-                .find(|f| scenario.flow_name(*f) == *flow)
-                .is_some_and(|f| !crosses(&crossings[f]));
-            out.require(
-                !missing,
-                || at.key("flows").index(i),
-                || format!("flow {} does not cross {} between its ends", quoted(flow), quoted(place)),
-            );
-        }
-        let stp = |flow: usize| matches!(scenario.flows[flow].transport, Transport::Stp(_));
-        if splice.kind == SpliceKind::Spoof
-            && let Some(flow) = (0..crossings.len()).find(|flow| crosses(&crossings[*flow]) && stp(*flow))
+    }
+
+    /// Only TCP is spoofed.
+    fn spoofable(&self, out: &mut Findings) {
+        let scenario = self.ways.scenario;
+        let stp = |flow: &usize| matches!(scenario.flows[*flow].transport, Transport::Stp(_));
+        if self.splice.kind == SpliceKind::Spoof
+            && let Some(flow) = self.crossing().find(stp)
         {
             out.push(
-                || at.key("kind"),
+                || self.at.key("kind"),
                 || {
                     let flow = quoted(&scenario.flow_name(flow));
                     format!(
@@ -197,68 +310,21 @@ pub(super) fn check_places(scenario: &Scenario, network: &Network, out: &mut Fin
                 },
             );
         }
+    }
+
+    /// The buffer has room for a full segment of each flow.
+    fn holds_a_segment(&self, out: &mut Findings) {
         let mss = |flow: usize| {
-            let transports = splice.transports(&scenario.flows[flow].transport);
+            let transports = self.splice.transports(&self.ways.scenario.flows[flow].transport);
             let mss = |transport: &Transport| Some(Bytes::new(transport.packet()?.0));
             transports.into_iter().filter_map(mss).max()
         };
-        let crossing = (0..crossings.len()).filter(|flow| crosses(&crossings[*flow]));
-        if let Some(mss) = crossing.filter_map(mss).max() {
-            let buffer = splice.buffer;
+        if let Some(mss) = self.crossing().filter_map(mss).max() {
+            let buffer = self.splice.buffer;
             out.require(
                 buffer >= mss || buffer == Bytes::new(0),
-                || at.key("buffer"),
+                || self.at.key("buffer"),
                 || format!("buffer of {buffer} is less than the mss of {mss}; no full segment could be held"),
-            );
-        }
-    }
-    let splices: Vec<_> = scenario.splices.iter().collect();
-    for (i, crossed) in crossings.iter().enumerate() {
-        let mut caches =
-            crossed.iter().map(|c| splices[c.splice]).filter(|(_, s)| s.kind == SpliceKind::Cache);
-        if let (Some((first, _)), Some((second, _))) = (caches.next(), caches.next()) {
-            out.push(
-                || top.key(second).key("kind"),
-                || {
-                    format!(
-                        "flow \"{}\" crosses the cache splices.{first} too; expected one cache on a way",
-                        scenario.flow_name(i)
-                    )
-                },
-            );
-        }
-    }
-    for (i, crossed) in crossings.iter().enumerate() {
-        for pair in crossed.windows(2) {
-            let [(near, a), (far, b)] = [splices[pair[0].splice], splices[pair[1].splice]];
-            let flow = &scenario.flows[i].transport;
-            let (says, hears) = (a.transports(flow)[1].kind(), b.transports(flow)[0].kind());
-            out.require(
-                says == hears,
-                || top.key(far).key("transport_back"),
-                || {
-                    let flow = scenario.flow_name(i);
-                    format!(
-                        "{hears} towards splices.{near}, whose transport is {says}, for flow \"{flow}\"; expected the same kind"
-                    )
-                },
-            );
-        }
-    }
-    // Links on both sides of the satellites say in which order splices are met.
-    let apart = network.routes.iter().zip(&crossings).enumerate().filter(|_| !network.meets_satellites);
-    for (i, (route, crossed)) in apart {
-        if let (Route::Space { .. }, [first, second, ..]) = (route, crossed.as_slice()) {
-            let name = |c: &Crossing| scenario.splices.keys().nth(c.splice).cloned().unwrap_or_default();
-            let (first, second) = (name(first), name(second));
-            out.push(
-                || top.key(&second).key("flows"),
-                || {
-                    let flow = scenario.flow_name(i);
-                    format!(
-                        "flow \"{flow}\" goes by splices.{first} already; expected one in the constellation"
-                    )
-                },
             );
         }
     }
