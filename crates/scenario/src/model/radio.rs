@@ -68,85 +68,86 @@ pub struct Shared {
     pub down: Option<Rate>,
 }
 
-/// The link of one terminal or gateway to its satellite: whatever is left out is as in the constellation's `gsl`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct OwnGsl {
-    /// Rate of each direction.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
-    /// What waits for the transmitter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queue: Option<Queue>,
-    /// What the link loses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loss: Option<Loss>,
-    /// What changes by the clock; an empty list is nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schedule: Option<Vec<Interval>>,
-    /// A file with a table of what changes by the clock.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trace: Option<String>,
-    /// After this long, schedule or trace begin again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repeat: Option<Span>,
-    /// What is different from the terminal to the satellite.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub up: Option<OneWay>,
-    /// What is different from the satellite to the terminal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub down: Option<OneWay>,
+/// Defines a table whose keys may all be left out: the six that say what a link is, which `rate`, `loss` and `repeat` document
+/// in its words, between those of its own.
+macro_rules! link_keys {
+    (
+        $(#[$meta:meta])* pub struct $name:ident;
+        rate $rate:literal, loss $loss:literal, repeat $repeat:literal;
+        before { $($(#[$before_meta:meta])* $before:ident: $before_ty:ty,)* }
+        after { $($(#[$after_meta:meta])* $after:ident: $after_ty:ty,)* }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$before_meta])* pub $before: $before_ty,)*
+            #[doc = $rate]
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub rate: Option<Rate>,
+            /// What waits for the transmitter.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub queue: Option<Queue>,
+            #[doc = $loss]
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub loss: Option<Loss>,
+            /// What changes by the clock; an empty list is nothing.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub schedule: Option<Vec<Interval>>,
+            /// A file with a table of what changes by the clock.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub trace: Option<String>,
+            #[doc = $repeat]
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub repeat: Option<Span>,
+            $(
+                $(#[$after_meta])*
+                #[serde(default, skip_serializing_if = "Option::is_none")]
+                pub $after: Option<$after_ty>,
+            )*
+        }
+    };
 }
 
-/// What one link of a constellation has of its own: whatever is left out is as with all of its kind.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Override {
-    /// Its name, as results print it: "isl:3.4-3.5", "gsl:london", "fibre:lima-oslo".
-    pub link: String,
-    /// Rate of each direction.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
-    /// What waits for the transmitter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queue: Option<Queue>,
-    /// What the link loses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loss: Option<Loss>,
-    /// What changes by the clock; an empty list is nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schedule: Option<Vec<Interval>>,
-    /// A file with a table of what changes by the clock.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trace: Option<String>,
-    /// After this long, schedule or trace begin again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repeat: Option<Span>,
-    /// What is different in the reverse direction: from the second end of the name to the first, or from the satellite to the terminal.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reverse: Option<OneWay>,
+link_keys! {
+    /// The link of one terminal or gateway to its satellite: whatever is left out is as in the constellation's `gsl`.
+    #[derive(Default)]
+    pub struct OwnGsl;
+    rate "Rate of each direction.",
+    loss "What the link loses.",
+    repeat "After this long, schedule or trace begin again.";
+    before {}
+    after {
+        /// What is different from the terminal to the satellite.
+        up: OneWay,
+        /// What is different from the satellite to the terminal.
+        down: OneWay,
+    }
 }
 
-/// What is different in one direction: whatever is left out is as in the table around it.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct OneWay {
-    /// Rate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
-    /// What waits for the transmitter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queue: Option<Queue>,
-    /// What the direction loses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loss: Option<Loss>,
-    /// What changes by the clock; an empty list is nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schedule: Option<Vec<Interval>>,
-    /// A file with a table of what changes by the clock.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trace: Option<String>,
-    /// After this long, schedule or trace of this direction begin again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repeat: Option<Span>,
+link_keys! {
+    /// What one link of a constellation has of its own: whatever is left out is as with all of its kind.
+    pub struct Override;
+    rate "Rate of each direction.",
+    loss "What the link loses.",
+    repeat "After this long, schedule or trace begin again.";
+    before {
+        /// Its name, as results print it: "isl:3.4-3.5", "gsl:london", "fibre:lima-oslo".
+        link: String,
+    }
+    after {
+        /// What is different in the reverse direction: from the second end of the name to the first, or from the satellite to the terminal.
+        reverse: OneWay,
+    }
+}
+
+link_keys! {
+    /// What is different in one direction: whatever is left out is as in the table around it.
+    #[derive(Default)]
+    pub struct OneWay;
+    rate "Rate.",
+    loss "What the direction loses.",
+    repeat "After this long, schedule or trace of this direction begin again.";
+    before {}
+    after {}
 }
