@@ -95,6 +95,27 @@ fn names_in_a_legend_lie_beside_each_other_and_below_and_never_over() {
     }
 }
 
+/// An entry of a legend is 26 px of line, the name at 6.6 px a letter, and space around; a row is 672 px.
+#[test]
+fn a_row_of_a_legend_is_filled_to_its_width_and_no_further() {
+    for (letters, same_row) in [([10, 20], true), ([43, 43], true), ([43, 44], false), ([120, 5], false)] {
+        let [first, second] = [("a", letters[0]), ("b", letters[1])].map(|(name, len)| name.repeat(len));
+        let points = vec![(0.0, 1.0), (1.0, 2.0)];
+        let svg = Chart::new("t", Axis::time(), Axis::new("y", "B"))
+            .samples(&first, Mark::Line, points.clone())
+            .samples(&second, Mark::Line, points)
+            .svg();
+        let all = texts(&svg);
+        let of = |name: &str| {
+            all.iter().find(|text| text.2 == name).map(|text| (text.0, text.1)).expect("its name")
+        };
+        assert_eq!(of(&first), (100.0, 44.0), "the first begins at the frame, in the first row");
+        let (x, y) = of(&second);
+        let expected = if same_row { (152.0 + 6.6 * letters[0] as f64, 44.0) } else { (100.0, 64.0) };
+        assert!((x - expected.0).abs() < 0.06 && y == expected.1, "{letters:?}: {x} {y}");
+    }
+}
+
 #[test]
 fn samples_lie_where_the_ticks_say() {
     let points = vec![(0.0, 0.0), (4.0, 200.0), (10.0, 400.0)];
