@@ -7,10 +7,11 @@
 use crate::error::BuildError;
 use crate::files::bytes_of;
 use crate::ground::Ground;
+use crate::place::place_of;
 use skyhop_chance::Seed;
 use skyhop_orbit::{
-    Constellation, Drift, EarthModel, Epoch, Kepler, Phasing, PlacedShell, Planes, Preset, Shell, Terminal,
-    Walker, preset,
+    Constellation, Drift, EarthModel, Epoch, Kepler, Phasing, PlacedShell, Planes, Preset, Shell, Walker,
+    preset,
 };
 use skyhop_scenario::{self as scenario, Files};
 use skyhop_topology::{
@@ -61,8 +62,13 @@ impl Satellites {
     /// # Errors
     ///
     /// Terminals that cannot be, failures of what is not there, a handover policy that nobody follows.
-    pub fn topology(self, scenario: &scenario::Scenario, seed: Seed) -> Result<Topology, BuildError> {
-        let (mut topology, outages) = self.without_failures(scenario, Ground::default(), seed)?;
+    pub fn topology(
+        self,
+        scenario: &scenario::Scenario,
+        files: &Files,
+        seed: Seed,
+    ) -> Result<Topology, BuildError> {
+        let (mut topology, outages) = self.without_failures(scenario, files, Ground::default(), seed)?;
         topology.schedule(outages);
         Ok(topology)
     }
@@ -71,26 +77,27 @@ impl Satellites {
     pub(crate) fn without_failures(
         self,
         scenario: &scenario::Scenario,
+        files: &Files,
         ground: Ground,
         seed: Seed,
     ) -> Result<(Topology, Vec<Outage>), BuildError> {
         let model = scenario.constellation.as_ref();
         let model = model.ok_or_else(|| BuildError::new("constellation", "there is none"))?;
         self.check_handover(model, scenario)?;
-        let stations = scenario.terminals.iter().map(|(name, terminal)| Station {
-            terminal: Terminal {
-                name: name.clone(),
-                latitude_rad: terminal.lat.as_rad(),
-                longitude_rad: terminal.lon.as_rad(),
-                height_m: terminal.height.as_m(),
-            },
-            antennas: self.antennas(model, terminal),
-            gateway: terminal.gateway,
-        });
-        let stations: Vec<Station> = stations.collect();
+        let (mut stations, mut courses) = (Vec::new(), Vec::new());
+        for (index, (name, terminal)) in scenario.terminals.iter().enumerate() {
+            let (place, course) = place_of(name, terminal, self.constellation.earth(), files)?;
+            let antennas = self.antennas(model, terminal);
+            stations.push(Station { terminal: place, antennas, gateway: terminal.gateway });
+            courses.extend(course.map(|course| (index, course)));
+        }
         let fibre = fibre(model, scenario)?;
-        let topology = Topology::with_stations(self.constellation, stations, &fibre, self.rules)
-            .map_err(|e| BuildError::new("constellation", e))?;
+        let wrong = |e| BuildError::new("constellation", e);
+        let mut topology =
+            Topology::with_stations(self.constellation, stations, &fibre, self.rules).map_err(wrong)?;
+        for (terminal, course) in courses {
+            topology.follow(terminal, course).map_err(wrong)?;
+        }
         let topology = ground.join(topology);
         let outages = outages(scenario, &topology, seed)?;
         Ok((topology, outages))
@@ -137,7 +144,7 @@ fn fibre(model: &scenario::Constellation, scenario: &scenario::Scenario) -> Resu
 pub fn topology_of(scenario: &scenario::Scenario, files: &Files) -> Result<Topology, BuildError> {
     let model = scenario.constellation.as_ref();
     let model = model.ok_or_else(|| BuildError::new("constellation", "there is none"))?;
-    Satellites::of(model, files)?.topology(scenario, Seed(scenario.seed))
+    Satellites::of(model, files)?.topology(scenario, files, Seed(scenario.seed))
 }
 
 /// What fails when: by the scenario's list, then by chance.

@@ -42,7 +42,7 @@ impl Network {
         let route = &self.packets.routes[route as usize];
         let node = route.entrance(backward);
         if let (Way::Space(ends), Some(space)) = (&route.way, &mut self.links.space) {
-            space.routes.begin(id, &space.topology, ends[!backward as usize]);
+            space.routes.begin(id, &space.topology, ends[!backward as usize], now);
         }
         self.forward(now, agenda, id, node).map(Delivery)
     }

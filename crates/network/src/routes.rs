@@ -222,11 +222,11 @@ impl Routes {
     }
 
     /// A packet sets out, in frame `id`.
-    pub fn begin(&mut self, id: u32, topology: &Topology, destination: NodeId) {
+    pub fn begin(&mut self, id: u32, topology: &Topology, destination: NodeId, now: Time) {
         if self.protocol.is_none() {
             return;
         }
-        let place = topology.position_ecef(destination, 0.0);
+        let place = topology.position_ecef(destination, now.as_secs_f64());
         let serving = held(topology, destination).next().map(|(_, satellite)| satellite);
         let plane = serving.and_then(|satellite| topology.constellation().plane_slot(satellite.0));
         let id = id as usize;

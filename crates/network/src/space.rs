@@ -47,7 +47,7 @@ impl Space {
         seed: Seed,
     ) -> Result<Self, BuildError> {
         let satellites = Satellites::of(model, files)?;
-        let (mut topology, outages) = satellites.without_failures(scenario, ground, seed)?;
+        let (mut topology, outages) = satellites.without_failures(scenario, files, ground, seed)?;
         if let Some(period) = model.handover_check {
             let dither_s = model.handover_check_dither.as_secs_f64();
             let chance = seed.stream("constellation/handover-check");

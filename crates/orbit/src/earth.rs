@@ -69,6 +69,19 @@ impl EarthModel {
         (self.mu_m3_s2 / self.rotation_rad_s().powi(2)).cbrt()
     }
 
+    /// Radius in metres of the sphere that lengths along the ground are taken on: a third of the axes' sum.
+    pub fn mean_radius_m(&self) -> f64 {
+        self.radius_m * (1.0 - self.flattening / 3.0)
+    }
+
+    /// The place at a height (metres) above the point of the surface whose normal, of length one, is `up`.
+    pub fn above(&self, up: Vec3, height_m: f64) -> Ecef {
+        let e2 = self.flattening * (2.0 - self.flattening);
+        let normal_m = self.radius_m / (1.0 - e2 * up.z * up.z).sqrt();
+        let across_m = normal_m + height_m;
+        Ecef(Vec3::new(across_m * up.x, across_m * up.y, (normal_m * (1.0 - e2) + height_m) * up.z))
+    }
+
     /// The place at a latitude and longitude (geodetic, radians) and height above the surface (metres).
     pub fn surface(&self, latitude_rad: f64, longitude_rad: f64, height_m: f64) -> Ecef {
         let (sin_lat, cos_lat) = latitude_rad.sin_cos();

@@ -2,7 +2,7 @@
 //!
 //! Follows HT 3.2.3 (fixed to the turning Earth); latitude is geodetic on the Earth model in use.
 //! Differs: on a spherical model geodetic is geocentric, which is what ns-2 means by latitude.
-//! Left out: motion along a track; a ship or an aircraft is moved by whoever owns the terminal.
+//! Left out: motion; a ship or an aircraft has a [`crate::Course`].
 
 use std::f64::consts::FRAC_PI_2;
 use std::fmt;

@@ -5,7 +5,9 @@
 //! Left out: refraction and the time that light is on its way, a few metres along the orbit.
 
 use crate::constellation::Constellation;
+use crate::course::Course;
 use crate::terminal::Terminal;
+use crate::vec3::{Motion, Vec3};
 use crate::visibility::{Look, look, range_rate_m_s};
 
 /// A satellite as seen at an instant.
@@ -29,12 +31,35 @@ pub fn sightings(
     mask_rad: f64,
     t_s: f64,
 ) -> Vec<Sighting> {
+    seen(constellation, (terminal, Vec3::default()), satellites, mask_rad, t_s)
+}
+
+/// The same from a terminal that follows a course, whose own speed is part of the range rate.
+pub fn sightings_on_course(
+    constellation: &Constellation,
+    course: &Course,
+    satellites: impl IntoIterator<Item = u32>,
+    mask_rad: f64,
+    t_s: f64,
+) -> Vec<Sighting> {
+    let velocity_m_s = course.velocity_m_s(constellation.earth(), t_s);
+    seen(constellation, (&course.terminal("", t_s), velocity_m_s), satellites, mask_rad, t_s)
+}
+
+fn seen(
+    constellation: &Constellation,
+    (terminal, own_m_s): (&Terminal, Vec3),
+    satellites: impl IntoIterator<Item = u32>,
+    mask_rad: f64,
+    t_s: f64,
+) -> Vec<Sighting> {
     let earth = constellation.earth();
     let place = terminal.position_ecef(earth);
     let of = |satellite: u32| {
         let motion = constellation.motion(satellite, t_s)?;
         let look = look(earth, terminal, motion.position);
-        let range_rate_m_s = range_rate_m_s(place, &motion);
+        let relative = Motion { velocity_m_s: motion.velocity_m_s - own_m_s, ..motion };
+        let range_rate_m_s = range_rate_m_s(place, &relative);
         (look.elevation_rad > mask_rad).then_some(Sighting { t_s, satellite, look, range_rate_m_s })
     };
     satellites.into_iter().filter_map(of).collect()

@@ -5,7 +5,7 @@
 //! Leaves out refraction, as both do. The numbers were printed by skyfield's `frame_latlon_and_rates`.
 
 use skyhop_orbit::visibility::doppler_hz;
-use skyhop_orbit::{Constellation, Epoch, Terminal, sightings};
+use skyhop_orbit::{Constellation, Course, Epoch, Terminal, Waypoint, sightings, sightings_on_course};
 
 const IRIDIUM_106: &str = "1 41917U 17003A   25280.46368645  .00000466  00000+0  15920-3 0  9997\n\
                            2 41917  86.4038 194.1078 0002337  70.8062 289.3387 14.34217580456988\n";
@@ -73,5 +73,37 @@ fn looks_are_skyfields() {
             sightings(&constellation, &terminal, [0], (elevation_deg - 0.1).to_radians(), t_s).len(),
             1
         );
+    }
+}
+
+/// An aircraft due north along 10.75 E at 11 km, from 50 N at 36,000 s by 8 degrees an hour; skyfield was given its place at each
+/// instant, and the range rate is the difference of its distances over 0.2 s.
+const OVER_AN_AIRCRAFT: [Row; 4] = [
+    (38_940.0, 123.79854, 45.04062, 1040.15608, -2708.1628),
+    (39_000.0, 88.04313, 51.88872, 953.70518, -57.7670),
+    (39_060.0, 51.60545, 45.61432, 1033.78070, 2618.2825),
+    (39_120.0, 31.93483, 34.17267, 1248.50456, 4371.9698),
+];
+
+#[test]
+fn looks_from_an_aircraft_are_skyfields() {
+    let midnight: Epoch = "2025-10-08T00:00:00Z".parse().expect("an instant");
+    let iridium = Constellation::from_tle(IRIDIUM_106.as_bytes(), Some(midnight)).expect("elements");
+    let at = |t_s, latitude_deg: f64| Waypoint {
+        t_s,
+        latitude_rad: latitude_deg.to_radians(),
+        longitude_rad: 10.75f64.to_radians(),
+        height_m: 11e3,
+    };
+    let course = Course::new(vec![at(36_000.0, 50.0), at(43_200.0, 66.0)]).expect("a course");
+    for (t_s, azimuth_deg, elevation_deg, km, range_rate_m_s) in OVER_AN_AIRCRAFT {
+        let seen = sightings_on_course(&iridium, &course, [0], 0.0, t_s);
+        let [one] = seen[..] else { panic!("{} satellites at {t_s} s", seen.len()) };
+        let (azimuth, elevation) = (one.look.azimuth_rad.to_degrees(), one.look.elevation_rad.to_degrees());
+        assert!((azimuth - azimuth_deg).abs() < 0.011, "azimuth {azimuth} at {t_s} s");
+        assert!((elevation - elevation_deg).abs() < 0.0033, "elevation {elevation} at {t_s} s");
+        assert!((one.look.slant_range_m - km * 1e3).abs() < 46.0, "{} m at {t_s} s", one.look.slant_range_m);
+        // Without its own 247 m/s it would be up to 200 m/s off.
+        assert!((one.range_rate_m_s - range_rate_m_s).abs() < 0.43, "{} at {t_s} s", one.range_rate_m_s);
     }
 }

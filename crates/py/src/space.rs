@@ -11,7 +11,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use skyhop_orbit::visibility::doppler_hz;
-use skyhop_orbit::{Constellation, Sighting, Terminal, passes as passes_of, places, sightings};
+use skyhop_orbit::{
+    Constellation, Course, Sighting, Terminal, passes as passes_of, places, sightings, sightings_on_course,
+};
 use skyhop_routing::scheme::{Cause, Scope};
 use skyhop_routing::survey::Survey;
 use skyhop_routing::tables::{TableOptions, orbit_tables};
@@ -44,9 +46,11 @@ fn asked(text: &str, folder: PathBuf) -> PyResult<(Topology, Metric)> {
     Ok((skyhop_network::topology_of(&loaded.scenario, &loaded.files).map_err(wrong)?, metric))
 }
 
-fn terminal<'a>(topology: &'a Topology, name: &str) -> PyResult<&'a Terminal> {
-    let found = topology.terminals().iter().find(|terminal| terminal.name == name);
-    found.ok_or_else(|| PyValueError::new_err(format!("no terminal {name:?}")))
+/// A terminal, and the course that it follows if it moves.
+fn terminal<'a>(topology: &'a Topology, name: &str) -> PyResult<(&'a Terminal, Option<&'a Course>)> {
+    let found = topology.terminals().iter().position(|terminal| terminal.name == name);
+    let index = found.ok_or_else(|| PyValueError::new_err(format!("no terminal {name:?}")))?;
+    Ok((&topology.terminals()[index], topology.course(index)))
 }
 
 /// A city, or "lat,lon": its name, latitude and longitude in degrees.
@@ -111,7 +115,12 @@ pub fn delay(
 #[pyfunction]
 pub fn passes(py: Python<'_>, text: &str, folder: PathBuf, at: &str, times_s: (f64, f64)) -> PyResult<Table> {
     let topology = topology(text, folder)?;
-    let terminal = terminal(&topology, at)?;
+    let (terminal, course) = terminal(&topology, at)?;
+    if course.is_some() {
+        let message =
+            format!("{at:?} moves, and passes are those over a place; expected one without a track");
+        return Err(PyValueError::new_err(message));
+    }
     let (constellation, mask_rad) = (topology.constellation(), topology.rules().elevation_mask_rad);
     let mut found = py.detach(|| {
         let of = |satellite| passes_of(constellation, terminal, satellite, mask_rad, times_s);
@@ -155,7 +164,7 @@ pub fn look(
 ) -> PyResult<Table> {
     let (start_s, duration_s, step_s) = times_s;
     let topology = topology(text, folder)?;
-    let terminal = terminal(&topology, at)?;
+    let (terminal, course) = terminal(&topology, at)?;
     let (constellation, mask_rad) = (topology.constellation(), topology.rules().elevation_mask_rad);
     let numbers = satellites.iter().map(|name| satellite_number(constellation, name));
     let mut numbers = numbers.collect::<PyResult<Vec<u32>>>()?;
@@ -164,7 +173,12 @@ pub fn look(
     }
     let found: Vec<Sighting> = py.detach(|| {
         let instants = (0..=(duration_s / step_s + 1e-9) as u64).map(|k| start_s + k as f64 * step_s);
-        let at = |t_s| sightings(constellation, terminal, numbers.iter().copied(), mask_rad, t_s);
+        let at = |t_s| match course {
+            Some(course) => {
+                sightings_on_course(constellation, course, numbers.iter().copied(), mask_rad, t_s)
+            }
+            None => sightings(constellation, terminal, numbers.iter().copied(), mask_rad, t_s),
+        };
         instants.flat_map(at).collect()
     });
     let c_m_s = constellation.earth().c_m_s;

@@ -4,7 +4,7 @@
 //! Differs from reading where a file is used: everything is at hand before a run begins, and only commands touch disks.
 //! Leaves out what the bytes mean.
 
-use crate::model::Scenario;
+use crate::model::{Scenario, Track};
 use crate::path::KeyPath;
 use crate::rates::for_each_table;
 use std::collections::BTreeMap;
@@ -39,6 +39,12 @@ pub(crate) fn named(scenario: &Scenario) -> Vec<Named<'_>> {
     for_each_table(scenario, |at, said| {
         all.extend(said.trace.map(|name| Named { key: at.key("trace"), name }));
     });
+    let terminals = KeyPath::default().key("terminals");
+    for (name, terminal) in &scenario.terminals {
+        if let Some(Track::File { file }) = &terminal.track {
+            all.push(Named { key: terminals.key(name).key("track").key("file"), name: file });
+        }
+    }
     let links = KeyPath::default().key("links");
     for (name, link) in &scenario.links {
         let at = links.key(name);

@@ -15,6 +15,7 @@ mod splices;
 mod stp;
 mod sweep;
 mod tcp;
+mod track;
 
 pub use distributions::*;
 pub use flows::*;
@@ -26,6 +27,7 @@ pub use splices::*;
 pub use stp::*;
 pub use sweep::*;
 pub use tcp::*;
+pub use track::*;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -6,7 +6,7 @@
 
 use crate::model::Scenario;
 use serde_json::Value as Json;
-use skyhop_units::{Amount, Angle, Bytes, Depth, Length, Rate, Span, Time};
+use skyhop_units::{Amount, Angle, Bytes, Depth, Length, Rate, Span, Speed, Time};
 use std::sync::LazyLock;
 
 /// A form that a value may have.
@@ -181,6 +181,7 @@ fn quantity(name: &str) -> Option<ReadQuantity> {
         "Length" => read::<Length>,
         "Rate" => read::<Rate>,
         "Span" => read::<Span>,
+        "Speed" => read::<Speed>,
         "Time" => read::<Time>,
         _ => return None,
     })

@@ -1,10 +1,12 @@
 //! Where satellites and terminals are, and how far from each other.
 //!
-//! Follows the constellation's orbits; a terminal stands still on the Earth until it is moved.
+//! Follows the constellation's orbits, and the courses of terminals that have one; the others stand on the Earth until they are moved.
 //! Differs: positions at the last look are kept, without satellites that have failed by then.
 //! Left out: links, which are [`crate::Topology`]'s.
 
-use skyhop_orbit::{Constellation, Ecef, Terminal};
+use std::sync::Arc;
+
+use skyhop_orbit::{Constellation, Course, Ecef, Terminal};
 
 use crate::gsl::Site;
 use crate::link::NodeId;
@@ -13,8 +15,11 @@ use crate::link::NodeId;
 #[derive(Debug, Clone)]
 pub struct Geometry {
     constellation: Constellation,
+    /// Those that follow a course are where they were at the last look.
     terminals: Vec<Terminal>,
     sites: Vec<Site>,
+    /// By terminal; empty while none follows one.
+    courses: Vec<Option<Arc<Course>>>,
     /// Of the satellites at `located_s`.
     positions: Vec<Option<Ecef>>,
     /// `positions` of the satellites that may serve terminals.
@@ -33,6 +38,7 @@ impl Geometry {
             sites: terminals.iter().map(|terminal| site(&constellation, terminal)).collect(),
             constellation,
             terminals,
+            courses: Vec::new(),
             positions: Vec::new(),
             serving: Vec::new(),
             unavailable: 0,
@@ -44,6 +50,7 @@ impl Geometry {
     /// Looks where the satellites are at `t_s`; those that `failed` are nowhere.
     pub(crate) fn locate(&mut self, t_s: f64, failed: impl Iterator<Item = u32>) {
         self.located_s = Some(t_s);
+        (0..self.courses.len()).for_each(|terminal| self.take_along(terminal, t_s));
         self.unavailable = self.constellation.positions_ecef(t_s, &mut self.positions);
         for satellite in failed {
             if let Some(position @ Some(_)) = self.positions.get_mut(satellite as usize) {
@@ -70,11 +77,55 @@ impl Geometry {
         self.located_s = None;
     }
 
-    /// Moves a terminal, which keeps its name; its index if there is no such terminal.
+    /// From now on a terminal is where its course is; its index if there is no such terminal.
+    pub(crate) fn follow(&mut self, terminal: usize, course: Course) -> Option<()> {
+        self.terminals.get(terminal)?;
+        self.courses.resize(self.terminals.len(), None);
+        self.courses[terminal] = Some(Arc::new(course));
+        self.take_along(terminal, self.located_s.unwrap_or(0.0));
+        Some(())
+    }
+
+    /// The course that a terminal follows.
+    pub fn course(&self, terminal: usize) -> Option<&Course> {
+        self.courses.get(terminal)?.as_deref()
+    }
+
+    /// A terminal with its place at `t_s`.
+    pub fn terminal_at(&self, terminal: usize, t_s: f64) -> Option<Terminal> {
+        let known = self.terminals.get(terminal)?;
+        Some(match self.course(terminal) {
+            Some(course) => course.terminal(known.name.clone(), t_s),
+            None => known.clone(),
+        })
+    }
+
+    /// Brings a terminal that follows a course to where that is at `t_s`.
+    fn take_along(&mut self, terminal: usize, t_s: f64) {
+        let Some(course) = self.courses[terminal].as_deref() else { return };
+        let (up, height_m) = course.at(t_s);
+        self.sites[terminal] = Site { place: self.constellation.earth().above(up, height_m), up };
+        let name = std::mem::take(&mut self.terminals[terminal].name);
+        self.terminals[terminal] = course.terminal(name, t_s);
+    }
+
+    /// Where a terminal is at `t_s`.
+    #[inline]
+    fn place(&self, terminal: usize, t_s: f64) -> Option<Ecef> {
+        match self.course(terminal) {
+            Some(course) => Some(course.position_ecef(self.constellation.earth(), t_s)),
+            None => Some(self.sites.get(terminal)?.place),
+        }
+    }
+
+    /// Moves a terminal, which keeps its name and leaves its course; its index if there is no such terminal.
     pub(crate) fn move_terminal(&mut self, terminal: usize, to: &Terminal) -> Option<()> {
         let place = self.terminals.get_mut(terminal)?;
         *place = Terminal { name: std::mem::take(&mut place.name), ..to.clone() };
         self.sites[terminal] = site(&self.constellation, to);
+        if let Some(course) = self.courses.get_mut(terminal) {
+            *course = None;
+        }
         Some(())
     }
 
@@ -88,7 +139,7 @@ impl Geometry {
         &self.serving
     }
 
-    /// Where a terminal stands.
+    /// Where a terminal was at the last look.
     pub(crate) fn site(&self, terminal: usize) -> Site {
         self.sites[terminal]
     }
@@ -135,7 +186,7 @@ impl Geometry {
     /// Where a node is at `t_s`; `None` for an unavailable satellite or an unknown node.
     pub fn position_ecef(&self, node: NodeId, t_s: f64) -> Option<Ecef> {
         match self.terminal_index(node) {
-            Some(terminal) => Some(self.sites.get(terminal)?.place),
+            Some(terminal) => self.place(terminal, t_s),
             None => self.constellation.position_ecef(node.0, t_s),
         }
     }
@@ -148,7 +199,7 @@ impl Geometry {
         } else {
             self.constellation.positions_ecef(t_s, out);
         }
-        out.extend(self.sites.iter().map(|site| Some(site.place)));
+        out.extend((0..self.sites.len()).map(|terminal| self.place(terminal, t_s)));
     }
 
     /// Straight-line distance between two nodes at `t_s` in metres, whether or not a link joins them.

@@ -12,7 +12,7 @@ use skyhop_orbit::{Constellation, Ecef, Planes, Vec3};
 use crate::link::{LinkState, NodeId};
 use crate::rules::{Handover, Rules};
 
-/// A terminal's place and zenith, which do not change between updates.
+/// A terminal's place and zenith at a look.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Site {
     pub(crate) place: Ecef,
@@ -360,7 +360,7 @@ impl Sight<'_> {
         self.position_then(satellite).map_or(f64::INFINITY, |at| at.distance_m(self.site.place))
     }
 
-    /// How long a satellite that serves now will go on to, to the tenth of a second.
+    /// How long a satellite that serves now will go on to, to the tenth of a second, if the terminal stays where it is now.
     fn remaining_s(&self, satellite: u32) -> f64 {
         let serves = |ahead_s: f64| {
             let position = self.constellation.position_ecef(satellite, self.t_s + ahead_s);

@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use skyhop_chance::Stream;
-use skyhop_orbit::{Constellation, Ecef, Terminal, TerminalError};
+use skyhop_orbit::{Constellation, Course, Ecef, Terminal, TerminalError};
 
 use crate::checks::Checks;
 use crate::failures::{Failures, Outage};
@@ -379,8 +379,31 @@ impl Topology {
         }
     }
 
+    /// From now on a terminal is where its course is at each instant. Which satellites it holds is decided by its place at each
+    /// look; how long it will see one is told as if it stood there.
+    ///
+    /// # Errors
+    ///
+    /// No terminal with this index.
+    pub fn follow(&mut self, terminal: usize, course: Course) -> Result<(), TopologyError> {
+        let count = self.terminals().len();
+        self.geometry
+            .follow(terminal, course)
+            .ok_or(TopologyError::UnknownTerminal { index: terminal, count })
+    }
+
+    /// The course that a terminal follows; `None` if it stands.
+    pub fn course(&self, terminal: usize) -> Option<&Course> {
+        self.geometry.course(terminal)
+    }
+
+    /// A terminal with its place at `t_s`.
+    pub fn terminal_at(&self, terminal: usize, t_s: f64) -> Option<Terminal> {
+        self.geometry.terminal_at(terminal, t_s)
+    }
+
     /// Moves a terminal at `t_s` to where `to` says; it lets go of its satellite and takes the highest. The terminal
-    /// keeps its node, its link and its name.
+    /// keeps its node, its link and its name, and leaves the course that it followed.
     pub fn move_terminal(
         &mut self,
         terminal: usize,
@@ -544,7 +567,7 @@ impl Topology {
         self.geometry.constellation()
     }
 
-    /// The terminals, in node order.
+    /// The terminals, in node order; those that follow a course where they were at the last look.
     pub fn terminals(&self) -> &[Terminal] {
         self.geometry.terminals()
     }

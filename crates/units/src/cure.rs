@@ -22,6 +22,9 @@ const OTHERS: &[(&str, &[&str])] = &[
     ("segments", &["seg", "segs"]),
     ("m", &["meter", "meters", "metre", "metres"]),
     ("km", &["kms", "kilometer", "kilometers", "kilometre", "kilometres"]),
+    ("m/s", &["mps", "m/sec", "ms-1"]),
+    ("km/h", &["kmh", "kph", "kmph", "km/hr"]),
+    ("kn", &["kt", "kts", "knot", "knots"]),
     ("deg", &["°", "degs", "degree", "degrees"]),
     ("rad", &["rads", "radian", "radians"]),
 ];

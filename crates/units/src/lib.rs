@@ -20,6 +20,7 @@ mod length;
 mod parse;
 mod rate;
 mod serde_text;
+mod speed;
 mod time;
 
 pub use amount::Amount;
@@ -29,4 +30,5 @@ pub use depth::Depth;
 pub use length::Length;
 pub use parse::UnitError;
 pub use rate::Rate;
+pub use speed::Speed;
 pub use time::{Span, Time};

@@ -99,8 +99,12 @@ fn show_scenario(file: &Path) -> Result<(), Failure> {
     for (name, terminal) in &scenario.terminals {
         let antennas = scenario.constellation.as_ref().map_or(1, |model| fleet.antennas(model, terminal));
         let what = if terminal.gateway { "gateway" } else { "terminal" };
-        let (lat, lon) = (terminal.lat, terminal.lon);
-        let _ = writeln!(out, "  {what} {name} at {lat}, {lon} holds {}", held(antennas));
+        let (lat, lon) = (terminal.lat.unwrap_or_default(), terminal.lon.unwrap_or_default());
+        let place = match &terminal.track {
+            Some(_) => "on a track".to_owned(),
+            None => format!("at {lat}, {lon}"),
+        };
+        let _ = writeln!(out, "  {what} {name} {place} holds {}", held(antennas));
     }
     for failure in &scenario.failures {
         let what = failure.satellite.as_ref().or(failure.link.as_ref()).or(failure.station.as_ref());

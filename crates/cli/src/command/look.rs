@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::table::Table;
 use clap::Args;
 use skyhop_orbit::visibility::doppler_hz;
-use skyhop_orbit::{Sighting, sightings};
+use skyhop_orbit::{Sighting, sightings, sightings_on_course};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -51,7 +51,7 @@ pub struct Looking {
 /// Runs the command.
 pub fn run(args: &Looking) -> Result<(), Failure> {
     let loaded = args.satellites.load(None)?;
-    let place = loaded.place(&args.at).map_err(|e| Failure::Scenario(format!("--at: {e}")))?;
+    let (place, course) = loaded.course(&args.at).map_err(|e| Failure::Scenario(format!("--at: {e}")))?;
     let constellation = &loaded.constellation;
     let start_s = instant("--start", &args.start, constellation.epoch())?;
     let steps = args.duration / args.step;
@@ -73,7 +73,11 @@ pub fn run(args: &Looking) -> Result<(), Failure> {
             return Err(Failure::Interrupted);
         }
         let t_s = start_s + k as f64 * args.step;
-        seen.extend(sightings(constellation, &place, satellites.iter().copied(), mask_rad, t_s));
+        let satellites = satellites.iter().copied();
+        seen.extend(match &course {
+            Some(course) => sightings_on_course(constellation, course, satellites, mask_rad, t_s),
+            None => sightings(constellation, &place, satellites, mask_rad, t_s),
+        });
     }
     let mask_deg = crate::table::digits(mask_rad.to_degrees());
     if seen.is_empty() {

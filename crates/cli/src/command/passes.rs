@@ -47,7 +47,13 @@ pub struct Passes {
 /// Runs the command.
 pub fn run(args: &Passes) -> Result<(), Failure> {
     let loaded = args.satellites.load(None)?;
-    let place = loaded.place(&args.at).map_err(|e| Failure::Scenario(format!("--at: {e}")))?;
+    let (place, course) = loaded.course(&args.at).map_err(|e| Failure::Scenario(format!("--at: {e}")))?;
+    if course.is_some() {
+        return Err(Failure::Scenario(format!(
+            "--at: \"{}\" moves, and passes are those over a place; expected a city, lat,lon or a terminal without a track",
+            args.at
+        )));
+    }
     let from_s = instant("--start", &args.start, loaded.constellation.epoch())?;
     let to_s = from_s + args.duration;
     let Loaded { constellation, rules, name, .. } = loaded;

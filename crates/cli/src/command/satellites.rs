@@ -10,9 +10,9 @@ use crate::engine;
 use crate::failure::Failure;
 use clap::Args;
 use skyhop_chance::Seed;
-use skyhop_network::{BuildError, Satellites as Fleet, apart};
+use skyhop_network::{BuildError, Satellites as Fleet, apart, place_of};
 use skyhop_orbit::preset::Preset;
-use skyhop_orbit::{Constellation, Terminal, places};
+use skyhop_orbit::{Constellation, Course, Terminal, places};
 use skyhop_routing::{Metric, Network};
 use skyhop_scenario::{self as scenario, Antennas, Files, Scenario};
 use skyhop_text::spelling::nearest;
@@ -100,6 +100,8 @@ pub struct Loaded {
     pub scenario: Scenario,
     /// Whether there is a scenario's file behind it.
     pub from_file: bool,
+    /// The files that the scenario names.
+    files: Files,
     antennas: Option<Antennas>,
 }
 
@@ -138,13 +140,10 @@ impl Loaded {
                 (Angle::from_deg(latitude_rad.to_degrees()), Angle::from_deg(longitude_rad.to_degrees()));
             let height = Length::from_m(*height_m);
             let new = scenario::Terminal {
-                lat,
-                lon,
+                lat: Some(lat),
+                lon: Some(lon),
                 height,
-                antennas: None,
-                gateway: false,
-                gsl: None,
-                beam: None,
+                ..scenario::Terminal::default()
             };
             let terminal = scenario.terminals.entry(name.clone()).or_insert(new);
             if antennas.is_some() && !terminal.gateway {
@@ -153,19 +152,21 @@ impl Loaded {
         }
         let fleet = Fleet { constellation: self.constellation.clone(), rules, defaults: self.defaults };
         let seed = Seed(scenario.seed);
-        fleet.topology(&scenario, seed).map_err(|e| Failure::Scenario(told(&e)))
+        fleet.topology(&scenario, &self.files, seed).map_err(|e| Failure::Scenario(told(&e)))
     }
 
-    /// A terminal of the scenario, a city, or "lat,lon".
+    /// A terminal of the scenario, where it is at the start; a city, or "lat,lon".
     pub fn place(&self, text: &str) -> Result<Terminal, String> {
+        self.course(text).map(|(place, _)| place)
+    }
+
+    /// The same, and the course that it follows if it moves.
+    pub fn course(&self, text: &str) -> Result<(Terminal, Option<Course>), String> {
         match self.scenario.terminals.get_key_value(text) {
-            Some((name, terminal)) => Ok(Terminal {
-                name: name.clone(),
-                latitude_rad: terminal.lat.as_rad(),
-                longitude_rad: terminal.lon.as_rad(),
-                height_m: terminal.height.as_m(),
-            }),
-            None => places::find(text).map_err(|e| {
+            Some((name, terminal)) => {
+                place_of(name, terminal, self.constellation.earth(), &self.files).map_err(|e| e.to_string())
+            }
+            None => places::find(text).map(|place| (place, None)).map_err(|e| {
                 let names: Vec<&str> = self.scenario.terminals.keys().map(String::as_str).collect();
                 match (self.from_file, names.is_empty()) {
                     (true, false) => format!("{e} (terminals of the scenario: {})", names.join(", ")),
@@ -234,7 +235,7 @@ pub fn in_a_line(loaded: &scenario::Loaded) -> Option<String> {
     let of = fleet.defaults.system.filter(|_| model.preset.is_none());
     let of = of.map_or_else(String::new, |system| format!(" with the rules of {}", system.name));
     let count = fleet.constellation.len() as u64;
-    let mut topology = fleet.topology(&loaded.scenario, Seed(loaded.scenario.seed)).ok()?;
+    let mut topology = fleet.topology(&loaded.scenario, &loaded.files, Seed(loaded.scenario.seed)).ok()?;
     topology.update(0.0);
     let isls = match lengths_km(&topology)[..] {
         [] => "no ISLs".to_owned(),
@@ -340,13 +341,10 @@ impl Satellites {
             let lat = Angle::from_deg(gateway.latitude_rad.to_degrees());
             let lon = Angle::from_deg(gateway.longitude_rad.to_degrees());
             let terminal = scenario::Terminal {
-                lat,
-                lon,
-                height: Length::default(),
-                antennas: None,
+                lat: Some(lat),
+                lon: Some(lon),
                 gateway: true,
-                gsl: None,
-                beam: None,
+                ..scenario::Terminal::default()
             };
             scenario.terminals.entry(format!("{}-gateway", gateway.name)).or_insert(terminal);
         }
@@ -356,7 +354,16 @@ impl Satellites {
             count => Antennas::Count(count),
         });
         let Fleet { constellation, rules, defaults } = fleet;
-        Ok(Loaded { constellation, rules, defaults, name, scenario, from_file: source.is_some(), antennas })
+        Ok(Loaded {
+            constellation,
+            rules,
+            defaults,
+            name,
+            scenario,
+            from_file: source.is_some(),
+            files,
+            antennas,
+        })
     }
 
     /// The options that name satellites, as a scenario, its files and its name, and the file that it is from.

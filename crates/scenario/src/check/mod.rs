@@ -13,6 +13,7 @@ mod splices;
 mod stp;
 mod sweep;
 mod tcp;
+mod track;
 mod traps;
 
 use crate::finding::{Finding, Findings};

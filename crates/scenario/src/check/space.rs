@@ -4,14 +4,14 @@
 //! Differs: at most 100,000 satellites, because every update looks at each of them.
 //! Leaves out the elements' file, which is read where orbits are computed.
 
-use super::{links, name};
+use super::{links, name, track};
 use crate::error::{expected, quoted};
 use crate::finding::Findings;
 use crate::model::{Constellation, Ellipse, Handover, Scenario, Shell, Terminal};
 use crate::network::Direction;
 use crate::path::KeyPath;
 use crate::rates::{Rates, for_each_table};
-use skyhop_orbit::terminal::{LONGITUDES_DEG, MAX_HEIGHT_M, MIN_HEIGHT_M};
+use skyhop_orbit::terminal::LONGITUDES_DEG;
 use skyhop_units::{Angle, Span};
 use toml::value::{Datetime, Offset};
 
@@ -32,7 +32,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     for (name, terminal) in &scenario.terminals {
         let at = terminals.key(name);
         name::is_plain(name, || at.clone(), out);
-        place(terminal, &at, out);
+        track::place(scenario, name, terminal, &at, out);
         beam(scenario, terminal, &at, out);
     }
     for_each_table(scenario, |at, said| {
@@ -42,18 +42,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     });
 }
 
-fn place(terminal: &Terminal, at: &KeyPath, out: &mut Findings) {
-    between(terminal.lat, -90.0, 90.0, "latitude", || at.key("lat"), out);
-    between(terminal.lon, LONGITUDES_DEG.0, LONGITUDES_DEG.1, "longitude", || at.key("lon"), out);
-    let height = terminal.height;
-    out.require(
-        (MIN_HEIGHT_M..=MAX_HEIGHT_M).contains(&height.as_m()),
-        || at.key("height"),
-        || format!("height of {height} is outside {} km to {} km", MIN_HEIGHT_M / 1e3, MAX_HEIGHT_M / 1e3),
-    );
-}
-
-fn between(
+pub(super) fn between(
     angle: Angle,
     least: f64,
     most: f64,

@@ -7,6 +7,7 @@
 use super::links::{Loss, Queue};
 use super::named::named;
 use super::radio::{Gsl, Override, OwnGsl, Radio};
+use super::track::Track;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhop_orbit::preset::{PRESETS, PresetError};
@@ -282,17 +283,22 @@ pub struct Ellipse {
     pub mean_anomaly: Angle,
 }
 
-/// A place on the ground.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// A place on the ground, or something that moves over it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Terminal {
-    /// Latitude, north positive, -90 to 90 deg.
-    pub lat: Angle,
-    /// Longitude, east positive, -180 to 360 deg.
-    pub lon: Angle,
+    /// Latitude, north positive, -90 to 90 deg; needed without a track.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lat: Option<Angle>,
+    /// Longitude, east positive, -180 to 360 deg; needed without a track.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lon: Option<Angle>,
     /// Height above the sphere or ellipsoid.
     #[serde(default)]
     pub height: Length,
+    /// Where it is over time, in place of latitude, longitude and height.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub track: Option<Track>,
     /// How many satellites it can hold at once, each on a link of its own; "all" is all in view. If left out "all", but 1 with a `handover`, over Iridium, Teledesic and Spaceway NGSO.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub antennas: Option<Antennas>,

@@ -1,0 +1,263 @@
+//! Where a terminal that moves is at an instant: an aircraft, a ship.
+//!
+//! Follows n-vectors (Gade, 2010): between two waypoints the normal of the surface turns evenly along a great circle, and the
+//! height changes evenly.
+//! Differs: lengths are those on a sphere of the mean radius, within 0.6 % of the geodesic of WGS 84.
+//! Left out: wind, turns of a finite radius, and the speed that climbing takes off.
+
+use std::fmt;
+
+use crate::earth::EarthModel;
+use crate::terminal::Terminal;
+use crate::vec3::{Ecef, Vec3};
+
+/// A place at a time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Waypoint {
+    /// Seconds after the start.
+    pub t_s: f64,
+    /// Geodetic latitude, -pi/2 to pi/2.
+    pub latitude_rad: f64,
+    /// East longitude, -pi to 2 pi.
+    pub longitude_rad: f64,
+    /// Height above the Earth model's surface in metres.
+    pub height_m: f64,
+}
+
+/// A way over the Earth in time: at the first waypoint before its time, at the last one from its time on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Course {
+    waypoints: Vec<Waypoint>,
+    /// The zenith at each waypoint.
+    ups: Vec<Vec3>,
+    /// The angle from each waypoint to the next, and its sine.
+    legs: Vec<(f64, f64)>,
+}
+
+/// What is faster from one waypoint to the next is a mistake in the list: aircraft stay below 1 km/s, and satellites do not follow a
+/// course.
+pub const MOST_SPEED_M_S: f64 = 5e3;
+
+/// Waypoints nearer to opposite places of the Earth than this, in radians, have no great circle that is theirs.
+const OPPOSITE_RAD: f64 = 1e-6;
+
+impl Course {
+    /// A course through waypoints, whose times rise.
+    ///
+    /// ```
+    /// use skyhop_orbit::{Course, Waypoint};
+    ///
+    /// let at = |t_s, latitude_deg: f64, longitude_deg: f64| Waypoint {
+    ///     t_s,
+    ///     latitude_rad: latitude_deg.to_radians(),
+    ///     longitude_rad: longitude_deg.to_radians(),
+    ///     height_m: 0.0,
+    /// };
+    /// // Over the dateline, the short way round.
+    /// let ship = Course::new(vec![at(0.0, 0.0, 179.0), at(7200.0, 0.0, -179.0)])?;
+    /// assert!((ship.terminal("ship", 3600.0).longitude_rad.to_degrees().abs() - 180.0).abs() < 1e-9);
+    /// # Ok::<(), skyhop_orbit::CourseError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// No waypoint, a place that is none, a time that is not after the one before, more than [`MOST_SPEED_M_S`], two places opposite
+    /// each other.
+    pub fn new(waypoints: Vec<Waypoint>) -> Result<Self, CourseError> {
+        if waypoints.is_empty() {
+            return Err(CourseError::Empty);
+        }
+        for (index, waypoint) in waypoints.iter().enumerate() {
+            if waypoint.terminal("").check().is_err() || !waypoint.t_s.is_finite() {
+                return Err(CourseError::Place { index });
+            }
+        }
+        let ups: Vec<Vec3> = waypoints.iter().map(|waypoint| waypoint.terminal("").up()).collect();
+        let angle = |pair: &[Vec3]| pair[0].cross(pair[1]).norm().atan2(pair[0].dot(pair[1]));
+        let legs: Vec<(f64, f64)> = ups.windows(2).map(angle).map(|angle| (angle, angle.sin())).collect();
+        for (index, pair) in (1..).zip(waypoints.windows(2)) {
+            let (before, after) = (pair[0], pair[1]);
+            let (angle_rad, _) = legs[index - 1];
+            let span_s = after.t_s - before.t_s;
+            if span_s <= 0.0 {
+                return Err(CourseError::Time { index, t_s: after.t_s, before_s: before.t_s });
+            }
+            let along_m = angle_rad * EarthModel::WGS84.mean_radius_m();
+            let speed_m_s = along_m.hypot(after.height_m - before.height_m) / span_s;
+            if speed_m_s > MOST_SPEED_M_S {
+                return Err(CourseError::Jump { index, speed_m_s });
+            }
+            if std::f64::consts::PI - angle_rad < OPPOSITE_RAD {
+                return Err(CourseError::Opposite { index });
+            }
+        }
+        Ok(Self { waypoints, ups, legs })
+    }
+
+    /// Along a great circle from `from`, at its time and height, to another place at an even speed over the ground.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Course::new`]; a speed of 0 or none at all.
+    pub fn great_circle(
+        earth: &EarthModel,
+        from: Waypoint,
+        (latitude_rad, longitude_rad): (f64, f64),
+        speed_m_s: f64,
+    ) -> Result<Self, CourseError> {
+        if !(speed_m_s > 0.0 && speed_m_s <= MOST_SPEED_M_S) {
+            return Err(CourseError::Speed { speed_m_s });
+        }
+        let to = Waypoint { latitude_rad, longitude_rad, ..from };
+        let (a, b) = (from.terminal("").up(), to.terminal("").up());
+        let length_m = a.cross(b).norm().atan2(a.dot(b)) * earth.mean_radius_m();
+        if length_m == 0.0 {
+            return Self::new(vec![from]);
+        }
+        Self::new(vec![from, Waypoint { t_s: from.t_s + length_m / speed_m_s, ..to }])
+    }
+
+    /// Its waypoints, in order of time.
+    pub fn waypoints(&self) -> &[Waypoint] {
+        &self.waypoints
+    }
+
+    /// Whether it is a single place.
+    pub fn stands(&self) -> bool {
+        self.waypoints.len() == 1
+    }
+
+    /// The zenith and the height in metres at `t_s`.
+    pub fn at(&self, t_s: f64) -> (Vec3, f64) {
+        let next = self.waypoints.partition_point(|waypoint| waypoint.t_s <= t_s);
+        let Some(leg) = next.checked_sub(1) else { return (self.ups[0], self.waypoints[0].height_m) };
+        let before = self.waypoints[leg];
+        let Some(after) = self.waypoints.get(next) else { return (self.ups[leg], before.height_m) };
+        let share = (t_s - before.t_s) / (after.t_s - before.t_s);
+        let height_m = before.height_m + share * (after.height_m - before.height_m);
+        let (angle_rad, sine) = self.legs[leg];
+        if sine == 0.0 {
+            return (self.ups[leg], height_m);
+        }
+        let weights = (((1.0 - share) * angle_rad).sin() / sine, (share * angle_rad).sin() / sine);
+        (self.ups[leg] * weights.0 + self.ups[next] * weights.1, height_m)
+    }
+
+    /// Where it is at `t_s`.
+    pub fn position_ecef(&self, earth: &EarthModel, t_s: f64) -> Ecef {
+        let (up, height_m) = self.at(t_s);
+        earth.above(up, height_m)
+    }
+
+    /// How fast it moves at `t_s` in the frame that turns with the Earth, in m/s: the difference over a second.
+    pub fn velocity_m_s(&self, earth: &EarthModel, t_s: f64) -> Vec3 {
+        self.position_ecef(earth, t_s + 0.5).0 - self.position_ecef(earth, t_s - 0.5).0
+    }
+
+    /// A terminal of this name where the course is at `t_s`.
+    pub fn terminal(&self, name: impl Into<String>, t_s: f64) -> Terminal {
+        let (up, height_m) = self.at(t_s);
+        let place = Ecef(up);
+        Terminal {
+            name: name.into(),
+            latitude_rad: place.latitude_rad(),
+            longitude_rad: place.longitude_rad(),
+            height_m,
+        }
+    }
+
+    /// Its length over the ground in metres.
+    pub fn length_m(&self, earth: &EarthModel) -> f64 {
+        self.legs.iter().map(|(angle_rad, _)| angle_rad).sum::<f64>() * earth.mean_radius_m()
+    }
+}
+
+impl Waypoint {
+    /// A terminal of this name at this place.
+    pub fn terminal(&self, name: impl Into<String>) -> Terminal {
+        Terminal {
+            name: name.into(),
+            latitude_rad: self.latitude_rad,
+            longitude_rad: self.longitude_rad,
+            height_m: self.height_m,
+        }
+    }
+}
+
+/// Why a list of waypoints is no course.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CourseError {
+    /// No waypoint.
+    Empty,
+    /// A waypoint that is nowhere.
+    Place {
+        /// Which, from 0 on.
+        index: usize,
+    },
+    /// A waypoint that is not after the one before it.
+    Time {
+        /// Which.
+        index: usize,
+        /// Its time.
+        t_s: f64,
+        /// The time of the one before.
+        before_s: f64,
+    },
+    /// A waypoint that cannot be reached from the one before it.
+    Jump {
+        /// Which.
+        index: usize,
+        /// The speed that this would take.
+        speed_m_s: f64,
+    },
+    /// A waypoint on the other side of the Earth from the one before it.
+    Opposite {
+        /// Which.
+        index: usize,
+    },
+    /// A speed of nothing, or of too much.
+    Speed {
+        /// The speed.
+        speed_m_s: f64,
+    },
+}
+
+impl CourseError {
+    /// The waypoint that it is about.
+    pub fn index(&self) -> Option<usize> {
+        match *self {
+            Self::Empty | Self::Speed { .. } => None,
+            Self::Place { index }
+            | Self::Time { index, .. }
+            | Self::Jump { index, .. }
+            | Self::Opposite { index } => Some(index),
+        }
+    }
+}
+
+impl fmt::Display for CourseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let most_km_s = MOST_SPEED_M_S / 1e3;
+        match self {
+            Self::Empty => write!(f, "no point; expected at least 1"),
+            Self::Place { .. } => write!(f, "no place on the Earth"),
+            Self::Time { t_s, before_s, .. } => {
+                write!(f, "time of {t_s} s is not after {before_s} s, the time of the point before")
+            }
+            Self::Jump { speed_m_s, .. } => write!(
+                f,
+                "{:.1} km/s from the point before; expected at most {most_km_s} km/s",
+                speed_m_s / 1e3
+            ),
+            Self::Opposite { .. } => write!(
+                f,
+                "opposite the point before, from which many great circles lead here; expected a point between them"
+            ),
+            Self::Speed { speed_m_s } => {
+                write!(f, "speed of {speed_m_s} m/s; expected more than 0 and at most {most_km_s} km/s")
+            }
+        }
+    }
+}
+
+impl std::error::Error for CourseError {}
