@@ -10,7 +10,7 @@ use skyhop_network::BuildError;
 use skyhop_record::{Meta, RunError, RunOptions, run_scenario};
 use skyhop_results::RunResult;
 use skyhop_scenario::{Loaded, parse_set};
-use skyhop_sim::{LegRtts, Simulation};
+use skyhop_sim::{LegWays, Simulation};
 use skyhop_units::Time;
 use std::path::Path;
 use std::sync::Once;
@@ -33,13 +33,13 @@ pub fn load(file: &Path, sets: &[String]) -> Result<Loaded, Failure> {
     }
 }
 
-/// Builds the simulation and leaves it, to know whether it can be built. The round trips through its constellation at the start.
-pub fn build(loaded: &Loaded, seed: u64) -> Result<LegRtts, Failure> {
+/// Builds the simulation and leaves it, to know whether it can be built. The ways through its satellites at the start.
+pub fn build(loaded: &Loaded, seed: u64) -> Result<LegWays, Failure> {
     let built = Simulation::new(&loaded.scenario, &loaded.files, seed);
     let mut simulation = built.map_err(|e| at_line(loaded, e))?;
     // The first event looks at the satellites, if there are any.
     simulation.step();
-    Ok(simulation.leg_rtts())
+    Ok(simulation.leg_ways())
 }
 
 /// Runs a scenario to its end; into `out` go its tables and what it records.

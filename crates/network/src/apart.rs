@@ -10,14 +10,19 @@ use skyhop_topology::{Topology, isl};
 /// Why satellites in view do not help two terminals that hold them.
 pub fn why_apart(topology: &Topology) -> String {
     let shells = topology.constellation().planes().shells().len();
-    let rules = topology.rules();
-    let none = (rules.intra_plane_neighbours, rules.inter_plane_neighbours) == (0, 0);
+    let none = topology
+        .fleets()
+        .iter()
+        .all(|fleet| (fleet.rules.intra_plane_neighbours, fleet.rules.inter_plane_neighbours) == (0, 0));
     let one = (0..topology.terminals().len()).any(|end| topology.gsls(end).count() == 1);
     let held = if one { " (a terminal with one antenna holds one satellite)" } else { "" };
     let gateways = topology.gateways().iter().any(|gateway| *gateway);
     match (none, isl::groups(topology.constellation().len(), topology.links()) > 1) {
         (true, _) if gateways => "there are no ISLs, and no gateway that both ends can reach".into(),
         (true, _) => format!("there are no ISLs, no gateways, and no satellite that both hold{held}"),
+        (false, true) if topology.fleets().len() > 1 => {
+            format!("constellations meet only in terminals and gateways that see both{held}")
+        }
         (false, true) if shells > 1 => {
             format!("ISLs stay within a shell, and nothing joins the {shells} shells to one another{held}")
         }

@@ -15,7 +15,7 @@ use crate::shared::Shared;
 use crate::space::Space;
 use crate::tables::Sharing;
 use skyhop_chance::Seed;
-use skyhop_scenario::{Files, KeyPath, Scenario, network as plan};
+use skyhop_scenario::{Files, Scenario, network as plan};
 use skyhop_topology::{LinkId, LinkKind, NodeId};
 use skyhop_units::{Span, Time};
 
@@ -35,17 +35,16 @@ pub(crate) fn build(
     for ((name, link), ends) in scenario.links.iter().zip(&plan.links) {
         let (a, b) = (NodeId(ends.a as u32), NodeId(ends.b as u32));
         let [there, back] = Radio::both_ways(name, link, files)?;
-        let back_delay = link.reverse.as_ref().and_then(|reverse| reverse.delay).unwrap_or(link.delay);
-        links.wires.push(there.wire(name, "forward", Some(link.delay), a, b, seed));
+        let [delay, back_delay] = link.delays();
+        links.wires.push(there.wire(name, "forward", Some(delay), a, b, seed));
         links.wires.push(back.wire(name, "reverse", Some(back_delay), b, a, seed));
         links.names.push(name.clone());
     }
-    if let Some(model) = &scenario.constellation {
+    if scenario.has_satellites() {
         let ground = Ground::of(scenario, plan);
-        let space = Space::build(model, scenario, files, ground, links.wires.len(), seed)?;
-        let radios =
-            Radios::of(model, &KeyPath::default().key("constellation"), scenario, &space.topology, files)?;
-        links.shared = Shared::of(&model.gsl, &scenario.terminals, &space.topology);
+        let space = Space::build(scenario, files, ground, links.wires.len(), seed)?;
+        let radios = Radios::of(scenario, &space.topology, files)?;
+        links.shared = Shared::of(scenario, &space.topology);
         let ground = space.topology.first_ground_link().index();
         for (wires, state) in links.wires.chunks_mut(2).zip(&space.topology.links()[ground..]) {
             (wires[0].from, wires[0].to) = (state.a, state.b);
@@ -68,7 +67,8 @@ pub(crate) fn build(
                 if let (Some(shared), LinkKind::Gsl) = (&mut links.shared, state.kind)
                     && let Some(terminal) = space.topology.terminal_index(state.a)
                 {
-                    shared.join(links.wires.len(), &mut wire, terminal, from == state.a);
+                    let fleet = space.topology.fleets().index_of(state.b);
+                    shared.join(links.wires.len(), &mut wire, [terminal, fleet], from == state.a);
                 }
                 links.wires.push(wire);
             }

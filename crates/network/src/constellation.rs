@@ -14,9 +14,10 @@ use skyhop_orbit::{
     preset,
 };
 use skyhop_scenario::{self as scenario, Files};
+use skyhop_topology::fleet::common_earth;
 use skyhop_topology::{
-    CrossSeam, Defaults, Failing, Fibre, Handover, LinkId, NodeId, Outage, Reliability, Rules, Station,
-    Topology, defaults, failed_share,
+    CrossSeam, Defaults, Failing, Fibre, Fleet, Handover, LinkId, NodeId, Outage, Reliability, Rules,
+    Station, Topology, defaults, failed_share,
 };
 use skyhop_units::Span;
 
@@ -38,11 +39,20 @@ impl Satellites {
     ///
     /// Orbits that cannot be, elements that cannot be read, rules out of range.
     pub fn of(model: &scenario::Constellation, files: &Files) -> Result<Self, BuildError> {
-        let (preset, constellation) = constellation(model, files)?;
+        Self::at("constellation", model, files)
+    }
+
+    /// The satellites of the table `model` with the key `at`; as [`Satellites::of`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn at(at: &str, model: &scenario::Constellation, files: &Files) -> Result<Self, BuildError> {
+        let (preset, constellation) = constellation(at, model, files)?;
         let defaults = Defaults::of(preset, &constellation);
         let mut rules = defaults.rules;
         apply(model, &mut rules, defaults.seam);
-        rules.check().map_err(|e| BuildError::new("constellation", e))?;
+        rules.check().map_err(|e| BuildError::new(at, e))?;
         Ok(Self { constellation, rules, defaults })
     }
 
@@ -68,63 +78,94 @@ impl Satellites {
         files: &Files,
         seed: Seed,
     ) -> Result<Topology, BuildError> {
-        let (mut topology, outages) = self.without_failures(scenario, files, Ground::default(), seed)?;
+        let (mut topology, outages) = without_failures(vec![self], scenario, files, Ground::default(), seed)?;
         topology.schedule(outages);
         Ok(topology)
-    }
-
-    /// The same while everything works, and what fails.
-    pub(crate) fn without_failures(
-        self,
-        scenario: &scenario::Scenario,
-        files: &Files,
-        ground: Ground,
-        seed: Seed,
-    ) -> Result<(Topology, Vec<Outage>), BuildError> {
-        let model = scenario.constellation.as_ref();
-        let model = model.ok_or_else(|| BuildError::new("constellation", "there is none"))?;
-        self.check_handover(model, scenario)?;
-        let (mut stations, mut courses) = (Vec::new(), Vec::new());
-        for (index, (name, terminal)) in scenario.terminals.iter().enumerate() {
-            let (place, course) = place_of(name, terminal, self.constellation.earth(), files)?;
-            let antennas = self.antennas(model, terminal);
-            stations.push(Station { terminal: place, antennas, gateway: terminal.gateway });
-            courses.extend(course.map(|course| (index, course)));
-        }
-        let fibre = fibre(model, scenario)?;
-        let wrong = |e| BuildError::new("constellation", e);
-        let mut topology =
-            Topology::with_stations(self.constellation, stations, &fibre, self.rules).map_err(wrong)?;
-        for (terminal, course) in courses {
-            topology.follow(terminal, course).map_err(wrong)?;
-        }
-        let topology = ground.join(topology);
-        let outages = outages(scenario, &topology, seed)?;
-        Ok((topology, outages))
     }
 
     /// A policy that was asked for is followed by somebody.
     fn check_handover(
         &self,
-        model: &scenario::Constellation,
+        fleet: &scenario::Fleet<'_>,
         scenario: &scenario::Scenario,
     ) -> Result<(), BuildError> {
-        let Some(policy) = model.handover.filter(|_| self.rules.handover.only_chooses()) else {
+        let Some(policy) = fleet.model.handover.filter(|_| self.rules.handover.only_chooses()) else {
             return Ok(());
         };
-        let mut terminals = scenario.terminals.values().filter(|terminal| !terminal.gateway).peekable();
+        let sees = |terminal: &&scenario::Terminal| !terminal.gateway && fleet.is_seen_by(terminal);
+        let mut terminals = scenario.terminals.values().filter(sees).peekable();
         let all = Some(scenario::Antennas::All);
         if terminals.peek().is_none() || terminals.any(|terminal| terminal.antennas != all) {
             return Ok(());
         }
         Err(BuildError::new(
-            "constellation.handover",
+            &fleet.at.key("handover").to_string(),
             format!(
                 "\"{}\" chooses among satellites, and terminals with antennas = \"all\" hold all in view; expected a number of antennas, or no handover",
                 policy.name()
             ),
         ))
     }
+}
+
+/// The satellites of all constellations of a scenario, in their order.
+pub(crate) fn satellites_of(
+    scenario: &scenario::Scenario,
+    files: &Files,
+) -> Result<Vec<Satellites>, BuildError> {
+    let all = scenario.fleets().map(|fleet| Satellites::at(&fleet.at.to_string(), fleet.model, files));
+    all.collect()
+}
+
+/// The network of a scenario while everything works, with `satellites` for its constellations, and what fails.
+pub(crate) fn without_failures(
+    satellites: Vec<Satellites>,
+    scenario: &scenario::Scenario,
+    files: &Files,
+    ground: Ground,
+    seed: Seed,
+) -> Result<(Topology, Vec<Outage>), BuildError> {
+    let models: Vec<scenario::Fleet<'_>> = scenario.fleets().collect();
+    let at = models.first().ok_or_else(|| BuildError::new("constellation", "there is none"))?.at.to_string();
+    for (one, fleet) in satellites.iter().zip(&models) {
+        one.check_handover(fleet, scenario)?;
+    }
+    let held = |terminal: &scenario::Terminal| {
+        let each = satellites.iter().zip(&models);
+        let held = each.map(|(one, fleet)| match fleet.is_seen_by(terminal) {
+            true => one.antennas(fleet.model, terminal),
+            false => 0,
+        });
+        held.collect::<Vec<u16>>()
+    };
+    let antennas: Vec<Vec<u16>> = scenario.terminals.values().map(held).collect();
+    let earth = common_earth(satellites.iter().map(|one| &one.constellation));
+    let (mut stations, mut courses) = (Vec::new(), Vec::new());
+    for (index, ((name, terminal), antennas)) in scenario.terminals.iter().zip(&antennas).enumerate() {
+        let (place, course) = place_of(name, terminal, &earth, files)?;
+        let most = antennas.iter().copied().max().unwrap_or(0);
+        stations.push(Station { terminal: place, antennas: most, gateway: terminal.gateway });
+        courses.extend(course.map(|course| (index, course)));
+    }
+    let fibre = match &models[..] {
+        [one] => fibre(one.model, scenario)?,
+        // Gateways to several constellations are joined by the scenario's links.
+        _ => Fibre::None,
+    };
+    let fleet = |(one, fleet): (Satellites, &scenario::Fleet<'_>)| Fleet {
+        name: fleet.name.to_owned(),
+        constellation: one.constellation,
+        rules: one.rules,
+    };
+    let fleets = satellites.into_iter().zip(&models).map(fleet).collect();
+    let wrong = |e| BuildError::new(if models.len() > 1 { "constellations" } else { &at }, e);
+    let mut topology = Topology::with_fleets(fleets, stations, &antennas, &fibre).map_err(wrong)?;
+    for (terminal, course) in courses {
+        topology.follow(terminal, course).map_err(wrong)?;
+    }
+    let topology = ground.join(topology);
+    let outages = outages(scenario, &topology, seed)?;
+    Ok((topology, outages))
 }
 
 /// The fibre of a scenario.
@@ -142,9 +183,11 @@ fn fibre(model: &scenario::Constellation, scenario: &scenario::Scenario) -> Resu
 ///
 /// A scenario without a constellation, or one that cannot be.
 pub fn topology_of(scenario: &scenario::Scenario, files: &Files) -> Result<Topology, BuildError> {
-    let model = scenario.constellation.as_ref();
-    let model = model.ok_or_else(|| BuildError::new("constellation", "there is none"))?;
-    Satellites::of(model, files)?.topology(scenario, files, Seed(scenario.seed))
+    let satellites = satellites_of(scenario, files)?;
+    let (mut topology, outages) =
+        without_failures(satellites, scenario, files, Ground::default(), Seed(scenario.seed))?;
+    topology.schedule(outages);
+    Ok(topology)
 }
 
 /// What fails when: by the scenario's list, then by chance.
@@ -179,18 +222,9 @@ fn outages(
 
 fn failing(failure: &scenario::Failure, topology: &Topology) -> Result<Failing, (&'static str, String)> {
     if let Some(name) = &failure.satellite {
-        let count = topology.constellation().len() as u32;
-        let place = |satellite: u32| {
-            let place = topology.constellation().plane_slot(satellite);
-            place.is_some_and(|(plane, slot)| format!("{plane}.{slot}") == *name)
-        };
-        let found = (0..count)
-            .find(|&satellite| place(satellite) || topology.constellation().name(satellite) == *name);
-        return found.map(Failing::Satellite).ok_or_else(|| {
-            let names: Vec<String> =
-                (0..count).map(|satellite| topology.constellation().name(satellite)).collect();
-            ("satellite", unknown("satellite", name, &names))
-        });
+        return satellite_named(topology, name)
+            .map(|node| Failing::Satellite(node.0))
+            .map_err(|message| ("satellite", message));
     }
     if let Some(name) = &failure.link {
         let links = (0..topology.links().len() as u32).map(LinkId);
@@ -203,6 +237,21 @@ fn failing(failure: &scenario::Failure, topology: &Topology) -> Result<Failing, 
     let station = failure.station.as_ref().and_then(|name| topology.terminal_named(name));
     let index = station.and_then(|node: NodeId| topology.terminal_index(node));
     index.map(|index| Failing::Station(index as u32)).ok_or(("station", "no such terminal".into()))
+}
+
+/// The satellite of a name or a place, such as `3.4`; among several constellations `leo:3.4`, and `constellation:3.4` of the only
+/// one as well.
+pub(crate) fn satellite_named(topology: &Topology, name: &str) -> Result<NodeId, String> {
+    let all = || (0..topology.constellation().len() as u32).map(NodeId);
+    let only = name.strip_prefix("constellation:").filter(|_| topology.fleets().len() == 1);
+    let name = only.unwrap_or(name);
+    let found = all().find(|&satellite| {
+        topology.node_name(satellite) == *name || topology.satellite_place(satellite) == *name
+    });
+    found.ok_or_else(|| {
+        let names: Vec<String> = all().map(|satellite| topology.node_name(satellite)).collect();
+        unknown("satellite", name, &names)
+    })
 }
 
 /// A name that is none of `names`, and the nearest of them.
@@ -238,6 +287,7 @@ fn apply(model: &scenario::Constellation, rules: &mut Rules, mut seam: CrossSeam
         Some(false) => rules.without_isls(),
         None => *rules,
     };
+    rules.inter_shell = model.inter_shell_isls;
     rules.spares_serve = model.spares_serve;
     if let Some(handover) = model.handover {
         rules.handover = policy(handover, model);
@@ -254,28 +304,29 @@ fn apply(model: &scenario::Constellation, rules: &mut Rules, mut seam: CrossSeam
 
 /// The satellites, and the preset that they are.
 fn constellation(
+    at: &str,
     model: &scenario::Constellation,
     files: &Files,
 ) -> Result<(Option<&'static Preset>, Constellation), BuildError> {
     if let Some(named) = model.preset {
-        let preset = Preset::find(named.name()).map_err(|e| BuildError::new("constellation.preset", e))?;
+        let preset = Preset::find(named.name()).map_err(|e| BuildError::new(&format!("{at}.preset"), e))?;
         return Ok((Some(preset), preset.constellation()));
     }
     let epoch = match &model.epoch {
-        Some(text) => Some(text.parse::<Epoch>().map_err(|e| BuildError::new("constellation.epoch", e))?),
+        Some(text) => Some(text.parse::<Epoch>().map_err(|e| BuildError::new(&format!("{at}.epoch"), e))?),
         None => None,
     };
     let built = if let Some(shell) = &model.shell {
-        let shell = circular(shell, "constellation.shell")?;
+        let shell = circular(shell, &format!("{at}.shell"))?;
         Constellation::from_shells(EarthModel::WGS84, &[shell])
-            .map_err(|e| BuildError::new("constellation.shell", e))?
+            .map_err(|e| BuildError::new(&format!("{at}.shell"), e))?
     } else if let Some(shells) = &model.shells {
         let shells = shells.iter().enumerate();
         let shells: Vec<PlacedShell> = shells
-            .map(|(i, shell)| circular(shell, &format!("constellation.shells.{i}")))
+            .map(|(i, shell)| circular(shell, &format!("{at}.shells.{i}")))
             .collect::<Result<_, _>>()?;
         Constellation::from_shells(EarthModel::WGS84, &shells)
-            .map_err(|e| BuildError::new("constellation.shells", e))?
+            .map_err(|e| BuildError::new(&format!("{at}.shells"), e))?
     } else if let Some(ellipses) = &model.ellipses {
         let orbit = |ellipse: &scenario::Ellipse| Kepler {
             semi_major_axis_m: ellipse.semi_major_axis.as_m(),
@@ -287,21 +338,21 @@ fn constellation(
         };
         let orbits: Vec<Kepler> = ellipses.iter().map(orbit).collect();
         Constellation::from_kepler(EarthModel::WGS84, &orbits, Planes::none(orbits.len()), Drift::None)
-            .map_err(|e| BuildError::new("constellation.ellipses", e))?
+            .map_err(|e| BuildError::new(&format!("{at}.ellipses"), e))?
     } else if let Some(longitudes) = &model.geostationary {
         let longitudes: Vec<f64> = longitudes.iter().map(|l| l.as_rad()).collect();
         preset::geo(&longitudes)
     } else if let Some(file) = &model.tle {
-        let bytes = bytes_of(files, file, "constellation.tle")?;
+        let bytes = bytes_of(files, file, &format!("{at}.tle"))?;
         Constellation::from_tle(bytes, epoch)
-            .map_err(|e| BuildError::in_file("constellation.tle", file, e))?
+            .map_err(|e| BuildError::in_file(&format!("{at}.tle"), file, e))?
     } else if let Some(file) = &model.omm {
-        let bytes = bytes_of(files, file, "constellation.omm")?;
+        let bytes = bytes_of(files, file, &format!("{at}.omm"))?;
         Constellation::from_omm(bytes, epoch)
-            .map_err(|e| BuildError::in_file("constellation.omm", file, e))?
+            .map_err(|e| BuildError::in_file(&format!("{at}.omm"), file, e))?
     } else {
         return Err(BuildError::new(
-            "constellation",
+            at,
             "neither preset, shell, shells, ellipses, geostationary, tle nor omm is given",
         ));
     };

@@ -5,13 +5,13 @@
 //! Leaves out what a failure did to packets.
 
 use skyhop_results::FailureResult;
-use skyhop_topology::{Failing, Outage, Topology};
+use skyhop_topology::{Failing, NodeId, Outage, Topology};
 
 /// The outages that begin before `end_s`, in order of time.
 pub(crate) fn results(outages: &[Outage], topology: &Topology, end_s: f64) -> Vec<FailureResult> {
     let result = |outage: &Outage| {
         let (kind, name) = match outage.what {
-            Failing::Satellite(satellite) => ("satellite", topology.constellation().name(satellite)),
+            Failing::Satellite(satellite) => ("satellite", topology.node_name(NodeId(satellite))),
             Failing::Link(link) => ("link", topology.name(link)),
             Failing::Station(station) => ("station", topology.terminals()[station as usize].name.clone()),
         };

@@ -9,8 +9,10 @@ use crate::frame::{Delivery, Frame};
 use crate::mtu::message;
 use crate::network::Network;
 use crate::packets::Packets;
+use crate::pinned::{Over, Pinned, Step};
 use crate::route::Way;
 use crate::routes::Stuck;
+use crate::space::Space;
 use skyhop_link::Label;
 use skyhop_topology::NodeId;
 use skyhop_units::Time;
@@ -41,8 +43,12 @@ impl Network {
         let id = self.packets.begin(frame, stp);
         let route = &self.packets.routes[route as usize];
         let node = route.entrance(backward);
-        if let (Way::Space(ends), Some(space)) = (&route.way, &mut self.links.space) {
-            space.routes.begin(id, &space.topology, ends[!backward as usize], now);
+        match (&route.way, &mut self.links.space) {
+            (Way::Space(ends), Some(space)) => {
+                space.routes.begin(id, &space.topology, ends[!backward as usize], now);
+            }
+            (Way::Pinned(_), _) => self.packets.steps.begin(id, 0),
+            _ => {}
         }
         self.forward(now, agenda, id, node).map(Delivery)
     }
@@ -115,7 +121,7 @@ impl Network {
     /// A packet is at `node`: it goes out on the next link, or is at the end of its route. Returns the one that is at its end,
     /// which is another if a router speaks of this one.
     fn forward(&mut self, now: Time, agenda: &mut Agenda, id: u32, node: NodeId) -> Option<u32> {
-        let Packets { frames, routes, accounts, .. } = &mut self.packets;
+        let Packets { frames, routes, accounts, steps, .. } = &mut self.packets;
         let frame = &frames[id];
         let route = &routes[frame.route as usize];
         let next = match &route.way {
@@ -133,6 +139,14 @@ impl Network {
                 let Some(next) = next else { unreachable!("a route over a mesh has a way") };
                 next
             }
+            Way::Pinned(pinned) => {
+                let at = steps.of(id);
+                match next_of_pinned(pinned, at, (id, frame), node, &mut self.links.space, now) {
+                    Some(Ok(wire)) => wire,
+                    Some(Err(why)) => return self.strand(id, why, node),
+                    None => return Some(id),
+                }
+            }
             Way::Space(ends) => {
                 let destination = ends[!frame.backward as usize];
                 if node == destination {
@@ -142,7 +156,7 @@ impl Network {
                     unreachable!("a route through space has one")
                 };
                 let next = match frame.hop < MOST_HOPS {
-                    true => space.next_wire(node, destination, (id, &frame.packet), now),
+                    true => space.next_wire(None, node, destination, (id, &frame.packet), now),
                     false => Err(Stuck::HopLimit),
                 };
                 match next {
@@ -182,6 +196,16 @@ impl Network {
         None
     }
 
+    /// A packet at `node` goes no further on its pinned way, whose step leads to a node.
+    #[inline(never)]
+    fn strand(&mut self, id: u32, (why, to): (Stuck, NodeId), node: NodeId) -> Option<u32> {
+        if let Some(space) = &mut self.links.space {
+            space.stuck(why, node, to);
+        }
+        self.packets.discard(id, Fate::Dropped);
+        None
+    }
+
     /// A packet is larger than wire `next` carries. Returns the router's message about it, and where that is, if there is one.
     fn too_large(&mut self, id: u32, next: u32) -> Option<(u32, NodeId)> {
         let wire = &mut self.links.wires[next as usize];
@@ -196,11 +220,19 @@ impl Network {
             // As many links lie before the router as the packet has crossed.
             Way::Wires([there, _]) => there.len() as u16 - frame.hop,
             // It comes from inside, and is none of what the end has sent.
-            Way::Mesh(_) | Way::Space(_) => 1,
+            Way::Mesh(_) | Way::Space(_) | Way::Pinned(_) => 1,
+        };
+        let turned = match &route.way {
+            Way::Pinned(pinned) => Some(pinned.turned(*self.packets.steps.of(id))),
+            _ => None,
         };
         let packet = message(from, mtu, &frame.packet);
         let message = Frame { hop, backward: !frame.backward, sent_at: frame.sent_at, packet, ..frame };
-        Some((self.packets.begin(message, None), from))
+        let message = self.packets.begin(message, None);
+        if let Some(step) = turned {
+            self.packets.steps.begin(message, step);
+        }
+        Some((message, from))
     }
 
     /// Reports transmissions and asks to be woken for what is next.
@@ -294,4 +326,27 @@ impl Network {
     pub fn wires_of(&self, route: u32) -> impl Iterator<Item = u32> {
         self.watch.wires_of(route)
     }
+}
+
+/// The next wire of the packet of frame `id` on a pinned way, at step `at` of which it was, and is at `node`; `None` at the way's end.
+#[inline(never)]
+fn next_of_pinned(
+    pinned: &Pinned,
+    at: &mut u8,
+    (id, frame): (u32, &Frame),
+    node: NodeId,
+    space: &mut Option<Space>,
+    now: Time,
+) -> Option<Result<u32, (Stuck, NodeId)>> {
+    let Step { over, to } = pinned.step(frame.backward, at, node)?;
+    let over = match over {
+        Over::Wire(wire) => return Some(Ok(wire)),
+        Over::Space(over) => over,
+    };
+    let Some(space) = space else { unreachable!("a way through space has one") };
+    let next = match frame.hop < MOST_HOPS {
+        true => space.next_wire(over, node, to, (id, &frame.packet), now),
+        false => Err(Stuck::HopLimit),
+    };
+    Some(next.map_err(|why| (why, to)))
 }

@@ -5,13 +5,14 @@
 
 use skyhop_scenario::{Scenario, network as plan};
 use skyhop_topology::{GroundLink, NodeId, Topology};
+use std::collections::BTreeMap;
 
 /// Nodes that are no terminals, and all links.
 #[derive(Default)]
 pub(crate) struct Ground {
     nodes: Vec<String>,
-    /// Name, ends by name, delay in seconds.
-    links: Vec<(String, [String; 2], f64)>,
+    /// Name, ends by name, delay in seconds there and back.
+    links: Vec<(String, [String; 2], [f64; 2])>,
 }
 
 impl Ground {
@@ -23,7 +24,7 @@ impl Ground {
         let plain = |name: &&String| !scenario.terminals.contains_key(*name);
         let link = |((name, link), ends): ((&String, &skyhop_scenario::Link), &plan::Ends)| {
             let ends = [ends.a, ends.b].map(|node| plan.nodes[node].clone());
-            (name.clone(), ends, link.delay.as_secs_f64())
+            (name.clone(), ends, link.delays().map(|delay| delay.as_secs_f64()))
         };
         Self {
             nodes: plan.nodes.iter().filter(plain).cloned().collect(),
@@ -38,16 +39,18 @@ impl Ground {
         }
         let first = topology.nodes();
         let Self { nodes, links } = self;
-        let node = |name: &String| {
-            let plain =
-                nodes.iter().position(|node| node == name).map(|index| NodeId((first + index) as u32));
-            topology.terminal_named(name).or(plain).unwrap_or(NodeId(0))
-        };
-        let link = |(name, ends, delay_s): (String, [String; 2], f64)| {
+        let terminals = (0u32..).zip(topology.terminals()).map(|(index, terminal)| {
+            (terminal.name.as_str(), NodeId(topology.constellation().len() as u32 + index))
+        });
+        let plain =
+            nodes.iter().enumerate().map(|(index, name)| (name.as_str(), NodeId((first + index) as u32)));
+        let numbers: BTreeMap<&str, NodeId> = plain.chain(terminals).collect();
+        let node = |name: &String| numbers.get(name.as_str()).copied().unwrap_or(NodeId(0));
+        let link = |(name, ends, delay_s): (String, [String; 2], [f64; 2])| {
             let ends = ends.each_ref().map(node);
             GroundLink { name, ends, delay_s }
         };
-        let links = links.into_iter().map(link).collect();
+        let links: Vec<GroundLink> = links.into_iter().map(link).collect();
         topology.with_ground(nodes, links)
     }
 }

@@ -6,6 +6,7 @@
 
 use crate::address::address;
 use crate::links::Links;
+use crate::pinned::Over;
 use crate::route::Way;
 use crate::space::Space;
 use crate::wire::Wire;
@@ -38,6 +39,10 @@ pub(crate) fn own_mtu(way: &Way, backward: bool, links: &Links) -> Option<u32> {
     let first = match way {
         Way::Wires(both) => *both[backward as usize].first()? as usize,
         Way::Mesh(_) => return None,
+        Way::Pinned(pinned) => match pinned.steps[backward as usize].first()?.over {
+            Over::Wire(wire) => wire as usize,
+            Over::Space(_) => return None,
+        },
         Way::Space(ends) => {
             let end = ends[backward as usize];
             if links.space.as_ref().is_none_or(|space| space.topology.terminal_index(end).is_some()) {
@@ -60,12 +65,13 @@ pub(crate) fn is_narrow(way: &Way, links: &Links, largest: u32, knows_own: bool)
             way_mtu < own(backward).map_or(largest, |own| own.min(largest))
         }),
         Way::Mesh(_) => least(&mut links.wires.iter()) < largest,
-        Way::Space(_) if links.space.as_ref().is_some_and(Space::has_ground) => {
-            let all = least(&mut links.wires.iter());
+        Way::Space(_) | Way::Pinned(_) if links.space.as_ref().is_some_and(Space::has_ground) => {
+            // Only links that stay have an mtu.
+            let all = least(&mut links.wires[..2 * links.fixed()].iter());
             [false, true]
                 .into_iter()
                 .any(|backward| all < own(backward).map_or(largest, |own| own.min(largest)))
         }
-        Way::Space(_) => false,
+        Way::Space(_) | Way::Pinned(_) => false,
     }
 }

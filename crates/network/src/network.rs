@@ -7,6 +7,7 @@ use crate::account::Account;
 use crate::agenda::{Agenda, Rank, Slot};
 use crate::build::Built;
 use crate::capture::{Capture, Captured};
+use crate::constellation::satellite_named;
 use crate::error::BuildError;
 use crate::failures;
 use crate::links::Links;
@@ -18,6 +19,7 @@ use crate::space::Space;
 use crate::watch::Watch;
 use skyhop_chance::Seed;
 use skyhop_results::{DirectionResult, FailureResult, HandoverResult, LinkResult, RoutingResult};
+use skyhop_scenario::network::SkyWay;
 use skyhop_scenario::{Files, Scenario, network as plan};
 use skyhop_topology::NodeId;
 use skyhop_units::{Amount, Rate, Time};
@@ -96,6 +98,9 @@ impl Network {
 
     /// One route more, and its number. One that is watched is told of by [`Network::poll_route_change`].
     pub fn add_route(&mut self, route: Route, watched: bool) -> u32 {
+        if let (Way::Pinned(pinned), Some(space)) = (&route.way, &mut self.links.space) {
+            pinned.fleets().for_each(|fleet| space.pin(fleet));
+        }
         self.watch.add(watched.then_some(&route.way), self.mesh.as_deref_mut());
         self.packets.routes.push(route);
         self.packets.routes.len() as u32 - 1
@@ -118,6 +123,16 @@ impl Network {
         self.packets.accounts[account as usize]
     }
 
+    /// The satellite of that name, or that place in its plane.
+    ///
+    /// # Errors
+    ///
+    /// A name that no satellite has, with the nearest.
+    pub fn satellite(&self, name: &str) -> Result<NodeId, String> {
+        let space = self.links.space.as_ref().ok_or("there are no satellites")?;
+        satellite_named(&space.topology, name)
+    }
+
     /// The terminal of that name, or the node of a link that is one graph with the satellites.
     pub fn node(&self, name: &str) -> Option<NodeId> {
         self.links.space.as_ref()?.topology.node_named(name)
@@ -137,8 +152,12 @@ impl Network {
     /// One-way delay in seconds of propagation from end to end of a route through satellites, and satellites on it, as it
     /// stands. `None` if there is no path, or the route is another.
     pub fn path(&mut self, route: u32) -> Option<(f64, usize)> {
-        let Way::Space([from, to]) = self.packets.routes[route as usize].way else { return None };
-        self.links.space.as_mut()?.path(from, to)
+        self.links.space.as_mut()?.path(&self.packets.routes[route as usize].way, false)
+    }
+
+    /// What lies on a route through satellites as it stands, and its round trip; `None` as for [`Network::path`].
+    pub fn sky_way(&mut self, route: u32) -> Option<SkyWay> {
+        self.links.space.as_mut()?.sky_way(&self.packets.routes[route as usize].way)
     }
 
     /// Whether all links of satellites were looked at since this was last asked.

@@ -6,6 +6,7 @@ use crate::account::{Account, Fate};
 use crate::beside::Beside;
 use crate::frame::Frame;
 use crate::frames::Frames;
+use crate::pinned::Steps;
 use crate::route::Route;
 use skyhop_wire::stp;
 
@@ -14,11 +15,19 @@ pub(crate) struct Packets {
     pub beside: Beside,
     pub routes: Vec<Route>,
     pub accounts: Vec<Account>,
+    /// Where packets on pinned ways are.
+    pub steps: Steps,
 }
 
 impl Packets {
     pub fn new() -> Self {
-        Self { frames: Frames::new(), beside: Beside::default(), routes: Vec::new(), accounts: Vec::new() }
+        Self {
+            frames: Frames::new(),
+            beside: Beside::default(),
+            routes: Vec::new(),
+            accounts: Vec::new(),
+            steps: Steps::default(),
+        }
     }
 
     /// A packet enters the network. Returns its number.

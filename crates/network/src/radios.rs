@@ -1,4 +1,4 @@
-//! The directions of a constellation's links: by kind, by terminal, by name.
+//! The directions of constellations' links: by constellation, by kind, by terminal, by name.
 //!
 //! Follows [`Rates`], which says which table counts.
 //! Differs: links are looked up by the names that results print, here where they exist.
@@ -9,7 +9,7 @@ use crate::error::BuildError;
 use crate::radio::Radio;
 use skyhop_scenario::network::Direction;
 use skyhop_scenario::rates::Rates;
-use skyhop_scenario::{self as scenario, Files, KeyPath};
+use skyhop_scenario::{self as scenario, Files};
 use skyhop_topology::{LinkId, LinkKind, LinkState, Topology};
 use std::collections::BTreeMap;
 
@@ -17,74 +17,53 @@ use std::collections::BTreeMap;
 type BothWays = [Radio; 2];
 
 /// What every link of a constellation is made of.
-pub(crate) struct Radios {
+struct OfFleet {
     isl: BothWays,
     fibre: BothWays,
     gsl: BothWays,
     /// Of terminals that have something of their own, by their number.
     terminals: Vec<Option<BothWays>>,
-    /// Of links that have.
+}
+
+/// What every link of a network of constellations is made of.
+pub(crate) struct Radios {
+    fleets: Vec<OfFleet>,
+    /// Of links that have something of their own.
     links: BTreeMap<LinkId, BothWays>,
 }
 
 impl Radios {
-    /// Of the constellation `model`, which stands at `at` in its scenario.
+    /// Of the constellations of a scenario, whose network is `topology`.
     ///
     /// # Errors
     ///
     /// Traces that cannot be read, and links that never exist.
-    pub fn of(
-        model: &scenario::Constellation,
-        at: &KeyPath,
-        scenario: &scenario::Scenario,
-        topology: &Topology,
-        files: &Files,
-    ) -> Result<Self, BuildError> {
-        let named = |name: &str| scenario.terminals.get_key_value(name);
-        let gsl = |name: Option<&str>, direction| {
-            let terminal = name.and_then(named).map(|(name, terminal)| (name.as_str(), terminal));
-            Rates::of_gsl(model, at, terminal, direction)
-        };
-        let kind = |kind: LinkKind, name: Option<&str>, direction| match kind {
-            LinkKind::Gsl => gsl(name, direction),
-            LinkKind::Fibre => Rates::of_kind(&model.fibre, at.key("fibre")),
-            LinkKind::IntraPlane | LinkKind::InterPlane | LinkKind::CrossSeam | LinkKind::Ground => {
-                Rates::of_kind(&model.isl, at.key("isl"))
-            }
-        };
-        let of_kind = |which, name: Option<&str>| {
-            both_ways(|direction| Radio::of(&kind(which, name, direction), files))
-        };
-        let own = |terminal: &skyhop_orbit::Terminal| {
-            let own = named(&terminal.name).is_some_and(|(_, terminal)| terminal.gsl.is_some());
-            own.then(|| of_kind(LinkKind::Gsl, Some(&terminal.name))).transpose()
-        };
+    pub fn of(scenario: &scenario::Scenario, topology: &Topology, files: &Files) -> Result<Self, BuildError> {
+        let of = |fleet: scenario::Fleet<'_>| OfFleet::of(&fleet, scenario, topology, files);
+        let fleets = scenario.fleets().map(of).collect::<Result<_, _>>()?;
         let mut links = BTreeMap::new();
-        let names: Vec<String> = match model.overrides.is_empty() {
+        let names: Vec<String> = match scenario.fleets().all(|fleet| fleet.model.overrides.is_empty()) {
             true => Vec::new(),
             false => (0..topology.first_ground_link().0).map(|link| topology.name(LinkId(link))).collect(),
         };
-        for (i, own) in model.overrides.iter().enumerate() {
-            let table = at.key("overrides").index(i);
-            let Some(found) = names.iter().position(|name| *name == own.link) else {
-                let message = unknown("link", &own.link, &names);
-                return Err(BuildError::new(&table.key("link").to_string(), message));
-            };
-            let state = &topology.links()[found];
-            let terminal = topology.terminal_index(state.a).map(|index| &*topology.terminals()[index].name);
-            let radio = |direction| {
-                let rates = kind(state.kind, terminal, direction).with(own, &table, direction);
-                Radio::of(&rates, files)
-            };
-            links.insert(LinkId(found as u32), both_ways(radio)?);
+        for (number, fleet) in scenario.fleets().enumerate() {
+            for (i, own) in fleet.model.overrides.iter().enumerate() {
+                let table = fleet.at.key("overrides").index(i);
+                let found = names.iter().position(|name| *name == own.link);
+                let found = found.filter(|&link| fleet_of(&topology.links()[link], topology) == number);
+                let Some(found) = found else {
+                    let message = unknown("link", &own.link, &names);
+                    return Err(BuildError::new(&table.key("link").to_string(), message));
+                };
+                let state = &topology.links()[found];
+                let radio = |direction| {
+                    let rates = rates(&fleet, scenario, state.kind, terminal(state, topology), direction);
+                    Radio::of(&rates.with(own, &table, direction), files)
+                };
+                links.insert(LinkId(found as u32), both_ways(radio)?);
+            }
         }
-        Ok(Self {
-            isl: of_kind(LinkKind::IntraPlane, None)?,
-            fibre: of_kind(LinkKind::Fibre, None)?,
-            gsl: of_kind(LinkKind::Gsl, None)?,
-            terminals: topology.terminals().iter().map(own).collect::<Result<_, _>>()?,
-            links,
-        })
+        Ok(Self { fleets, links })
     }
 
     /// Forward and reverse of a link.
@@ -92,14 +71,68 @@ impl Radios {
         if let Some(own) = self.links.get(&link) {
             return own;
         }
+        let fleet = &self.fleets[fleet_of(state, topology)];
         match state.kind {
             LinkKind::Gsl => {
-                let own = topology.terminal_index(state.a).and_then(|index| self.terminals[index].as_ref());
-                own.unwrap_or(&self.gsl)
+                let own = topology.terminal_index(state.a).and_then(|index| fleet.terminals[index].as_ref());
+                own.unwrap_or(&fleet.gsl)
             }
-            LinkKind::Fibre => &self.fibre,
-            LinkKind::IntraPlane | LinkKind::InterPlane | LinkKind::CrossSeam | LinkKind::Ground => &self.isl,
+            LinkKind::Fibre => &fleet.fibre,
+            _ => &fleet.isl,
         }
+    }
+}
+
+impl OfFleet {
+    fn of(
+        fleet: &scenario::Fleet<'_>,
+        scenario: &scenario::Scenario,
+        topology: &Topology,
+        files: &Files,
+    ) -> Result<Self, BuildError> {
+        let of_kind = |kind, terminal: Option<&str>| {
+            both_ways(|direction| Radio::of(&rates(fleet, scenario, kind, terminal, direction), files))
+        };
+        let own = |terminal: &skyhop_orbit::Terminal| {
+            let own = scenario.terminals.get(&terminal.name).is_some_and(|terminal| terminal.gsl.is_some());
+            own.then(|| of_kind(LinkKind::Gsl, Some(&terminal.name))).transpose()
+        };
+        Ok(Self {
+            isl: of_kind(LinkKind::IntraPlane, None)?,
+            fibre: of_kind(LinkKind::Fibre, None)?,
+            gsl: of_kind(LinkKind::Gsl, None)?,
+            terminals: topology.terminals().iter().map(own).collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// The number of the constellation that a link is part of; fibre is the first's.
+fn fleet_of(state: &LinkState, topology: &Topology) -> usize {
+    if topology.is_satellite(state.b) { topology.fleets().index_of(state.b) } else { 0 }
+}
+
+/// The terminal at a link's first end, by name.
+fn terminal<'a>(state: &LinkState, topology: &'a Topology) -> Option<&'a str> {
+    topology.terminal_index(state.a).map(|index| &*topology.terminals()[index].name)
+}
+
+/// What the tables of a scenario say of a kind of link, or of a terminal's.
+fn rates<'a>(
+    fleet: &scenario::Fleet<'a>,
+    scenario: &'a scenario::Scenario,
+    kind: LinkKind,
+    terminal: Option<&str>,
+    direction: Direction,
+) -> Rates<'a> {
+    let scenario::Fleet { at, model, .. } = fleet;
+    match kind {
+        LinkKind::Gsl => {
+            let terminal = terminal.and_then(|name| scenario.terminals.get_key_value(name));
+            let terminal = terminal.map(|(name, terminal)| (name.as_str(), terminal));
+            Rates::of_gsl(model, at, terminal, direction)
+        }
+        LinkKind::Fibre => Rates::of_kind(&model.fibre, at.key("fibre")),
+        _ => Rates::of_kind(&model.isl, at.key("isl")),
     }
 }
 

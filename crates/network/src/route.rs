@@ -3,6 +3,7 @@
 //! Follows the scenario's resolution of paths; a flow that is spliced has a route for each part of its path.
 //! Leaves out next hops, which links, tables and schemes find.
 
+use crate::pinned::Pinned;
 use skyhop_topology::NodeId;
 
 /// The way of a route's packets.
@@ -14,6 +15,8 @@ pub enum Way {
     Mesh([NodeId; 2]),
     /// From terminal to terminal, hop by hop.
     Space([NodeId; 2]),
+    /// Step by step, over links and through constellations.
+    Pinned(Box<Pinned>),
 }
 
 /// A route: packets are sent along it, there or back.
@@ -37,6 +40,7 @@ impl Route {
         match &self.way {
             Way::Wires(_) => NodeId(0),
             Way::Mesh(ends) | Way::Space(ends) => ends[backward as usize],
+            Way::Pinned(pinned) => pinned.ends[backward as usize],
         }
     }
 }

@@ -9,7 +9,9 @@ use skyhop_chance::Seed;
 use skyhop_results::RoutingResult;
 use skyhop_routing::flooding::{Flood, announce};
 use skyhop_routing::scheme::{Cause, Packet as Header};
-use skyhop_routing::{Centralised, Geographic, Hop, Hybrid, Scheme, Shortest, Snapshot, Stranded, send};
+use skyhop_routing::{
+    Centralised, Geographic, Hop, Hybrid, Scheme, Selection, Shortest, Snapshot, Stranded, send,
+};
 use skyhop_scenario as scenario;
 use skyhop_topology::{Change, LinkId, LinkState, NodeId, Topology};
 use skyhop_units::{Span, Time};
@@ -95,6 +97,7 @@ pub(crate) struct Routes {
     direct: bool,
     /// The global tables that count now.
     tables: Tables,
+    selection: Selection,
     sharing: Sharing,
     /// What satellites know that have no global tables; `None` before the first update.
     network: Option<Box<Snapshot>>,
@@ -114,14 +117,16 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    pub fn new(model: &scenario::Routing, seed: Seed) -> Self {
+    /// Over the links of `selection`.
+    pub fn new(model: &scenario::Routing, selection: Selection, seed: Seed) -> Self {
         let global = model.scheme.knows_all();
         let sharing = Sharing::new(model.spread, seed);
         Self {
             protocol: (!global).then(|| Protocol::new(model)),
-            model: *model,
+            model: model.clone(),
             direct: global && model.convergence == Span::ZERO && model.flooding_hop_delay.is_none(),
-            tables: Tables::new(model, sharing),
+            tables: Tables::new(model, &selection, sharing),
+            selection,
             sharing,
             network: None,
             begun: false,
@@ -166,7 +171,7 @@ impl Routes {
         let known = match (&self.protocol, network) {
             (Some(_), Some(network)) => Known::Network(network),
             _ => {
-                let mut tables = Tables::new(&self.model, self.sharing);
+                let mut tables = Tables::new(&self.model, &self.selection, self.sharing);
                 tables.refresh(actual, t_s);
                 Known::Tables(Box::new(tables))
             }
@@ -313,17 +318,18 @@ impl Routes {
         self.stuck[why as usize] += 1;
     }
 
-    /// The nodes of the path as it stands.
-    pub fn path(&mut self, topology: &Topology, from: NodeId, to: NodeId, now: Time) -> Option<Vec<NodeId>> {
+    /// The links of the path as it stands, each with the node that it leads to.
+    pub fn hops(&mut self, topology: &Topology, from: NodeId, to: NodeId, now: Time) -> Option<Vec<Hop>> {
         self.advance(now);
         if let (Some(network), Some(protocol)) = (&self.network, &mut self.protocol) {
             let trip = send(protocol.scheme(), &network.view(), from, to);
-            return trip.delivered().then_some(trip.nodes);
+            let hops = trip.links.iter().zip(&trip.nodes[1..]).map(|(&link, &to)| Hop { link, to });
+            return trip.delivered().then(|| hops.collect());
         }
         if self.direct {
             self.look(topology, now);
         }
-        self.tables.path(from, to)
+        self.tables.hops(from, to)
     }
 
     pub fn result(&self, topology: &Topology) -> RoutingResult {

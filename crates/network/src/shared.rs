@@ -53,8 +53,8 @@ struct Member {
 
 /// All shared transmitters of a network.
 pub(crate) struct Shared {
-    /// Up and down.
-    rates: [Option<Rate>; 2],
+    /// By constellation, up and down.
+    rates: Vec<[Option<Rate>; 2]>,
     /// Number of each terminal's beam, 0 without one; `None` of gateways, which share nothing.
     beams: Vec<Option<u32>>,
     /// By wire.
@@ -65,13 +65,13 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// Of the terminals of a scenario; `None` if they share nothing.
-    pub fn of(
-        gsl: &scenario::Gsl,
-        terminals: &BTreeMap<String, scenario::Terminal>,
-        topology: &Topology,
-    ) -> Option<Box<Self>> {
-        let rates = [Direction::Forward, Direction::Reverse].map(|direction| gsl.shared(direction));
-        rates.iter().any(Option::is_some).then(|| {
+    pub fn of(scenario: &scenario::Scenario, topology: &Topology) -> Option<Box<Self>> {
+        let of = |fleet: scenario::Fleet<'_>| {
+            [Direction::Forward, Direction::Reverse].map(|direction| fleet.model.gsl.shared(direction))
+        };
+        let rates: Vec<[Option<Rate>; 2]> = scenario.fleets().map(of).collect();
+        rates.iter().flatten().any(Option::is_some).then(|| {
+            let terminals = &scenario.terminals;
             let names: BTreeSet<&str> = terminals.values().filter_map(|t| t.beam.as_deref()).collect();
             let beam = |terminal: &skyhop_orbit::Terminal| {
                 let terminal = terminals.get(&terminal.name).filter(|terminal| !terminal.gateway)?;
@@ -88,9 +88,10 @@ impl Shared {
         })
     }
 
-    /// Lets `wire`, by its number, take turns if it is one of terminal `terminal` and its direction is shared.
-    pub fn join(&mut self, index: usize, wire: &mut Wire, terminal: usize, up: bool) {
-        let Some((beam, rate)) = self.beams[terminal].zip(self.rates[usize::from(!up)]) else { return };
+    /// Lets `wire`, by its number, take turns if it is one of terminal `terminal` to constellation `fleet` and its direction is shared.
+    pub fn join(&mut self, index: usize, wire: &mut Wire, [terminal, fleet]: [usize; 2], up: bool) {
+        let rate = self.rates[fleet][usize::from(!up)];
+        let Some((beam, rate)) = self.beams[terminal].zip(rate) else { return };
         wire.link.take_turns(rate, QUANTUM as u32);
         self.members.resize(index + 1, None);
         self.members[index] = Some(Member { beam, up, rate, transmitter: None, waits: false, deficit: 0 });

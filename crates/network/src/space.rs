@@ -5,14 +5,18 @@
 //! Leaves out how routes come about, which `routes.rs` holds.
 
 use crate::apart::{stale, why_apart};
-use crate::constellation::Satellites;
+use crate::constellation::{satellites_of, without_failures};
 use crate::error::BuildError;
 use crate::ground::Ground;
+use crate::pinned::Over;
+use crate::route::Way;
 use crate::routes::{Routes, Stuck};
 use crate::transitions::Transitions;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
 use skyhop_results::{HandoverResult, RoutingResult};
+use skyhop_routing::{Hop, Selection};
+use skyhop_scenario::network::{Direction, Pass, SkyWay};
 use skyhop_scenario::{self as scenario, Files};
 use skyhop_topology::{Change, LinkId, LinkKind, NodeId, Outage, Topology};
 use skyhop_units::{Span, Time};
@@ -25,6 +29,9 @@ pub(crate) struct Space {
     /// The same without failures, if somebody has to tell them from what orbits switch off.
     promised: Option<Box<Topology>>,
     pub routes: Routes,
+    /// Routes within single constellations, by their numbers, for pinned ways.
+    within: Vec<(u32, Routes)>,
+    pinning: Pinning,
     /// When the topology was last looked at.
     looked_at: Time,
     update_interval: Span,
@@ -39,21 +46,22 @@ pub(crate) struct Space {
 
 impl Space {
     pub fn build(
-        model: &scenario::Constellation,
         scenario: &scenario::Scenario,
         files: &Files,
         ground: Ground,
         first_wire: usize,
         seed: Seed,
     ) -> Result<Self, BuildError> {
-        let satellites = Satellites::of(model, files)?;
-        let (mut topology, outages) = satellites.without_failures(scenario, files, ground, seed)?;
-        if let Some(period) = model.handover_check {
-            let dither_s = model.handover_check_dither.as_secs_f64();
+        let satellites = satellites_of(scenario, files)?;
+        let (mut topology, outages) = without_failures(satellites, scenario, files, ground, seed)?;
+        // Among several constellations nobody has a clock of its own.
+        let clock = scenario.fleets().find_map(|fleet| Some((fleet.model.handover_check?, fleet)));
+        if let Some((period, fleet)) = clock {
+            let dither_s = fleet.model.handover_check_dither.as_secs_f64();
             let chance = seed.stream("constellation/handover-check");
             topology
                 .check_asynchronously(period.as_secs_f64(), dither_s, chance)
-                .map_err(|e| BuildError::new("constellation.handover_check", e))?;
+                .map_err(|e| BuildError::new(&fleet.at.key("handover_check").to_string(), e))?;
         }
         let twin = !outages.is_empty() && Routes::tells_failures(&scenario.routing);
         let promised = twin.then(|| Box::new(topology.clone()));
@@ -64,9 +72,15 @@ impl Space {
             topology,
             outages,
             promised,
-            routes: Routes::new(&scenario.routing, seed),
+            routes: Routes::new(&scenario.routing, preferred(scenario), seed),
+            within: Vec::new(),
+            pinning: Pinning { routing: scenario.routing.clone(), seed },
             looked_at: Time::ZERO,
-            update_interval: model.update_interval,
+            update_interval: scenario
+                .fleets()
+                .map(|fleet| fleet.model.update_interval)
+                .min()
+                .unwrap_or_default(),
             next_update: Time::ZERO,
             transitions,
             apart: 0,
@@ -93,6 +107,9 @@ impl Space {
         self.looked_at = now;
         let promised = self.promised.as_deref().unwrap_or(&self.topology);
         self.routes.refresh(promised, &self.topology, &changes, now);
+        for (_, routes) in &mut self.within {
+            routes.refresh(promised, &self.topology, &changes, now);
+        }
         (changes, whole)
     }
 
@@ -152,51 +169,118 @@ impl Space {
         }
     }
 
-    /// The wire that leads from `node` towards `destination`, for a packet and the number of its frame.
+    /// Prepares for ways that are pinned to a constellation.
+    pub fn pin(&mut self, fleet: u32) {
+        if self.within.iter().all(|(known, _)| *known != fleet) {
+            let Pinning { routing, seed } = &self.pinning;
+            let selection = Selection::within(fleet as usize);
+            self.within.push((fleet, Routes::new(routing, selection, *seed)));
+        }
+    }
+
+    /// The routes over one constellation, by its number, or over all there is.
+    #[inline]
+    fn routes_over(&mut self, over: Option<u32>) -> (&mut Routes, &Topology) {
+        let own = over.and_then(|over| self.within.iter_mut().find(|(fleet, _)| *fleet == over));
+        (own.map_or(&mut self.routes, |(_, routes)| routes), &self.topology)
+    }
+
+    /// The wire that leads from `node` towards `destination`, over one constellation or any, for a packet and the number of its
+    /// frame.
+    #[inline]
     pub fn next_wire(
         &mut self,
+        over: Option<u32>,
         node: NodeId,
         destination: NodeId,
         packet: (u32, &Packet),
         now: Time,
     ) -> Result<u32, Stuck> {
-        let link = self.routes.next_hop(&self.topology, node, destination, packet, now, self.looked_at)?;
+        let looked_at = self.looked_at;
+        let (routes, topology) = self.routes_over(over);
+        let link = routes.next_hop(topology, node, destination, packet, now, looked_at)?;
         let reverse = self.topology.links()[link.index()].a != node;
         Ok((self.wire_of(link) + reverse as usize) as u32)
     }
 
-    /// The path as it stands: one-way delay in seconds of propagation, and satellites on it.
-    pub fn path(&mut self, from: NodeId, to: NodeId) -> Option<(f64, usize)> {
-        let nodes = self.routes.path(&self.topology, from, to, self.looked_at)?;
-        let t_s = self.looked_at.as_secs_f64();
-        let delay =
-            nodes.windows(2).map(|w| self.topology.one_way_delay_s(w[0], w[1], t_s)).sum::<Option<f64>>()?;
-        let satellites = nodes.iter().filter(|node| self.topology.is_satellite(**node)).count();
-        Some((delay, satellites))
+    /// The links of a way through satellites as it stands, each with the node where it begins; `None` if there is no path, or the way
+    /// is another.
+    fn hops(&mut self, way: &Way, backward: bool) -> Option<Vec<(NodeId, Hop)>> {
+        match way {
+            Way::Space(ends) => {
+                let [from, to] = [ends[usize::from(backward)], ends[usize::from(!backward)]];
+                Some(begun(from, self.hops_over(None, from, to)?))
+            }
+            Way::Pinned(pinned) => {
+                let (mut at, mut hops) = (pinned.ends[usize::from(backward)], Vec::new());
+                for step in &pinned.steps[usize::from(backward)] {
+                    let link = |wire: u32| LinkId(self.first_ground_link.0 + wire / 2);
+                    match step.over {
+                        Over::Wire(wire) => hops.push((at, Hop { link: link(wire), to: step.to })),
+                        Over::Space(over) => hops.extend(begun(at, self.hops_over(over, at, step.to)?)),
+                    }
+                    at = step.to;
+                }
+                Some(hops)
+            }
+            Way::Wires(_) | Way::Mesh(_) => None,
+        }
     }
 
-    /// The wires of the path as it stands, by which packets get through now; `None` if there is none, or a link of it is
-    /// still being acquired.
-    pub fn way(&mut self, from: NodeId, to: NodeId) -> Option<Vec<u32>> {
-        let nodes = self.routes.path(&self.topology, from, to, self.looked_at)?;
-        // Links are many and paths are short: one look at all links finds those between neighbours on the path.
-        let mut place = vec![usize::MAX - 1; self.topology.nodes()];
-        nodes.iter().enumerate().for_each(|(index, node)| place[node.index()] = index);
-        let mut wires = vec![None; nodes.len() - 1];
-        for (index, link) in self.topology.links().iter().enumerate().filter(|(_, link)| link.up) {
-            let wire = self.wire_of(LinkId(index as u32)) as u32;
-            let (a, b) = (place[link.a.index()], place[link.b.index()]);
-            if b == a + 1 {
-                if let Some(at) = wires.get_mut(a) {
-                    *at = Some(wire);
+    fn hops_over(&mut self, over: Option<u32>, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
+        let looked_at = self.looked_at;
+        let (routes, topology) = self.routes_over(over);
+        routes.hops(topology, from, to, looked_at)
+    }
+
+    /// A way as it stands: one-way delay in seconds of propagation, and satellites on it.
+    pub fn path(&mut self, way: &Way, backward: bool) -> Option<(f64, usize)> {
+        let hops = self.hops(way, backward)?;
+        let t_s = self.looked_at.as_secs_f64();
+        let delay_s = hops.iter().map(|&(from, hop)| self.topology.link_delay_s(hop.link, from, hop.to, t_s));
+        let delay_s = delay_s.sum::<Option<f64>>()?;
+        let satellites = hops.iter().filter(|(_, hop)| self.topology.is_satellite(hop.to)).count();
+        Some((delay_s, satellites))
+    }
+
+    /// The wires of a way as it stands, by which packets get through now; `None` if there is none, or a link of it is still being
+    /// acquired.
+    pub fn way(&mut self, way: &Way) -> Option<Vec<u32>> {
+        let hops = self.hops(way, false)?;
+        let wire = |(from, hop): (NodeId, Hop)| {
+            let state = self.topology.link(hop.link)?;
+            let there = state.up && state.other(from) == Some(hop.to);
+            there.then(|| self.wire_of(hop.link) as u32 + u32::from(state.a != from))
+        };
+        hops.into_iter().map(wire).collect()
+    }
+
+    /// What lies on a way as it stands.
+    pub fn sky_way(&mut self, way: &Way) -> Option<SkyWay> {
+        let rtt_s = self.path(way, false)?.0 + self.path(way, true)?.0;
+        let (mut passes, mut up) = (Vec::new(), None);
+        for (from, hop) in self.hops(way, false)? {
+            let state = self.topology.link(hop.link)?;
+            let ends = [from, hop.to].map(|node| self.topology.is_satellite(node));
+            match state.kind {
+                LinkKind::Ground => {
+                    let link = hop.link.0 - self.first_ground_link.0;
+                    let forward = state.a == from;
+                    let direction = if forward { Direction::Forward } else { Direction::Reverse };
+                    passes.push(Pass::Link(link as usize, direction));
                 }
-            } else if a == b + 1
-                && let Some(at) = wires.get_mut(b)
-            {
-                *at = Some(wire + 1);
+                LinkKind::Fibre => passes.push(Pass::Fibre),
+                _ if !ends[0] => up = Some((from, false)),
+                _ if ends[1] => up = up.map(|(terminal, _)| (terminal, true)),
+                _ => {
+                    let (terminal, isls) = up.take()?;
+                    let fleet = self.topology.fleets().index_of(from);
+                    let ends = [terminal, hop.to].map(|node| self.topology.node_name(node));
+                    passes.push(Pass::Fleet { fleet, ends, isls });
+                }
             }
         }
-        wires.into_iter().collect()
+        Some(SkyWay { rtt: Span::from_micros((1e6 * rtt_s) as u64), passes })
     }
 
     /// Counts a packet that goes no further than `node`.
@@ -245,4 +329,28 @@ fn look(topology: &mut Topology, t_s: f64, whole: bool) -> Vec<Change> {
         changes.extend_from_slice(topology.settle(t_s));
     }
     changes
+}
+
+/// Hops with the nodes where they begin.
+fn begun(from: NodeId, hops: Vec<Hop>) -> Vec<(NodeId, Hop)> {
+    let begins = std::iter::once(from).chain(hops.iter().map(|hop| hop.to)).collect::<Vec<_>>();
+    begins.into_iter().zip(hops).collect()
+}
+
+/// What routes within a constellation are made of.
+struct Pinning {
+    routing: scenario::Routing,
+    seed: Seed,
+}
+
+/// All links, with the constellations that the scenario prefers.
+fn preferred(scenario: &scenario::Scenario) -> Selection {
+    let prefer = &scenario.routing.prefer;
+    if prefer.is_empty() {
+        return Selection::default();
+    }
+    let rank = |fleet: scenario::Fleet<'_>| {
+        prefer.iter().position(|name| name == fleet.name).unwrap_or(prefer.len())
+    };
+    Selection::preferring(&scenario.fleets().map(rank).collect::<Vec<_>>())
 }

@@ -6,7 +6,7 @@
 
 use skyhop_chance::Seed;
 use skyhop_routing::multipath::{Multipath, scramble};
-use skyhop_routing::{Hop, Metric, Router};
+use skyhop_routing::{Hop, Metric, Router, Selection};
 use skyhop_scenario::{self as scenario, Spread};
 use skyhop_topology::{NodeId, Topology};
 use skyhop_wire::{Packet, Transport};
@@ -65,10 +65,13 @@ pub(crate) enum Tables {
 }
 
 impl Tables {
-    pub fn new(model: &scenario::Routing, sharing: Sharing) -> Self {
+    pub fn new(model: &scenario::Routing, selection: &Selection, sharing: Sharing) -> Self {
+        let selection = selection.clone();
         match model.scheme {
-            scenario::Scheme::Multipath => Self::Several(Multipath::new().through_gaps(), sharing),
-            _ => Self::Single(Router::new(metric(model)).through_gaps()),
+            scenario::Scheme::Multipath => {
+                Self::Several(Multipath::new().through_gaps().selecting(selection), sharing)
+            }
+            _ => Self::Single(Router::new(metric(model)).through_gaps().selecting(selection)),
         }
     }
 
@@ -95,11 +98,11 @@ impl Tables {
         }
     }
 
-    /// The nodes of the path, of the first if there are several.
-    pub fn path(&mut self, from: NodeId, to: NodeId) -> Option<Vec<NodeId>> {
+    /// The links of the path, of the first if there are several.
+    pub fn hops(&mut self, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
         match self {
-            Self::Single(router) => router.path(from, to),
-            Self::Several(paths, _) => paths.path(from, to),
+            Self::Single(router) => router.hops(from, to),
+            Self::Several(paths, _) => paths.hops(from, to),
         }
     }
 }

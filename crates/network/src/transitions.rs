@@ -24,7 +24,8 @@ struct Tally {
 pub(crate) struct Transitions {
     /// Whether links are ever acquired.
     gaps: bool,
-    loss: f64,
+    /// Probability of a loss at a handover, by constellation.
+    loss: Vec<f64>,
     tallies: Vec<Tally>,
     /// Links that are being acquired, and since when.
     waiting: BTreeMap<LinkId, Time>,
@@ -32,7 +33,7 @@ pub(crate) struct Transitions {
 
 impl Transitions {
     pub fn new(topology: &Topology, seed: Seed) -> Self {
-        let rules = topology.rules();
+        let mut fleets = topology.fleets().iter();
         let tally = |terminal: &skyhop_orbit::Terminal| Tally {
             chance: seed.stream(&format!("constellation/handover-loss/{}", terminal.name)),
             handovers: 0,
@@ -40,8 +41,8 @@ impl Transitions {
             lost: 0,
         };
         Self {
-            gaps: rules.handover_gap_s + rules.gsl_acquisition_s > 0.0,
-            loss: rules.handover_loss,
+            gaps: fleets.any(|fleet| fleet.rules.handover_gap_s + fleet.rules.gsl_acquisition_s > 0.0),
+            loss: topology.fleets().iter().map(|fleet| fleet.rules.handover_loss).collect(),
             tallies: topology.terminals().iter().map(tally).collect(),
             waiting: BTreeMap::new(),
         }
@@ -64,10 +65,11 @@ impl Transitions {
         }
         let tally = &mut self.tallies[terminal];
         tally.handovers += 1;
-        if self.loss > 0.0 {
+        let loss = self.loss[topology.fleets().index_of(change.is.b)];
+        if loss > 0.0 {
             for wire in wires {
                 let medium = wire.medium(Some(topology));
-                let (loss, chance) = (self.loss, &mut tally.chance);
+                let chance = &mut tally.chance;
                 tally.lost += wire.link.disturb(now, &medium, || chance.happens(loss), &mut dropped);
             }
         }

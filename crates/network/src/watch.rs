@@ -89,7 +89,7 @@ impl Watch {
             let Some(watched) = watched else { continue };
             let both = links.space.as_ref().is_some_and(Space::has_ground);
             match route.way {
-                Way::Space(_) if !over_satellites && !both => continue,
+                Way::Space(_) | Way::Pinned(_) if !over_satellites && !both => continue,
                 Way::Wires(_) | Way::Mesh(_) if over_satellites => continue,
                 _ => {}
             }
@@ -112,7 +112,7 @@ impl Watched {
                 let skip = |wire: u32| out.contains(&wire) || out.contains(&(wire ^ 1));
                 !mesh.wires(*from, *to, skip).is_empty()
             }
-            (Way::Space([from, to]), _, Some(space)) => match space.way(*from, *to) {
+            (Way::Space(_) | Way::Pinned(_), _, Some(space)) => match space.way(way) {
                 Some(wires) => {
                     let there = !wires.iter().any(|wire| out.contains(wire) || out.contains(&(wire ^ 1)));
                     self.wires.extend(wires);

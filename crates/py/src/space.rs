@@ -438,6 +438,7 @@ pub fn snapshot(py: Python<'_>, text: &str, folder: PathBuf, t_s: f64) -> PyResu
         LinkKind::IntraPlane => "intra-plane",
         LinkKind::InterPlane => "inter-plane",
         LinkKind::CrossSeam => "cross-seam",
+        LinkKind::InterShell => "inter-shell",
         LinkKind::Gsl => "gsl",
         LinkKind::Fibre => "fibre",
         LinkKind::Ground => "ground",

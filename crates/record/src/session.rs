@@ -134,7 +134,7 @@ pub fn run_scenario(
     }
     // The first event looks at the satellites, if there are any.
     simulation.step();
-    let rtts = simulation.leg_rtts();
+    let ways = simulation.leg_ways();
     let mut pace = Pace::new();
     let mut began = Instant::now();
     while let Some(done) = pace.share(simulation.now(), || simulation.step().then(|| simulation.now())) {
@@ -152,7 +152,7 @@ pub fn run_scenario(
         capture.finish().map_err(RunError::Capture)?;
     }
     result.scenario.clone_from(&loaded.name);
-    let paths = loaded.path_warnings(&|flow, leg| rtts.get(&(flow, leg)).copied());
+    let paths = loaded.path_warnings(&|flow, leg| ways.get(&(flow, leg)).cloned());
     result.warnings.splice(0..0, loaded.warnings.iter().chain(&paths).map(ToString::to_string));
     let sets = loaded.sets.iter().map(|(path, value)| format!("{path}={value}")).collect();
     let meta = Meta {

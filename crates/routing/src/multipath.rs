@@ -7,6 +7,7 @@
 use skyhop_topology::{LinkId, LinkKind, LinkState, NodeId, Topology};
 
 use crate::router::Hop;
+use crate::selection::Selection;
 
 /// Next hops over the paths with the fewest links, as of the last [`Multipath::refresh`].
 ///
@@ -29,6 +30,7 @@ use crate::router::Hop;
 pub struct Multipath {
     /// Whether GSLs that are being acquired count as up.
     through_gaps: bool,
+    selection: Selection,
     /// Whether a node passes packets on.
     relays: Vec<bool>,
     /// Links of node k are `edges[starts[k]..starts[k + 1]]`, by link number.
@@ -74,6 +76,11 @@ impl Multipath {
         Self { through_gaps: true, ..self }
     }
 
+    /// The same over some links only. All that count are wanted alike.
+    pub fn selecting(self, selection: Selection) -> Self {
+        Self { selection, ..self }
+    }
+
     /// Paths over links that stay, given by their ends in the order of their numbers; all of the `nodes` pass packets on.
     pub fn over(nodes: usize, links: &[[NodeId; 2]]) -> Self {
         let mut paths = Self::new();
@@ -91,11 +98,12 @@ impl Multipath {
         self.relays.clear();
         self.relays.extend((0..topology.nodes() as u32).map(|node| topology.relays(NodeId(node))));
         let through_gaps = self.through_gaps;
+        let selection = self.selection.clone();
         self.connect(|each| {
             for (number, link) in (0u32..).zip(topology.links()) {
                 let LinkState { a, b, up, kind, .. } = *link;
                 let acquired = kind == LinkKind::Gsl && topology.is_acquiring(LinkId(number));
-                if up || (through_gaps && acquired) {
+                if (up || (through_gaps && acquired)) && selection.has(link, topology) {
                     each(LinkId(number), a, b);
                 }
             }
@@ -200,6 +208,17 @@ impl Multipath {
             nodes.push(at);
         }
         Some(nodes)
+    }
+
+    /// The links of the same path, each with the node that it leads to.
+    pub fn hops(&mut self, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
+        let (mut hops, mut at) = (Vec::new(), from);
+        while at != to {
+            let hop = *self.next_hops(at, to).first()?;
+            at = hop.to;
+            hops.push(hop);
+        }
+        Some(hops)
     }
 
     #[inline]

@@ -10,6 +10,7 @@ use skyhop_orbit::Ecef;
 use skyhop_topology::{LinkId, LinkKind, LinkState, NodeId, Topology};
 
 use crate::reached::Reached;
+use crate::selection::Selection;
 
 /// What a path is to have least of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +40,7 @@ pub struct Router {
     metric: Metric,
     /// Whether GSLs that are being acquired count as up.
     through_gaps: bool,
+    selection: Selection,
     /// Whether a node passes packets on.
     relays: Vec<bool>,
     /// Links of node k are `edges[starts[k]..starts[k + 1]]`, by link number.
@@ -67,6 +69,7 @@ impl Router {
         Self {
             metric,
             through_gaps: false,
+            selection: Selection::default(),
             relays: Vec::new(),
             starts: Vec::new(),
             edges: Vec::new(),
@@ -84,6 +87,11 @@ impl Router {
         Self { through_gaps: true, ..self }
     }
 
+    /// The same over some links only, or with some that are wanted less.
+    pub fn selecting(self, selection: Selection) -> Self {
+        Self { selection, ..self }
+    }
+
     /// What it minimises.
     pub fn metric(&self) -> Metric {
         self.metric
@@ -97,11 +105,11 @@ impl Router {
         self.relays.extend((0..nodes as u32).map(|node| topology.relays(NodeId(node))));
         let c_m_s = topology.constellation().earth().c_m_s;
         self.c_m_s = c_m_s;
-        let (positions, through_gaps) = (&self.positions, self.through_gaps);
+        let (positions, through_gaps, selection) = (&self.positions, self.through_gaps, &self.selection);
         let usable = || {
             let counts = move |number: u32, link: &LinkState| {
                 let acquired = link.kind == LinkKind::Gsl && topology.is_acquiring(LinkId(number));
-                link.up || (through_gaps && acquired)
+                (link.up || (through_gaps && acquired)) && selection.has(link, topology)
             };
             (0u32..).zip(topology.links()).filter(move |(number, link)| counts(*number, link)).filter_map(
                 |(number, link)| {
@@ -122,12 +130,15 @@ impl Router {
         let nowhere = Edge { link: LinkId(0), to: NodeId(0), weight: 0.0 };
         self.edges.clear();
         self.edges.resize(self.starts[nodes + 1], nowhere);
-        for (number, link, length_m) in usable() {
-            let weight = match self.metric {
-                Metric::Delay => length_m / c_m_s,
-                Metric::Hops => 1.0,
-            };
-            for (from, to) in [(link.a, link.b), (link.b, link.a)] {
+        for (number, link, [there_m, back_m]) in usable() {
+            let cost = selection.cost(link, topology);
+            // Searches go backwards: a packet crosses an edge towards the node that has it.
+            for (from, to, length_m) in [(link.a, link.b, back_m), (link.b, link.a, there_m)] {
+                let weight = cost
+                    + match self.metric {
+                        Metric::Delay => length_m / c_m_s,
+                        Metric::Hops => 1.0,
+                    };
                 // Counted two places further on, each start moves to its own place while its edges are filled in.
                 let next = &mut self.starts[from.index() + 1];
                 self.edges[*next] = Edge { link: number, to, weight };
@@ -159,6 +170,20 @@ impl Router {
             nodes.push(at);
         }
         Some(nodes)
+    }
+
+    /// The links of the same path, each with the node that it leads to.
+    pub fn hops(&mut self, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
+        if from.index() >= self.tables.len() {
+            return None;
+        }
+        let (mut hops, mut at) = (Vec::new(), from);
+        while at != to {
+            let hop = self.next_hop(at, to)?;
+            at = hop.to;
+            hops.push(hop);
+        }
+        Some(hops)
     }
 
     /// The same path by [`Metric::Delay`], from a search that heads for `from` (A*) and is forgotten; of equally long

@@ -5,7 +5,7 @@
 //! Left out: queues and packets under way while the network changes; those belong to the simulator.
 
 use skyhop_orbit::Ecef;
-use skyhop_topology::NodeId;
+use skyhop_topology::{LinkId, NodeId};
 
 use crate::router::Hop;
 use crate::view::View;
@@ -143,6 +143,8 @@ pub struct Trip {
     pub outcome: Outcome,
     /// All nodes in order, the first included.
     pub nodes: Vec<NodeId>,
+    /// The links between them.
+    pub links: Vec<LinkId>,
     /// Propagation delay in seconds with all satellites standing still.
     pub delay_s: f64,
     /// Most words the packet carried.
@@ -160,7 +162,7 @@ impl Trip {
 pub fn send(scheme: &mut dyn Scheme, view: &View<'_>, from: NodeId, to: NodeId) -> Trip {
     let Some(place) = view.position(to) else {
         let outcome = Outcome::Stranded(Stranded::NoPath);
-        return Trip { outcome, nodes: vec![from], delay_s: 0.0, carried: 0 };
+        return Trip { outcome, nodes: vec![from], links: Vec::new(), delay_s: 0.0, carried: 0 };
     };
     let plane =
         view.serving(to).and_then(|satellite| view.topology().constellation().plane_slot(satellite.0));
@@ -171,7 +173,8 @@ pub fn send(scheme: &mut dyn Scheme, view: &View<'_>, from: NodeId, to: NodeId) 
 /// Sends a packet whose address the sender learned in some other way; see [`send`].
 pub fn send_packet(scheme: &mut dyn Scheme, view: &View<'_>, from: NodeId, packet: &mut Packet) -> Trip {
     let to = packet.to;
-    let mut trip = Trip { outcome: Outcome::Looping, nodes: vec![from], delay_s: 0.0, carried: 0 };
+    let mut trip =
+        Trip { outcome: Outcome::Looping, nodes: vec![from], links: Vec::new(), delay_s: 0.0, carried: 0 };
     let mut at = from;
     for _ in 0..HOP_LIMIT_PER_NODE * view.topology().nodes() {
         if at == to {
@@ -193,6 +196,7 @@ pub fn send_packet(scheme: &mut dyn Scheme, view: &View<'_>, from: NodeId, packe
         let edge = edge.expect("a scheme names links of the satellite that work");
         trip.delay_s += view.delay_s(edge.length_m);
         trip.nodes.push(hop.to);
+        trip.links.push(hop.link);
         at = hop.to;
     }
     trip

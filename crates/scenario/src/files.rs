@@ -4,6 +4,7 @@
 //! Differs from reading where a file is used: everything is at hand before a run begins, and only commands touch disks.
 //! Leaves out what the bytes mean.
 
+use crate::fleets::Fleet;
 use crate::model::{Scenario, Track};
 use crate::path::KeyPath;
 use crate::rates::for_each_table;
@@ -27,9 +28,8 @@ pub(crate) struct Named<'a> {
 /// Every file that `scenario` names.
 pub(crate) fn named(scenario: &Scenario) -> Vec<Named<'_>> {
     let mut all = Vec::new();
-    if let Some(constellation) = &scenario.constellation {
-        let at = KeyPath::default().key("constellation");
-        let files = [("tle", &constellation.tle), ("omm", &constellation.omm)];
+    for Fleet { at, model, .. } in scenario.fleets() {
+        let files = [("tle", &model.tle), ("omm", &model.omm)];
         all.extend(
             files
                 .into_iter()

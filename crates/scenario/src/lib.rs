@@ -27,6 +27,7 @@ mod error;
 mod files;
 mod finding;
 mod fit;
+mod fleets;
 mod model;
 pub mod network;
 mod path;
@@ -39,6 +40,7 @@ mod tree;
 pub use error::{Errors, Place, Problem};
 pub use files::{Files, LARGEST_FILE};
 pub use finding::Finding;
+pub use fleets::Fleet;
 pub use model::*;
 pub use path::{KeyPath, Step};
 pub use read::{LARGEST_SCENARIO, Loaded, load, load_stdin, parse};
@@ -76,6 +78,7 @@ impl Scenario {
             host: Host::default(),
             links: Default::default(),
             constellation: Some(constellation),
+            constellations: Default::default(),
             terminals: Default::default(),
             routing: Routing::default(),
             failures: Vec::new(),

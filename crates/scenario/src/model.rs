@@ -58,6 +58,9 @@ pub struct Scenario {
     /// Satellites and the links between them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constellation: Option<Constellation>,
+    /// Several constellations by name, in place of the one of `constellation`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub constellations: BTreeMap<String, Constellation>,
     /// Places on the ground by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub terminals: BTreeMap<String, Terminal>,

@@ -3,6 +3,7 @@
 //! Follows the innermost table: a direction's own, then the one around it; a link's own, then its terminal's, then its kind's.
 //! Differs from the model, whose tables leave out what is as elsewhere. Leaves out which links exist.
 
+use crate::fleets::Fleet;
 use crate::model::{
     Constellation, Gsl, Interval, Loss, OneWay, Override, OwnGsl, Queue, Radio, Scenario, Terminal,
 };
@@ -198,8 +199,7 @@ pub(crate) fn for_each_table<'a>(scenario: &'a Scenario, mut each: impl FnMut(Ke
         }
     };
     let ways = [Direction::Forward, Direction::Reverse];
-    if let Some(model) = &scenario.constellation {
-        let at = KeyPath::default().key("constellation");
+    for Fleet { at, model, .. } in scenario.fleets() {
         both(&at.key("gsl"), model.gsl.said(), &ways.map(|way| model.gsl.one_way(way)));
         for (i, own) in model.overrides.iter().enumerate() {
             both(&at.key("overrides").index(i), own.said(), &[("reverse", own.reverse.as_ref())]);

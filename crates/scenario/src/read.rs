@@ -10,13 +10,13 @@ use crate::files::{Files, LARGEST_FILE, Named, named};
 use crate::finding::Finding;
 use crate::fit::{Mistakes, fit};
 use crate::model::Scenario;
+use crate::network::SkyWay;
 use crate::path::KeyPath;
 use crate::shape::SCENARIO;
 use crate::tree::{Node, Origin, Value};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use skyhop_text::spelling::hint_of_file;
-use skyhop_units::Span;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -52,10 +52,10 @@ impl Loaded {
         Problem { place, key: key.to_owned(), message: message.into() }
     }
 
-    /// Warnings that need the round trips of flows through the constellation, by index of flow and leg.
-    pub fn path_warnings(&self, rtt: &dyn Fn(usize, usize) -> Option<Span>) -> Vec<Problem> {
+    /// Warnings that need the ways of flows through satellites, by index of flow and leg.
+    pub fn path_warnings(&self, way: &dyn Fn(usize, usize) -> Option<SkyWay>) -> Vec<Problem> {
         let Ok(network) = crate::network::resolve(&self.scenario) else { return Vec::new() };
-        let mut found = self.source.found(traps(&self.scenario, &network, rtt));
+        let mut found = self.source.found(traps(&self.scenario, &network, way));
         found.retain(|problem| !self.warnings.contains(problem));
         found.truncate(MOST_PROBLEMS);
         found

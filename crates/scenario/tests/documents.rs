@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// Scenarios into which the parts of the documents fit: a row of links, links with named nodes, satellites and links.
-const WHOLES: [&str; 3] = [
+const WHOLES: [&str; 4] = [
     "duration = \"60 s\"
      [links]
      access = { rate = \"1 Mbit/s\", delay = \"1 ms\" }
@@ -40,6 +40,19 @@ const WHOLES: [&str; 3] = [
      [[flows]]
      from = \"new-york\"
      to = \"london\"
+     traffic = { kind = \"ping\" }",
+    "duration = \"60 s\"
+     [constellations.leo]
+     preset = \"iridium\"
+     [terminals]
+     farm = { lat = \"40.71 deg\", lon = \"-74.01 deg\" }
+     teleport = { lat = \"51.51 deg\", lon = \"-0.13 deg\" }
+     [links.internet]
+     between = [\"server\", \"teleport\"]
+     rate = \"1 Gbit/s\"
+     delay = \"1 ms\"
+     [[flows]]
+     path = [\"server\", \"internet\", \"teleport\", \"leo\", \"farm\"]
      traffic = { kind = \"ping\" }",
 ];
 

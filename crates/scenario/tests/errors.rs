@@ -34,6 +34,23 @@ to = "san-francisco"
 traffic = { kind = "ping" }
 "#;
 
+const SIDE_BY_SIDE: &str = r#"duration = "1 h"
+[constellations.leo]
+preset = "iridium"
+[constellations.geo]
+geostationary = ["-30 deg"]
+[terminals]
+farm = { lat = "38.5 deg", lon = "-28 deg" }
+teleport = { lat = "41.2 deg", lon = "-8.6 deg", gateway = true }
+[links.internet]
+between = ["server", "teleport"]
+rate = "1 Gbit/s"
+delay = "10 ms"
+[[flows]]
+path = ["server", "internet", "teleport", "leo", "farm"]
+traffic = { kind = "ping" }
+"#;
+
 #[test]
 fn each_mistake_is_told_what_the_list_says() {
     let (mut base, mut file, mut count) = (GOOD, "geo.toml", 0);
@@ -43,8 +60,11 @@ fn each_mistake_is_told_what_the_list_says() {
     let list = include_str!("mistakes.txt").replace("\r\n", "\n");
     for block in list.split("\n\n") {
         if let Some(title) = block.strip_prefix("== ") {
-            (base, file) =
-                if title.starts_with("satellites") { (SPACE, "iridium.toml") } else { (GOOD, "geo.toml") };
+            (base, file) = match title.split_once(' ').map_or(title, |(first, _)| first) {
+                "satellites" | "satellites:" => (SPACE, "iridium.toml"),
+                "constellations" => (SIDE_BY_SIDE, "two.toml"),
+                _ => (GOOD, "geo.toml"),
+            };
             written.push(block.to_owned());
             continue;
         }

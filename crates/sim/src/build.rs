@@ -18,8 +18,10 @@ use crate::simulation::Simulation;
 use crate::splice::{Place, Splicing};
 use crate::unfinished::Unfinished;
 use skyhop_chance::Seed;
-use skyhop_network::{Agenda, BuildError, Network, Rank, Route, Way, address};
-use skyhop_scenario::network::{Crossing, Direction, Network as Plan, Route as Planned, resolve};
+use skyhop_network::{Agenda, BuildError, Network, Over, Pinned, Rank, Route, Step, Way, address};
+use skyhop_scenario::network::{
+    Crossing, Direction, Network as Plan, Over as Leading, Route as Planned, Step as Planning, resolve,
+};
 use skyhop_scenario::{self as scenario, Files, Scenario, Traffic, Transport};
 use skyhop_topology::NodeId;
 use skyhop_traffic::Ping;
@@ -131,7 +133,7 @@ impl<'a> FlowBuilder<'a> {
                 App::Stream(Box::new(Stream { application, conversations }))
             }
         };
-        let through_space = matches!(ways[..], [Way::Space(_)]);
+        let through_space = matches!(ways[..], [Way::Space(_) | Way::Pinned(_)]);
         let account = network.open_account();
         let last = ways.len() - 1;
         let watched = matches!(app, App::Stream(_));
@@ -173,6 +175,7 @@ impl<'a> FlowBuilder<'a> {
                 let legs = stops.windows(2).map(|leg| Way::Mesh([leg[0], leg[1]])).collect();
                 (legs, [*from as u32, *to as u32])
             }
+            Planned::Pinned { from, steps } => self.pinned(network, from, steps, key)?,
             Planned::Space { from, to } => {
                 let node = |end: &str| {
                     let node = network.node(end);
@@ -190,6 +193,42 @@ impl<'a> FlowBuilder<'a> {
                 (legs, [base + ends[0].0, base + ends[1].0])
             }
         })
+    }
+
+    /// The ways of a pinned path, leg by leg, and the nodes at its ends.
+    fn pinned(
+        &self,
+        network: &Network,
+        from: &str,
+        steps: &[Planning],
+        key: &str,
+    ) -> Result<(Vec<Way>, [u32; 2]), BuildError> {
+        let node = |name: &str, place: usize| {
+            // What is none on the ground was taken for a satellite.
+            let found = network.node(name).map_or_else(|| network.satellite(name), Ok);
+            found.map_err(|message| BuildError::new(&format!("{key}.path.{place}"), message))
+        };
+        let step = |step: &Planning| {
+            let over = match step.over {
+                Leading::Link(link, direction) => {
+                    Over::Wire(2 * link as u32 + u32::from(direction == Direction::Reverse))
+                }
+                Leading::Fleet(fleet) => Over::Space(Some(fleet as u32)),
+                Leading::Any => Over::Space(None),
+            };
+            Ok(Step { over, to: node(&step.to, step.place)? })
+        };
+        let begin = node(from, 0)?;
+        let steps: Vec<Step> = steps.iter().map(step).collect::<Result<_, BuildError>>()?;
+        let end = steps.last().map_or(begin, |step| step.to);
+        let cuts = || self.crossings.iter().map(|crossing| crossing.hop);
+        let legs = std::iter::once(0).chain(cuts()).zip(cuts().chain([steps.len()]));
+        let leg = |(first, last): (usize, usize)| {
+            let from = first.checked_sub(1).map_or(begin, |before| steps[before].to);
+            Way::Pinned(Box::new(Pinned::new(from, steps[first..last].to_vec())))
+        };
+        let base = if self.plan.meets_satellites { 0 } else { self.plan.nodes.len() as u32 };
+        Ok((legs.map(leg).collect(), [base + begin.0, base + end.0]))
     }
 
     /// How its connections are made; `mtus` are those of first links there and back, by leg.

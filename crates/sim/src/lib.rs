@@ -24,4 +24,4 @@ mod splice;
 mod stp;
 mod unfinished;
 
-pub use simulation::{LegRtts, Simulation};
+pub use simulation::{LegWays, Simulation};

@@ -12,7 +12,8 @@ use crate::splice::Place;
 use crate::unfinished::Unfinished;
 use skyhop_network::{Agenda, Capture, Network, Slot};
 use skyhop_results::RunResult;
-use skyhop_units::{Span, Time};
+use skyhop_scenario::network::SkyWay;
+use skyhop_units::Time;
 
 /// A scenario being simulated.
 pub struct Simulation {
@@ -41,8 +42,8 @@ pub struct Simulation {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Round trips by index of flow and leg.
-pub type LegRtts = std::collections::BTreeMap<(usize, usize), Span>;
+/// Ways through satellites by index of flow and leg.
+pub type LegWays = std::collections::BTreeMap<(usize, usize), SkyWay>;
 
 impl Simulation {
     /// Takes no samples: a run among a hundred thousand is looked at by its totals.
@@ -51,14 +52,13 @@ impl Simulation {
         self.agenda.cancel(self.sample_slot());
     }
 
-    /// Propagation there and back, over the satellites that carry them now, of the legs of the first hundred flows through the
-    /// constellation: by index of flow and leg. Those without a path have none.
-    pub fn leg_rtts(&mut self) -> LegRtts {
+    /// The ways, over the satellites that carry them now, of the legs of the first hundred flows through satellites: by index of flow
+    /// and leg. Those without a path have none.
+    pub fn leg_ways(&mut self) -> LegWays {
         const MOST: usize = 100;
         let Self { network, legs, .. } = self;
         let through = legs.iter().enumerate().filter_map(|(route, (flow, leg))| {
-            let (delay_s, _) = network.path(route as u32)?;
-            Some(((*flow as usize, *leg as usize), Span::from_micros((2e6 * delay_s) as u64)))
+            Some(((*flow as usize, *leg as usize), network.sky_way(route as u32)?))
         });
         through.take(MOST).collect()
     }

@@ -29,6 +29,7 @@ type Sets = &'static [(&'static str, &'static str)];
 /// Scenarios with what shortens them, and how many points of their sweep lie between two that are run.
 const SHORTENED: &[(&str, Sets, u64)] = &[
     ("geo", &[], 1),
+    ("geo-and-leo", &[("duration", "5 min")], 1),
     ("iridium", &[("duration", "4 h")], 1),
     ("iridium-download", &[("duration", "5 min")], 1),
     ("late-packets", &[("duration", "15 s")], 5),

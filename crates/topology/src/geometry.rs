@@ -8,12 +8,15 @@ use std::sync::Arc;
 
 use skyhop_orbit::{Constellation, Course, Ecef, Terminal};
 
+use crate::fleet::Fleets;
 use crate::gsl::Site;
 use crate::link::NodeId;
 
 /// Satellites and terminals in space.
 #[derive(Debug, Clone)]
 pub struct Geometry {
+    fleets: Fleets,
+    /// The satellites of all fleets.
     constellation: Constellation,
     /// Those that follow a course are where they were at the last look.
     terminals: Vec<Terminal>,
@@ -25,16 +28,19 @@ pub struct Geometry {
     /// `positions` of the satellites that may serve terminals.
     serving: Vec<Option<Ecef>>,
     unavailable: usize,
-    /// Whether satellites outside the planes serve terminals.
-    spares_serve: bool,
+    /// By satellite, whether it may serve terminals.
+    serves: Vec<bool>,
     /// The instant of `positions`.
     located_s: Option<f64>,
 }
 
 impl Geometry {
     /// Satellites and terminals, not looked at yet.
-    pub(crate) fn new(constellation: Constellation, terminals: Vec<Terminal>, spares_serve: bool) -> Self {
+    pub(crate) fn new(fleets: Fleets, constellation: Constellation, terminals: Vec<Terminal>) -> Self {
+        let satellites = (0..constellation.len() as u32).map(NodeId);
         Self {
+            serves: satellites.map(|satellite| fleets.serves(satellite)).collect(),
+            fleets,
             sites: terminals.iter().map(|terminal| site(&constellation, terminal)).collect(),
             constellation,
             terminals,
@@ -42,7 +48,6 @@ impl Geometry {
             positions: Vec::new(),
             serving: Vec::new(),
             unavailable: 0,
-            spares_serve,
             located_s: None,
         }
     }
@@ -58,13 +63,9 @@ impl Geometry {
                 self.unavailable += 1;
             }
         }
-        let planes = self.constellation.planes();
-        let serves =
-            |satellite| self.spares_serve || planes.is_empty() || planes.plane_slot(satellite).is_some();
         self.serving.clear();
-        self.serving.extend(
-            (0u32..).zip(&self.positions).map(|(satellite, position)| position.filter(|_| serves(satellite))),
-        );
+        let serving = self.positions.iter().zip(&self.serves);
+        self.serving.extend(serving.map(|(position, serves)| position.filter(|_| *serves)));
     }
 
     /// The instant of the last look; `None` if what failed is another since.
@@ -149,7 +150,12 @@ impl Geometry {
         self.unavailable
     }
 
-    /// The satellites.
+    /// The constellations, of which there may be several.
+    pub fn fleets(&self) -> &Fleets {
+        &self.fleets
+    }
+
+    /// The satellites of all of them.
     pub fn constellation(&self) -> &Constellation {
         &self.constellation
     }
@@ -173,14 +179,13 @@ impl Geometry {
     pub fn node_name(&self, node: NodeId) -> String {
         match self.terminal_index(node).and_then(|index| self.terminals.get(index)) {
             Some(terminal) => terminal.name.clone(),
-            None => self.constellation.name(node.0),
+            None => self.fleets.satellite_name(node),
         }
     }
 
     /// Plane and slot of a satellite, or its name if it has none.
     pub fn place_name(&self, satellite: NodeId) -> String {
-        let place = self.constellation.plane_slot(satellite.0);
-        place.map_or_else(|| self.node_name(satellite), |(plane, slot)| format!("{plane}.{slot}"))
+        self.fleets.place_name(satellite)
     }
 
     /// Where a node is at `t_s`; `None` for an unavailable satellite or an unknown node.

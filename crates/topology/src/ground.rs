@@ -14,8 +14,8 @@ pub struct GroundLink {
     pub name: String,
     /// What it joins: terminals, or nodes on the ground, which are numbered behind the terminals.
     pub ends: [NodeId; 2],
-    /// Propagation delay, s.
-    pub delay_s: f64,
+    /// Propagation delay from the first end to the second, and back, s.
+    pub delay_s: [f64; 2],
 }
 
 /// The nodes and links on the ground of a network.
@@ -23,7 +23,7 @@ pub struct GroundLink {
 pub(crate) struct Ground {
     nodes: Vec<String>,
     links: Vec<GroundLink>,
-    /// Of two neighbours, the shortest delay between them.
+    /// From a node to its neighbour, the shortest delay.
     delays: BTreeMap<[NodeId; 2], f64>,
     touched: BTreeSet<NodeId>,
 }
@@ -33,9 +33,9 @@ impl Ground {
         let mut ground = Self { nodes, ..Self::default() };
         for link in &links {
             let [a, b] = link.ends;
-            for pair in [[a, b], [b, a]] {
-                let delay_s = ground.delays.entry(pair).or_insert(f64::INFINITY);
-                *delay_s = delay_s.min(link.delay_s);
+            for (pair, delay_s) in [[a, b], [b, a]].into_iter().zip(link.delay_s) {
+                let shortest_s = ground.delays.entry(pair).or_insert(f64::INFINITY);
+                *shortest_s = shortest_s.min(delay_s);
             }
             ground.touched.extend(link.ends);
         }
@@ -50,7 +50,7 @@ impl Ground {
         &self.links
     }
 
-    /// The delay between two nodes that a link joins.
+    /// The delay from a node to another that a link joins to it.
     pub fn delay_s(&self, a: NodeId, b: NodeId) -> Option<f64> {
         self.delays.get(&[a, b]).copied()
     }

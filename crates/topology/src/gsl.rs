@@ -5,6 +5,7 @@
 //! Left out: load, capacity and spot beams of the satellite.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use skyhop_orbit::visibility::elevation_rad;
 use skyhop_orbit::{Constellation, Ecef, Planes, Vec3};
@@ -25,8 +26,10 @@ pub(crate) struct Sight<'a> {
     pub(crate) site: Site,
     pub(crate) constellation: &'a Constellation,
     pub(crate) rules: &'a Rules,
-    /// Satellites that may serve.
+    /// Where satellites are that may serve, of all constellations.
     pub(crate) positions: &'a [Option<Ecef>],
+    /// The satellites of the constellation that is looked at.
+    pub(crate) satellites: &'a Range<u32>,
     pub(crate) t_s: f64,
     /// The terminal's look before this one; `None` at the first.
     pub(crate) last_s: Option<f64>,
@@ -222,8 +225,7 @@ impl Candidates {
     fn rank(&mut self, sight: Sight<'_>) {
         let Site { place, up } = sight.site;
         self.ranked.clear();
-        for (satellite, position) in (0u32..).zip(sight.positions) {
-            let Some(position) = *position else { continue };
+        for (satellite, position) in sight.present() {
             // Below the horizon's plane is below any mask that is not negative; most satellites are.
             if sight.rules.elevation_mask_rad >= 0.0 && (position.0 - place.0).dot(up) < 0.0 {
                 continue;
@@ -260,11 +262,19 @@ impl Sight<'_> {
                     .is_some_and(|position| self.allows(satellite, position)))
     }
 
+    /// The satellites that may serve, and where they are.
+    fn present(&self) -> impl Iterator<Item = (u32, Ecef)> + use<'_> {
+        let positions = &self.positions[self.satellites.start as usize..self.satellites.end as usize];
+        self.satellites
+            .clone()
+            .zip(positions)
+            .filter_map(|(satellite, position)| Some((satellite, (*position)?)))
+    }
+
     /// What is in view and allowed.
     fn seen(&self) -> Vec<Seen> {
         let Site { place, up } = self.site;
-        let of = |(satellite, position): (u32, &Option<Ecef>)| {
-            let position = (*position)?;
+        let of = |(satellite, position): (u32, Ecef)| {
             self.allows(satellite, position).then(|| Seen {
                 satellite,
                 elevation_rad: elevation_rad(place, up, position),
@@ -272,7 +282,7 @@ impl Sight<'_> {
                 northbound: self.northbound(satellite) == Some(true),
             })
         };
-        (0u32..).zip(self.positions).filter_map(of).collect()
+        self.present().filter_map(of).collect()
     }
 
     /// The satellite of the terminal's Earth-fixed cell: the highest over the cell's centre.
@@ -323,8 +333,7 @@ impl Sight<'_> {
     fn best_of(&self, may: impl Fn(u32) -> bool, measure: impl Fn(u32, f64) -> f64) -> Option<u32> {
         let Site { place, up } = self.site;
         let mut best: Option<(u32, f64)> = None;
-        for (satellite, position) in (0u32..).zip(self.positions) {
-            let Some(position) = *position else { continue };
+        for (satellite, position) in self.present() {
             let elevation = elevation_rad(place, up, position);
             if elevation <= self.rules.elevation_mask_rad
                 || !self.allows(satellite, position)

@@ -12,6 +12,7 @@ use skyhop_orbit::{Constellation, Ecef, Planes};
 
 use crate::link::{LinkKind, LinkState, NodeId};
 use crate::rules::{CrossSeam, Rules};
+use crate::shells;
 
 /// A rule of your own for which ISLs are up, of those that [`Rules`] make possible: asked at each update, never per
 /// packet.
@@ -45,7 +46,7 @@ pub trait LinkRule: std::fmt::Debug + Send + Sync {
     fn is_up(&self, link: LinkState, ends: (Ecef, Ecef), t_s: f64) -> bool;
 }
 
-/// All ISLs that the rules make possible, down: within planes, between planes, across the seam.
+/// All ISLs that the rules make possible, down: within planes, between planes, across the seam, between shells.
 ///
 /// Each group goes by plane, then slot, then distance in slots or planes, so numbers are the same in every run.
 pub(crate) fn possible(constellation: &Constellation, rules: &Rules) -> Vec<LinkState> {
@@ -77,6 +78,9 @@ pub(crate) fn possible(constellation: &Constellation, rules: &Rules) -> Vec<Link
         for shell in planes.shells().iter().filter(|shell| has_seam(shell)) {
             links.extend(across_seam(constellation, shell, seam));
         }
+    }
+    if rules.inter_shell {
+        links.extend(shells::possible(planes));
     }
     links
 }
@@ -165,7 +169,7 @@ fn handed_off(link: LinkState, planes: &Planes, positions: &[Option<Ecef>]) -> N
     }
 }
 
-fn is_up(kind: LinkKind, a: Ecef, b: Ecef, constellation: &Constellation, rules: &Rules) -> bool {
+pub(crate) fn is_up(kind: LinkKind, a: Ecef, b: Ecef, constellation: &Constellation, rules: &Rules) -> bool {
     if a.distance_m(b) > rules.max_isl_range_m {
         return false;
     }
@@ -181,6 +185,7 @@ fn is_up(kind: LinkKind, a: Ecef, b: Ecef, constellation: &Constellation, rules:
         LinkKind::CrossSeam => {
             clear && low() && rules.cross_seam.is_some_and(|seam| apart(seam.longitude_threshold_rad))
         }
+        LinkKind::InterShell => clear,
         LinkKind::Gsl | LinkKind::Fibre | LinkKind::Ground => false,
     }
 }

@@ -7,6 +7,7 @@
 mod checks;
 pub mod defaults;
 pub mod failures;
+pub mod fleet;
 mod geometry;
 mod ground;
 pub mod gsl;
@@ -14,11 +15,13 @@ pub mod isl;
 pub mod link;
 pub mod reliability;
 pub mod rules;
+mod shells;
 pub mod station;
 pub mod topology;
 
 pub use defaults::Defaults;
 pub use failures::{Failing, Outage};
+pub use fleet::{Fleet, Fleets};
 pub use ground::GroundLink;
 pub use gsl::{HandoverPolicy, Seen};
 pub use isl::LinkRule;

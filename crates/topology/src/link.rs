@@ -4,7 +4,8 @@
 //! Differs: a link that moves (cross-seam ISL, GSL) keeps its number and changes its far end.
 //! Left out: what a link does to packets; that is `skyhop-link`.
 
-/// A satellite, a terminal or a node on the ground: satellites are numbered from 0, terminals follow, then the others.
+/// A satellite, a terminal or a node on the ground: satellites are numbered from 0, those of the second constellation
+/// behind those of the first, terminals follow, then the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
@@ -15,8 +16,8 @@ impl NodeId {
     }
 }
 
-/// A link that exists now or may exist later: ISLs are numbered first, then one GSL per antenna of each terminal, then
-/// fibre between stations, then links on the ground.
+/// A link that exists now or may exist later: ISLs are numbered first, constellation by constellation, then one GSL
+/// per antenna of each terminal, then fibre between stations, then links on the ground.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u32);
 
@@ -36,6 +37,8 @@ pub enum LinkKind {
     InterPlane,
     /// Satellites of the counter-rotating planes on both sides of a star pattern's seam.
     CrossSeam,
+    /// Satellites of neighbouring shells.
+    InterShell,
     /// A terminal and its satellite.
     Gsl,
     /// Two stations on the ground.
@@ -47,7 +50,8 @@ pub enum LinkKind {
 /// A link at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkState {
-    /// The end that owns the link and never changes: the terminal of a GSL, the plane-0 satellite across the seam.
+    /// The end that owns the link and never changes: the terminal of a GSL, the plane-0 satellite across the seam, the
+    /// satellite of the smaller of two shells.
     pub a: NodeId,
     /// The other end. While a GSL is down, the satellite it was on last.
     pub b: NodeId,

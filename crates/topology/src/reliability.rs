@@ -61,7 +61,7 @@ pub fn failed_share(topology: &Topology, [satellites, isls]: [f64; 2], chance: &
 }
 
 fn isls(topology: &Topology) -> impl Iterator<Item = Failing> {
-    let of_orbit = |kind| matches!(kind, LinkKind::IntraPlane | LinkKind::InterPlane | LinkKind::CrossSeam);
+    let of_orbit = |kind| !matches!(kind, LinkKind::Gsl | LinkKind::Fibre | LinkKind::Ground);
     let links = (0u32..).zip(topology.links()).filter(move |(_, link)| of_orbit(link.kind));
     links.map(|(number, _)| Failing::Link(LinkId(number)))
 }

@@ -26,6 +26,8 @@ pub struct Rules {
     pub intra_plane_neighbours: u32,
     /// How many planes to the east a satellite links to (and as many to the west): 0, 1 or more.
     pub inter_plane_neighbours: u32,
+    /// Whether satellites of neighbouring shells link to one another; see [`crate::LinkKind::InterShell`].
+    pub inter_shell: bool,
     /// A satellite can serve a terminal while its elevation is greater than this.
     pub elevation_mask_rad: f64,
     /// Whether catalogued satellites outside the planes serve terminals. They have no ISLs, so with a constellation
@@ -166,6 +168,7 @@ impl Rules {
             cross_seam: None,
             intra_plane_neighbours: 1,
             inter_plane_neighbours: 1,
+            inter_shell: false,
             elevation_mask_rad: 8.2f64.to_radians(),
             spares_serve: false,
             handover: Handover::FollowPlane,
@@ -290,6 +293,7 @@ impl Default for Rules {
             cross_seam: None,
             intra_plane_neighbours: 1,
             inter_plane_neighbours: 1,
+            inter_shell: false,
             elevation_mask_rad: 10f64.to_radians(),
             spares_serve: false,
             handover: Handover::HighestOnLoss,

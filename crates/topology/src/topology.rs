@@ -6,19 +6,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use skyhop_chance::Stream;
-use skyhop_orbit::{Constellation, Course, Ecef, Terminal, TerminalError};
+use skyhop_orbit::{Constellation, Course, Ecef, MixtureError, Terminal, TerminalError};
 
 use crate::checks::Checks;
 use crate::failures::{Failures, Outage};
+use crate::fleet::{Fleet, Fleets};
 use crate::geometry::Geometry;
 use crate::ground::{Ground, GroundLink};
 use crate::gsl::{self, HandoverPolicy, Sight};
 use crate::isl::{self, LinkRule};
 use crate::link::{Change, LinkId, LinkKind, LinkState, NodeId};
 use crate::rules::{Handover, Rules, RulesError};
+use crate::shells;
 use crate::station::{self, Fibre, Station};
 
 /// Satellites, terminals and the links between them. All links are down until the first [`Topology::update`].
@@ -27,7 +30,6 @@ pub struct Topology {
     geometry: Geometry,
     gateways: Vec<bool>,
     ground: Ground,
-    rules: Rules,
     /// ISLs, then GSLs by terminal and antenna, then fibre, then links on the ground.
     links: Vec<LinkState>,
     /// Links as they were decided to be, which they are once acquired.
@@ -39,7 +41,7 @@ pub struct Topology {
     longest_look_s: f64,
     link_rule: Option<Arc<dyn LinkRule>>,
     policy: Option<Arc<dyn HandoverPolicy>>,
-    /// The first GSL of each terminal, and after the last the first link of fibre.
+    /// The first GSL of each terminal to each constellation, and after the last the first link of fibre.
     gsls: Vec<usize>,
     /// Per GSL, whether its far end is a satellite that the terminal holds.
     attached: Vec<bool>,
@@ -78,18 +80,37 @@ impl Topology {
         fibre: &Fibre,
         rules: Rules,
     ) -> Result<Self, TopologyError> {
-        if constellation.is_empty() {
+        let antennas: Vec<Vec<u16>> = stations.iter().map(|station| vec![station.antennas]).collect();
+        let fleet = Fleet { name: String::new(), constellation, rules };
+        Self::with_fleets(vec![fleet], stations, &antennas, fibre)
+    }
+
+    /// A network of several constellations. `antennas` are those of each station, by constellation; it does not see those for which it
+    /// has none.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Topology::with_stations`]; no constellation, or such as cannot be mixed.
+    pub fn with_fleets(
+        fleets: Vec<Fleet>,
+        stations: Vec<Station>,
+        antennas: &[Vec<u16>],
+        fibre: &Fibre,
+    ) -> Result<Self, TopologyError> {
+        if fleets.iter().any(|fleet| fleet.constellation.is_empty()) {
             return Err(TopologyError::NoSatellites);
         }
-        rules.check().map_err(TopologyError::Rules)?;
+        fleets.iter().try_for_each(|fleet| fleet.rules.check()).map_err(TopologyError::Rules)?;
+        let (fleets, mut links) = Fleets::new(fleets).ok_or(TopologyError::NoSatellites)?;
+        let constellation = fleets.mixed().map_err(TopologyError::Mixture)?;
         let mut names = BTreeSet::new();
-        for station in &stations {
+        for (station, antennas) in stations.iter().zip(antennas) {
             let name = station.terminal.name.as_str();
             station.terminal.check().map_err(TopologyError::Terminal)?;
             if !names.insert(name) {
                 return Err(TopologyError::DuplicateTerminal { name: name.to_owned() });
             }
-            if station.antennas == 0 {
+            if antennas.iter().all(|count| *count == 0) {
                 return Err(TopologyError::NoAntenna { name: name.to_owned() });
             }
         }
@@ -98,22 +119,21 @@ impl Topology {
             return Err(TopologyError::UnknownTerminal { index, count: stations.len() });
         }
         let satellites = constellation.len() as u32;
-        let mut links = isl::possible(&constellation, &rules);
         let isls = links.len();
         let mut gsls = vec![isls];
-        for (terminal, station) in (0u32..).zip(&stations) {
-            // No more satellites can be held than there are.
-            let antennas = usize::from(station.antennas).min(constellation.len());
+        let mut attached = Vec::new();
+        for (terminal, antennas) in (0u32..).zip(antennas) {
             let a = NodeId(satellites + terminal);
-            links.extend(std::iter::repeat_n(
-                LinkState { a, b: NodeId(0), up: false, kind: LinkKind::Gsl },
-                antennas,
-            ));
-            gsls.push(links.len());
-        }
-        let mut attached = vec![false; links.len() - isls];
-        if rules.handover == Handover::FollowPlane {
-            gsls[..stations.len()].iter().for_each(|first| attached[first - isls] = true);
+            for index in 0..fleets.len() {
+                let satellites = fleets.satellites(index);
+                // No more satellites can be held than there are.
+                let count = antennas.get(index).map_or(0, |count| usize::from(*count).min(satellites.len()));
+                let link = LinkState { a, b: NodeId(satellites.start), up: false, kind: LinkKind::Gsl };
+                links.extend(std::iter::repeat_n(link, count));
+                let follows = fleets.rules(index).handover == Handover::FollowPlane;
+                attached.extend((0..count).map(|antenna| follows && antenna == 0));
+                gsls.push(links.len());
+            }
         }
         links.extend(pairs.into_iter().map(|pair| {
             let (a, b) = station::nodes(pair, satellites);
@@ -122,17 +142,16 @@ impl Topology {
         Ok(Self {
             gateways: stations.iter().map(|station| station.gateway).collect(),
             ground: Ground::default(),
+            longest_look_s: fleets.update_interval_s(),
             geometry: Geometry::new(
+                fleets,
                 constellation,
                 stations.iter().map(|station| station.terminal.clone()).collect(),
-                rules.spares_serve,
             ),
             attached,
-            rules,
             wanted: links.clone(),
             due: BTreeMap::new(),
             checks: None,
-            longest_look_s: rules.update_interval_s,
             link_rule: None,
             policy: None,
             links,
@@ -176,16 +195,8 @@ impl Topology {
         self.locate(t_s);
         self.changes.clear();
         self.finish(t_s);
-        for link in 0..self.isls() {
-            let was = self.wanted[link];
-            let mut is = isl::at(was, self.geometry.constellation(), &self.rules, self.geometry.positions());
-            if let Some(rule) = &self.link_rule
-                && let Some(ends) =
-                    self.geometry.positions()[is.a.index()].zip(self.geometry.positions()[is.b.index()])
-            {
-                is.up = rule.is_up(is, ends, t_s);
-            }
-            self.decide_unless_failed(link, is, t_s);
+        for fleet in 0..self.fleets().len() {
+            self.look_between_satellites(fleet, t_s);
         }
         for terminal in 0..self.terminals().len() {
             if self.updated_s.is_none() || self.checks.is_none() {
@@ -194,13 +205,43 @@ impl Topology {
                 self.let_go(terminal, t_s);
             }
         }
-        for link in self.gsls[self.terminals().len()]..self.links.len() {
+        for link in self.all_gsls().end..self.links.len() {
             let was = self.links[link];
             let up = [was.a, was.b].iter().all(|&end| !self.station_fails(end));
             self.decide_unless_failed(link, LinkState { up, ..was }, t_s);
         }
         self.updated_s = Some(t_s);
         &self.changes
+    }
+
+    /// Looks at the links between the satellites of a constellation.
+    fn look_between_satellites(&mut self, fleet: usize, t_s: f64) {
+        let rules = *self.fleets().rules(fleet);
+        let links = self.fleets().isls(fleet);
+        let within = self.wanted[links.clone()].partition_point(|link| link.kind != LinkKind::InterShell);
+        let (within, between) = (links.start..links.start + within, links.start + within..links.end);
+        for link in within {
+            let is =
+                isl::at(self.wanted[link], self.geometry.constellation(), &rules, self.geometry.positions());
+            self.decide_isl(link, is, t_s);
+        }
+        let (constellation, positions) = (self.geometry.constellation(), self.geometry.positions());
+        let clear = |a, b| isl::is_up(LinkKind::InterShell, a, b, constellation, &rules);
+        let joined = shells::at(&self.wanted[between.clone()], constellation.planes(), positions, clear);
+        for (link, is) in between.zip(joined) {
+            self.decide_isl(link, is, t_s);
+        }
+    }
+
+    /// A link between satellites is to be as `is`, if somebody's own rule does not say otherwise.
+    fn decide_isl(&mut self, link: usize, mut is: LinkState, t_s: f64) {
+        let positions = self.geometry.positions();
+        if let Some(rule) = &self.link_rule
+            && let Some(ends) = positions[is.a.index()].zip(positions[is.b.index()])
+        {
+            is.up = rule.is_up(is, ends, t_s);
+        }
+        self.decide_unless_failed(link, is, t_s);
     }
 
     /// The next instant at which something happens between updates: a link has been acquired, a terminal checks.
@@ -281,19 +322,21 @@ impl Topology {
         // Another satellite during a gap is another handover.
         let moves = self.due.contains_key(&link) && is.b != wanted.b;
         let handover = is.kind == LinkKind::Gsl && (was.up || moves);
+        let rules = self.fleets().rules_of(is.b);
+        let make_before_break = rules.make_before_break;
         let acquisition_s = match is.kind {
-            LinkKind::Gsl => self.rules.gsl_acquisition_s,
+            LinkKind::Gsl => rules.gsl_acquisition_s,
             LinkKind::Fibre | LinkKind::Ground => 0.0,
-            _ => self.rules.isl_acquisition_s,
+            _ => rules.isl_acquisition_s,
         };
-        let gap_s = if handover && !self.rules.make_before_break { self.rules.handover_gap_s } else { 0.0 };
+        let gap_s = if handover && !make_before_break { rules.handover_gap_s } else { 0.0 };
         // At the first look everything has been acquired already.
         if acquisition_s + gap_s == 0.0 || self.updated_s.is_none() {
             self.due.remove(&link);
             return self.set(link, is);
         }
         self.due.insert(link, t_s + acquisition_s + gap_s);
-        if !(handover && was.up && self.rules.make_before_break) {
+        if !(handover && was.up && make_before_break) {
             self.set(link, LinkState { up: false, ..is });
         }
     }
@@ -314,7 +357,7 @@ impl Topology {
     /// Takes down what has failed of a terminal that does not look now.
     fn let_go(&mut self, terminal: usize, t_s: f64) {
         let station = self.station_fails(NodeId((self.constellation().len() + terminal) as u32));
-        for link in self.gsls[terminal]..self.gsls[terminal + 1] {
+        for link in self.gsls_of(terminal) {
             let fails = station || self.link_fails(link);
             let gone = |state: LinkState| {
                 state.up && (fails || self.geometry.positions()[state.b.index()].is_none())
@@ -330,15 +373,26 @@ impl Topology {
 
     /// Which satellites a terminal holds from `t_s` on.
     fn choose(&mut self, terminal: usize, t_s: f64) {
-        let links = self.gsls[terminal]..self.gsls[terminal + 1];
+        let last_s = self.looked_s[terminal].replace(t_s);
+        for fleet in 0..self.fleets().len() {
+            self.choose_of(fleet, terminal, t_s, last_s);
+        }
+    }
+
+    /// Which satellites of a constellation a terminal holds that looked at `last_s` before.
+    fn choose_of(&mut self, fleet: usize, terminal: usize, t_s: f64, last_s: Option<f64>) {
+        let links = self.gsls_to(terminal, fleet);
         let first = self.isls();
+        let rules = *self.fleets().rules(fleet);
+        let satellites = self.fleets().satellites(fleet);
         let sight = Sight {
             site: self.geometry.site(terminal),
             constellation: self.geometry.constellation(),
-            rules: &self.rules,
+            rules: &rules,
             positions: self.geometry.serving(),
+            satellites: &satellites,
             t_s,
-            last_s: self.looked_s[terminal].replace(t_s),
+            last_s,
             next_look_s: self.longest_look_s,
             policy: self.policy.as_deref(),
         };
@@ -351,7 +405,7 @@ impl Topology {
             return;
         }
         // Only make-before-break keeps a satellite that is not wanted any more, and it may have set meanwhile.
-        let lost: Vec<usize> = match self.rules.make_before_break {
+        let lost: Vec<usize> = match rules.make_before_break {
             true => links
                 .clone()
                 .filter(|&link| self.links[link].up && !sight.serves(self.links[link].b.0))
@@ -414,8 +468,8 @@ impl Topology {
         let count = self.terminals().len();
         let unknown = TopologyError::UnknownTerminal { index: terminal, count };
         self.geometry.move_terminal(terminal, to).ok_or(unknown)?;
-        let first = self.isls();
-        self.attached[self.gsls[terminal] - first..self.gsls[terminal + 1] - first].fill(false);
+        let (first, links) = (self.isls(), self.gsls_of(terminal));
+        self.attached[links.start - first..links.end - first].fill(false);
         self.locate(t_s);
         self.changes.clear();
         // A terminal that has moved is served at once, as if it had always been there.
@@ -470,15 +524,36 @@ impl Topology {
 
     /// The ground-satellite link of a terminal's first antenna.
     pub fn gsl(&self, terminal: usize) -> Option<LinkId> {
-        (terminal < self.terminals().len()).then(|| LinkId(self.gsls[terminal] as u32))
+        (terminal < self.terminals().len()).then(|| LinkId(self.gsls_of(terminal).start as u32))
+    }
+
+    /// The numbers of a terminal's GSLs.
+    fn gsls_of(&self, terminal: usize) -> Range<usize> {
+        let fleets = self.fleets().len();
+        self.gsls[terminal * fleets]..self.gsls[(terminal + 1) * fleets]
+    }
+
+    /// The same of those to one constellation.
+    fn gsls_to(&self, terminal: usize, fleet: usize) -> Range<usize> {
+        let place = terminal * self.fleets().len() + fleet;
+        self.gsls[place]..self.gsls[place + 1]
+    }
+
+    /// The numbers of all GSLs.
+    fn all_gsls(&self) -> Range<usize> {
+        self.gsls[0]..self.gsls[self.terminals().len() * self.fleets().len()]
+    }
+
+    /// The constellation of a GSL, by its number.
+    fn fleet_of_gsl(&self, link: usize) -> usize {
+        // Constellations that a terminal does not see have no links there.
+        let place = self.gsls.partition_point(|first| *first <= link).saturating_sub(1);
+        place % self.fleets().len()
     }
 
     /// The ground-satellite links of a terminal, one for each antenna; none if there is no such terminal.
     pub fn gsls(&self, terminal: usize) -> impl Iterator<Item = LinkId> + use<> {
-        let links = match self.gsls.get(terminal..terminal + 2) {
-            Some(&[first, end]) => first..end,
-            _ => 0..0,
-        };
+        let links = if terminal < self.terminals().len() { self.gsls_of(terminal) } else { 0..0 };
         links.map(|link| LinkId(link as u32))
     }
 
@@ -493,24 +568,31 @@ impl Topology {
         self.terminal_index(node).is_none_or(gateway) || self.ground.touches(node)
     }
 
-    /// A lasting name: `isl:3.4-3.5` by planes and slots, `isl:0.4-seam` for one whose peer changes, `gsl:new-york`, or
-    /// `gsl:new-york.1` for the second of several antennas, `fibre:new-york-london`.
+    /// A lasting name: `isl:3.4-3.5` by planes and slots, `isl:0.4-seam` and `isl:0.4-shell` for those whose peer changes,
+    /// `gsl:new-york`, or `gsl:new-york.1` for the second of several antennas, `fibre:new-york-london`. Of several constellations
+    /// each has its own: `isl:leo:3.4-3.5`, `gsl:new-york.leo`, `gsl:new-york.leo.1`.
     pub fn name(&self, link: LinkId) -> String {
         let Some(state) = self.link(link) else { return format!("link-{}", link.0) };
         match state.kind {
             LinkKind::Gsl => {
                 let terminal = self.terminal_index(state.a).unwrap_or(0);
-                let name = self.node_name(state.a);
-                match self.gsls(terminal).count() {
-                    1 => format!("gsl:{name}"),
-                    _ => format!("gsl:{name}.{}", link.index() - self.gsls[terminal]),
+                let fleet = self.fleet_of_gsl(link.index());
+                let seen = self.fleets().name(fleet).map_or(String::new(), |fleet| format!(".{fleet}"));
+                let (name, all) = (self.node_name(state.a), self.gsls_to(terminal, fleet));
+                match all.len() {
+                    1 => format!("gsl:{name}{seen}"),
+                    _ => format!("gsl:{name}{seen}.{}", link.index() - all.start),
                 }
             }
             LinkKind::Ground => self.ground_link(link).map_or(String::new(), |link| link.name.clone()),
             LinkKind::Fibre => format!("fibre:{}-{}", self.node_name(state.a), self.node_name(state.b)),
-            LinkKind::CrossSeam => format!("isl:{}-seam", self.geometry.place_name(state.a)),
-            LinkKind::IntraPlane | LinkKind::InterPlane => {
-                format!("isl:{}-{}", self.geometry.place_name(state.a), self.geometry.place_name(state.b))
+            kind => {
+                let (fleet, place) = (self.fleets().prefix(state.a), self.geometry.place_name(state.a));
+                match kind {
+                    LinkKind::CrossSeam => format!("isl:{fleet}{place}-seam"),
+                    LinkKind::InterShell => format!("isl:{fleet}{place}-shell"),
+                    _ => format!("isl:{fleet}{place}-{}", self.geometry.place_name(state.b)),
+                }
             }
         }
     }
@@ -521,6 +603,11 @@ impl Topology {
             Some(name) => name.clone(),
             None => self.geometry.node_name(node),
         }
+    }
+
+    /// The name of a satellite by its plane and slot, such as `3.4`, or its name if it has none; among several constellations `leo:3.4`.
+    pub fn satellite_place(&self, satellite: NodeId) -> String {
+        self.fleets().prefix(satellite) + &self.geometry.place_name(satellite)
     }
 
     /// Number of satellites, terminals and nodes on the ground together.
@@ -562,7 +649,7 @@ impl Topology {
         node.index() < self.constellation().len()
     }
 
-    /// The satellites.
+    /// The satellites of all constellations.
     pub fn constellation(&self) -> &Constellation {
         self.geometry.constellation()
     }
@@ -572,9 +659,14 @@ impl Topology {
         self.geometry.terminals()
     }
 
-    /// The rules.
+    /// The constellations, each with its rules.
+    pub fn fleets(&self) -> &Fleets {
+        self.geometry.fleets()
+    }
+
+    /// The rules of the first constellation, which is the only one but in networks of several.
     pub fn rules(&self) -> &Rules {
-        &self.rules
+        self.fleets().rules(0)
     }
 
     /// How many satellites had no position, or had failed, at the last update.
@@ -610,6 +702,14 @@ impl Topology {
         Some(length_m / self.constellation().earth().c_m_s)
     }
 
+    /// Propagation delay in seconds from a node to the next over a link between them.
+    pub fn link_delay_s(&self, link: LinkId, from: NodeId, to: NodeId, t_s: f64) -> Option<f64> {
+        match self.ground_link(link) {
+            Some(link) => Some(link.delay_s[usize::from(link.ends[0] != from)]),
+            None => self.one_way_delay_s(from, to, t_s),
+        }
+    }
+
     /// How far light in vacuum would travel while a packet crosses a link whose ends are at `a` and `b`, in metres.
     pub fn light_m(&self, kind: LinkKind, a: Ecef, b: Ecef) -> f64 {
         match kind {
@@ -618,17 +718,18 @@ impl Topology {
         }
     }
 
-    /// The same of a link by its number, with its ends where `positions` have them.
+    /// The same of a link by its number, from its first end to the second and back, with its ends where `positions` have them.
     pub fn light_of_link_m(
         &self,
         link: LinkId,
         state: &LinkState,
         positions: &[Option<Ecef>],
-    ) -> Option<f64> {
+    ) -> Option<[f64; 2]> {
         if state.kind == LinkKind::Ground {
-            return Some(self.ground_link(link)?.delay_s * self.constellation().earth().c_m_s);
+            let c_m_s = self.constellation().earth().c_m_s;
+            return Some(self.ground_link(link)?.delay_s.map(|delay_s| delay_s * c_m_s));
         }
-        Some(self.light_m(state.kind, positions[state.a.index()]?, positions[state.b.index()]?))
+        Some([self.light_m(state.kind, positions[state.a.index()]?, positions[state.b.index()]?); 2])
     }
 
     fn fibre_m(&self, a: Ecef, b: Ecef) -> f64 {
@@ -636,8 +737,8 @@ impl Topology {
         let radius_m = 0.5 * (from.norm() + to.norm());
         radius_m
             * from.cross(to).norm().atan2(from.dot(to))
-            * self.rules.fibre_index
-            * self.rules.fibre_detour
+            * self.rules().fibre_index
+            * self.rules().fibre_detour
     }
 }
 
@@ -648,6 +749,8 @@ pub enum TopologyError {
     NoSatellites,
     /// A rule is out of range.
     Rules(RulesError),
+    /// Constellations that cannot be in one network.
+    Mixture(MixtureError),
     /// A terminal is nowhere.
     Terminal(TerminalError),
     /// Two terminals have one name.
@@ -674,6 +777,7 @@ impl fmt::Display for TopologyError {
         match self {
             Self::NoSatellites => write!(f, "constellation of 0 satellites; expected at least 1"),
             Self::Rules(error) => error.fmt(f),
+            Self::Mixture(error) => error.fmt(f),
             Self::Terminal(error) => error.fmt(f),
             Self::DuplicateTerminal { name } => {
                 write!(f, "terminal \"{name}\" occurs twice; expected names that differ")

@@ -124,7 +124,7 @@ fn iridium_next_forms_the_pattern_of_iridium() {
             let (low, high) = match link.kind {
                 LinkKind::IntraPlane => (3900.0, 4170.0),
                 LinkKind::InterPlane => (1500.0, 4600.0),
-                LinkKind::CrossSeam => panic!("there are none"),
+                LinkKind::CrossSeam | LinkKind::InterShell => panic!("there are none"),
                 LinkKind::Gsl => (760.0, 2500.0),
                 LinkKind::Fibre | LinkKind::Ground => panic!("no gateways here"),
             };

@@ -11,24 +11,24 @@ use crate::failure::Failure;
 use crate::table::count;
 use skyhop_scenario::Loaded;
 use skyhop_scenario::check::about;
-use skyhop_scenario::network::{Direction, Leg, Network, Route, resolve};
-use skyhop_sim::LegRtts;
+use skyhop_scenario::network::{Direction, Leg, Network, Over, Route, resolve};
+use skyhop_sim::LegWays;
 use skyhop_units::Depth;
 use std::fmt::Write;
 
 /// Checks a scenario and says how its flows run.
 pub fn check(args: &Check) -> Result<(), Failure> {
     let mut loaded = engine::load(&args.file, &args.sets)?;
-    let rtts = engine::build(&loaded, loaded.scenario.seed)?;
-    loaded.warnings.extend(loaded.path_warnings(&|flow, leg| rtts.get(&(flow, leg)).copied()));
+    let ways = engine::build(&loaded, loaded.scenario.seed)?;
+    loaded.warnings.extend(loaded.path_warnings(&|flow, leg| ways.get(&(flow, leg)).cloned()));
     super::warn(&loaded, false);
     if args.resolved {
         return super::print(&loaded.resolved());
     }
-    super::print(&meaning(&args.file.display().to_string(), &loaded, &rtts))
+    super::print(&meaning(&args.file.display().to_string(), &loaded, &ways))
 }
 
-fn meaning(file: &str, loaded: &Loaded, rtts: &LegRtts) -> String {
+fn meaning(file: &str, loaded: &Loaded, ways: &LegWays) -> String {
     const MOST_FLOWS: usize = 10;
     let scenario = &loaded.scenario;
     let mut parts = vec![plural(scenario.flows.len(), "flow")];
@@ -42,11 +42,12 @@ fn meaning(file: &str, loaded: &Loaded, rtts: &LegRtts) -> String {
     // It resolved when it was loaded.
     let Ok(network) = resolve(scenario) else { return out };
     let names: Vec<&String> = scenario.links.keys().collect();
+    let fleets: Vec<&str> = scenario.fleets().map(|fleet| fleet.name).collect();
     let crossings = network.crossings(scenario);
     for (i, route) in network.routes.iter().enumerate().take(MOST_FLOWS) {
-        let way = way(&network, &names, route);
+        let way = way(&network, &names, &fleets, route);
         let _ = writeln!(out, "  {}: {way}", scenario.flow_name(i));
-        for leg in network.legs(scenario, i, &crossings[i], &|flow, leg| rtts.get(&(flow, leg)).copied()) {
+        for leg in network.legs(scenario, i, &crossings[i], &|flow, leg| ways.get(&(flow, leg)).cloned()) {
             out += &capacity(&leg);
         }
     }
@@ -58,9 +59,22 @@ fn meaning(file: &str, loaded: &Loaded, rtts: &LegRtts) -> String {
 }
 
 /// `server -access-> access~satellite -satellite-> user`; a link crossed backwards has its arrow on the left.
-fn way(network: &Network, names: &[&String], route: &Route) -> String {
+fn way(network: &Network, names: &[&String], fleets: &[&str], route: &Route) -> String {
     match route {
         Route::Space { from, to } => format!("{from} ~ constellation ~ {to}"),
+        Route::Pinned { from, steps } => {
+            let mut out = from.clone();
+            for step in steps {
+                let over = match step.over {
+                    Over::Link(link, Direction::Forward) => format!("-{}->", names[link]),
+                    Over::Link(link, Direction::Reverse) => format!("<-{}-", names[link]),
+                    Over::Fleet(fleet) => format!("~ {} ~", fleets[fleet]),
+                    Over::Any => "~ constellation ~".into(),
+                };
+                let _ = write!(out, " {over} {}", step.to);
+            }
+            out
+        }
         Route::Spread { from, to, hops } => {
             let (from, to) = (&network.nodes[*from], &network.nodes[*to]);
             format!("{from} ~ {} on several ways ~ {to}", plural(hops.len(), "link"))

@@ -89,7 +89,8 @@ pub fn when(loaded: &Loaded, t_s: f64) -> String {
 /// What a picture of a network says of its rules.
 pub fn rules(loaded: &Loaded, topology: &Topology) -> String {
     let down = |kind| topology.links().iter().filter(|link| link.kind == kind && !link.up).count();
-    let off = down(LinkKind::IntraPlane) + down(LinkKind::InterPlane) + down(LinkKind::CrossSeam);
+    let isls = [LinkKind::IntraPlane, LinkKind::InterPlane, LinkKind::CrossSeam, LinkKind::InterShell];
+    let off = isls.map(down).iter().sum::<usize>();
     let mut text = format!(
         "{} satellites, elevation mask {:.1}°",
         loaded.constellation.len(),

@@ -135,6 +135,7 @@ fn words(topology: &Topology, from: NodeId, to: NodeId, t_s: f64) -> String {
             let way = match (link.map(|link| link.kind), slot_a.zip(slot_b)) {
                 (Some(LinkKind::IntraPlane), _) => "in its own plane",
                 (Some(LinkKind::CrossSeam), _) => "across the seam",
+                (Some(LinkKind::InterShell), _) => "in another shell",
                 (_, Some(((a, _), (b, _)))) if b > a => "in a plane to the east",
                 _ => "in a plane to the west",
             };

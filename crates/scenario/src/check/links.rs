@@ -235,7 +235,7 @@ fn extras(
 
 /// A link of a constellation is named by its kind and its ends: `isl:0.1-0.2`, `gsl:new-york`.
 fn pcap(scenario: &Scenario, out: &mut Findings) {
-    let space = scenario.constellation.is_some();
+    let space = scenario.has_satellites();
     for (i, name) in scenario.record.pcap.iter().enumerate() {
         let isl = name.strip_prefix("isl:").filter(|_| space);
         let gsl = name.strip_prefix("gsl:").filter(|_| space);

@@ -11,7 +11,7 @@ use crate::path::KeyPath;
 use skyhop_units::Span;
 
 pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
-    let routing = scenario.routing;
+    let routing = &scenario.routing;
     let at = KeyPath::default().key("routing");
     let name = routing.scheme.name();
     let shortest = routing.scheme == Scheme::Shortest;
@@ -20,7 +20,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     let those = Scheme::ALL.iter().filter(|scheme| scheme.knows_all()).map(|scheme| scheme.name());
     let those = those.collect::<Vec<_>>().join(", ");
     out.require(
-        global || scenario.constellation.is_some(),
+        global || scenario.has_satellites(),
         || at.key("scheme"),
         || format!("scheme \"{name}\" without a constellation; expected one of {those}"),
     );
@@ -57,14 +57,47 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
             },
         );
     }
+    several(scenario, out);
     failures(scenario, out);
     random_failures(scenario, out);
+}
+
+/// Several constellations are routed by whoever knows all of them, and those that are preferred are there.
+fn several(scenario: &Scenario, out: &mut Findings) {
+    let routing = &scenario.routing;
+    let at = KeyPath::default().key("routing");
+    let scheme = routing.scheme.name();
+    out.require(
+        scenario.constellations.is_empty() || routing.scheme.knows_all(),
+        || at.key("scheme"),
+        || format!("scheme \"{scheme}\" stays in one constellation, and there are {}; expected \"shortest\" or \"multipath\"", scenario.constellations.len()),
+    );
+    out.require(
+        routing.prefer.is_empty() || routing.scheme == Scheme::Shortest,
+        || at.key("prefer"),
+        || format!("scheme \"{scheme}\" prefers nothing; \"shortest\" does"),
+    );
+    for (i, name) in routing.prefer.iter().enumerate() {
+        let at = || at.key("prefer").index(i);
+        let names = || scenario.constellations.keys().map(String::as_str);
+        out.require(scenario.constellations.contains_key(name), at, || {
+            format!("unknown constellation {}{}", quoted(name), expected(name, names()))
+        });
+        let before = routing.prefer[..i].contains(name);
+        out.require(!before, at, || format!("{} is preferred twice; expected once", quoted(name)));
+    }
+    let most = 4;
+    out.require(
+        routing.prefer.len() <= most,
+        || at.key("prefer"),
+        || format!("{} constellations; expected at most {most}", routing.prefer.len()),
+    );
 }
 
 fn random_failures(scenario: &Scenario, out: &mut Findings) {
     let Some(model) = scenario.random_failures else { return };
     let at = KeyPath::default().key("random_failures");
-    if scenario.constellation.is_none() {
+    if !scenario.has_satellites() {
         out.push(|| at.clone(), || "failures without a constellation; add [constellation]".into());
     }
     // Failures are drawn before the run; a thousand a second for each of many links would not fit memory.
@@ -96,7 +129,7 @@ fn random_failures(scenario: &Scenario, out: &mut Findings) {
 
 fn failures(scenario: &Scenario, out: &mut Findings) {
     let all = KeyPath::default().key("failures");
-    if scenario.constellation.is_none() && !scenario.failures.is_empty() {
+    if !scenario.has_satellites() && !scenario.failures.is_empty() {
         out.push(|| all.clone(), || "failures without a constellation; add [constellation]".into());
     }
     for (i, failure) in scenario.failures.iter().enumerate() {

@@ -7,6 +7,7 @@
 use super::{links, name, track};
 use crate::error::{expected, quoted};
 use crate::finding::Findings;
+use crate::fleets::Fleet;
 use crate::model::{Constellation, Ellipse, Handover, Scenario, Shell, Terminal};
 use crate::network::Direction;
 use crate::path::KeyPath;
@@ -19,20 +20,21 @@ const MOST_SATELLITES: u64 = 100_000;
 const MOST_NEIGHBOURS: u32 = 16;
 
 pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
-    if let Some(constellation) = &scenario.constellation {
-        let at = KeyPath::default().key("constellation");
-        satellites(constellation, &at, out);
-        rules(constellation, &at, out);
-        fibre(scenario, constellation, &at, out);
+    for Fleet { at, model, .. } in scenario.fleets() {
+        satellites(model, &at, out);
+        rules(model, &at, out);
+        fibre(scenario, model, &at, out);
     }
+    side_by_side(scenario, out);
     let terminals = KeyPath::default().key("terminals");
-    if scenario.constellation.is_none() && !scenario.terminals.is_empty() {
+    if !scenario.has_satellites() && !scenario.terminals.is_empty() {
         out.push(|| terminals.clone(), || "terminals without a constellation; add [constellation]".into());
     }
     for (name, terminal) in &scenario.terminals {
         let at = terminals.key(name);
         name::is_plain(name, || at.clone(), out);
         track::place(scenario, name, terminal, &at, out);
+        sees(scenario, terminal, &at, out);
         beam(scenario, terminal, &at, out);
     }
     for_each_table(scenario, |at, said| {
@@ -40,6 +42,73 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
         said.loss.iter().for_each(|loss| links::loss(loss, &at, out));
         links::clock(&at, said.repeat, (said.schedule.unwrap_or_default(), said.trace), out);
     });
+}
+
+/// Several constellations have names that nothing else has, and nothing that only one alone can have.
+fn side_by_side(scenario: &Scenario, out: &mut Findings) {
+    let all = KeyPath::default().key("constellations");
+    if scenario.constellation.is_some() && !scenario.constellations.is_empty() {
+        let message =
+            "both [constellation] and [constellations]; expected one of them, [constellation] for one alone";
+        out.push(|| all.clone(), || message.into());
+    }
+    let most = 16;
+    let count = scenario.constellations.len();
+    out.require(count <= most, || all.clone(), || format!("{count} constellations; expected at most {most}"));
+    for (name, model) in &scenario.constellations {
+        let at = all.key(name);
+        name::is_plain(name, || at.clone(), out);
+        let taken = [
+            ("terminal", scenario.terminals.contains_key(name)),
+            ("link", scenario.links.contains_key(name)),
+        ];
+        for (what, _) in taken.into_iter().filter(|(_, taken)| *taken) {
+            out.push(
+                || at.clone(),
+                || format!("constellation {} has the name of a {what}; expected another name", quoted(name)),
+            );
+        }
+        let fibre = model.fibre != Constellation::bare().fibre;
+        for (key, given) in [
+            ("fibre", fibre),
+            ("fibre_between", model.fibre_between.is_some()),
+            ("handover_check", model.handover_check.is_some()),
+        ] {
+            if given && count > 1 {
+                let instead = if key == "handover_check" {
+                    "it is for one constellation alone"
+                } else {
+                    "join gateways by links"
+                };
+                out.push(|| at.key(key), || format!("{key} among several constellations; {instead}"));
+            }
+        }
+    }
+}
+
+/// A terminal sees constellations that are there, at least one of them.
+fn sees(scenario: &Scenario, terminal: &Terminal, at: &KeyPath, out: &mut Findings) {
+    let Some(seen) = &terminal.sees else { return };
+    let at = at.key("sees");
+    if scenario.constellations.is_empty() {
+        let message = "sees is for several [constellations]; leave it out";
+        return out.push(|| at.clone(), || message.into());
+    }
+    let names = || scenario.constellations.keys().map(String::as_str);
+    out.require(
+        !seen.is_empty(),
+        || at.clone(),
+        || format!("sees no constellation{}", expected("", names())),
+    );
+    for (i, name) in seen.iter().enumerate() {
+        out.require(
+            scenario.constellations.contains_key(name),
+            || at.index(i),
+            || format!("unknown constellation {}{}", quoted(name), expected(name, names())),
+        );
+        let before = seen[..i].contains(name);
+        out.require(!before, || at.index(i), || format!("{} is named twice; expected once", quoted(name)));
+    }
 }
 
 pub(super) fn between(
@@ -147,6 +216,12 @@ fn rules(c: &Constellation, at: &KeyPath, out: &mut Findings) {
             || format!("{found} neighbours; expected at most {MOST_NEIGHBOURS}"),
         );
     }
+    let shells = c.shells.as_ref().map_or(0, Vec::len);
+    out.require(
+        !c.inter_shell_isls || shells > 1,
+        || at.key("inter_shell_isls"),
+        || format!("links between shells, of which there are {shells}; expected two or more in \"shells\""),
+    );
     if let Some(altitude) = c.grazing_altitude {
         out.require(
             (-100.0..=100e3).contains(&altitude.as_km()),
@@ -177,7 +252,8 @@ fn rules(c: &Constellation, at: &KeyPath, out: &mut Findings) {
 fn beam(scenario: &Scenario, terminal: &Terminal, at: &KeyPath, out: &mut Findings) {
     let Some(beam) = &terminal.beam else { return };
     name::is_plain(beam, || at.key("beam"), out);
-    let shares = scenario.constellation.as_ref().is_some_and(|c| c.gsl.shared.is_some());
+    let shares =
+        scenario.fleets().any(|fleet| fleet.is_seen_by(terminal) && fleet.model.gsl.shared.is_some());
     out.require(
         shares,
         || at.key("beam"),

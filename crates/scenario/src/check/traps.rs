@@ -8,7 +8,7 @@ use super::KeyPath;
 use crate::error::quoted;
 use crate::finding::Findings;
 use crate::model::{Host, Queue, Scenario, Stp, Tcp, Traffic, Transport};
-use crate::network::{Leg, Network};
+use crate::network::{Leg, Network, SkyWay};
 use skyhop_transport::stp::Congestion;
 use skyhop_transport::tcp::{Law, Variant};
 use skyhop_units::{Bytes, Rate, Span};
@@ -31,23 +31,23 @@ struct Case<'a> {
     connections: u64,
 }
 
-/// Warnings of all flows. `rtt` is the round trip of a flow's leg through the constellation, both by index, where somebody knows.
+/// Warnings of all flows. `way` is the way of a flow's leg through satellites, both by index, where somebody knows.
 pub fn traps(
     scenario: &Scenario,
     network: &Network,
-    rtt: &dyn Fn(usize, usize) -> Option<Span>,
+    way: &dyn Fn(usize, usize) -> Option<SkyWay>,
 ) -> Vec<crate::Finding> {
     let mut out = Findings::default();
     let crossings = network.crossings(scenario);
     let mut cases = Vec::new();
     for (flow, crossings) in crossings.iter().enumerate() {
         if let (Traffic::Bulk { size, connections }, [first, ..]) =
-            (&scenario.flows[flow].traffic, &network.legs(scenario, flow, crossings, rtt)[..])
+            (&scenario.flows[flow].traffic, &network.legs(scenario, flow, crossings, way)[..])
         {
             cannot_complete(scenario, flow, *size, first, &mut out);
             let connections = u64::from(*connections).max(1);
             let size = size.map(|size| size.get() / connections);
-            let legs = network.legs(scenario, flow, crossings, rtt);
+            let legs = network.legs(scenario, flow, crossings, way);
             let rate = legs.iter().map(|leg| leg.rate).min().unwrap_or(first.rate);
             for leg in legs {
                 match leg.transport {

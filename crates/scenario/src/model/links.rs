@@ -54,6 +54,14 @@ pub struct Link {
     pub reverse: Option<Reverse>,
 }
 
+impl Link {
+    /// Propagation delay, forward and reverse.
+    pub fn delays(&self) -> [Span; 2] {
+        let back = self.reverse.as_ref().and_then(|reverse| reverse.delay);
+        [self.delay, back.unwrap_or(self.delay)]
+    }
+}
+
 /// The reverse direction of a link: whatever is left out is as in the forward direction.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

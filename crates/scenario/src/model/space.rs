@@ -23,7 +23,7 @@ pub struct Constellation {
     /// Circular orbits in evenly spaced planes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<Shell>,
-    /// Several shells, numbered one after another; links between satellites stay within a shell.
+    /// Several shells, numbered one after another; links between satellites stay within a shell but for `inter_shell_isls`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shells: Option<Vec<Shell>>,
     /// Satellites on ellipses, one by one, without links between them.
@@ -62,6 +62,9 @@ pub struct Constellation {
     /// How many planes to the east a satellite links to, and as many to the west; the preset's if left out, else 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inter_plane_neighbours: Option<u32>,
+    /// Links between neighbouring shells of `shells`: each satellite of the smaller one holds one of the other, and takes the nearest that is free when it loses that.
+    #[serde(default)]
+    pub inter_shell_isls: bool,
     /// Links between planes are switched off above this latitude; the preset's if left out, else 90 deg, which is never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isl_latitude_limit: Option<Angle>,
@@ -299,12 +302,15 @@ pub struct Terminal {
     /// Where it is over time, in place of latitude, longitude and height.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub track: Option<Track>,
-    /// How many satellites it can hold at once, each on a link of its own; "all" is all in view. If left out "all", but 1 with a `handover`, over Iridium, Teledesic and Spaceway NGSO.
+    /// How many satellites of a constellation it can hold at once, each on a link of its own; "all" is all in view. If left out "all", but 1 with a `handover`, over Iridium, Teledesic and Spaceway NGSO.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub antennas: Option<Antennas>,
     /// Whether it passes on packets that are not for itself, between satellites and over fibre.
     #[serde(default)]
     pub gateway: bool,
+    /// The constellations whose satellites it can hold, of `constellations`; all of them if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sees: Option<Vec<String>>,
     /// Its own link to its satellite, of which each antenna has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gsl: Option<OwnGsl>,
@@ -420,13 +426,16 @@ pub struct RandomFailures {
 }
 
 /// How packets find their way through the constellation.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Routing {
     /// Who works out routes, and from what.
     pub scheme: Scheme,
     /// What a path's length is; for the scheme "shortest". The paths of "multipath" are short by links.
     pub metric: Metric,
+    /// Constellations, the most wanted first: a path over satellites of a later one, or of one that is not named, is taken only where there is no other, however short it is; for the scheme "shortest".
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub prefer: Vec<String>,
     /// What takes turns, or is shared out, among several paths; for the scheme "multipath".
     pub spread: Spread,
     /// How far from a failed link satellites know of it, in hops; for the scheme "geographic". At 1 it is its two ends.
@@ -443,6 +452,7 @@ impl Default for Routing {
         Self {
             scheme: Scheme::default(),
             metric: Metric::default(),
+            prefer: Vec::new(),
             spread: Spread::default(),
             failure_radius: 1,
             convergence: Span::ZERO,

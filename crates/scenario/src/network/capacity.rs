@@ -5,11 +5,10 @@
 //! Leaves out flows spread over several ways, whose rates add up in a manner that hangs on the spreading.
 
 use super::{Crossing, Direction, Network, Route};
+use crate::fleets::Fleet;
 use crate::model::{Loss, Queue, Scenario, Transport};
-use crate::path::KeyPath;
 use crate::rates::Rates;
 use skyhop_units::{Amount, Rate, Span};
-use std::collections::{BTreeSet, VecDeque};
 
 /// The part of a flow's path that one connection covers, seen in the direction in which the most data goes.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,14 +62,14 @@ impl Leg<'_> {
 }
 
 impl Network {
-    /// The legs of the flow at `index`, from its sender on, given its crossings of splices. `rtt` is the round trip of a flow's leg
-    /// through the constellation, both by index, where somebody knows; without it there is no such leg.
+    /// The legs of the flow at `index`, from its sender on, given its crossings of splices. `way` is the way of a flow's leg
+    /// through satellites, both by index, where somebody knows; without it there is no such leg.
     pub fn legs<'a>(
         &self,
         scenario: &'a Scenario,
         index: usize,
         crossings: &[Crossing],
-        rtt: &dyn Fn(usize, usize) -> Option<Span>,
+        way: &dyn Fn(usize, usize) -> Option<SkyWay>,
     ) -> Vec<Leg<'a>> {
         let flow = &scenario.flows[index];
         if !flow.traffic.has_connections() {
@@ -105,11 +104,9 @@ impl Network {
                     let to = behind.map_or(hops.len(), |crossing| crossing.hop);
                     over_links(scenario, &hops[from..to], back)
                 }
-                Route::Space { from, to } => rtt(index, i).and_then(|rtt| {
-                    let at = |crossing: &Crossing| splices[crossing.splice].1.at.as_str();
-                    let ends = [before.as_ref().map_or(from.as_str(), at), behind.map_or(to.as_str(), at)];
-                    self.through_both(scenario, ends, rtt, back)
-                }),
+                Route::Space { .. } | Route::Pinned { .. } => {
+                    way(index, i).and_then(|way| over(scenario, &way, back))
+                }
                 Route::Spread { .. } => None,
             };
             let Some(path) = path else { continue };
@@ -130,50 +127,31 @@ impl Network {
     }
 }
 
-impl Network {
-    /// Satellites, and links on both sides of them if they are one graph.
-    fn through_both(&self, scenario: &Scenario, ends: [&str; 2], rtt: Span, back: bool) -> Option<Path> {
-        if !self.meets_satellites {
-            return through_space(scenario, ends, back, rtt);
-        }
-        let [from, to] = ends;
-        if let Some((hops, _)) = self.ground_way(from, |node| node == to) {
-            return over_links(scenario, &hops, back);
-        }
-        let terminal = |node: &str| scenario.terminals.contains_key(node);
-        let (there, near) = self.ground_way(from, terminal)?;
-        let (mut again, far) = self.ground_way(to, terminal)?;
-        again.reverse();
-        again.iter_mut().for_each(|(_, direction)| *direction = direction.opposite());
-        let sky = through_space(scenario, [near, far], back, rtt);
-        let parts = [over_links(scenario, &there, back), sky, over_links(scenario, &again, back)];
-        let all = parts.into_iter().flatten().reduce(Path::and)?;
-        Some(Path { rtt, ..all })
-    }
+/// The way of a leg through satellites at an instant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkyWay {
+    /// Propagation there and back.
+    pub rtt: Span,
+    /// What lies on it, in order.
+    pub passes: Vec<Pass>,
+}
 
-    /// The fewest links from a node to one that `is_there`, and that one; no links if it is there already.
-    fn ground_way<'a>(
-        &'a self,
-        from: &'a str,
-        is_there: impl Fn(&str) -> bool,
-    ) -> Option<(Vec<(usize, Direction)>, &'a str)> {
-        let mut left = VecDeque::from([(self.nodes.iter().position(|node| node == from), Vec::new())]);
-        let mut seen = BTreeSet::new();
-        while let Some((node, hops)) = left.pop_front() {
-            let name = node.map_or(from, |node| self.nodes[node].as_str());
-            if is_there(name) {
-                return Some((hops, name));
-            }
-            let Some(node) = node.filter(|node| seen.insert(*node)) else { continue };
-            for (link, ends) in self.links.iter().enumerate() {
-                let Some(next) = ends.other(node) else { continue };
-                let direction = if ends.a == node { Direction::Forward } else { Direction::Reverse };
-                let hops = hops.iter().copied().chain([(link, direction)]).collect();
-                left.push_back((Some(next), hops));
-            }
-        }
-        None
-    }
+/// A part of a way through satellites.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pass {
+    /// A link, by index.
+    Link(usize, Direction),
+    /// Fibre between gateways.
+    Fibre,
+    /// Up from a terminal to satellites of one constellation, and down to another terminal.
+    Fleet {
+        /// The place of the constellation in [`Scenario::fleets`].
+        fleet: usize,
+        /// The terminals at both ends.
+        ends: [String; 2],
+        /// Whether it leads from satellite to satellite.
+        isls: bool,
+    },
 }
 
 struct Path {
@@ -223,11 +201,37 @@ fn over_links(scenario: &Scenario, hops: &[(usize, Direction)], back: bool) -> O
     path
 }
 
-/// Up from one end, down to the other, and between satellites; `back` if the data goes the other way.
-fn through_space(scenario: &Scenario, ends: [&str; 2], back: bool, rtt: Span) -> Option<Path> {
-    let model = scenario.constellation.as_ref()?;
-    let at = KeyPath::default().key("constellation");
-    let [from, to] = if back { [ends[1], ends[0]] } else { ends };
+/// All passes of a way, one behind the other; `back` if the data goes the other way.
+fn over(scenario: &Scenario, way: &SkyWay, back: bool) -> Option<Path> {
+    let passes = way.passes.iter().map(|pass| match pass {
+        Pass::Link(link, direction) => over_links(scenario, &[(*link, *direction)], back),
+        Pass::Fibre => over_fibre(scenario),
+        Pass::Fleet { fleet, ends: [from, to], isls } => {
+            through_space(scenario, *fleet, if back { [to, from] } else { [from, to] }, *isls)
+        }
+    });
+    let all = passes.flatten().reduce(Path::and)?;
+    Some(Path { rtt: way.rtt, ..all })
+}
+
+/// Fibre, which only the one constellation of a scenario has.
+fn over_fibre(scenario: &Scenario) -> Option<Path> {
+    let fleet = scenario.fleets().next()?;
+    let rates = Rates::of_kind(&fleet.model.fibre, fleet.at.key("fibre"));
+    let rate = rates.rate?;
+    Some(Path {
+        bottleneck: rates.at.to_string(),
+        rate,
+        return_rate: rate,
+        rtt: Span::ZERO,
+        queue: rates.queue,
+        lossy: *rates.loss != Loss::None,
+    })
+}
+
+/// Up from one end, down to the other, and between satellites.
+fn through_space(scenario: &Scenario, fleet: usize, [from, to]: [&String; 2], isls: bool) -> Option<Path> {
+    let Fleet { at, model, .. } = scenario.fleets().nth(fleet)?;
     let gsl = |name: &str, direction: Direction| {
         let terminal = scenario.terminals.get_key_value(name);
         let terminal = terminal.map(|(name, terminal)| (name.as_str(), terminal));
@@ -237,18 +241,19 @@ fn through_space(scenario: &Scenario, ends: [&str; 2], back: bool, rtt: Span) ->
         rates.rate = rates.rate.map(|rate| shared.map_or(rate, |shared| rate.min(shared)));
         rates
     };
-    let isl = || Rates::of_kind(&model.isl, at.key("isl"));
+    let isl = isls.then(|| Rates::of_kind(&model.isl, at.key("isl")));
     // Of equal rates the first is told.
-    let there = [gsl(from, Direction::Forward), gsl(to, Direction::Reverse), isl()];
-    let again = [gsl(to, Direction::Forward), gsl(from, Direction::Reverse), isl()];
-    let return_rate = again.iter().filter_map(|rates| rates.rate).min()?;
-    let lossy = there.iter().any(|rates| *rates.loss != Loss::None);
-    let narrowest = there.into_iter().filter(|rates| rates.rate.is_some()).min_by_key(|rates| rates.rate)?;
+    let there = [gsl(from, Direction::Forward), gsl(to, Direction::Reverse)];
+    let again = [gsl(to, Direction::Forward), gsl(from, Direction::Reverse)];
+    let return_rate = again.iter().chain(&isl).filter_map(|rates| rates.rate).min()?;
+    let lossy = there.iter().chain(&isl).any(|rates| *rates.loss != Loss::None);
+    let narrowest =
+        there.into_iter().chain(isl).filter(|rates| rates.rate.is_some()).min_by_key(|rates| rates.rate)?;
     Some(Path {
         bottleneck: narrowest.at.to_string(),
         rate: narrowest.rate?,
         return_rate,
-        rtt,
+        rtt: Span::ZERO,
         queue: narrowest.queue,
         lossy,
     })

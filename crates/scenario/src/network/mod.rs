@@ -6,12 +6,14 @@
 
 mod capacity;
 mod paths;
+mod pinned;
 mod shortest;
 mod splices;
 #[cfg(test)]
 mod tests;
 
-pub use capacity::Leg;
+pub use capacity::{Leg, Pass, SkyWay};
+pub use pinned::{Over, Step};
 pub use splices::Crossing;
 
 use crate::finding::{Finding, Findings};
@@ -82,7 +84,14 @@ pub enum Route {
         /// Every link on such a way, each with the direction in which it is crossed.
         hops: Vec<(usize, Direction)>,
     },
-    /// Through the constellation, from terminal to terminal, or between nodes of links that are one graph with it.
+    /// Through satellites, step by step as the flow's path says.
+    Pinned {
+        /// Name of the sender's terminal or node.
+        from: String,
+        /// The steps in their order, at least one.
+        steps: Vec<Step>,
+    },
+    /// Through satellites, from terminal to terminal, or between nodes of links that are one graph with them.
     Space {
         /// Name of the sender's terminal or node.
         from: String,

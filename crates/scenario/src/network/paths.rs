@@ -31,13 +31,15 @@ impl Builder<'_> {
         }
     }
 
-    /// A node must not have the name of a link. One with the name of a terminal is that terminal.
+    /// A node must not have the name of a link or of a constellation. One with the name of a terminal is that terminal.
     fn host_is_free(&mut self, node: &str, path: impl FnOnce() -> KeyPath) -> bool {
-        if !self.numbers.contains_key(node) {
-            return true;
-        }
+        let what = match node {
+            _ if self.numbers.contains_key(node) => "link",
+            _ if self.scenario.constellations.contains_key(node) => "constellation",
+            _ => return true,
+        };
         self.out
-            .push(path, || format!("node {} has the name of a link; expected another name", quoted(node)));
+            .push(path, || format!("node {} has the name of a {what}; expected another name", quoted(node)));
         false
     }
 
@@ -60,19 +62,29 @@ impl Builder<'_> {
                 }
             }
             let at = at.key("path");
-            if let Some((hops, named)) = self.elements(path, &stated, &at) {
-                self.routes[i] = self.follow(&hops, named, &at);
+            if self.is_pinned(path) {
+                self.routes[i] = self.pinned(path, &stated, &at);
+                continue;
+            }
+            let at = Written { at: &at, first: 0 };
+            if let Some((hops, named)) = self.elements(path, &stated, at) {
+                self.routes[i] = self.follow(&hops, named, at);
             }
         }
     }
 
     /// Tells links from nodes: the links crossed with their place in the path, and the nodes between them as far as
     /// they are named, one more than there are links.
-    fn elements(&mut self, path: &[String], stated: &BTreeSet<&str>, at: &KeyPath) -> Option<Elements> {
+    pub(super) fn elements(
+        &mut self,
+        path: &[String],
+        stated: &BTreeSet<&str>,
+        at: Written<'_>,
+    ) -> Option<Elements> {
         let before = self.out.list.len() + self.out.more;
         let [first, middle @ .., last] = path else {
             self.out.push(
-                || at.clone(),
+                || at.whole(),
                 || format!("path of {} names; expected a sender, links and a receiver", path.len()),
             );
             return None;
@@ -99,12 +111,15 @@ impl Builder<'_> {
                 hops.push((link, i + 1));
                 named.push(None);
             } else if !stated.contains(name.as_str()) {
-                let links = self.names.iter().copied();
+                let fleets = self.scenario.fleets().map(|fleet| fleet.name);
+                let links: Vec<&str> = self.names.iter().copied().chain(fleets).collect();
+                let links = links.iter().copied();
+                let what = if self.scenario.has_satellites() { "link or constellation" } else { "link" };
                 let nodes =
                     if stated.is_empty() { "" } else { ", or a node that a link's \"between\" names" };
                 let near = hint(name, links.clone().chain(stated.iter().copied()));
                 self.out.push(here, || {
-                    format!("unknown link {}{}{nodes}{near}", quoted(name), expected("", links))
+                    format!("unknown {what} {}{}{nodes}{near}", quoted(name), expected("", links))
                 });
             } else if named.last() != Some(&None) {
                 self.out
@@ -116,7 +131,7 @@ impl Builder<'_> {
             }
         }
         if hops.is_empty() && self.out.list.len() + self.out.more == before {
-            self.out.push(|| at.clone(), || "path without a link; expected links between its ends".into());
+            self.out.push(|| at.whole(), || "path without a link; expected links between its ends".into());
         }
         if self.out.list.len() + self.out.more > before {
             return None;
@@ -136,11 +151,11 @@ impl Builder<'_> {
     }
 
     /// Finds the nodes between the links, gives ends to links that have none, and tells the directions.
-    fn follow(
+    pub(super) fn follow(
         &mut self,
         hops: &[(usize, usize)],
         mut at_node: Vec<Option<usize>>,
-        at: &KeyPath,
+        at: Written<'_>,
     ) -> Option<Route> {
         // Two links with ends meet at the node they share.
         for i in 1..hops.len() {
@@ -219,7 +234,7 @@ impl Builder<'_> {
         ends: Ends,
         left: usize,
         right: Option<usize>,
-        at: &KeyPath,
+        at: Written<'_>,
         place: usize,
     ) {
         let stated = self.scenario.links[self.names[link]].between.is_some();
@@ -246,6 +261,23 @@ impl Builder<'_> {
                 "no path crosses this link, so its ends are unknown; state them with between = [\"a\", \"b\"]".into()
             });
         }
+    }
+}
+
+/// A path, or the part of one that begins with its element number `first`, in the file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Written<'a> {
+    pub at: &'a KeyPath,
+    pub first: usize,
+}
+
+impl Written<'_> {
+    fn index(self, element: usize) -> KeyPath {
+        self.at.index(self.first + element)
+    }
+
+    fn whole(self) -> KeyPath {
+        self.at.clone()
     }
 }
 

@@ -4,7 +4,7 @@
 //! Differs for the constellation, where ways change: a flow that names a splice goes to its terminal first, then on.
 //! Leaves out pings, which no gateway splits.
 
-use super::{Direction, Network, Route};
+use super::{Direction, Network, Route, Step};
 use crate::model::{Scenario, Splice, SpliceKind};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub struct Crossing {
     /// Index of the splice in the order of [`Scenario::splices`].
     pub splice: usize,
-    /// Links that the flow has crossed before it; 0 in the constellation.
+    /// Links, or steps of a pinned path, that the flow has crossed before it; 0 where routing finds the way through satellites.
     pub hop: usize,
 }
 
@@ -66,6 +66,16 @@ impl Network {
                                 let &splice = at.get(self.nodes[node].as_str())?;
                                 let wanted = chosen[splice].as_ref().is_none_or(named);
                                 wanted.then_some(Crossing { splice, hop })
+                            })
+                            .collect()
+                    }
+                    Route::Pinned { steps, .. } => {
+                        let inside = steps[..steps.len() - 1].iter().enumerate();
+                        inside
+                            .filter_map(|(step, Step { to, .. })| {
+                                let &splice = at.get(to.as_str())?;
+                                let wanted = chosen[splice].as_ref().is_none_or(named) && fits(splice);
+                                wanted.then_some(Crossing { splice, hop: step + 1 })
                             })
                             .collect()
                     }

@@ -17,10 +17,11 @@ pub struct Pen {
 }
 
 /// The kinds of links, in the order in which they are drawn and explained.
-pub const KINDS: [LinkKind; 6] = [
+pub const KINDS: [LinkKind; 7] = [
     LinkKind::IntraPlane,
     LinkKind::InterPlane,
     LinkKind::CrossSeam,
+    LinkKind::InterShell,
     LinkKind::Ground,
     LinkKind::Fibre,
     LinkKind::Gsl,
@@ -32,6 +33,7 @@ pub fn pen(kind: LinkKind) -> Pen {
         LinkKind::IntraPlane => ("ISL in the plane", "#3f6f9f", 1.0, ""),
         LinkKind::InterPlane => ("ISL between planes", "#3f6f9f", 0.8, "3 2"),
         LinkKind::CrossSeam => ("ISL across the seam", "#b45a00", 1.2, "1.5 1.5"),
+        LinkKind::InterShell => ("ISL between shells", "#6a4fa3", 0.8, "4 2 1 2"),
         LinkKind::Gsl => ("GSL", "#14694c", 1.3, ""),
         LinkKind::Fibre => ("fibre", "#8a3a80", 1.0, "6 2 1.5 2"),
         LinkKind::Ground => ("link on the ground", "#555555", 1.0, ""),

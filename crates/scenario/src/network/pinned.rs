@@ -1,0 +1,232 @@
+//! Paths through satellites that a flow pins: which links and constellations lie on its way, in which order.
+//!
+//! Follows the elements of a path: links and nodes as over links; the name of a constellation, or of a satellite, between two terminals.
+//! Two terminals side by side are joined by whichever satellites routing finds.
+//! Differs from a path over links: between two terminals the links come and go, and routing within a constellation finds them.
+//! Leaves out whether a satellite of that name exists, which is known where the constellation is built.
+
+use super::paths::Written;
+use super::{Builder, Direction, Route};
+use crate::error::{expected, quoted};
+use crate::path::KeyPath;
+use std::collections::BTreeSet;
+
+/// A step of a pinned path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// What it leads over.
+    pub over: Over,
+    /// The node where it ends: of a link's end, a terminal, or a satellite.
+    pub to: String,
+    /// Its place in the flow's path.
+    pub place: usize,
+}
+
+/// What a step leads over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Over {
+    /// A link, by index.
+    Link(usize, Direction),
+    /// The satellites of a constellation, by its place in [`crate::Scenario::fleets`].
+    Fleet(usize),
+    /// Whatever the shortest way is.
+    Any,
+}
+
+/// An element of a path, as its name is understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Element {
+    Link,
+    Terminal,
+    /// A node that links join.
+    Node,
+    Fleet(usize),
+    /// A satellite of a constellation.
+    Satellite(usize),
+}
+
+impl Builder<'_> {
+    /// Whether a path leads through satellites: it names a constellation or a satellite, or two terminals side by side.
+    pub(super) fn is_pinned(&self, path: &[String]) -> bool {
+        let kinds: Vec<Element> = path.iter().map(|name| self.element(name)).collect();
+        kinds.iter().any(|kind| matches!(kind, Element::Fleet(_) | Element::Satellite(_)))
+            || kinds.windows(2).any(|pair| pair == [Element::Terminal; 2])
+    }
+
+    fn element(&self, name: &str) -> Element {
+        let fleet = |wanted: &str| self.scenario.fleets().position(|fleet| fleet.name == wanted);
+        let satellite = || name.split_once(':').and_then(|(named, _)| fleet(named));
+        if self.numbers.contains_key(name) {
+            Element::Link
+        } else if self.scenario.terminals.contains_key(name) {
+            Element::Terminal
+        } else if let Some(index) = fleet(name) {
+            Element::Fleet(index)
+        } else if let Some(index) = satellite() {
+            Element::Satellite(index)
+        } else {
+            Element::Node
+        }
+    }
+
+    /// The way of a path through satellites; `stated` are the nodes that links name. `None` if it noted a finding.
+    pub(super) fn pinned(&mut self, path: &[String], stated: &BTreeSet<&str>, at: &KeyPath) -> Option<Route> {
+        if !self.is_simple(path, at) {
+            return None;
+        }
+        let kinds: Vec<Element> = path.iter().map(|name| self.element(name)).collect();
+        let in_space = |kind: Element| matches!(kind, Element::Fleet(_) | Element::Satellite(_));
+        let ends_in_space = |i: usize| in_space(kinds[i]).then_some(i);
+        if let Some(end) = ends_in_space(0).or_else(|| ends_in_space(path.len() - 1)) {
+            let message =
+                || format!("path ends in space, at {}; expected a terminal or a node", quoted(&path[end]));
+            self.out.push(|| at.index(end), message);
+            return None;
+        }
+        let mut steps = Vec::new();
+        let mut begin = 0;
+        while begin + 1 < path.len() {
+            let space = in_space(kinds[begin + 1])
+                || in_space(kinds[begin])
+                || kinds[begin..begin + 2] == [Element::Terminal; 2];
+            begin = if space {
+                self.through_space(path, &kinds, begin, &mut steps, at)?
+            } else {
+                let end = self.end_on_ground(path, &kinds, begin, at)?;
+                self.over_ground(&path[begin..=end], begin, stated, &mut steps, at)?;
+                end
+            };
+        }
+        Some(Route::Pinned { from: path[0].clone(), steps })
+    }
+
+    /// Where the links end that begin at `begin`: at the next terminal, or at the end of the path.
+    fn end_on_ground(
+        &mut self,
+        path: &[String],
+        kinds: &[Element],
+        begin: usize,
+        at: &KeyPath,
+    ) -> Option<usize> {
+        let border =
+            |i: &usize| matches!(kinds[*i], Element::Terminal | Element::Fleet(_) | Element::Satellite(_));
+        let end = (begin + 1..path.len()).find(border).unwrap_or(path.len() - 1);
+        let [before, there] = [&path[end - 1], &path[end]].map(|name| quoted(name));
+        let message = match kinds[end] {
+            Element::Fleet(_) | Element::Satellite(_) => {
+                format!("{there} comes behind {before}; expected a terminal between them")
+            }
+            _ if end == begin + 1 => {
+                format!("no link of the path leads from {before} to {there}; expected one between them")
+            }
+            _ => return Some(end),
+        };
+        self.out.push(|| at.index(end), || message);
+        None
+    }
+
+    /// No node or link occurs twice. A constellation may, as a way that goes up once more does.
+    fn is_simple(&mut self, path: &[String], at: &KeyPath) -> bool {
+        let mut seen = BTreeSet::new();
+        for (i, name) in path.iter().enumerate() {
+            if !matches!(self.element(name), Element::Fleet(_)) && !seen.insert(name) {
+                self.out.push(
+                    || at.index(i),
+                    || format!("path comes to {} twice; expected a way without a loop", quoted(name)),
+                );
+                return false;
+            }
+        }
+        true
+    }
+
+    /// One step between two places of which at least one is in space, or of which both are terminals. Returns where it ends.
+    fn through_space(
+        &mut self,
+        path: &[String],
+        kinds: &[Element],
+        begin: usize,
+        steps: &mut Vec<Step>,
+        at: &KeyPath,
+    ) -> Option<usize> {
+        let (end, over) = match (kinds[begin], kinds[begin + 1]) {
+            (_, Element::Fleet(fleet)) => (begin + 2, Over::Fleet(fleet)),
+            (_, Element::Satellite(fleet)) | (Element::Satellite(fleet), _) => {
+                (begin + 1, Over::Fleet(fleet))
+            }
+            _ => (begin + 1, Over::Any),
+        };
+        for place in [begin, end] {
+            let fine = match kinds[place] {
+                Element::Terminal => self.sees(&path[place], over, || at.index(place)),
+                Element::Satellite(fleet) => over == Over::Fleet(fleet) || self.apart(path, place, at),
+                Element::Link | Element::Node | Element::Fleet(_) => {
+                    let terminals = self.scenario.terminals.keys().map(String::as_str);
+                    let expected = expected(&path[place], terminals);
+                    let message = || {
+                        format!(
+                            "{} is no terminal, and satellites come before it or behind it{expected}",
+                            quoted(&path[place])
+                        )
+                    };
+                    self.out.push(|| at.index(place), message);
+                    false
+                }
+            };
+            if !fine {
+                return None;
+            }
+        }
+        steps.push(Step { over, to: path[end].clone(), place: end });
+        Some(end)
+    }
+
+    fn apart(&mut self, path: &[String], place: usize, at: &KeyPath) -> bool {
+        let message =
+            || format!("no link joins {} to a satellite of another constellation", quoted(&path[place]));
+        self.out.push(|| at.index(place), message);
+        false
+    }
+
+    /// Whether a terminal sees what a step leads over.
+    fn sees(&mut self, terminal: &str, over: Over, path: impl FnOnce() -> KeyPath) -> bool {
+        let Over::Fleet(fleet) = over else { return true };
+        let Some(fleet) = self.scenario.fleets().nth(fleet) else { return true };
+        let fine = fleet.is_seen_by(&self.scenario.terminals[terminal]);
+        let message = || format!("terminal {} does not see {}", quoted(terminal), quoted(fleet.name));
+        self.out.require(fine, path, message);
+        fine
+    }
+
+    /// Links between two nodes of the path, of which the first is number `first`.
+    fn over_ground(
+        &mut self,
+        path: &[String],
+        first: usize,
+        stated: &BTreeSet<&str>,
+        steps: &mut Vec<Step>,
+        at: &KeyPath,
+    ) -> Option<()> {
+        let written = Written { at, first };
+        let (hops, named) = self.elements(path, stated, written)?;
+        let Route::Links { from, hops, .. } = self.follow(&hops, named, written)? else { return None };
+        let mut node = from;
+        let place = first + path.len() - 1;
+        for (link, direction) in hops {
+            node = self.ends[link]?.other(node)?;
+            steps.push(Step { over: Over::Link(link, direction), to: self.nodes[node].clone(), place });
+        }
+        Some(())
+    }
+}
+
+impl Route {
+    /// Where a flow's packets come from and go to, by name, on a way through satellites.
+    pub fn ends_in_space(&self) -> Option<[&str; 2]> {
+        match self {
+            Self::Space { from, to } => Some([from, to]),
+            Self::Pinned { from, steps } => Some([from, steps.last().map_or(from, |step| &step.to)]),
+            Self::Links { .. } | Self::Spread { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Several constellations in one network: which one carries a flow, pinned paths, parallel and lopsided links.
+//!
+//! Holds a terminal's choice against the elevations that the orbits alone give, and delays against closed forms.
+
+use skyhop_network::topology_of;
+use skyhop_orbit::visibility::elevation_rad;
+use skyhop_results::{FlowKind, RunResult};
+use skyhop_scenario::network::Pass;
+use skyhop_sim::Simulation;
+
+/// A farm and a teleport in the Atlantic, under a geostationary satellite and a LEO constellation with holes.
+const TWO: &str = r#"
+[constellations.geo]
+geostationary = ["-30 deg"]
+gsl = { rate = "50 Mbit/s" }
+[constellations.leo]
+shell = { planes = 4, satellites_per_plane = 5, altitude = "1200 km", inclination = "60 deg" }
+elevation_mask = "15 deg"
+isls = false
+gsl = { rate = "100 Mbit/s" }
+[terminals]
+farm = { lat = "38.5 deg", lon = "-28.0 deg" }
+teleport = { lat = "41.15 deg", lon = "-25 deg", gateway = true, gsl = { rate = "1 Gbit/s" } }
+[links.internet]
+between = ["server", "teleport"]
+rate = "1 Gbit/s"
+delay = "10 ms"
+"#;
+
+fn build(text: &str) -> (skyhop_scenario::Loaded, Simulation) {
+    let loaded =
+        skyhop_scenario::parse(text.as_bytes(), "two.toml", &[]).unwrap_or_else(|errors| panic!("{errors}"));
+    let simulation = Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap_or_else(|e| panic!("{e}"));
+    (loaded, simulation)
+}
+
+fn run(text: &str) -> RunResult {
+    let (_, mut simulation) = build(text);
+    while simulation.step() {
+        simulation.check_conservation().unwrap();
+    }
+    simulation.finish()
+}
+
+/// Samples with their time in seconds.
+fn series(result: &RunResult, flow: &str, metric: &str) -> Vec<(f64, f64)> {
+    let entity = format!("flow/{flow}");
+    let found = result.series.iter().find(|s| s.entity == entity && s.metric == metric);
+    let found = found.unwrap_or_else(|| panic!("no {metric} of {flow}"));
+    found.samples.iter().map(|(at, value)| (at.as_secs_f64(), *value)).collect()
+}
+
+fn link<'a>(result: &'a RunResult, name: &str) -> &'a skyhop_results::LinkResult {
+    result.links.iter().find(|link| link.name == name).unwrap_or_else(|| panic!("no link {name}"))
+}
+
+#[test]
+fn a_terminal_goes_over_geo_while_no_leo_satellite_is_above_its_mask_and_comes_back() {
+    let text = format!(
+        "duration = \"4 h\"\n{TWO}[[flows]]\nname = \"echo\"\nfrom = \"farm\"\nto = \"server\"\n\
+         traffic = {{ kind = \"ping\", interval = \"1 s\" }}\n"
+    );
+    let (loaded, _) = build(&text);
+    let result = run(&text);
+    let topology = topology_of(&loaded.scenario, &loaded.files).unwrap();
+    let mask_rad = 15f64.to_radians();
+    // Both ends see one satellite of the constellation, without links between satellites.
+    let common = |t_s: f64| {
+        topology.fleets().satellites(1).any(|satellite| {
+            topology.terminals().iter().all(|terminal| {
+                let place = terminal.position_ecef(topology.constellation().earth());
+                let at = topology.constellation().position_ecef(satellite, t_s).unwrap();
+                elevation_rad(place, terminal.up(), at) > mask_rad
+            })
+        })
+    };
+    let (mut over_leo, mut over_geo, mut changes, mut before) = (0, 0, 0, None);
+    for (t_s, delay_s) in series(&result, "echo", "delay_s") {
+        // Samples have the time of sending; routes are those of the last look, every 10 s.
+        let leo = common((t_s / 10.0).floor() * 10.0);
+        match leo {
+            true => assert!(delay_s < 0.06, "{delay_s} s at {t_s} s, with a satellite in view"),
+            false => assert!((0.25..0.28).contains(&delay_s), "{delay_s} s at {t_s} s, with none in view"),
+        }
+        over_leo += u32::from(leo);
+        over_geo += u32::from(!leo);
+        changes += u32::from(before.replace(leo).is_some_and(|before| before != leo));
+    }
+    assert!(over_leo > 1000 && over_geo > 1000 && changes > 4, "{over_leo}, {over_geo}, {changes} changes");
+}
+
+#[test]
+fn transfers_pinned_to_one_constellation_each_run_side_by_side() {
+    let flow = |name: &str| {
+        format!(
+            "[[flows]]\nname = \"by-{name}\"\npath = [\"server\", \"internet\", \"teleport\", \"{name}\", \"farm\"]\n\
+             traffic = {{ kind = \"bulk\", size = \"10 MB\" }}\n"
+        )
+    };
+    let result = run(&format!("duration = \"600 s\"\n{TWO}{}{}", flow("geo"), flow("leo")));
+    for (name, rtt_s) in [("geo", 0.51..0.56), ("leo", 0.03..0.06)] {
+        let flow = result.flows.iter().find(|flow| flow.name == format!("by-{name}")).unwrap();
+        let FlowKind::Transfer(transfer) = &flow.kind else { panic!() };
+        assert_eq!(transfer.bytes_delivered, 10_000_000, "{name}");
+        let rtt = transfer.rtt_min_s.unwrap();
+        assert!(rtt_s.contains(&rtt), "{name}: {rtt} s");
+    }
+    // All of one flow's data, and nothing of the other's.
+    let down = link(&result, "gsl:farm.geo").reverse.bytes;
+    assert!((10_000_000..11_000_000).contains(&down), "{down} bytes");
+}
+
+#[test]
+fn preference_decides_against_the_shorter_way() {
+    let text = |routing: &str| {
+        format!(
+            "duration = \"20 min\"\n{TWO}{routing}[[flows]]\nname = \"echo\"\nfrom = \"farm\"\nto = \"server\"\n\
+             traffic = {{ kind = \"ping\", interval = \"1 s\" }}\n"
+        )
+    };
+    let over_geo = |routing: &str| {
+        let result = run(&text(routing));
+        let samples = series(&result, "echo", "delay_s");
+        (samples.iter().filter(|(_, delay_s)| *delay_s > 0.2).count(), samples.len())
+    };
+    let (without, all) = over_geo("");
+    assert!(without < all / 2, "{without} of {all}");
+    assert_eq!(over_geo("[routing]\nprefer = [\"leo\", \"geo\"]\n").0, without, "by delay and by preference");
+    assert_eq!(over_geo("[routing]\nprefer = [\"geo\"]\n"), (all, all));
+    assert_eq!(over_geo("[routing]\nmetric = \"hops\"\nprefer = [\"geo\", \"leo\"]\n"), (all, all));
+}
+
+#[test]
+fn a_terminal_sees_what_it_says() {
+    let sees = TWO.replace("lon = \"-28.0 deg\" }", "lon = \"-28.0 deg\", sees = [\"geo\"] }");
+    let text = format!(
+        "duration = \"60 s\"\n{sees}[[flows]]\nname = \"echo\"\nfrom = \"farm\"\nto = \"server\"\n\
+         traffic = {{ kind = \"ping\", interval = \"1 s\" }}\n"
+    );
+    let result = run(&text);
+    let all = series(&result, "echo", "delay_s");
+    assert!(all.len() == 60 && all.iter().all(|(_, delay_s)| *delay_s > 0.25), "{all:?}");
+}
+
+#[test]
+fn one_constellation_among_several_is_what_it_is_alone() {
+    let flow = |end: &str| {
+        format!(
+            "[terminals]\nlima = {{ lat = \"-12.05 deg\", lon = \"-77.04 deg\"{end} }}\n\
+             oslo = {{ lat = \"59.91 deg\", lon = \"10.75 deg\"{end} }}\n[[flows]]\nname = \"echo\"\nfrom = \"lima\"\nto = \"oslo\"\n\
+             traffic = {{ kind = \"ping\", interval = \"7 s\" }}\n"
+        )
+    };
+    let iridium = "preset = \"iridium\"\ngsl = { rate = \"10 Mbit/s\" }\n";
+    let alone = run(&format!("duration = \"1 h\"\n[constellation]\n{iridium}{}", flow("")));
+    let beside = run(&format!(
+        "duration = \"1 h\"\n[constellations.a]\npreset = \"teledesic\"\n[constellations.b]\n{iridium}[constellations.c]\npreset = \"iridium\"\n{}",
+        flow(", sees = [\"b\"]")
+    ));
+    let (alone, beside) = (series(&alone, "echo", "delay_s"), series(&beside, "echo", "delay_s"));
+    assert_eq!(alone.len(), 515);
+    for (alone, beside) in alone.iter().zip(&beside) {
+        assert_eq!(alone, beside);
+    }
+}
+
+#[test]
+fn the_way_of_a_packet_among_parallel_and_lopsided_links_is_what_check_says() {
+    let text = |reverse: &str| {
+        format!(
+            r#"duration = "30 s"
+            [constellation]
+            preset = "iridium"
+            gsl = {{ rate = "10 Mbit/s" }}
+            [terminals]
+            lima = {{ lat = "-12.05 deg", lon = "-77.04 deg" }}
+            oslo = {{ lat = "59.91 deg", lon = "10.75 deg" }}
+            [links.internet]
+            between = ["server", "lima"]
+            rate = "1 Gbit/s"
+            delay = "17 ms"
+            reverse = {{ delay = "{reverse}" }}
+            [links.lan]
+            between = ["oslo", "user"]
+            rate = "1 Gbit/s"
+            delay = "2 ms"
+            [links.lan-thin]
+            between = ["oslo", "user"]
+            rate = "1 Mbit/s"
+            delay = "1 ms"
+            [[flows]]
+            name = "echo"
+            from = "server"
+            to = "user"
+            traffic = {{ kind = "ping", interval = "1 s" }}
+            [[flows]]
+            name = "data"
+            from = "server"
+            to = "user"
+            traffic = {{ kind = "bulk" }}
+            "#
+        )
+    };
+    let (_, mut simulation) = build(&text("200 ms"));
+    simulation.step();
+    let ways = simulation.leg_ways();
+    let way = &ways[&(1, 0)];
+    let links: Vec<usize> = way
+        .passes
+        .iter()
+        .filter_map(|pass| if let Pass::Link(link, _) = pass { Some(*link) } else { None })
+        .collect();
+    assert_eq!(links, [0, 2], "internet and lan-thin, which is the shorter");
+    while simulation.step() {}
+    let result = simulation.finish();
+    let FlowKind::Ping(ping) = &result.flows[0].kind else { panic!() };
+    let rtt_s = ping.rtt_min_s.unwrap();
+    let promised_s = way.rtt.as_secs_f64();
+    // 84 bytes over links of 1, 10 and 25 Mbit/s, there and back.
+    assert!((0.0..0.003).contains(&(rtt_s - promised_s)), "{rtt_s} s, where check says {promised_s} s");
+    let FlowKind::Transfer(data) = &result.flows[1].kind else { panic!() };
+    assert!((700_000.0..1_000_000.0).contains(&data.goodput_bps), "{} bit/s", data.goodput_bps);
+    assert_eq!(
+        result.flows[1].limits.as_ref().and_then(|limits| limits.bottleneck.as_deref()),
+        Some("lan-thin")
+    );
+    // A link that is long on the way back is not taken for it.
+    let both = run(&text("17 ms"));
+    let FlowKind::Ping(even) = &both.flows[0].kind else { panic!() };
+    assert!((rtt_s - even.rtt_min_s.unwrap() - 0.183).abs() < 1e-4, "{rtt_s} {even:?}");
+}
+
+#[test]
+fn a_path_of_satellites_by_name_is_taken() {
+    let head = "duration = \"30 s\"\n[constellation]\npreset = \"iridium\"\ngsl = { rate = \"10 Mbit/s\" }\n[terminals]\n\
+         lima = { lat = \"-12.05 deg\", lon = \"-77.04 deg\" }\noslo = { lat = \"59.91 deg\", lon = \"10.75 deg\" }\n";
+    let flow = |way: &str| {
+        format!(
+            "{head}[[flows]]\nname = \"echo\"\n{way}\ntraffic = {{ kind = \"ping\", interval = \"1 s\" }}\n"
+        )
+    };
+    let result = run(&flow("path = [\"lima\", \"constellation:0.5\", \"oslo\"]"));
+    let used: Vec<&str> =
+        result.links.iter().filter(|l| l.name.contains("0.5")).map(|l| l.name.as_str()).collect();
+    assert!(!used.is_empty(), "a detour by 0.5");
+    let direct = run(&flow("from = \"lima\"\nto = \"oslo\""));
+    let [detour, direct] = [&result, &direct].map(|result| series(result, "echo", "delay_s")[0].1);
+    assert!(detour > direct + 0.001, "{detour} s by the detour, {direct} s direct");
+}
