@@ -13,6 +13,7 @@ use crate::failures;
 use crate::links::Links;
 use crate::mesh::Mesh;
 use crate::mtu;
+use crate::outlook::{Epoch, Outlook};
 use crate::packets::Packets;
 use crate::route::{Route, Way};
 use crate::space::Space;
@@ -158,6 +159,31 @@ impl Network {
     /// What lies on a route through satellites as it stands, and its round trip; `None` as for [`Network::path`].
     pub fn sky_way(&mut self, route: u32) -> Option<SkyWay> {
         self.links.space.as_mut()?.sky_way(&self.packets.routes[route as usize].way)
+    }
+
+    /// The same network ahead of time, with the routes that it has. From now on this one sees satellites move only by the epochs
+    /// that [`Outlook::next`] gives and [`Network::look_ahead`] takes: an epoch that is late leaves everything as it was. `None` if
+    /// there are no satellites.
+    pub fn outlook(&mut self, now: Time) -> Option<Outlook> {
+        let ends = |route: &Route| match &route.way {
+            Way::Space(ends) => ends.to_vec(),
+            Way::Pinned(pinned) => pinned.steps.iter().flatten().map(|step| step.to).collect(),
+            Way::Wires(_) | Way::Mesh(_) => Vec::new(),
+        };
+        let destinations = self.packets.routes.iter().flat_map(ends).collect();
+        Some(self.links.space.as_mut()?.outlook(destinations, now))
+    }
+
+    /// Takes an epoch that is to come, in their order.
+    pub fn look_ahead(&mut self, epoch: Epoch) {
+        if let Some(space) = &mut self.links.space {
+            space.look_ahead(epoch);
+        }
+    }
+
+    /// How often an epoch was due that was not there.
+    pub fn late_looks(&self) -> u64 {
+        self.links.space.as_ref().map_or(0, Space::late_looks)
     }
 
     /// Whether all links of satellites were looked at since this was last asked.

@@ -140,6 +140,11 @@ impl Routes {
         }
     }
 
+    /// Where a packet leaves the satellites, in frame `id`.
+    pub fn egress(&self, id: u32) -> Option<NodeId> {
+        self.headers.get(id as usize).map(|header| header.to)
+    }
+
     /// Whether nodes may route by something else than the network as it stands, so that a way may come and go between changes.
     pub fn lag(&self) -> bool {
         !self.direct
@@ -282,7 +287,11 @@ impl Routes {
             let there = |state: &LinkState| state.up || topology.is_acquiring(link);
             topology.link(link).is_some_and(|state| there(state) && state.other(node).is_some())
         };
-        let relays = topology.relays(node);
+        // Schemes are those of satellites; a terminal with links on the ground has no part in them.
+        let relays = match self.protocol {
+            Some(_) => topology.is_satellite(node),
+            None => topology.relays(node),
+        };
         let planned = match (&self.network, &mut self.protocol) {
             (_, None) => {
                 self.tables.next_hop(node, destination, packet).map(|hop| hop.link).ok_or(Stuck::NoPath)
@@ -311,6 +320,18 @@ impl Routes {
             self.tables.refresh(topology, updated.as_secs_f64());
             self.stale = false;
         }
+    }
+
+    /// Tables without routes, if nodes have global ones and hear of changes at once.
+    pub fn empty_tables(&self) -> Option<Tables> {
+        self.direct.then(|| Tables::new(&self.model, &self.selection, self.sharing))
+    }
+
+    /// Takes tables that somebody else has worked out of the network as it stands.
+    pub fn take_tables(&mut self, mut tables: Tables) {
+        tables.continues(&mut self.tables);
+        self.tables = tables;
+        self.stale = false;
     }
 
     /// Counts a packet that goes no further.

@@ -8,6 +8,7 @@ use crate::apart::{stale, why_apart};
 use crate::constellation::{satellites_of, without_failures};
 use crate::error::BuildError;
 use crate::ground::Ground;
+use crate::outlook::{Ahead, Epoch, Outlook, next_look};
 use crate::pinned::Over;
 use crate::route::Way;
 use crate::routes::{Routes, Stuck};
@@ -21,6 +22,7 @@ use skyhop_scenario::{self as scenario, Files};
 use skyhop_topology::{Change, LinkId, LinkKind, NodeId, Outage, Topology};
 use skyhop_units::{Span, Time};
 use skyhop_wire::Packet;
+use std::collections::BTreeSet;
 
 pub(crate) struct Space {
     pub topology: Topology,
@@ -29,6 +31,8 @@ pub(crate) struct Space {
     /// The same without failures, if somebody has to tell them from what orbits switch off.
     promised: Option<Box<Topology>>,
     pub routes: Routes,
+    /// Routes over links and satellites alike, where another scheme finds the way between satellites and links end at terminals.
+    across: Option<Box<Routes>>,
     /// Routes within single constellations, by their numbers, for pinned ways.
     within: Vec<(u32, Routes)>,
     pinning: Pinning,
@@ -36,6 +40,8 @@ pub(crate) struct Space {
     looked_at: Time,
     update_interval: Span,
     next_update: Time,
+    /// Epochs that another thread works out, if one does.
+    ahead: Option<Box<Ahead>>,
     transitions: Transitions,
     /// Packets without a path that left a terminal while both ends held a satellite.
     apart: u64,
@@ -68,11 +74,16 @@ impl Space {
         topology.schedule(outages.clone());
         let first_ground_link = topology.first_ground_link();
         let transitions = Transitions::new(&topology, seed);
+        let joined =
+            first_ground_link.index() < topology.links().len() && !scenario.routing.scheme.knows_all();
+        let across =
+            joined.then(|| Box::new(Routes::new(&scenario::Routing::default(), Selection::default(), seed)));
         Ok(Self {
             topology,
             outages,
             promised,
             routes: Routes::new(&scenario.routing, preferred(scenario), seed),
+            across,
             within: Vec::new(),
             pinning: Pinning { routing: scenario.routing.clone(), seed },
             looked_at: Time::ZERO,
@@ -82,6 +93,7 @@ impl Space {
                 .min()
                 .unwrap_or_default(),
             next_update: Time::ZERO,
+            ahead: None,
             transitions,
             apart: 0,
             first_wire,
@@ -92,6 +104,10 @@ impl Space {
     /// Looks at links and handovers at `now`, at all of them if it is time for that, and says which it is. Wires of links
     /// that change are taken along by [`Space::apply`].
     pub fn update(&mut self, now: Time) -> (Vec<Change>, bool) {
+        if let Some(ahead) = &mut self.ahead {
+            let epoch = ahead.take(now);
+            return epoch.map_or((Vec::new(), false), |epoch| self.enter(epoch));
+        }
         let t_s = now.as_secs_f64();
         let whole = now >= self.next_update;
         let mut changes = look(&mut self.topology, t_s, whole);
@@ -104,13 +120,59 @@ impl Space {
         } else if changes.is_empty() {
             return (changes, whole);
         }
-        self.looked_at = now;
-        let promised = self.promised.as_deref().unwrap_or(&self.topology);
-        self.routes.refresh(promised, &self.topology, &changes, now);
-        for (_, routes) in &mut self.within {
-            routes.refresh(promised, &self.topology, &changes, now);
+        self.tell_routes(&changes, now);
+        (changes, whole)
+    }
+
+    /// Goes over to an epoch that was worked out ahead.
+    fn enter(&mut self, epoch: Epoch) -> (Vec<Change>, bool) {
+        let Epoch { at, whole, changes, topology, promised, tables, .. } = epoch;
+        (self.topology, self.promised) = (topology, promised);
+        if whole || !changes.is_empty() {
+            self.tell_routes(&changes, at);
+            if let Some(tables) = tables {
+                self.routes.take_tables(tables);
+            }
         }
         (changes, whole)
+    }
+
+    fn tell_routes(&mut self, changes: &[Change], now: Time) {
+        self.looked_at = now;
+        let promised = self.promised.as_deref().unwrap_or(&self.topology);
+        self.routes.refresh(promised, &self.topology, changes, now);
+        let others = self.within.iter_mut().map(|(_, routes)| routes);
+        for routes in others.chain(self.across.as_deref_mut()) {
+            routes.refresh(promised, &self.topology, changes, now);
+        }
+    }
+
+    /// The same network ahead of time. From now on this one looks at nothing by itself.
+    pub fn outlook(&mut self, destinations: BTreeSet<NodeId>, now: Time) -> Outlook {
+        let next = self.next_look(now);
+        // A network that has not begun looks at once.
+        let next = if self.next_update == Time::ZERO { Time::ZERO } else { next };
+        self.ahead = Some(Box::new(Ahead::new(next)));
+        Outlook {
+            topology: self.topology.clone(),
+            promised: self.promised.clone(),
+            update_interval: self.update_interval,
+            next_update: self.next_update,
+            next,
+            tables: self.routes.empty_tables().map(|tables| (tables, destinations)),
+        }
+    }
+
+    /// An epoch that is to come; see [`Space::outlook`].
+    pub fn look_ahead(&mut self, epoch: Epoch) {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.add(epoch);
+        }
+    }
+
+    /// How often an epoch was due that was not there.
+    pub fn late_looks(&self) -> u64 {
+        self.ahead.as_ref().map_or(0, |ahead| ahead.late())
     }
 
     /// The first of a link's two wires. Links on the ground have theirs before all others.
@@ -129,11 +191,10 @@ impl Space {
 
     /// When to look again.
     pub fn next_look(&self, now: Time) -> Time {
-        // Rounded up, so that what is due has come by then.
-        let event = |t_s: f64| Time::ZERO + Span::from_nanos((t_s * 1e9).ceil().max(0.0) as u64);
-        let event = self.topology.next_event_s().map(event);
-        let next = event.map_or(self.next_update, |event| event.min(self.next_update));
-        next.max(now + Span::from_nanos(1))
+        match &self.ahead {
+            Some(ahead) => ahead.next_look(now),
+            None => next_look(&self.topology, self.next_update, now),
+        }
     }
 
     /// Holds links that are being acquired; see [`Transitions::hold`].
@@ -169,6 +230,41 @@ impl Space {
         }
     }
 
+    /// As [`Space::next_wire`] where a scheme has the satellites: it finds the way from the terminal where a packet goes up to the one
+    /// where it is to come down, which the shortest way over all there is says.
+    #[inline(never)]
+    fn next_wire_across(
+        &mut self,
+        node: NodeId,
+        destination: NodeId,
+        packet: (u32, &Packet),
+        now: Time,
+    ) -> Result<u32, Stuck> {
+        let (looked_at, topology) = (self.looked_at, &self.topology);
+        let egress = match (topology.is_satellite(node), &mut self.across) {
+            (true, _) => self.routes.egress(packet.0).unwrap_or(destination),
+            (false, Some(across)) => {
+                let hops = across.hops(topology, node, destination, looked_at).ok_or(Stuck::NoPath)?;
+                let first = hops.first().ok_or(Stuck::NoPath)?;
+                if !topology.is_satellite(first.to) {
+                    return self.wire_from(first.link, node);
+                }
+                let down = hops.iter().find(|hop| !topology.is_satellite(hop.to));
+                let egress = down.map_or(destination, |hop| hop.to);
+                self.routes.begin(packet.0, topology, egress, now);
+                egress
+            }
+            (false, None) => destination,
+        };
+        let link = self.routes.next_hop(topology, node, egress, packet, now, looked_at)?;
+        self.wire_from(link, node)
+    }
+
+    fn wire_from(&self, link: LinkId, node: NodeId) -> Result<u32, Stuck> {
+        let reverse = self.topology.links()[link.index()].a != node;
+        Ok(self.wire_of(link) as u32 + u32::from(reverse))
+    }
+
     /// Prepares for ways that are pinned to a constellation.
     pub fn pin(&mut self, fleet: u32) {
         if self.within.iter().all(|(known, _)| *known != fleet) {
@@ -196,6 +292,9 @@ impl Space {
         packet: (u32, &Packet),
         now: Time,
     ) -> Result<u32, Stuck> {
+        if self.across.is_some() {
+            return self.next_wire_across(node, destination, packet, now);
+        }
         let looked_at = self.looked_at;
         let (routes, topology) = self.routes_over(over);
         let link = routes.next_hop(topology, node, destination, packet, now, looked_at)?;
@@ -229,6 +328,22 @@ impl Space {
 
     fn hops_over(&mut self, over: Option<u32>, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
         let looked_at = self.looked_at;
+        if let Some(across) = &mut self.across {
+            let topology = &self.topology;
+            let (mut hops, mut up) = (Vec::new(), None);
+            for (begin, hop) in begun(from, across.hops(topology, from, to, looked_at)?) {
+                match (up, topology.is_satellite(hop.to)) {
+                    (None, false) => hops.push(hop),
+                    (None, true) => up = Some(begin),
+                    (Some(_), true) => {}
+                    (Some(begin), false) => {
+                        hops.extend(self.routes.hops(topology, begin, hop.to, looked_at)?);
+                        up = None;
+                    }
+                }
+            }
+            return Some(hops);
+        }
         let (routes, topology) = self.routes_over(over);
         routes.hops(topology, from, to, looked_at)
     }
@@ -320,7 +435,7 @@ impl Space {
 }
 
 /// All links if it is time for that, else what is due in between.
-fn look(topology: &mut Topology, t_s: f64, whole: bool) -> Vec<Change> {
+pub(crate) fn look(topology: &mut Topology, t_s: f64, whole: bool) -> Vec<Change> {
     if !whole {
         return topology.settle(t_s).to_vec();
     }

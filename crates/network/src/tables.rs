@@ -98,6 +98,19 @@ impl Tables {
         }
     }
 
+    /// Works out the routes to a destination before anybody asks.
+    pub fn search(&mut self, destination: NodeId) {
+        let anywhere = NodeId(0);
+        match self {
+            Self::Single(router) => {
+                router.next_hop(anywhere, destination);
+            }
+            Self::Several(paths, _) => {
+                paths.next_hops(anywhere, destination);
+            }
+        }
+    }
+
     /// The links of the path, of the first if there are several.
     pub fn hops(&mut self, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
         match self {

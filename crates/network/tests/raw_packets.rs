@@ -3,7 +3,7 @@
 //! Holds conservation after every step, and delays against arithmetic and against the distances of the nodes.
 
 use skyhop_chance::Seed;
-use skyhop_network::{Account, Agenda, Frame, Network, Route, Way, address};
+use skyhop_network::{Account, Agenda, Epoch, Frame, Network, Route, Way, address};
 use skyhop_scenario::network::{Network as Plan, resolve};
 use skyhop_units::{Span, Time};
 use skyhop_wire::{Ecn, Ipv4, Packet, TooLarge, Transport, Udp};
@@ -188,4 +188,72 @@ fn packets_cross_satellites_that_move_and_come_out_after_the_paths_delay() {
     assert_eq!((sent, dropped + lost), (300, 300 - delivered));
     assert!(delivered >= 295, "{delivered}");
     assert!(delays.len() > 50, "the path changes its length: {}", delays.len());
+}
+
+/// Arrivals of a packet every 100 ms for ten minutes, with satellites that are looked at as they move, or ahead by another thread.
+fn arrivals(scenario: &str, ahead: bool) -> Vec<(Time, u32)> {
+    let mut bench = Bench::new(scenario, 1);
+    let ends = ["lima", "oslo"].map(|name| bench.network.node(name).unwrap());
+    let route = bench.route(Way::Space(ends), false);
+    let (sender, epochs) = std::sync::mpsc::sync_channel(3);
+    if ahead {
+        let mut outlook = bench.network.outlook(Time::ZERO).unwrap();
+        std::thread::spawn(move || while sender.send(outlook.next()).is_ok() {});
+    }
+    let (mut all, mut coming) = (Vec::new(), None);
+    for number in 0..6000u32 {
+        let until = Time::from_nanos(u64::from(number) * 100_000_000);
+        while ahead {
+            let epoch: Epoch = coming.take().unwrap_or_else(|| epochs.recv().unwrap());
+            if epoch.at() > until + Span::from_secs(2) {
+                coming = Some(epoch);
+                break;
+            }
+            bench.network.look_ahead(epoch);
+        }
+        bench.run_until(until);
+        bench.send(route, number % 3 == 0, number, 125);
+        all.extend(bench.arrived.drain(..).map(|(at, delivery)| (at, delivery.tag)));
+    }
+    assert_eq!(bench.network.late_looks(), 0);
+    all
+}
+
+#[test]
+fn epochs_that_another_thread_works_out_ahead_are_those_that_the_network_sees_itself() {
+    let several = SPACE.replace(
+        "[[flows]]",
+        "[[failures]]\nsatellite = \"3.4\"\nfrom = \"60 s\"\nuntil = \"200 s\"\n[routing]\nscheme = \"multipath\"\n[[flows]]",
+    );
+    let gaps = SPACE
+        .replace("update_interval", "handover_gap = \"150 ms\"\nhandover_check = \"3 s\"\nupdate_interval");
+    for scenario in [SPACE, &several, &gaps] {
+        let inline = arrivals(scenario, false);
+        assert!(inline.len() > 5800, "{}", inline.len());
+        assert_eq!(arrivals(scenario, true), inline);
+    }
+}
+
+#[test]
+fn an_epoch_that_is_late_leaves_links_and_routes_as_they_were() {
+    let mut bench = Bench::new(SPACE, 1);
+    let ends = ["lima", "oslo"].map(|name| bench.network.node(name).unwrap());
+    let route = bench.route(Way::Space(ends), false);
+    let mut outlook = bench.network.outlook(Time::ZERO).unwrap();
+    bench.network.look_ahead(outlook.next());
+    bench.run_until(Time::from_nanos(1));
+    let before = bench.network.path(route).unwrap();
+    bench.run_until(Time::from_nanos(5_000_000_000));
+    assert_eq!(bench.network.path(route), Some(before));
+    // Once a millisecond from the first that is due on.
+    let late = bench.network.late_looks();
+    assert!((3990..=4010).contains(&late), "{late}");
+    bench.send(route, false, 1, 125);
+    while outlook.next_at() <= bench.now {
+        bench.network.look_ahead(outlook.next());
+    }
+    bench.run_until(Time::from_nanos(5_100_000_000));
+    assert_ne!(bench.network.path(route), Some(before));
+    bench.run_until(Time::from_nanos(5_900_000_000));
+    assert_eq!(bench.arrived.len(), 1);
 }

@@ -21,7 +21,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// ISLs as `promised` has them, with those failed that `actual` does not have; all other links as in `actual`. Both
+    /// ISLs as `promised` has them, with those failed that `actual` does not have; all other links as in `actual`, without those on the ground. Both
     /// are of one constellation, terminals and rules, updated at the same instants; distances are those at `t_s`.
     pub fn new(promised: &Topology, actual: &Topology, t_s: f64) -> Self {
         let mut positions = Vec::new();
@@ -31,6 +31,10 @@ impl Snapshot {
         for (number, (ought, is)) in (0u32..).zip(promised.links().iter().zip(actual.links())) {
             let link = LinkId(number);
             let isl = !matches!(ought.kind, LinkKind::Gsl | LinkKind::Fibre | LinkKind::Ground);
+            if ought.kind == LinkKind::Ground {
+                // Satellites do not pass packets on over these.
+                continue;
+            }
             let state = if isl { ought } else { is };
             // Packets wait for a satellite that is being acquired.
             if !state.up && (isl || !actual.is_acquiring(link)) {

@@ -151,3 +151,29 @@ fn traffic_between_ground_nodes_stays_on_the_ground_where_that_is_shorter() {
     let delays = delays(&result, "echo");
     assert!(delays.iter().all(|delay| (delay - 0.030 - 84.0 * 8.0 / 1e7).abs() < 1e-9), "{delays:?}");
 }
+
+#[test]
+fn a_constellations_own_scheme_carries_packets_between_the_links_on_both_sides() {
+    let text = |scheme: &str| {
+        format!(
+            "duration = \"1200 s\"\n[routing]\nscheme = \"{scheme}\"\n{SKY}{GROUND}[[flows]]\nname = \"echo\"\nfrom = \"server\"\n\
+             to = \"user\"\ntraffic = {{ kind = \"ping\", interval = \"1 s\" }}\n[[flows]]\nname = \"data\"\nfrom = \"user\"\n\
+             to = \"other\"\ntraffic = {{ kind = \"bulk\", size = \"5 MB\" }}\n"
+        )
+    };
+    let shortest = run(&text("shortest"), false);
+    let known = delays(&shortest, "echo");
+    for scheme in ["geographic", "central", "hybrid"] {
+        let result = run(&text(scheme), true);
+        let found = delays(&result, "echo");
+        let least = if scheme == "hybrid" { 900 } else { 1150 };
+        assert!(found.len() >= least, "{scheme}: {} of 1200 pings arrived", found.len());
+        assert!(found.iter().all(|delay_s| *delay_s > 0.019 + 0.02), "{scheme}");
+        let mean = |delays: &[f64]| delays.iter().sum::<f64>() / delays.len() as f64;
+        let ratio = mean(&found) / mean(&known);
+        assert!((0.98..1.25).contains(&ratio), "{scheme}: {ratio} of the shortest");
+        let FlowKind::Transfer(data) = &result.flows[1].kind else { panic!() };
+        assert_eq!(data.bytes_delivered, 5_000_000, "{scheme}");
+        assert_eq!(result.routing.as_ref().unwrap().scheme, scheme);
+    }
+}

@@ -15,9 +15,10 @@ use crate::link::NodeId;
 /// Satellites and terminals in space.
 #[derive(Debug, Clone)]
 pub struct Geometry {
-    fleets: Fleets,
+    // Copies of a network at other instants have these in common.
+    fleets: Arc<Fleets>,
     /// The satellites of all fleets.
-    constellation: Constellation,
+    constellation: Arc<Constellation>,
     /// Those that follow a course are where they were at the last look.
     terminals: Vec<Terminal>,
     sites: Vec<Site>,
@@ -40,9 +41,9 @@ impl Geometry {
         let satellites = (0..constellation.len() as u32).map(NodeId);
         Self {
             serves: satellites.map(|satellite| fleets.serves(satellite)).collect(),
-            fleets,
+            fleets: Arc::new(fleets),
             sites: terminals.iter().map(|terminal| site(&constellation, terminal)).collect(),
-            constellation,
+            constellation: Arc::new(constellation),
             terminals,
             courses: Vec::new(),
             positions: Vec::new(),

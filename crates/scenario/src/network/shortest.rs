@@ -74,14 +74,6 @@ impl Builder<'_> {
     /// The flows without a path of a scenario whose links meet its satellites: routes are found while it runs, and each end has
     /// to be joined to a terminal.
     fn through_one_graph(&mut self, whole: bool) {
-        if !matches!(self.scenario.routing.scheme, Scheme::Shortest | Scheme::Multipath) {
-            let at = || KeyPath::default().key("routing").key("scheme");
-            let scheme = self.scenario.routing.scheme.name();
-            self.out.push(at, || {
-                format!("scheme {} stays between satellites, and links end at terminals here; expected \"shortest\" or \"multipath\"", quoted(scheme))
-            });
-            return;
-        }
         let joined = self.joined_to_terminals();
         for i in 0..self.scenario.flows.len() {
             let flow = &self.scenario.flows[i];
