@@ -13,7 +13,7 @@ use skyhop_routing::hypatia::{ForwardingState, Hypatia};
 use skyhop_transport::stp::{self, Connection, Ends};
 use skyhop_units::{Span, Time};
 use skyhop_wire::{
-    Echo, Ecn, Flags, Ipv4, Packet, SackBlocks, TcpHeader, Timestamps, TooLarge, Transport, Udp, emit,
+    Echo, Ecn, Flags, Ip, Packet, SackBlocks, TcpHeader, Timestamps, TooLarge, Transport, Udp, Version, emit,
     emit_with,
 };
 use std::fs;
@@ -132,8 +132,8 @@ fn stp_packets() {
     }
 }
 
-fn ip(from: [u8; 4], to: [u8; 4], identification: u16) -> Ipv4 {
-    Ipv4 { source: from.into(), destination: to.into(), identification, ttl: 64, ecn: Ecn::Capable0 }
+fn ip(from: [u8; 4], to: [u8; 4], identification: u16) -> Ip {
+    Ip { version: Version::V4, source: from.into(), destination: to.into(), identification, ttl: 64, ecn: Ecn::Capable0 }
 }
 
 /// A handshake, sealed packets and one that was altered, with the key log that opens them.
@@ -223,16 +223,33 @@ fn wire_packets() {
     ];
     let all: Vec<Packet> =
         [syn, data(1, 100), data(101, 100), data(201, 100), ack].into_iter().chain(others).collect();
+    write("wire_packet", "one-of-each", framed(&all));
+    let of_v6 = |mut packet: Packet| {
+        packet.ip.version = Version::V6;
+        packet
+    };
+    let small = TooLarge::quoting(&of_v6(data(1, 300)), 1280);
+    let all: Vec<Packet> = all
+        .into_iter()
+        .map(|packet| match packet.transport {
+            Transport::TooLarge(_) => Packet { transport: Transport::TooLarge(small), ..of_v6(packet) },
+            _ => of_v6(packet),
+        })
+        .collect();
+    write("wire_packet", "one-of-each-v6", framed(&all));
+}
+
+/// Packets behind their lengths, which are counted in fours; what is padded is payload.
+fn framed(packets: &[Packet]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for packet in &all {
+    for packet in packets {
         let mut one = Vec::new();
         emit(packet, usize::MAX, &mut one);
-        // Lengths are counted in fours; what is padded is payload.
         one.resize(one.len().next_multiple_of(4), 0);
         bytes.push((one.len() / 4) as u8);
         bytes.extend(one);
     }
-    write("wire_packet", "one-of-each", &bytes);
+    bytes
 }
 
 /// Plans of conversations that come about: the handshake, data both ways, and the end.

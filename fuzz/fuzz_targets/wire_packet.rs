@@ -1,14 +1,14 @@
-//! Any bytes as IPv4 packets with TCP, ICMP or UDP inside: the parser must answer, what it takes must read the same when it is
-//! written again, and a compressing link makes no packet longer.
+//! Any bytes as packets of IPv4 or IPv6 with TCP, ICMP or UDP inside: the parser must answer, what it takes must read the same when it is
+//! written again, what is no packet here still has its length and a mark, and a compressing link makes no packet longer.
 //!
-//! Follows RFC 791, 793, 792, 1191, 768 and 1144. Lengths and checksums are made right first, so that what lies behind them is reached.
+//! Follows RFC 791, 8200, 793, 792, 4443, 1191, 768 and 1144. Lengths and checksums are made right first, so that what lies behind them is reached.
 //! Differs from the tests: nothing is expected of the bytes. Packets follow one another, each behind its length.
 //! Leaves out STP, which is `stp_packet`'s.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use skyhop_wire::{Compressor, Packet, Transport, emit, parse};
+use skyhop_wire::{Compressor, Ecn, Packet, Transport, Version, emit, mark, observe, parse};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut rest = bytes;
@@ -17,11 +17,13 @@ fuzz_target!(|bytes: &[u8]| {
         let (packet, after) = after.split_at((4 * len as usize).min(after.len()));
         rest = after;
         look(packet, &mut compressor);
-        look(&mended(packet), &mut compressor);
+        let mended = if packet.first().is_some_and(|first| first >> 4 == 6) { mended_v6(packet) } else { mended(packet) };
+        look(&mended, &mut compressor);
     }
 });
 
 fn look(bytes: &[u8], compressor: &mut Compressor) {
+    seen(bytes);
     let packet = match parse(bytes) {
         Ok(packet) => packet,
         Err(e) => {
@@ -36,6 +38,24 @@ fn look(bytes: &[u8], compressor: &mut Compressor) {
     let again = parse(&written).unwrap_or_else(|e| panic!("what was written does not read: {e}: {packet:?}"));
     assert_eq!(again, packet);
     shortens(&packet, compressor);
+}
+
+/// A packet of a real host: its length is that of its header, what is understood is what the parser reads, and a mark is seen.
+fn seen(bytes: &[u8]) {
+    let Ok(seen) = observe(bytes) else { return assert!(parse(bytes).is_err()) };
+    let field = |at: usize| usize::from(u16::from_be_bytes([bytes[at], bytes[at + 1]]));
+    let len = match seen.packet.ip.version {
+        Version::V4 => field(2),
+        Version::V6 => 40 + field(4),
+    };
+    assert!(seen.packet.wire_len() as usize == len && len <= bytes.len(), "{seen:?}");
+    let mut marked = bytes.to_vec();
+    mark(&mut marked);
+    let again = observe(&marked).expect("a mark is no mistake");
+    assert_eq!((again.packet.ip.ecn, again.packet.wire_len(), again.flow), (Ecn::Marked, len as u32, seen.flow));
+    if let Ok(packet) = parse(bytes).map(|packet| Packet { ip: skyhop_wire::Ip { ecn: Ecn::Marked, ..packet.ip }, ..packet }) {
+        assert_eq!(parse(&marked), Ok(packet));
+    }
 }
 
 /// RFC 1144 §3.2.2: three to sixteen bytes in place of the headers, behind a packet of the same connection.
@@ -86,6 +106,55 @@ fn mended(bytes: &[u8]) -> Vec<u8> {
     let pseudo = [&bytes[12..20], &[0, bytes[9]][..], &(body as u16).to_be_bytes()[..]].concat();
     let parts: &[&[u8]] = if bytes[9] == 1 { &[&bytes[header..]] } else { &[&pseudo, &bytes[header..]] };
     let sum = checksum(parts);
+    bytes[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+    bytes
+}
+
+/// The same of IPv6, with addresses that are known.
+fn mended_v6(bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    if bytes.len() < 48 {
+        return bytes;
+    }
+    let body = (bytes.len() - 40) as u16;
+    bytes[4..6].copy_from_slice(&body.to_be_bytes());
+    bytes[6] = [6, 58, 17, 6][bytes[6] as usize % 4];
+    let prefix = [0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0];
+    bytes[8..20].copy_from_slice(&prefix);
+    bytes[24..36].copy_from_slice(&prefix);
+    let at = match bytes[6] {
+        6 => 56,
+        58 => 42,
+        _ => 46,
+    };
+    if at + 2 > bytes.len() {
+        return bytes;
+    }
+    match bytes[6] {
+        6 => {
+            let most = (body / 4).clamp(5, 15) as u8;
+            bytes[52] = (bytes[52] >> 4).clamp(5, most) << 4;
+        }
+        17 => bytes[44..46].copy_from_slice(&body.to_be_bytes()),
+        _ => {
+            // Messages about packets of this version, by chance, and the addresses in them.
+            if bytes[40] & 3 == 2 && bytes.len() >= 96 {
+                (bytes[40], bytes[41], bytes[48]) = (2, 0, 0x60 | bytes[48] & 15);
+                bytes[56..68].copy_from_slice(&prefix);
+                bytes[72..84].copy_from_slice(&prefix);
+            } else {
+                bytes[40] = 128 | bytes[40] & 1;
+                bytes[41] = 0;
+            }
+        }
+    }
+    bytes[at..at + 2].fill(0);
+    let pseudo = [&bytes[8..40], &[0, 0], &body.to_be_bytes()[..], &[0, 0, 0, bytes[6]]].concat();
+    let sum = match checksum(&[&pseudo, &bytes[40..]]) {
+        // Of a datagram 0 would say that there is none.
+        0 if bytes[6] == 17 => 0xffff,
+        sum => sum,
+    };
     bytes[at..at + 2].copy_from_slice(&sum.to_be_bytes());
     bytes
 }

@@ -1,6 +1,7 @@
 //! Packets that are larger than the next link's MTU: dropped, and the sender is told.
 //!
-//! Follows RFC 1191 §4: the router's message names the next link's MTU and quotes the packet; RFC 1122 §3.2.2: no message about one.
+//! Follows RFC 1191 §4 and RFC 4443 §3.2: the router's message names the next link's MTU and quotes the packet; RFC 1122 §3.2.2: no
+//! message about one.
 //! Differs: every packet says "do not fragment"; the way back is the flow's own, in the other direction.
 //! Leaves out fragments, and limits on how many messages a router sends.
 
@@ -11,7 +12,7 @@ use crate::route::Way;
 use crate::space::Space;
 use crate::wire::Wire;
 use skyhop_topology::NodeId;
-use skyhop_wire::{Ecn, Ipv4, Packet, TooLarge, Transport};
+use skyhop_wire::{Ecn, Ip, Packet, TooLarge, Transport};
 
 /// What a user should know of packets that were too large.
 pub(crate) fn warnings(links: &Links) -> impl Iterator<Item = String> {
@@ -23,7 +24,8 @@ pub(crate) fn warnings(links: &Links) -> impl Iterator<Item = String> {
 
 /// What the router before a link of `mtu` says of `packet`.
 pub(crate) fn message(router: NodeId, mtu: u32, packet: &Packet) -> Packet {
-    let ip = Ipv4 {
+    let ip = Ip {
+        version: packet.ip.version,
         source: address(router.0),
         destination: packet.ip.source,
         identification: packet.ip.identification,

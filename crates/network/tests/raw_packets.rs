@@ -6,7 +6,7 @@ use skyhop_chance::Seed;
 use skyhop_network::{Account, Agenda, Epoch, Frame, Network, Route, Way, address};
 use skyhop_scenario::network::{Network as Plan, resolve};
 use skyhop_units::{Span, Time};
-use skyhop_wire::{Ecn, Ipv4, Packet, TooLarge, Transport, Udp};
+use skyhop_wire::{Ecn, Ip, Packet, TooLarge, Transport, Udp, Version};
 use std::net::Ipv4Addr;
 
 const HEADERS: u32 = 28;
@@ -64,7 +64,8 @@ impl Bench {
 }
 
 fn datagram(size: u32, number: u32) -> Packet {
-    let ip = Ipv4 {
+    let ip = Ip {
+        version: Version::V4,
         source: Ipv4Addr::new(192, 0, 2, 1),
         destination: Ipv4Addr::new(192, 0, 2, 2),
         identification: number as u16,

@@ -374,6 +374,93 @@ path = ["server", "access", "satellite", "narrow", "user"]
     }
 }
 
+/// RFC 8200, RFC 4443 and RFC 8201: every kind of packet, a router's message with what it quotes, and lengths.
+#[test]
+fn packets_of_ipv6_are_whole_and_their_sums_are_right() {
+    let scratch = Scratch::new("capture-ipv6");
+    let flows = r#"
+[[flows]]
+path = ["server", "access", "satellite", "user"]
+traffic = { kind = "bulk", size = "200 kB" }
+transport = { kind = "tcp", host = "1999", ecn = true }
+[[flows]]
+path = ["server", "access", "satellite", "user"]
+traffic = { kind = "ping", size = "57 B" }
+[[flows]]
+path = ["server", "access", "satellite", "user"]
+traffic = { kind = "cbr", rate = "8 kbit/s", size = "501 B" }
+[[flows]]
+path = ["server", "access", "satellite", "user"]
+traffic = { kind = "bulk", size = "20 kB" }
+transport = { kind = "stp" }
+[[flows]]
+path = ["server", "access", "satellite", "user"]
+traffic = { kind = "bulk", size = "20 kB" }
+transport = { kind = "stp", format = "plain" }"#;
+    let scenario = format!(
+        "duration = \"30 s\"\nip = \"v6\"\nrecord = {{ pcap = [\"access\"] }}\n\
+         [links.access]\nrate = \"10 Mbit/s\"\ndelay = \"1 ms\"\nmtu = \"1500 B\"\n\
+         [links.satellite]\nrate = \"5 Mbit/s\"\ndelay = \"100 ms\"\nmtu = \"1400 B\"\n{flows}"
+    );
+    let loaded = parse(scenario.as_bytes(), "ipv6.toml", &[]).unwrap();
+    let out = scratch.0.join("out");
+    let options = RunOptions { out: Some(out.clone()), ..RunOptions::default() };
+    run_scenario(&loaded, &options, |_| true).unwrap();
+    let fields = [
+        "frame.len",
+        "_ws.malformed",
+        "ipv6.nxt",
+        "ipv6.plen",
+        "ipv6.src",
+        "ipv6.tclass.ecn",
+        "tcp.checksum.status",
+        "udp.checksum.status",
+        "icmpv6.checksum.status",
+        "icmpv6.type",
+        "icmpv6.mtu",
+        "tcp.options.mss_val",
+        "tcp.seq_raw",
+    ];
+    let Some(packets) = tshark(&out.join("packets.pcapng"), &fields) else { return };
+    let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
+    let (mut told, mut large) = (Vec::new(), Vec::new());
+    for packet in &packets {
+        let len: u64 = number(packet, "frame.len");
+        // A message has a second header, of what it quotes.
+        let first = |field: &str| packet[field].split(',').next().unwrap_or_default().to_owned();
+        assert_eq!(packet["_ws.malformed"], "", "{packet:?}");
+        assert_eq!(first("ipv6.plen").parse(), Ok(len - 40), "{packet:?}");
+        assert!(packet["ipv6.src"].starts_with("2001:db8::a00:"), "{packet:?}");
+        let sum = match &first("ipv6.nxt")[..] {
+            "6" => "tcp.checksum.status",
+            "17" => "udp.checksum.status",
+            "58" => "icmpv6.checksum.status",
+            other => {
+                assert_eq!(other, "253", "{packet:?}");
+                "_ws.malformed"
+            }
+        };
+        assert!(sum == "_ws.malformed" || first(sum) == GOOD, "{packet:?}");
+        if !packet["tcp.options.mss_val"].is_empty() {
+            assert_eq!(packet["tcp.options.mss_val"], "1440");
+        }
+        let kind = first("ipv6.nxt") + &first("icmpv6.type");
+        if kind == "582" {
+            assert_eq!((len, &packet["icmpv6.mtu"][..]), (1280, "1400"));
+            told.extend((packet["ipv6.nxt"] == "58,6").then(|| packet["tcp.seq_raw"].clone()));
+        } else if kind == "6" && len > 1400 {
+            assert_eq!((len, &packet["ipv6.tclass.ecn"][..]), (1500, "2"));
+            large.push(packet["tcp.seq_raw"].clone());
+        }
+        *kinds.entry(kind).or_default() += 1;
+    }
+    assert_eq!(
+        kinds.keys().map(String::as_str).collect::<Vec<_>>(),
+        ["17", "253", "58128", "58129", "582", "6"]
+    );
+    assert!(!told.is_empty() && told == large, "{told:?} {large:?}");
+}
+
 /// tshark's "the checksum has been verified and is right".
 const GOOD: &str = "1";
 const YES: &str = "1";

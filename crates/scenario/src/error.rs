@@ -111,7 +111,7 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// `; expected one of a, b, c`, and the nearest of them if one is near.
 pub(crate) fn expected<'a>(value: &str, allowed: impl Iterator<Item = &'a str> + Clone) -> String {
-    const LISTED: usize = 16;
+    const LISTED: usize = 20;
     let all = allowed.clone().count();
     let mut out = match all {
         0 => return "; none is allowed here".into(),

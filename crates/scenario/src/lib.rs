@@ -76,6 +76,7 @@ impl Scenario {
             duration: skyhop_units::Span::from_secs(1),
             seed: 1,
             host: Host::default(),
+            ip: Ip::default(),
             links: Default::default(),
             constellation: Some(constellation),
             constellations: Default::default(),

@@ -52,6 +52,9 @@ pub struct Scenario {
     /// The kind of host that flows and splices have where their transport names no other.
     #[serde(default)]
     pub host: Host,
+    /// Version of IP of flows that name no other.
+    #[serde(default, skip_serializing_if = "Ip::is_v4")]
+    pub ip: Ip,
     /// Links by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub links: BTreeMap<String, Link>,

@@ -9,7 +9,7 @@ use crate::error::{Errors, MOST_PROBLEMS, Place, Problem, quoted};
 use crate::files::{Files, LARGEST_FILE, Named, named};
 use crate::finding::Finding;
 use crate::fit::{Mistakes, fit};
-use crate::model::Scenario;
+use crate::model::{Ip, Scenario, Tcp};
 use crate::network::SkyWay;
 use crate::path::KeyPath;
 use crate::shape::SCENARIO;
@@ -194,6 +194,7 @@ fn finish(
     // What fits the shape fits the types, so an error here is one of ours; it is still better said than lost.
     let mut plain = source.top.clone().into_plain();
     inherit_host(&mut plain);
+    inherit_ip(&mut plain);
     let scenario = Scenario::deserialize(plain)
         .map_err(|e| Errors::one(Place::File { file: source.file.clone() }, "", e.message()))?;
     let (findings, more) = check(&scenario);
@@ -231,11 +232,47 @@ fn inherit_host(top: &mut toml::Value) {
         let tcp = || toml::Table::from_iter([("kind".to_owned(), "tcp".into())]).into();
         give(flow.entry("transport").or_insert_with(tcp));
     }
+    each_splice_transport(top, give);
+}
+
+/// Gives the scenario's `ip` to every flow that names none. Over IPv6 a TCP that names no mss has one that leaves room for the
+/// larger header, so that packets stay as long as over IPv4; a splice's TCP too, if it may be in the way of such a flow.
+fn inherit_ip(top: &mut toml::Value) {
+    let ip = top.get("ip").cloned();
+    let of_v6 = |ip: Option<&toml::Value>| ip.and_then(toml::Value::as_str) == Some("v6");
+    let more = Ip::V6.header_len() - Ip::V4.header_len();
+    let mss = toml::Value::from(format!("{} B", Tcp::default().mss.get() - more));
+    let make_room = |transport: &mut toml::Value| {
+        if let Some(table) = transport.as_table_mut()
+            && table.get("kind").and_then(toml::Value::as_str) == Some("tcp")
+        {
+            table.entry("mss").or_insert_with(|| mss.clone());
+        }
+    };
+    let mut any = false;
+    for flow in top.get_mut("flows").and_then(toml::Value::as_array_mut).into_iter().flatten() {
+        let Some(flow) = flow.as_table_mut() else { continue };
+        if let Some(ip) = &ip {
+            flow.entry("ip").or_insert_with(|| ip.clone());
+        }
+        if of_v6(flow.get("ip")) {
+            any = true;
+            let tcp = || toml::Table::from_iter([("kind".to_owned(), "tcp".into())]).into();
+            make_room(flow.entry("transport").or_insert_with(tcp));
+        }
+    }
+    if any {
+        each_splice_transport(top, make_room);
+    }
+}
+
+/// The transports that splices name.
+fn each_splice_transport(top: &mut toml::Value, each: impl Fn(&mut toml::Value)) {
     let splices = top.get_mut("splices").and_then(toml::Value::as_table_mut);
     for (_, splice) in splices.into_iter().flat_map(|splices| splices.iter_mut()) {
         for side in ["transport", "transport_back"] {
             if let Some(transport) = splice.get_mut(side) {
-                give(transport);
+                each(transport);
             }
         }
     }

@@ -36,6 +36,16 @@ fn silent(text: &str) {
 }
 
 #[test]
+fn headers_of_ipv6_that_a_link_does_not_compress_are_told() {
+    let compressing = "rate = \"64 kbit/s\"\ndelay = \"10 ms\"\nqueue = { kind = \"drop-tail\", limit = \"20 packets\" }\nheader_compression = true";
+    let slow = |ip: &str, flow: &str| download(compressing, flow, &format!("ip = \"{ip}\""));
+    one(&slow("v6", BULK), "links.satellite.header_compression", &["\"download\"", "RFC 1144", "whole"]);
+    silent(&slow("v4", BULK));
+    silent(&slow("v6", "traffic = { kind = \"ping\" }"));
+    silent(&slow("v6", &format!("ip = \"v4\"\n{BULK}")));
+}
+
+#[test]
 fn a_window_below_rate_times_rtt_is_told_with_what_to_write() {
     let old = download(GEO, BULK, "host = \"1999\"");
     // 256 kB in 560 ms are 3.657 Mbit/s.

@@ -18,14 +18,13 @@ use std::sync::Arc;
 /// The application of traffic over connections, and the ends whose segments the results count.
 pub(crate) fn application(
     given: Given<'_>,
-    traffic: &Traffic,
-    transport: &scenario::Transport,
+    flow: &scenario::Flow,
     name: &str,
     key: &str,
 ) -> Result<(Application, &'static [End]), BuildError> {
     let from = Reader { key, files: given.files };
     let stream = streams(name, given.seed);
-    Ok(match traffic {
+    Ok(match &flow.traffic {
         Traffic::Web {
             request,
             reply,
@@ -73,7 +72,7 @@ pub(crate) fn application(
             let per_s = match (arrivals_per_s, load, link) {
                 (Some(per_s), _, _) => *per_s,
                 (None, Some(load), Some(link)) => {
-                    let (payload, headers) = transport.packet().unwrap_or((1, 0));
+                    let (payload, headers) = flow.transport.packet(flow.ip).unwrap_or((1, 0));
                     let wire_bits = 8.0 * size.mean() * (1.0 + headers as f64 / payload as f64);
                     load * link.rate.as_bps() as f64 / wire_bits
                 }

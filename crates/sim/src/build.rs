@@ -113,6 +113,7 @@ impl<'a> FlowBuilder<'a> {
         let app = match &flow.traffic {
             Traffic::Ping { interval, size } => App::Ping(Box::new(Pinging {
                 ping: Ping { interval: *interval, size: size.get() as u32 },
+                ip: config::version(flow.ip),
                 addresses: ends,
                 identifier: index as u16,
                 next: 0,
@@ -121,14 +122,15 @@ impl<'a> FlowBuilder<'a> {
                 series: 0,
             })),
             traffic if traffic.in_datagrams() => {
-                App::Datagrams(Box::new(Sending::new(datagrams(given, traffic, &name, &key)?, ends)))
+                let source = datagrams(given, traffic, &name, &key)?;
+                App::Datagrams(Box::new(Sending::new(source, config::version(flow.ip), ends)))
             }
-            traffic => {
+            _ => {
                 let own = |leg: usize, backward: bool| network.own_mtu(&ways[leg], backward);
                 let mtus: Vec<_> =
                     (0..ways.len()).map(|leg| [false, true].map(|back| own(leg, back))).collect();
                 let sockets = self.sockets(&name, ends, &mtus, narrow);
-                let (application, senders) = application(given, traffic, &flow.transport, &name, &key)?;
+                let (application, senders) = application(given, flow, &name, &key)?;
                 let conversations = Conversations::new(sockets, senders);
                 App::Stream(Box::new(Stream { application, conversations }))
             }
@@ -241,8 +243,7 @@ impl<'a> FlowBuilder<'a> {
     ) -> Sockets {
         let Given { scenario, seed, .. } = self.given;
         let splices: Vec<_> = scenario.splices.iter().collect();
-        let protocols =
-            config::protocols(&self.flow.transport, self.crossings.iter().map(|c| splices[c.splice].1));
+        let protocols = config::protocols(self.flow, self.crossings.iter().map(|c| splices[c.splice].1));
         let splicing = self.crossings.iter().enumerate().map(|(leg, crossing)| {
             let (splice_name, splice) = splices[crossing.splice];
             let mtus = [mtus[leg][1], mtus[leg + 1][0]];
@@ -270,12 +271,12 @@ fn largest(flow: &scenario::Flow, legs: usize) -> (u32, bool) {
     let (traffic, transport) = (&flow.traffic, &flow.transport);
     let largest = match (traffic, transport) {
         (Traffic::Ping { size, .. } | Traffic::Cbr { size, .. } | Traffic::OnOff { size, .. }, _) => {
-            size.get() as u32 + 28
+            (size.get() + flow.ip.header_len() + 8) as u32
         }
         // A splice's other side may have other segments, or another protocol.
-        (_, Transport::Tcp(tcp)) if legs == 1 => tcp.mss.get() as u32 + 40 + OPTIONS,
+        (_, Transport::Tcp(tcp)) if legs == 1 => (tcp.mss.get() + flow.ip.header_len() + 20) as u32 + OPTIONS,
         (_, Transport::Stp(stp)) if legs == 1 => {
-            (stp.packet_size().get() + stp.headers_beneath()).try_into().unwrap_or(u32::MAX)
+            (stp.packet_size().get() + stp.headers_beneath(flow.ip)).try_into().unwrap_or(u32::MAX)
         }
         _ => u32::MAX,
     };

@@ -5,39 +5,53 @@
 //! Leaves out checks, which the scenario has had.
 
 use crate::endpoint::Protocol;
+use crate::stp::Carrier;
 use skyhop_scenario as scenario;
 use skyhop_transport::stp;
 use skyhop_transport::tcp::{Config, DelayedAck, Increase, Open, Saved};
+use skyhop_wire::Version;
 
 /// What the two ends of a flow's connections speak: what the flow says, unless the splice beside an end speaks another
 /// protocol with it.
 pub(crate) fn protocols<'a>(
-    flow: &scenario::Transport,
+    flow: &scenario::Flow,
     mut splices: impl DoubleEndedIterator<Item = &'a scenario::Splice> + Clone,
 ) -> [Protocol; 2] {
-    let with = |splice: Option<&scenario::Splice>, side: usize| match splice.map(|s| s.transports(flow)[side])
+    let with = |splice: Option<&scenario::Splice>, side: usize| match splice
+        .map(|s| s.transports(&flow.transport)[side])
     {
-        Some(other) if other.kind() != flow.kind() => protocol(other),
-        _ => protocol(flow),
+        Some(other) if other.kind() != flow.transport.kind() => protocol(other, flow.ip),
+        _ => protocol(&flow.transport, flow.ip),
     };
     [with(splices.clone().next(), 0), with(splices.next_back(), 1)]
 }
 
 /// What a transport's words mean. Streams over UDP are refused by the scenario's checks.
-pub(crate) fn protocol(transport: &scenario::Transport) -> Protocol {
+pub(crate) fn protocol(transport: &scenario::Transport, ip: scenario::Ip) -> Protocol {
     match transport {
-        scenario::Transport::Tcp(keys) => Protocol::Tcp(Box::new(tcp(keys))),
-        scenario::Transport::Stp(keys) => Protocol::Stp(Box::new(stp(keys)), keys.over()),
+        scenario::Transport::Tcp(keys) => Protocol::Tcp(Box::new(tcp(keys, ip))),
+        scenario::Transport::Stp(keys) => {
+            Protocol::Stp(Box::new(stp(keys, ip)), Carrier { over: keys.over(), ip: version(ip) })
+        }
         scenario::Transport::Udp => Protocol::Tcp(Box::default()),
     }
 }
 
+/// The version of the network layer.
+pub(crate) fn version(ip: scenario::Ip) -> Version {
+    match ip {
+        scenario::Ip::V4 => Version::V4,
+        scenario::Ip::V6 => Version::V6,
+    }
+}
+
 /// The configuration of both ends of a TCP connection.
-pub(crate) fn tcp(tcp: &scenario::Tcp) -> Config {
+pub(crate) fn tcp(tcp: &scenario::Tcp, ip: scenario::Ip) -> Config {
     let mss = tcp.mss.get();
     Config {
         variant: tcp.variant,
         recovery: tcp.recovery,
+        ip: version(ip),
         mss: mss as u32,
         path_mtu: tcp.path_mtu,
         // That is the route's.
@@ -98,12 +112,12 @@ pub(crate) fn tcp(tcp: &scenario::Tcp) -> Config {
 }
 
 /// The configuration of both ends of an STP connection.
-pub(crate) fn stp(keys: &scenario::Stp) -> stp::Config {
+pub(crate) fn stp(keys: &scenario::Stp, ip: scenario::Ip) -> stp::Config {
     let base = if keys.plain() { stp::Config::plain() } else { stp::Config::default() };
     let payload = keys.max_payload();
     stp::Config {
         packet_size: keys.packet_size().get() as u32,
-        overhead: keys.headers_beneath() as u32,
+        overhead: keys.headers_beneath(ip) as u32,
         window: keys.window.in_bytes(payload),
         congestion: keys.congestion(),
         initial_window: keys.initial_window.map_or_else(
@@ -145,7 +159,7 @@ mod tests {
     fn a_host_of_1999_is_the_endpoints_own_defaults() {
         let host = scenario::Host::Y1999.tcp(None, None);
         assert_eq!(
-            tcp(&host),
+            tcp(&host, scenario::Ip::V4),
             Config { window_max: 256_000, send_buffer_max: u64::MAX, ..Config::default() }
         );
     }
@@ -156,7 +170,7 @@ mod tests {
             (scenario::StpFormat::Full, stp::Config::default()),
             (scenario::StpFormat::Plain, stp::Config::plain()),
         ] {
-            assert_eq!(stp(&scenario::Stp { format, ..scenario::Stp::default() }), config);
+            assert_eq!(stp(&scenario::Stp { format, ..scenario::Stp::default() }, scenario::Ip::V4), config);
         }
     }
 }

@@ -8,12 +8,13 @@ use crate::echo::Delays;
 use skyhop_results::DatagramResult;
 use skyhop_traffic::Datagrams;
 use skyhop_units::{Span, Time};
-use skyhop_wire::{Ecn, Ipv4, Packet, Transport, Udp};
+use skyhop_wire::{Ecn, Ip, Packet, Transport, Udp, Version};
 use std::net::SocketAddrV4;
 
 /// Datagrams from end 0 to end 1.
 pub(crate) struct Sending {
     pub source: Datagrams,
+    ip: Version,
     addresses: [SocketAddrV4; 2],
     sent: u64,
     delays: Delays,
@@ -30,9 +31,10 @@ pub(crate) struct Sending {
 }
 
 impl Sending {
-    pub fn new(source: Datagrams, addresses: [SocketAddrV4; 2]) -> Self {
+    pub fn new(source: Datagrams, ip: Version, addresses: [SocketAddrV4; 2]) -> Self {
         Self {
             source,
+            ip,
             addresses,
             sent: 0,
             delays: Delays::default(),
@@ -53,7 +55,8 @@ impl Sending {
         }
         let [source, destination] = self.addresses;
         let packet = Packet {
-            ip: Ipv4 {
+            ip: Ip {
+                version: self.ip,
                 source: *source.ip(),
                 destination: *destination.ip(),
                 identification: self.sent as u16,

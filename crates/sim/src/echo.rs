@@ -1,17 +1,18 @@
 //! Pings: echo requests from one end, answers from the other, and the delays between.
 //!
-//! Follows RFC 792's echo; HT 6.3 for what is measured.
+//! Follows the echo of RFC 792 and RFC 4443; HT 6.3 for what is measured.
 //! Differs: the delays reported are one way, since both ends have one clock here.
 //! Leaves out every other ICMP message.
 
 use skyhop_traffic::Ping;
 use skyhop_units::Span;
-use skyhop_wire::{Echo, Ecn, Ipv4, Packet, Transport};
+use skyhop_wire::{Echo, Ecn, Ip, Packet, Transport, Version};
 use std::net::SocketAddrV4;
 
 /// Echo requests from end 0, answers from end 1.
 pub(crate) struct Pinging {
     pub ping: Ping,
+    pub ip: Version,
     pub addresses: [SocketAddrV4; 2],
     pub identifier: u16,
     pub next: u64,
@@ -26,7 +27,8 @@ impl Pinging {
     pub fn packet(&self, reply: bool, sequence: u16) -> Packet {
         let end = reply as usize;
         Packet {
-            ip: Ipv4 {
+            ip: Ip {
+                version: self.ip,
                 source: *self.addresses[end].ip(),
                 destination: *self.addresses[1 - end].ip(),
                 identification: sequence,

@@ -4,9 +4,8 @@
 //! Differs from a trait: the choice is an enum, so that a packet costs no dynamic dispatch.
 //! Leaves out how packets look, which is each machine's business.
 
-use crate::stp::StpEnd;
+use crate::stp::{Carrier, StpEnd};
 use skyhop_chance::Stream;
-use skyhop_scenario::StpOver;
 use skyhop_traffic::End;
 use skyhop_transport::tcp::{self, Connection, Memory, Open, RttSamples, State};
 use skyhop_transport::{Cause, stp};
@@ -23,7 +22,7 @@ const STP_BASE: u32 = 1200;
 pub(crate) enum Protocol {
     Tcp(Box<tcp::Config>),
     /// And what carries it.
-    Stp(Box<stp::Config>, StpOver),
+    Stp(Box<stp::Config>, Carrier),
 }
 
 /// One end of a connection.
@@ -79,8 +78,8 @@ impl Protocol {
             (Protocol::Tcp(config), End::Server) => Endpoint::Tcp(
                 Connection::listen((**config).clone(), server, client, initial).with_chance(chance),
             ),
-            (Protocol::Stp(config, over), end) => {
-                let stp = StpEnd::new((config, *over), end, addresses, connection + 1, initial);
+            (Protocol::Stp(config, carrier), end) => {
+                let stp = StpEnd::new((config, *carrier), end, addresses, connection + 1, initial);
                 Endpoint::Stp(Box::new(stp))
             }
         }

@@ -75,7 +75,7 @@ fn too_small(flow: &Flow, network: &Network, result: &FlowResult, wire: u32, end
                 false => ("window", tcp.window, tcp.window_max),
             };
             let key = if most > first { format!("{key}_max") } else { key.to_owned() };
-            (key, first.max(most), u64::from(tcp.mss) + 40)
+            (key, first.max(most), u64::from(tcp.mss + tcp.headers()))
         }
         Protocol::Stp(stp, _) => ("window".to_owned(), stp.window, u64::from(stp.packet_size + stp.overhead)),
     };

@@ -7,7 +7,7 @@
 use crate::cache::Cache;
 use crate::config;
 use crate::endpoint;
-use crate::stp::Envelope;
+use crate::stp::{Carrier, Envelope};
 use skyhop_chance::{Seed, Stream};
 use skyhop_network::Slot;
 use skyhop_results::SpliceResult;
@@ -24,7 +24,7 @@ pub(crate) struct Splicing {
     /// Of the side to the client and of the side to the server.
     initial_sequence: [Stream; 2],
     /// What carries STP on each side, if it speaks that.
-    over: [Option<scenario::StpOver>; 2],
+    carriers: [Option<Carrier>; 2],
     /// Of a cache.
     hit_ratio: Option<f64>,
 }
@@ -39,16 +39,17 @@ impl Splicing {
         seed: Seed,
     ) -> Self {
         let name = format!("splice/{splice_name}/flow/{flow_name}");
-        let sides = splice.transports(&flow.transport).map(|transport| match config::protocol(transport) {
-            endpoint::Protocol::Tcp(config) => (Protocol::Tcp(config), None),
-            endpoint::Protocol::Stp(config, over) => (Protocol::Stp(config), Some(over)),
-        });
-        let over = sides.each_ref().map(|(_, over)| *over);
+        let sides =
+            splice.transports(&flow.transport).map(|transport| match config::protocol(transport, flow.ip) {
+                endpoint::Protocol::Tcp(config) => (Protocol::Tcp(config), None),
+                endpoint::Protocol::Stp(config, carrier) => (Protocol::Stp(config), Some(carrier)),
+            });
+        let carriers = sides.each_ref().map(|(_, carrier)| *carrier);
         let sides = sides.map(|(protocol, _)| protocol);
         let cached = splice.kind == scenario::SpliceKind::Cache;
         Self {
             place: place as u32,
-            over,
+            carriers,
             hit_ratio: splice.hit_ratio.filter(|_| cached),
             config: Config {
                 sides,
@@ -87,10 +88,10 @@ impl Splicing {
 
     /// What carries STP's packets of a connection on each side.
     pub fn envelopes(&self, [client, server]: [SocketAddrV4; 2]) -> [Option<Envelope>; 2] {
-        let [back, onwards] = self.over;
+        let [back, onwards] = self.carriers;
         [
-            back.map(|over| Envelope::new(over, [server, client])),
-            onwards.map(|over| Envelope::new(over, [client, server])),
+            back.map(|carrier| Envelope::new(carrier, [server, client])),
+            onwards.map(|carrier| Envelope::new(carrier, [client, server])),
         ]
     }
 

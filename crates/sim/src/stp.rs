@@ -7,34 +7,42 @@
 use skyhop_scenario::StpOver;
 use skyhop_traffic::End;
 use skyhop_transport::stp::{Config, Connection, Ends, Length};
-use skyhop_wire::{Ecn, Ipv4, Packet, Transport, Udp, stp};
+use skyhop_wire::{Ecn, Ip, Packet, Transport, Udp, Version, stp};
 use std::net::SocketAddrV4;
+
+/// What carries STP's packets, and the network layer beneath that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Carrier {
+    pub over: StpOver,
+    pub ip: Version,
+}
 
 /// Puts STP's packets into the network layer's; UDP's ports repeat STP's.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Envelope {
-    over: StpOver,
+    carrier: Carrier,
     local: SocketAddrV4,
     remote: SocketAddrV4,
     identification: u16,
 }
 
 impl Envelope {
-    pub fn new(over: StpOver, [local, remote]: [SocketAddrV4; 2]) -> Self {
-        Self { over, local, remote, identification: 0 }
+    pub fn new(carrier: Carrier, [local, remote]: [SocketAddrV4; 2]) -> Self {
+        Self { carrier, local, remote, identification: 0 }
     }
 
     pub fn wrap(&mut self, packet: &stp::Packet<Length>) -> Packet {
         self.identification = self.identification.wrapping_add(1);
         Packet {
-            ip: Ipv4 {
+            ip: Ip {
+                version: self.carrier.ip,
                 source: *self.local.ip(),
                 destination: *self.remote.ip(),
                 identification: self.identification,
                 ttl: 64,
                 ecn: Ecn::NotCapable,
             },
-            transport: match self.over {
+            transport: match self.carrier.over {
                 StpOver::Udp => Transport::Udp(Udp {
                     source_port: packet.source_port,
                     destination_port: packet.destination_port,
@@ -55,7 +63,7 @@ pub(crate) struct StpEnd {
 impl StpEnd {
     /// The client's end, which opens, or the server's. `count` tells connections of the two hosts apart.
     pub fn new(
-        (config, over): (&Config, StpOver),
+        (config, carrier): (&Config, Carrier),
         end: End,
         addresses: [SocketAddrV4; 2],
         count: u32,
@@ -71,7 +79,7 @@ impl StpEnd {
                 End::Client => Connection::connect(config.clone(), ends, initial),
                 End::Server => Connection::listen(config.clone(), ends, initial),
             },
-            envelope: Envelope::new(over, [local, remote]),
+            envelope: Envelope::new(carrier, [local, remote]),
         }
     }
 

@@ -9,7 +9,7 @@ use skyhop_transport::tcp::{
     Config, Connection, DelayedAck, LossRecovery, Open, PathMtu, SenderStats, State, Variant,
 };
 use skyhop_units::{Span, Time};
-use skyhop_wire::{Ecn, Flags, Ipv4, Packet, TcpHeader, TooLarge, Transport};
+use skyhop_wire::{Ecn, Flags, Ip, Packet, TcpHeader, TooLarge, Transport, Version};
 use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 
@@ -43,6 +43,8 @@ struct Net {
     count: u64,
     /// All packets of the first end: when, how long, and whether they passed.
     sent: Vec<(Time, u32, bool)>,
+    /// Its first with data.
+    first: Option<Packet>,
     heard: u32,
 }
 
@@ -61,6 +63,7 @@ impl Net {
             wire: BTreeMap::new(),
             count: 0,
             sent: Vec::new(),
+            first: None,
             heard: 0,
         }
     }
@@ -113,6 +116,7 @@ impl Net {
         let fits = packet.wire_len() <= self.mtu;
         if from == 0 {
             self.sent.push((self.now, packet.wire_len(), fits));
+            self.first = self.first.or(Some(packet).filter(|packet| packet.payload_len > 0));
         }
         if !self.pass[turn % self.pass.len()] {
             return;
@@ -120,7 +124,7 @@ impl Net {
         let (to, packet) = if fits {
             (1 - from, packet)
         } else if let Some(mtu) = self.says {
-            let ip = Ipv4 { source: [10, 0, 0, 3].into(), destination: packet.ip.source, ..packet.ip };
+            let ip = Ip { source: [10, 0, 0, 3].into(), destination: packet.ip.source, ..packet.ip };
             let transport = Transport::TooLarge(TooLarge::quoting(&packet, mtu));
             (from, Packet { ip, transport, payload_len: 0 })
         } else {
@@ -270,14 +274,15 @@ fn only_what_is_outstanding_can_have_been_too_large() {
         flags: Flags::ACK,
         ..TcpHeader::default()
     };
-    let ip = |source: u8, destination: u8| Ipv4 {
+    let ip = |source: u8, destination: u8| Ip {
+        version: Version::V4,
         source: [10, 0, 0, source].into(),
         destination: [10, 0, 0, destination].into(),
         identification: 1,
         ttl: 60,
         ecn: Ecn::NotCapable,
     };
-    let lie = |ip: Ipv4, tcp: TcpHeader, mtu: u16| {
+    let lie = |ip: Ip, tcp: TcpHeader, mtu: u16| {
         let quoted = Packet { ip, transport: Transport::Tcp(tcp), payload_len: 1460 };
         Packet { transport: Transport::TooLarge(TooLarge::quoting(&quoted, mtu)), payload_len: 0, ..quoted }
     };
@@ -300,6 +305,26 @@ fn only_what_is_outstanding_can_have_been_too_large() {
     assert_eq!(net.ends[0].poll_transmit(net.now).map(|p| p.wire_len()), Some(68));
     net.run();
     assert_eq!(net.ends[1].delivered(), 200_000);
+}
+
+/// RFC 8201 §4: an end takes no router's word for less than IPv6's least, and never goes below it.
+#[test]
+fn over_ipv6_no_packet_becomes_smaller_than_1280_bytes() {
+    let config = Config { ip: Version::V6, mss: 1440, ..config(Variant::Cubic, PathMtu::Icmp) };
+    for (says, largest) in [(0, 1500), (68, 1500), (1279, 1500), (1280, 1280), (1400, 1400)] {
+        let mut net = Net::new(&config, 1500, None);
+        net.offer([200_000, 0]);
+        while net.ends[0].in_flight() < 10_000 {
+            net.step();
+        }
+        let first = net.first.expect("data has left");
+        let message = Transport::TooLarge(TooLarge::quoting(&first, says));
+        net.ends[0].handle_packet(net.now, &Packet { transport: message, payload_len: 0, ..first });
+        let from = net.sent.len();
+        net.run();
+        assert_eq!(net.sent[from..].iter().map(|sent| sent.1).max(), Some(largest), "{says}");
+        assert_eq!(net.ends[1].delivered(), 200_000);
+    }
 }
 
 /// What a later connection is told, it begins with.

@@ -2,9 +2,9 @@
 //!
 //! Follows RFC 1144 §3.2 and its appendix: which fields must not change, how changes are coded, the two special cases.
 //! Differs: lengths only, as packets here are structs; the checksum is taken to find every header that was made up wrongly.
-//! Leaves out IPv6 and the later schemes (RFC 2507, ROHC), which also compress options.
+//! Leaves out the later schemes (RFC 2507, ROHC), which also compress options, and IPv6, which is theirs: its packets go whole.
 
-use crate::packet::{Ipv4, Packet, Transport};
+use crate::packet::{Ip, Packet, Transport, Version};
 use crate::tcp::{Flags, TcpHeader};
 
 /// Connections that are remembered at a time (RFC 1144's default).
@@ -14,18 +14,26 @@ const SLOTS: usize = 16;
 #[derive(Debug, Clone, Default)]
 pub struct Compressor {
     /// The last packet of each connection, the latest used first.
-    contexts: Vec<(Ipv4, TcpHeader, u32)>,
+    contexts: Vec<(Ip, TcpHeader, u32)>,
 }
 
-fn same_connection(a: (&Ipv4, &TcpHeader), b: (&Ipv4, &TcpHeader)) -> bool {
+fn same_connection(a: (&Ip, &TcpHeader), b: (&Ip, &TcpHeader)) -> bool {
     (a.0.source, a.0.destination, a.1.source_port, a.1.destination_port)
         == (b.0.source, b.0.destination, b.1.source_port, b.1.destination_port)
+}
+
+/// The header of TCP over IPv4, which is what there is a code for.
+fn of_v4(packet: &Packet) -> Option<&TcpHeader> {
+    match &packet.transport {
+        Transport::Tcp(tcp) if packet.ip.version == Version::V4 => Some(tcp),
+        _ => None,
+    }
 }
 
 impl Compressor {
     /// Bytes of the packet on the link if its header goes compressed behind what was sent last; `None` if it has to go whole.
     pub fn compressed_len(&self, packet: &Packet) -> Option<u32> {
-        let Transport::Tcp(tcp) = &packet.transport else { return None };
+        let tcp = of_v4(packet)?;
         let place = self.contexts.iter().position(|c| same_connection((&c.0, &c.1), (&packet.ip, tcp)))?;
         let (ip, last, last_payload) = &self.contexts[place];
         let plain = tcp.flags.has(Flags::ACK) && tcp.flags.0 & !(Flags::ACK | Flags::PSH).0 == 0;
@@ -61,7 +69,7 @@ impl Compressor {
 
     /// The packet has gone, compressed or not.
     pub fn sent(&mut self, packet: &Packet) {
-        let Transport::Tcp(tcp) = &packet.transport else { return };
+        let Some(tcp) = of_v4(packet) else { return };
         self.contexts.retain(|c| !same_connection((&c.0, &c.1), (&packet.ip, tcp)));
         self.contexts.truncate(SLOTS - 1);
         self.contexts.insert(0, (packet.ip, *tcp, packet.payload_len));
@@ -77,7 +85,14 @@ mod tests {
     fn packet(port: u16, identification: u16, seq: u32, ack: u32, payload_len: u32) -> Packet {
         let [source, destination] = [1, 2].map(|n| [10, 0, 0, n].into());
         Packet {
-            ip: Ipv4 { source, destination, identification, ttl: 64, ecn: Ecn::NotCapable },
+            ip: Ip {
+                version: Version::V4,
+                source,
+                destination,
+                identification,
+                ttl: 64,
+                ecn: Ecn::NotCapable,
+            },
             transport: Transport::Tcp(TcpHeader {
                 source_port: port,
                 destination_port: 9,
@@ -173,5 +188,20 @@ mod tests {
             (0..connections).for_each(|port| c.sent(&packet(port, 1, 1, 1, 10)));
             assert_eq!(c.compressed_len(&packet(0, 2, 11, 1, 10)).is_some(), compressed);
         }
+    }
+
+    #[test]
+    fn packets_of_ipv6_go_whole_and_displace_nothing() {
+        let c = &mut Compressor::default();
+        let of_v6 = |port| {
+            let mut packet = packet(port, 2, 1, 1, 10);
+            packet.ip.version = Version::V6;
+            packet
+        };
+        c.sent(&packet(1, 1, 1, 1, 10));
+        for port in 0..20 {
+            assert_eq!((c.compressed_len(&of_v6(port)), c.sent(&of_v6(port))), (None, ()));
+        }
+        assert_eq!(c.compressed_len(&packet(1, 2, 11, 1, 10)), Some(13));
     }
 }

@@ -1,7 +1,8 @@
 //! A packet: headers as structs, payload as a length.
 //!
-//! Follows RFC 791 for what the network layer carries.
-//! Differs: lengths and checksums are not fields; they follow from the rest.
+//! Follows RFC 791 and RFC 8200 for what the network layer carries.
+//! Differs: lengths and checksums are not fields; they follow from the rest. Addresses are 32 bits in both versions, which number
+//! nodes; in bytes those of IPv6 are in 2001:db8::/96.
 //! Leaves out payload bytes, which no simulated host looks at.
 
 use crate::tcp::TcpHeader;
@@ -21,22 +22,51 @@ pub enum Ecn {
     Marked = 3,
 }
 
+/// Version of the Internet Protocol; as a number, the bytes of its header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum Version {
+    /// RFC 791.
+    #[default]
+    V4 = 20,
+    /// RFC 8200.
+    V6 = 40,
+}
+
+impl Version {
+    /// Bytes of its header without options and extensions.
+    #[inline]
+    pub const fn header_len(self) -> u32 {
+        self as u32
+    }
+
+    /// What every link carries, bytes (RFC 791; RFC 8200 §5).
+    pub const fn least_mtu(self) -> u32 {
+        match self {
+            Version::V4 => 68,
+            Version::V6 => 1280,
+        }
+    }
+}
+
 /// The network layer's share of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ipv4 {
+pub struct Ip {
+    /// Version.
+    pub version: Version,
     /// Source address.
     pub source: Ipv4Addr,
     /// Destination address.
     pub destination: Ipv4Addr,
-    /// Identification.
+    /// Identification; IPv6 has none.
     pub identification: u16,
-    /// Time to live.
+    /// Time to live, which IPv6 calls the hop limit.
     pub ttl: u8,
     /// Explicit congestion notification.
     pub ecn: Ecn,
 }
 
-/// An ICMP echo request or reply.
+/// An echo request or reply of ICMP or ICMPv6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Echo {
     /// Whether this is the answer.
@@ -47,49 +77,74 @@ pub struct Echo {
     pub sequence: u16,
 }
 
-/// A router's word that a packet was larger than the next link's MTU and must not be cut up (RFC 792; RFC 1191 §4). It
-/// quotes the packet: its IP header, and the first eight bytes behind.
+/// A router's word that a packet was larger than the next link's MTU and must not be cut up: ICMP's "fragmentation needed"
+/// (RFC 792; RFC 1191 §4), which quotes the packet's IP header and the first eight bytes behind, or ICMPv6's "packet too big" (RFC 4443
+/// §3.2), which quotes as much as 1280 bytes have room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLarge {
     /// MTU of the next link, bytes; 0 from a router that is older than RFC 1191.
     pub next_hop_mtu: u16,
     /// The packet's network layer.
-    pub ip: Ipv4,
+    pub ip: Ip,
     /// Its total length, bytes.
     pub total_len: u16,
     /// Its protocol: 6 is TCP.
     pub protocol: u8,
-    /// What came behind: of TCP both ports and the sequence number.
-    pub first: [u8; 8],
+    /// What came behind: of TCP both ports and the sequence number, and in IPv6 all of its header without options. Bytes that are not
+    /// quoted, or not known here, are 0.
+    pub first: [u8; 20],
 }
 
 impl TooLarge {
     /// What a router quotes of `packet`, which does not fit the next link.
     pub fn quoting(packet: &Packet, next_hop_mtu: u16) -> Self {
         let pair = |a: u16, b: u16| u32::from(a) << 16 | u32::from(b);
+        let version = packet.ip.version;
+        let icmp = |of_v4: [u32; 2], of_v6: u32, second: u32| match version {
+            Version::V4 => (1, [of_v4[0] << 24 | of_v4[1] << 16, second, 0, 0]),
+            Version::V6 => (58, [of_v6 << 24, second, 0, 0]),
+        };
         let (protocol, words) = match &packet.transport {
-            Transport::Tcp(tcp) => (6, [pair(tcp.source_port, tcp.destination_port), tcp.seq]),
+            Transport::Tcp(tcp) => {
+                let control =
+                    (tcp.header_len() / 4) << 28 | u32::from(tcp.flags.0) << 16 | u32::from(tcp.window);
+                (6, [pair(tcp.source_port, tcp.destination_port), tcp.seq, tcp.ack, control])
+            }
             // A checksum is not a field here, so that of the packet itself is not quoted.
             Transport::Udp(udp) => {
-                (17, [pair(udp.source_port, udp.destination_port), (8 + packet.payload_len) << 16])
+                (17, [pair(udp.source_port, udp.destination_port), (8 + packet.payload_len) << 16, 0, 0])
             }
             Transport::Icmp(echo) => {
-                (1, [if echo.reply { 0 } else { 8 << 24 }, pair(echo.identifier, echo.sequence)])
+                let kinds = if echo.reply { (0, 129) } else { (8, 128) };
+                icmp([kinds.0, 0], kinds.1, pair(echo.identifier, echo.sequence))
             }
-            Transport::TooLarge(_) => (1, [3 << 24 | 4 << 16, 0]),
+            Transport::TooLarge(_) => icmp([3, 4], 2, 0),
             // Its payload is not here to be quoted.
-            Transport::Other(number) => (*number, [0, 0]),
+            Transport::Other(number) => (*number, [0; 4]),
         };
-        let mut first = [0; 8];
-        first[..4].copy_from_slice(&words[0].to_be_bytes());
-        first[4..].copy_from_slice(&words[1].to_be_bytes());
+        let mut first = [0; 20];
+        let known = if version == Version::V4 { 2 } else { 4 };
+        for (room, word) in first.chunks_mut(4).zip(&words[..known]) {
+            room.copy_from_slice(&word.to_be_bytes());
+        }
         let total_len = packet.wire_len().min(65_535) as u16;
         Self { next_hop_mtu, ip: packet.ip, total_len, protocol, first }
     }
 
+    /// Bytes of the packet that are quoted.
+    pub const fn quoted_len(&self) -> u32 {
+        match self.ip.version {
+            Version::V4 => 20 + 8,
+            Version::V6 => {
+                let (room, total) = (1280 - 40 - 8, self.total_len as u32);
+                if total < room { total } else { room }
+            }
+        }
+    }
+
     /// Source port, destination port and sequence number of a TCP segment that is quoted.
     pub fn segment(&self) -> Option<(u16, u16, u32)> {
-        let [a, b, c, d, e, f, g, h] = self.first;
+        let [a, b, c, d, e, f, g, h, ..] = self.first;
         let ports = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
         (self.protocol == 6).then(|| (ports.0, ports.1, u32::from_be_bytes([e, f, g, h])))
     }
@@ -123,7 +178,7 @@ pub enum Transport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet {
     /// Network layer.
-    pub ip: Ipv4,
+    pub ip: Ip,
     /// Transport layer.
     pub transport: Transport,
     /// Bytes of payload behind the transport header.
@@ -139,8 +194,8 @@ impl Packet {
             Transport::Icmp(_) | Transport::Udp(_) => 8,
             Transport::Other(_) => 0,
             // Its own header, and what it quotes.
-            Transport::TooLarge(_) => 8 + 20 + 8,
+            Transport::TooLarge(message) => 8 + message.quoted_len(),
         };
-        20 + transport + self.payload_len
+        self.ip.version.header_len() + transport + self.payload_len
     }
 }

@@ -1,15 +1,21 @@
 //! Bytes as a packet.
 //!
-//! Follows RFC 791, 793, 792, 1191 and 768; the headers are read by etherparse, checksums are verified.
+//! Follows RFC 791, 793, 792, 1191 and 768, and RFC 8200 and 4443 for IPv6; the headers are read by etherparse, checksums are verified.
 //! Differs: unknown TCP options are skipped, and the payload is kept as its length.
-//! Leaves out fragments and IPv6, which are refused.
+//! Leaves out fragments and extension headers, which are refused.
 
+use crate::address::from_v6;
 use crate::options;
-use crate::packet::{Echo, Ecn, Ipv4, Packet, TooLarge, Transport, Udp};
+use crate::packet::{Echo, Ecn, Ip, Packet, TooLarge, Transport, Udp, Version};
 use crate::tcp::{Flags, TcpHeader};
+use etherparse::err::ValueTooBigError;
 use etherparse::icmpv4::DestUnreachableHeader;
-use etherparse::{Icmpv4Type, IpNumber, Ipv4Header, Ipv4Slice, TcpSlice, UdpSlice};
+use etherparse::{
+    IcmpEchoHeader, Icmpv4Slice, Icmpv4Type, Icmpv6Slice, Icmpv6Type, IpNumber, Ipv4Header, Ipv4Slice,
+    Ipv6Header, TcpSlice, UdpHeader, UdpSlice,
+};
 use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Why bytes are not a packet that skyhop carries.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,10 +40,28 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// Reads one IPv4 packet.
+/// Reads one packet of IPv4, or of IPv6 between addresses in 2001:db8::/96.
 pub fn parse(bytes: &[u8]) -> Result<Packet, ParseError> {
-    let malformed = |why: &dyn fmt::Display| ParseError::Malformed(why.to_string());
-    let ip = Ipv4Slice::from_slice(bytes).map_err(|e| malformed(&e))?;
+    parse_with(bytes, from_v6)
+}
+
+/// The same; `address` says which 32 bits an address of IPv6 is here.
+pub(crate) fn parse_with(
+    bytes: &[u8],
+    address: fn([u8; 16]) -> Option<Ipv4Addr>,
+) -> Result<Packet, ParseError> {
+    match bytes.first().map(|first| first >> 4) {
+        Some(6) => parse_v6(bytes, address),
+        _ => parse_v4(bytes),
+    }
+}
+
+fn malformed(why: impl fmt::Display) -> ParseError {
+    ParseError::Malformed(why.to_string())
+}
+
+fn parse_v4(bytes: &[u8]) -> Result<Packet, ParseError> {
+    let ip = Ipv4Slice::from_slice(bytes).map_err(malformed)?;
     let header = ip.header().to_header();
     if header.calc_header_checksum() != header.header_checksum {
         return Err(ParseError::Checksum("IPv4 header"));
@@ -47,74 +71,157 @@ pub fn parse(bytes: &[u8]) -> Result<Packet, ParseError> {
     }
     let body = ip.payload().payload;
     let (transport, payload_len) = match ip.payload().ip_number {
-        IpNumber::TCP => {
-            let slice = TcpSlice::from_slice(body).map_err(|e| malformed(&e))?;
-            let tcp = slice.to_header();
-            let sum = tcp.calc_checksum_ipv4(&header, slice.payload()).map_err(|e| malformed(&e))?;
-            if sum != tcp.checksum {
-                return Err(ParseError::Checksum("TCP"));
-            }
-            (Transport::Tcp(tcp_header(&tcp)), slice.payload().len())
-        }
-        IpNumber::ICMP => {
-            let slice = etherparse::Icmpv4Slice::from_slice(body).map_err(|e| malformed(&e))?;
-            let echo = |reply, echo: etherparse::IcmpEchoHeader| {
-                Transport::Icmp(Echo { reply, identifier: echo.id, sequence: echo.seq })
-            };
-            match slice.icmp_type() {
-                Icmpv4Type::EchoRequest(header) => (echo(false, header), slice.payload().len()),
-                Icmpv4Type::EchoReply(header) => (echo(true, header), slice.payload().len()),
-                Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::FragmentationNeeded {
-                    next_hop_mtu,
-                }) => {
-                    let (quoted, first) =
-                        Ipv4Header::from_slice(slice.payload()).map_err(|e| malformed(&e))?;
-                    let Some(first) = first.first_chunk() else {
-                        return Err(ParseError::Malformed("it quotes less than eight bytes".into()));
-                    };
-                    let (total_len, protocol) = (quoted.total_len, quoted.protocol.0);
-                    if usize::from(total_len) < quoted.header_len() + first.len() {
-                        return Err(ParseError::Malformed(format!(
-                            "it quotes a packet of {total_len} bytes"
-                        )));
-                    }
-                    let too_large =
-                        TooLarge { next_hop_mtu, ip: ipv4(&quoted), total_len, protocol, first: *first };
-                    // Routers may quote more.
-                    (Transport::TooLarge(too_large), 0)
-                }
-                other => return Err(ParseError::Unsupported(format!("ICMP {other:?}"))),
-            }
-        }
-        IpNumber::UDP => {
-            let slice = UdpSlice::from_slice(body).map_err(|e| malformed(&e))?;
-            let udp = slice.to_header();
-            let sum = udp.calc_checksum_ipv4(&header, slice.payload()).map_err(|e| malformed(&e))?;
-            // Zero says that there is none (RFC 768).
-            if udp.checksum != 0 && sum != udp.checksum {
-                return Err(ParseError::Checksum("UDP"));
-            }
-            let (source_port, destination_port) = (udp.source_port, udp.destination_port);
-            (Transport::Udp(Udp { source_port, destination_port }), slice.payload().len())
-        }
+        IpNumber::TCP => tcp(body, |tcp, payload| tcp.calc_checksum_ipv4(&header, payload))?,
+        IpNumber::ICMP => icmp_v4(body)?,
+        // A checksum of zero says that there is none (RFC 768).
+        IpNumber::UDP => udp(body, true, |udp, payload| udp.calc_checksum_ipv4(&header, payload))?,
         other => return Err(ParseError::Unsupported(format!("IP protocol {}", other.0))),
     };
-    Ok(Packet { ip: ipv4(&header), transport, payload_len: payload_len as u32 })
+    Ok(Packet { ip: v4(&header), transport, payload_len: payload_len as u32 })
 }
 
-fn ipv4(header: &Ipv4Header) -> Ipv4 {
-    Ipv4 {
+fn parse_v6(bytes: &[u8], address: fn([u8; 16]) -> Option<Ipv4Addr>) -> Result<Packet, ParseError> {
+    let (header, rest) = Ipv6Header::from_slice(bytes).map_err(malformed)?;
+    let len = usize::from(header.payload_length);
+    let body =
+        rest.get(..len).ok_or_else(|| malformed(format!("{} of {len} bytes of payload", rest.len())))?;
+    let ip = v6(&header, address)?;
+    let (transport, payload_len) = match header.next_header {
+        IpNumber::TCP => tcp(body, |tcp, payload| tcp.calc_checksum_ipv6(&header, payload))?,
+        IpNumber::IPV6_ICMP => icmp_v6(body, &header, address)?,
+        // RFC 8200 §8.1: there always is a checksum.
+        IpNumber::UDP => udp(body, false, |udp, payload| udp.calc_checksum_ipv6(&header, payload))?,
+        other => return Err(ParseError::Unsupported(format!("IP protocol {}", other.0))),
+    };
+    Ok(Packet { ip, transport, payload_len: payload_len as u32 })
+}
+
+type TooLong = ValueTooBigError<usize>;
+
+/// A segment, and bytes of payload.
+fn tcp(
+    body: &[u8],
+    sum: impl Fn(&etherparse::TcpHeader, &[u8]) -> Result<u16, TooLong>,
+) -> Result<(Transport, usize), ParseError> {
+    let slice = TcpSlice::from_slice(body).map_err(malformed)?;
+    let header = slice.to_header();
+    if sum(&header, slice.payload()).map_err(malformed)? != header.checksum {
+        return Err(ParseError::Checksum("TCP"));
+    }
+    Ok((Transport::Tcp(tcp_header(&header)), slice.payload().len()))
+}
+
+/// A datagram, and bytes of payload.
+fn udp(
+    body: &[u8],
+    may_have_none: bool,
+    sum: impl Fn(&UdpHeader, &[u8]) -> Result<u16, TooLong>,
+) -> Result<(Transport, usize), ParseError> {
+    let slice = UdpSlice::from_slice(body).map_err(malformed)?;
+    let header = slice.to_header();
+    let none = may_have_none && header.checksum == 0;
+    if !none && sum(&header, slice.payload()).map_err(malformed)? != header.checksum {
+        return Err(ParseError::Checksum("UDP"));
+    }
+    let UdpHeader { source_port, destination_port, .. } = header;
+    Ok((Transport::Udp(Udp { source_port, destination_port }), slice.payload().len()))
+}
+
+fn echo(reply: bool, header: IcmpEchoHeader) -> Transport {
+    Transport::Icmp(Echo { reply, identifier: header.id, sequence: header.seq })
+}
+
+fn icmp_v4(body: &[u8]) -> Result<(Transport, usize), ParseError> {
+    let slice = Icmpv4Slice::from_slice(body).map_err(malformed)?;
+    match slice.icmp_type() {
+        Icmpv4Type::EchoRequest(header) => Ok((echo(false, header), slice.payload().len())),
+        Icmpv4Type::EchoReply(header) => Ok((echo(true, header), slice.payload().len())),
+        Icmpv4Type::DestinationUnreachable(DestUnreachableHeader::FragmentationNeeded { next_hop_mtu }) => {
+            let (quoted, rest) = Ipv4Header::from_slice(slice.payload()).map_err(malformed)?;
+            let (total_len, protocol) = (quoted.total_len, quoted.protocol.0);
+            let behind = usize::from(total_len).checked_sub(quoted.header_len());
+            let first = first(rest, behind, 8, total_len)?;
+            let too_large = TooLarge { next_hop_mtu, ip: v4(&quoted), total_len, protocol, first };
+            // Routers may quote more.
+            Ok((Transport::TooLarge(too_large), 0))
+        }
+        other => Err(ParseError::Unsupported(format!("ICMP {other:?}"))),
+    }
+}
+
+fn icmp_v6(
+    body: &[u8],
+    header: &Ipv6Header,
+    address: fn([u8; 16]) -> Option<Ipv4Addr>,
+) -> Result<(Transport, usize), ParseError> {
+    let slice = Icmpv6Slice::from_slice(body).map_err(malformed)?;
+    if !slice.is_checksum_valid(header.source, header.destination) {
+        return Err(ParseError::Checksum("ICMPv6"));
+    }
+    match slice.icmp_type() {
+        Icmpv6Type::EchoRequest(header) => Ok((echo(false, header), slice.payload().len())),
+        Icmpv6Type::EchoReply(header) => Ok((echo(true, header), slice.payload().len())),
+        Icmpv6Type::PacketTooBig { mtu } => {
+            let (quoted, rest) = Ipv6Header::from_slice(slice.payload()).map_err(malformed)?;
+            let behind = usize::from(quoted.payload_length);
+            let total_len = u16::try_from(40 + behind).unwrap_or(u16::MAX);
+            let first = first(rest, Some(usize::from(total_len) - 40), 20, total_len)?;
+            let (next_hop_mtu, ip) = (u16::try_from(mtu).unwrap_or(u16::MAX), v6(&quoted, address)?);
+            let too_large = TooLarge { next_hop_mtu, ip, total_len, protocol: quoted.next_header.0, first };
+            Ok((Transport::TooLarge(too_large), 0))
+        }
+        other => Err(ParseError::Unsupported(format!("ICMPv6 type {}", other.type_u8()))),
+    }
+}
+
+/// Up to `most` bytes of what is quoted behind an IP header, which says that there were `behind`; eight there must be.
+fn first(rest: &[u8], behind: Option<usize>, most: usize, total_len: u16) -> Result<[u8; 20], ParseError> {
+    if rest.len() < 8 {
+        return Err(malformed("it quotes less than eight bytes"));
+    }
+    let Some(behind) = behind.filter(|behind| *behind >= 8) else {
+        return Err(malformed(format!("it quotes a packet of {total_len} bytes")));
+    };
+    let mut first = [0; 20];
+    let known = rest.len().min(behind).min(most);
+    first[..known].copy_from_slice(&rest[..known]);
+    Ok(first)
+}
+
+/// The mark in a traffic class, whose last two bits it is.
+pub(crate) fn ecn(class: u8) -> Ecn {
+    match class & 3 {
+        0 => Ecn::NotCapable,
+        1 => Ecn::Capable1,
+        2 => Ecn::Capable0,
+        _ => Ecn::Marked,
+    }
+}
+
+fn v4(header: &Ipv4Header) -> Ip {
+    Ip {
+        version: Version::V4,
         source: header.source.into(),
         destination: header.destination.into(),
         identification: header.identification,
         ttl: header.time_to_live,
-        ecn: match header.ecn.value() {
-            0 => Ecn::NotCapable,
-            1 => Ecn::Capable1,
-            2 => Ecn::Capable0,
-            _ => Ecn::Marked,
-        },
+        ecn: ecn(header.ecn.value()),
     }
+}
+
+fn v6(header: &Ipv6Header, address: fn([u8; 16]) -> Option<Ipv4Addr>) -> Result<Ip, ParseError> {
+    let node = |bytes: [u8; 16]| {
+        let elsewhere = || ParseError::Unsupported(format!("address {}", Ipv6Addr::from(bytes)));
+        address(bytes).ok_or_else(elsewhere)
+    };
+    Ok(Ip {
+        version: Version::V6,
+        source: node(header.source)?,
+        destination: node(header.destination)?,
+        identification: 0,
+        ttl: header.hop_limit,
+        ecn: ecn(header.traffic_class),
+    })
 }
 
 fn tcp_header(tcp: &etherparse::TcpHeader) -> TcpHeader {
@@ -150,7 +257,8 @@ mod tests {
         sack.push(8000, 9000);
         sack.push(20_000, 21_000);
         Packet {
-            ip: Ipv4 {
+            ip: Ip {
+                version: Version::V4,
                 source: [10, 0, 0, 1].into(),
                 destination: [10, 0, 0, 2].into(),
                 identification: 7,

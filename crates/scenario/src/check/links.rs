@@ -7,10 +7,11 @@
 use super::name;
 use crate::error::{expected, quoted};
 use crate::finding::Findings;
-use crate::model::{Interval, Jitter, Loss, Queue, Reordering, Scenario, Traffic};
-use crate::network::{Direction, Network, Route};
+use crate::model::{Interval, Ip, Jitter, Loss, Queue, Reordering, Scenario, Traffic, Transport};
+use crate::network::{Direction, Network, Over, Route};
 use crate::path::KeyPath;
 use skyhop_units::{Amount, Bytes, Depth, Span, Time};
+use std::collections::BTreeSet;
 
 pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     let links = KeyPath::default().key("links");
@@ -266,15 +267,87 @@ fn pcap(scenario: &Scenario, out: &mut Findings) {
     }
 }
 
+/// The links that a flow's packets may cross, of so many; where satellites choose the way any may be.
+fn on_the_way(route: &Route, links: usize) -> Vec<usize> {
+    let over = |over: &Over| match over {
+        Over::Link(link, _) => *link..*link + 1,
+        Over::Fleet(_) => 0..0,
+        Over::Any => 0..links,
+    };
+    match route {
+        Route::Links { hops, .. } | Route::Spread { hops, .. } => {
+            hops.iter().map(|(link, _)| *link).collect()
+        }
+        Route::Pinned { steps, .. } => steps.iter().flat_map(|step| over(&step.over)).collect(),
+        Route::Space { .. } => (0..links).collect(),
+    }
+}
+
+/// IPv6 needs links that carry 1280 bytes: an end takes no router's word for less, so that full packets would never arrive.
+pub(super) fn check_ipv6(scenario: &Scenario, network: &Network, out: &mut Findings) {
+    let least = Bytes::new(1280);
+    let links: Vec<_> = scenario.links.iter().collect();
+    let mut told = BTreeSet::new();
+    for (i, route) in network.routes.iter().enumerate() {
+        if scenario.flows[i].ip != Ip::V6 {
+            continue;
+        }
+        for link in on_the_way(route, links.len()) {
+            let (name, link) = links[link];
+            let at = KeyPath::default().key("links").key(name);
+            let reverse = link.reverse.as_ref().and_then(|reverse| reverse.mtu);
+            for (mtu, at) in [(link.mtu, at.clone()), (reverse, at.key("reverse"))] {
+                let Some(mtu) = mtu.filter(|mtu| *mtu < least) else { continue };
+                if told.insert(at.to_string()) {
+                    out.push(
+                        || at.key("mtu"),
+                        || {
+                            let flow = scenario.flow_name(i);
+                            format!(
+                                "mtu of {mtu} on the way of flow \"{flow}\", whose ip is v6; expected at least 1280 B (RFC 8200), or \
+                                 ip = \"v4\""
+                            )
+                        },
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Links with a code for headers of IPv4 only, on the way of flows over IPv6 that have such headers.
+pub(super) fn warnings(scenario: &Scenario, network: &Network, out: &mut Findings) {
+    for (index, (name, link)) in scenario.links.iter().enumerate() {
+        let crosses = |(_, route): &(usize, &Route)| on_the_way(route, scenario.links.len()).contains(&index);
+        let of_v6 = |(i, _): &(usize, &Route)| {
+            let flow = &scenario.flows[*i];
+            flow.ip == Ip::V6 && flow.traffic.has_connections() && matches!(flow.transport, Transport::Tcp(_))
+        };
+        let mut flows = network.routes.iter().enumerate().filter(of_v6).filter(crosses);
+        if let Some((flow, _)) = flows.next().filter(|_| link.header_compression) {
+            out.push(
+                || KeyPath::default().key("links").key(name).key("header_compression"),
+                || {
+                    let flow = scenario.flow_name(flow);
+                    format!("flow \"{flow}\" is IPv6's, whose headers RFC 1144 does not compress: its packets go whole")
+                },
+            );
+        }
+    }
+}
+
 /// A queue that is smaller than one packet of a flow drops all of them.
 pub(super) fn check_fit(scenario: &Scenario, network: &Network, out: &mut Findings) {
     let links: Vec<_> = scenario.links.iter().collect();
     for (i, (flow, route)) in scenario.flows.iter().zip(&network.routes).enumerate() {
         let size = match (&flow.traffic, &flow.transport) {
-            (Traffic::Ping { size, .. }, _) => size.get() + 28,
-            (Traffic::Cbr { size, .. } | Traffic::OnOff { size, .. }, _) => size.get() + 28,
+            (Traffic::Ping { size, .. } | Traffic::Cbr { size, .. } | Traffic::OnOff { size, .. }, _) => {
+                size.get() + flow.ip.header_len() + 8
+            }
             // Streams over UDP are refused elsewhere.
-            (_, transport) => transport.packet().map_or(28, |(payload, headers)| payload + headers),
+            (_, transport) => transport
+                .packet(flow.ip)
+                .map_or(flow.ip.header_len() + 8, |(payload, headers)| payload + headers),
         };
         let (Route::Links { hops, .. } | Route::Spread { hops, .. }) = route else { continue };
         for (link, direction) in hops {

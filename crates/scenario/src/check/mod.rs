@@ -49,6 +49,7 @@ pub fn check(scenario: &Scenario) -> (Vec<Finding>, usize) {
     match crate::network::resolve_into(scenario, &mut out) {
         Some(network) if out.list.is_empty() => {
             links::check_fit(scenario, &network, &mut out);
+            links::check_ipv6(scenario, &network, &mut out);
             splices::check_places(scenario, &network, &mut out);
         }
         _ => {}
@@ -75,6 +76,7 @@ pub fn warnings(scenario: &Scenario, given: impl Fn(&KeyPath) -> bool) -> Vec<Fi
     splices::warnings(scenario, given, &mut out);
     traps::names(scenario, &mut out);
     if let Ok(network) = crate::network::resolve(scenario) {
+        links::warnings(scenario, &network, &mut out);
         out.list.extend(traps(scenario, &network, &|_, _| None));
     }
     out.list

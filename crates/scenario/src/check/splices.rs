@@ -315,8 +315,9 @@ impl Crossed<'_> {
     /// The buffer has room for a full segment of each flow.
     fn holds_a_segment(&self, out: &mut Findings) {
         let mss = |flow: usize| {
-            let transports = self.splice.transports(&self.ways.scenario.flows[flow].transport);
-            let mss = |transport: &Transport| Some(Bytes::new(transport.packet()?.0));
+            let flow = &self.ways.scenario.flows[flow];
+            let transports = self.splice.transports(&flow.transport);
+            let mss = |transport: &Transport| Some(Bytes::new(transport.packet(flow.ip)?.0));
             transports.into_iter().filter_map(mss).max()
         };
         if let Some(mss) = self.crossing().filter_map(mss).max() {

@@ -247,8 +247,10 @@ fn hasty_interval(case: &Case, out: &mut Findings) {
 /// Acknowledgments that need more than the way back carries (the normalised bandwidth ratio of RFC 3449 2).
 fn thin_return(case: &Case, out: &mut Findings) {
     let (leg, tcp) = (&case.leg, case.tcp);
-    let headers: u64 = if tcp.timestamps { 52 } else { 40 };
-    let acks_per_s = leg.rate.as_bps() as f64 / 8.0 / (tcp.mss.get() + 40) as f64 / f64::from(tcp.ack_every);
+    let plain = leg.ip.header_len() + 20;
+    let headers = if tcp.timestamps { plain + 12 } else { plain };
+    let acks_per_s =
+        leg.rate.as_bps() as f64 / 8.0 / (tcp.mss.get() + plain) as f64 / f64::from(tcp.ack_every);
     let needed = acks_per_s * headers as f64 * 8.0;
     let has = leg.return_rate.as_bps() as f64;
     if needed <= 1.2 * has || case.size.is_some_and(|size| size < 100 * tcp.mss.get()) {

@@ -25,6 +25,9 @@ pub struct Flow {
     /// The links crossed in order, between the sender and the receiver: ["server", "satellite", "user"].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<Vec<String>>,
+    /// Version of IP whose headers its packets have. The scenario's `ip` if left out.
+    #[serde(default, skip_serializing_if = "Ip::is_v4")]
+    pub ip: Ip,
     /// The transport; a ping has none, and cbr and on-off go over UDP.
     #[serde(default)]
     pub transport: Transport,
@@ -39,6 +42,31 @@ pub struct Flow {
     /// When the application stops offering; the end of the run if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
+}
+
+/// Version of IP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ip {
+    /// IPv4 (RFC 791): a header of 20 bytes.
+    #[default]
+    V4,
+    /// IPv6 (RFC 8200): a header of 40 bytes, links that carry 1280, and an mss of 1440 bytes where it is left out.
+    V6,
+}
+
+impl Ip {
+    /// Bytes of its header.
+    pub fn header_len(self) -> u64 {
+        match self {
+            Ip::V4 => 20,
+            Ip::V6 => 40,
+        }
+    }
+
+    pub(super) fn is_v4(&self) -> bool {
+        *self == Ip::V4
+    }
 }
 
 /// The transport protocol and its parameters.
@@ -63,13 +91,16 @@ impl Transport {
         }
     }
 
-    /// The most data of a packet and the headers around it, bytes; `None` for UDP, whose datagrams are the application's.
-    pub fn packet(&self) -> Option<(u64, u64)> {
+    /// The most data of a packet of this IP and the headers around it, bytes; `None` for UDP, whose datagrams are the application's.
+    pub fn packet(&self, ip: Ip) -> Option<(u64, u64)> {
+        let headers = ip.header_len() + 20;
         match self {
             // The option has its place in the mss.
-            Transport::Tcp(tcp) if tcp.timestamps => Some((tcp.mss.get().saturating_sub(12).max(1), 52)),
-            Transport::Tcp(tcp) => Some((tcp.mss.get(), 40)),
-            Transport::Stp(stp) => Some((stp.max_payload(), STP_HEADER + stp.headers_beneath())),
+            Transport::Tcp(tcp) if tcp.timestamps => {
+                Some((tcp.mss.get().saturating_sub(12).max(1), headers + 12))
+            }
+            Transport::Tcp(tcp) => Some((tcp.mss.get(), headers)),
+            Transport::Stp(stp) => Some((stp.max_payload(), STP_HEADER + stp.headers_beneath(ip))),
             Transport::Udp => None,
         }
     }

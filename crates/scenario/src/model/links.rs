@@ -40,7 +40,7 @@ pub struct Link {
     /// Packets that are held back while others pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reordering: Option<Reordering>,
-    /// Headers of TCP go as differences from the packet before, 3 to 10 bytes instead of 40 (RFC 1144); a packet lost on the link breaks its connection's headers until one goes whole.
+    /// Headers of TCP go as differences from the packet before, 3 to 10 bytes instead of 40 (RFC 1144), those of IPv4; a packet lost on the link breaks its connection's headers until one goes whole.
     #[serde(default)]
     pub header_compression: bool,
     /// The largest packet that it carries, IP header included; without limit if left out. Larger ones are dropped before it, and the sender is told.

@@ -4,6 +4,7 @@
 //! Differs: what is left out depends on `format`: the papers' protocol, or what docs/stp.md adds to it.
 //! Leaves out keys and encryption, which a simulated packet does not need.
 
+use super::Ip;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhop_transport::stp::Congestion;
@@ -15,7 +16,7 @@ use skyhop_units::{Amount, Bytes, Rate, Span};
 pub struct Stp {
     /// What packets look like; what other keys are when they are left out depends on it.
     pub format: StpFormat,
-    /// What carries the packets: udp (28 bytes of headers) or ip (20). udp if left out; ip if plain.
+    /// What carries the packets: udp (28 bytes of headers, 48 with IPv6) or ip (20, 40). udp if left out; ip if plain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over: Option<StpOver>,
     /// Largest packet with STP's header and without what carries it. 1440 B if left out; 980 B if plain, with IP's header 1000 B.
@@ -166,10 +167,10 @@ impl Stp {
     }
 
     /// Bytes of the headers beneath STP's.
-    pub fn headers_beneath(&self) -> u64 {
+    pub fn headers_beneath(&self, ip: Ip) -> u64 {
         match self.over() {
-            StpOver::Udp => 28,
-            StpOver::Ip => 20,
+            StpOver::Udp => ip.header_len() + 8,
+            StpOver::Ip => ip.header_len(),
         }
     }
 

@@ -6,7 +6,7 @@
 
 use super::{Crossing, Direction, Network, Route};
 use crate::fleets::Fleet;
-use crate::model::{Loss, Queue, Scenario, Transport};
+use crate::model::{Ip, Loss, Queue, Scenario, Transport};
 use crate::rates::Rates;
 use skyhop_units::{Amount, Rate, Span};
 
@@ -27,6 +27,8 @@ pub struct Leg<'a> {
     pub lossy: bool,
     /// Transport of the connection.
     pub transport: &'a Transport,
+    /// IP beneath it.
+    pub ip: Ip,
     /// The key of that transport, such as `flows.0.transport`.
     pub transport_key: String,
     /// Buffer of the splice at its end, which is then the receive window; bytes.
@@ -43,7 +45,7 @@ impl Leg<'_> {
 
     /// The most that the queue of the narrowest link holds, bytes; packets count as full ones.
     pub fn queue_bytes(&self) -> u64 {
-        let (payload, headers) = self.transport.packet().unwrap_or((1000, 28));
+        let (payload, headers) = self.transport.packet(self.ip).unwrap_or((1000, self.ip.header_len() + 8));
         match self.queue.limit().at(self.rate) {
             Amount::Packets(n) => n.saturating_mul(payload + headers),
             Amount::Bytes(bytes) => bytes.get(),
@@ -118,6 +120,7 @@ impl Network {
                 queue: path.queue,
                 lossy: path.lossy,
                 transport,
+                ip: flow.ip,
                 transport_key,
                 receive_buffer: receiver.map(|crossing| splices[crossing.splice].1.buffer.get()),
                 send_buffer: sender.map(|crossing| splices[crossing.splice].1.buffer.get()),

@@ -9,6 +9,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhop_units::Span;
+use skyhop_wire::Version;
 
 /// A TCP by its loss recovery and the law of its congestion window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -259,6 +260,8 @@ pub struct Config {
     pub variant: Variant,
     /// Another way of finding and repairing losses than the variant's own.
     pub recovery: Option<LossRecovery>,
+    /// Version of the network layer beneath.
+    pub ip: Version,
     /// Largest payload plus options of a segment, as announced to the peer (RFC 6691).
     pub mss: u32,
     /// How the path's MTU is found.
@@ -359,6 +362,7 @@ impl Default for Config {
         Self {
             variant: Variant::SackNewReno,
             recovery: None,
+            ip: Version::V4,
             mss: 1460,
             path_mtu: PathMtu::Icmp,
             link_mtu: None,
@@ -406,6 +410,11 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Bytes of the headers of IP and TCP without options.
+    pub const fn headers(&self) -> u32 {
+        self.ip.header_len() + 20
+    }
+
     /// The shift that lets the window field announce the largest window (RFC 7323 §2.2), 0 to 14.
     pub fn window_scale(&self) -> u8 {
         let largest = self.window.max(self.window_max);

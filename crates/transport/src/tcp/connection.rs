@@ -17,7 +17,7 @@ use super::timestamps::Timestamping;
 use crate::limits::{self, Cause, Limits};
 use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
-use skyhop_wire::{Ecn, Flags, Ipv4, Packet, TcpHeader, Transport, expand, wire_number};
+use skyhop_wire::{Ecn, Flags, Ip, Packet, TcpHeader, Transport, expand, wire_number};
 use std::collections::VecDeque;
 use std::net::SocketAddrV4;
 
@@ -623,7 +623,7 @@ impl Connection {
             let limit = self.sender.path.limit;
             if limit < u32::MAX {
                 // Blocks, their option's own two bytes and its padding have to fit the path beside the payload.
-                let size = 44 + header.options_len() + len;
+                let size = 4 + self.sender.config.headers() + header.options_len() + len;
                 room = room.min(limit.saturating_sub(size) as usize / 8);
             }
             header.sack = self.receiver.sack_blocks(room.min(self.sender.config.sack_blocks as usize));
@@ -643,7 +643,8 @@ impl Connection {
 
     pub(super) fn packet(&mut self, header: TcpHeader, payload_len: u32) -> Packet {
         self.identification = self.identification.wrapping_add(1);
-        let ip = Ipv4 {
+        let ip = Ip {
+            version: self.sender.config.ip,
             source: *self.local.ip(),
             destination: *self.remote.ip(),
             identification: self.identification,

@@ -252,7 +252,7 @@ impl Connection {
     /// What of the data, and of the FIN, has room in a SYN.
     fn data_on_syn(&mut self, now: Time, header: &TcpHeader) -> Outgoing {
         let mss = self.beginning.memory.mss.unwrap_or(536).min(self.sender.config.mss);
-        let mss = mss.min(self.sender.path.limit.saturating_sub(40));
+        let mss = mss.min(self.sender.path.limit.saturating_sub(self.sender.config.headers()));
         let fin = matches!(self.sender.config.open, Open::Transactions { .. });
         self.sender.sent_with_syn(now, mss.saturating_sub(header.options_len()), fin)
     }

@@ -78,7 +78,8 @@ impl Sender {
         };
         let Some(rate) = rate else { return };
         // BBR's version 1 paces what it measures, which is payload, as Linux does.
-        let headers = if self.config.variant.law() == Law::Bbr1 { 0 } else { 40 };
+        let headers =
+            if self.config.variant.law() == Law::Bbr1 { 0 } else { u64::from(self.config.headers()) };
         self.pacer.pace(now, bytes + headers, rate);
     }
 

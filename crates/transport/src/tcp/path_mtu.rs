@@ -1,6 +1,6 @@
 //! How large a packet the path carries: by what routers say, or by trying.
 //!
-//! Follows RFC 1191 §6 (routers' messages), RFC 4821 §7 and RFC 8899 §5 (probes and black holes), RFC 5927 §4.1 (whom to believe).
+//! Follows RFC 1191 §6 and RFC 8201 §4 (routers' messages), RFC 4821 §7 and RFC 8899 §5 (probes and black holes), RFC 5927 §4.1 (whom to believe).
 //! Differs: sizes are tried from a table of those that occur; ssthresh is what it was once a black hole is found to be one.
 //! Leaves out cutting packets up on the way, and the ageing of what routers have said (RFC 1191 §6.3).
 
@@ -9,14 +9,10 @@ use super::connection::{Connection, State};
 use super::recovery::pipe::Phase;
 use super::sender::{Outgoing, Sender};
 use skyhop_units::{Span, Time};
-use skyhop_wire::{TooLarge, expand};
+use skyhop_wire::{TooLarge, Version, expand};
 
-/// Headers of IP and TCP without options, bytes.
-const HEADERS: u32 = 40;
-/// RFC 8899 §5.1.2 BASE_PLPMTU: with this the search begins, bytes.
+/// RFC 8899 §5.1.2 BASE_PLPMTU: with this the search begins, bytes, unless every link carries more.
 const BASE: u32 = 1200;
-/// RFC 791: every link carries this, bytes.
-const LEAST: u32 = 68;
 /// RFC 8899 §5.1.2 MAX_PROBES: losses of one size until it is taken for too large.
 const MOST_TRIES: u32 = 3;
 /// Timeouts without an acknowledgment between that look like a black hole (RFC 4821 §7.7).
@@ -24,9 +20,9 @@ const BLACK_HOLE: u32 = 2;
 /// RFC 8899 §5.1.1 PMTU_RAISE_TIMER.
 const RAISE_AFTER: Span = Span::from_secs(600);
 /// What is fallen back to in a black hole: the base, what every host accepts (RFC 1122), RFC 1191's lowest, the least.
-const STEPS: [u32; 4] = [BASE, 576, 296, LEAST];
+const STEPS: [u32; 5] = [1280, BASE, 576, 296, 68];
 /// RFC 1191 §7.1.
-const PLATEAUS: [u32; 11] = [65_535, 32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 296, LEAST];
+const PLATEAUS: [u32; 11] = [65_535, 32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 296, 68];
 /// Sizes that occur: those, and tunnels and large frames of today.
 const SIZES: [u32; 22] = [
     68, 296, 508, 576, 1006, 1200, 1280, 1400, 1420, 1440, 1460, 1472, 1480, 1492, 1500, 2002, 4352, 8166,
@@ -38,6 +34,8 @@ const SIZES: [u32; 22] = [
 pub(crate) struct Path {
     /// Nothing larger is sent, but for probes; `u32::MAX` while nothing is known.
     pub limit: u32,
+    /// What every link carries.
+    least: u32,
     /// What both ends would take.
     most: u32,
     /// IP and TCP headers with the options of each segment.
@@ -79,8 +77,9 @@ impl Path {
     pub fn new(config: &Config) -> Self {
         Self {
             limit: config.link_mtu.unwrap_or(u32::MAX),
-            most: config.mss + HEADERS,
-            headers: HEADERS,
+            least: config.ip.least_mtu(),
+            most: config.mss + config.headers(),
+            headers: config.headers(),
             confirmed: false,
             seeking: false,
             high: u32::MAX,
@@ -120,7 +119,7 @@ impl Path {
 
     /// The largest size below `len` that routers of old would have meant (RFC 1191 §7.1).
     fn plateau(len: u32) -> u32 {
-        PLATEAUS.iter().copied().find(|size| *size < len).unwrap_or(LEAST)
+        PLATEAUS.iter().copied().find(|size| *size < len).unwrap_or(68)
     }
 }
 
@@ -156,13 +155,14 @@ impl Sender {
     pub(super) fn settle_size(&mut self, most: u32, options: u32) {
         let path = &mut self.path;
         let own = self.config.link_mtu.unwrap_or(u32::MAX);
-        (path.most, path.headers) = ((most + HEADERS).min(own), HEADERS + options);
+        let headers = self.config.headers();
+        (path.most, path.headers) = ((most + headers).min(own), headers + options);
         if self.config.path_mtu == PathMtu::Probe {
             // What is remembered was found by a search.
             let known = path.confirmed;
-            path.seeking = !known && path.most > LEAST;
+            path.seeking = !known && path.most > path.least;
             if !known {
-                path.limit = path.limit.min(BASE);
+                path.limit = path.limit.min(BASE.max(path.least));
                 path.fresh = path.most > path.limit;
             }
         }
@@ -172,7 +172,7 @@ impl Sender {
 
     /// Begins with what another connection has found.
     pub(super) fn begin_with_size(&mut self, size: u32) {
-        self.path.limit = self.path.limit.min(size.max(LEAST));
+        self.path.limit = self.path.limit.min(size.max(self.path.least));
         self.path.confirmed = true;
     }
 
@@ -187,7 +187,9 @@ impl Sender {
     }
 
     fn handle_too_large(&mut self, now: Time, seq: u64, next_hop_mtu: u32, total_len: u32) {
-        if self.config.path_mtu == PathMtu::None {
+        // RFC 8201 §4: no router of IPv6 means less than what every link carries. IPv4's are believed as far as that.
+        let nonsense = self.config.ip == Version::V6 && next_hop_mtu < self.path.least;
+        if self.config.path_mtu == PathMtu::None || nonsense {
             return;
         }
         let mtu = if next_hop_mtu == 0 { Path::plateau(total_len) } else { next_hop_mtu };
@@ -195,7 +197,7 @@ impl Sender {
         if mtu >= total_len {
             return;
         }
-        let mtu = mtu.max(LEAST);
+        let mtu = mtu.max(self.path.least);
         if self.path.probe.is_some_and(|(start, _, _)| start == seq) && mtu >= self.path.size() {
             // Only the probe was too large, and the next one is as large as the router says.
             (self.path.high, self.path.fresh) = (mtu + 1, true);
@@ -393,7 +395,8 @@ impl Sender {
             path.before = ssthresh;
         }
         let largest = path.size().min(outstanding.saturating_add(path.headers));
-        let below = STEPS.iter().copied().find(|step| *step < largest);
+        let steps = if path.least > BASE { &STEPS[..1] } else { &STEPS[1..] };
+        let below = steps.iter().copied().find(|step| *step < largest);
         if let Some(step) = below.filter(|_| path.timeouts >= BLACK_HOLE) {
             // The search begins anew from here.
             (path.limit, path.confirmed, path.seeking) = (step, false, true);

@@ -1,0 +1,120 @@
+//! A packet of a real host as one that the network carries.
+//!
+//! Follows RFC 791, RFC 8200, RFC 3168 (marks), RFC 1624 (a checksum after a change), RFC 6438 (flows by label where ports are hidden).
+//! Differs from [`crate::parse`]: what is not understood is another protocol of the right length, and no error. A checksum that is left
+//! to the network card is no fault.
+//! Leaves out what is not IP, and packets that were cut short.
+
+use crate::address::{from_v6, hash};
+use crate::packet::{Ip, Packet, Transport, Version};
+use crate::parse::{ParseError, ecn, parse_with};
+use std::net::Ipv4Addr;
+
+/// A packet, and what tells its flow from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Observed {
+    /// Headers and length, which is that of the bytes. Addresses of IPv6 outside 2001:db8::/96 are hashed to 32 bits.
+    pub packet: Packet,
+    /// A hash of addresses, protocol and ports, or of addresses, protocol and flow label: the same for a flow's packets one way.
+    pub flow: u32,
+}
+
+/// Reads one packet of IPv4 or IPv6.
+///
+/// # Errors
+///
+/// Bytes that do not begin with an IP header, or are fewer than it says. More are padding.
+pub fn observe(bytes: &[u8]) -> Result<Observed, ParseError> {
+    let (packet, flow) = match bytes.first().map(|first| first >> 4) {
+        Some(4) => of_v4(bytes)?,
+        Some(6) => of_v6(bytes)?,
+        _ => return Err(ParseError::Unsupported("what is neither IPv4 nor IPv6".into())),
+    };
+    let len = packet.wire_len();
+    let understood = parse_with(bytes, folded).ok().filter(|parsed| parsed.wire_len() == len);
+    Ok(Observed { packet: understood.unwrap_or(packet), flow })
+}
+
+/// Writes "congestion experienced" into the header of a packet that [`observe`] has read; checksums stay right.
+pub fn mark(bytes: &mut [u8]) {
+    match bytes.first().map(|first| first >> 4) {
+        Some(4) if bytes.len() >= 20 => {
+            let old = u16::from_be_bytes([bytes[0], bytes[1]]);
+            bytes[1] |= 3;
+            let new = u16::from_be_bytes([bytes[0], bytes[1]]);
+            let sum = u16::from_be_bytes([bytes[10], bytes[11]]);
+            // RFC 1624 equation 3.
+            let mut total = u32::from(!sum) + u32::from(!old) + u32::from(new);
+            total = (total & 0xffff) + (total >> 16);
+            total = (total & 0xffff) + (total >> 16);
+            bytes[10..12].copy_from_slice(&(!(total as u16)).to_be_bytes());
+        }
+        // Its traffic class lies across two bytes.
+        Some(6) if bytes.len() >= 40 => bytes[1] |= 3 << 4,
+        _ => {}
+    }
+}
+
+fn folded(address: [u8; 16]) -> Option<Ipv4Addr> {
+    Some(from_v6(address).unwrap_or_else(|| Ipv4Addr::from(hash(&[&address]))))
+}
+
+fn short(version: &str) -> ParseError {
+    ParseError::Malformed(format!("shorter than its {version} header says"))
+}
+
+fn of_v4(bytes: &[u8]) -> Result<(Packet, u32), ParseError> {
+    let header: &[u8; 20] = bytes.first_chunk().ok_or_else(|| short("IPv4"))?;
+    let header_len = usize::from(header[0] & 15) * 4;
+    let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
+    if header_len < 20 || total < header_len || bytes.len() < total {
+        return Err(short("IPv4"));
+    }
+    let [source, destination] =
+        [12, 16].map(|at| [header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    let protocol = header[9];
+    let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
+    let ports = if fragment { &[] } else { ports(protocol, &bytes[header_len..total]) };
+    let ip = Ip {
+        version: Version::V4,
+        source: source.into(),
+        destination: destination.into(),
+        identification: u16::from_be_bytes([header[4], header[5]]),
+        ttl: header[8],
+        ecn: ecn(header[1]),
+    };
+    Ok((other(ip, protocol, total), hash(&[&source, &destination, &[protocol], ports])))
+}
+
+fn of_v6(bytes: &[u8]) -> Result<(Packet, u32), ParseError> {
+    let header: &[u8; 40] = bytes.first_chunk().ok_or_else(|| short("IPv6"))?;
+    let total = 40 + usize::from(u16::from_be_bytes([header[4], header[5]]));
+    if bytes.len() < total {
+        return Err(short("IPv6"));
+    }
+    let address = |at: usize| header[at..].first_chunk::<16>().copied().unwrap_or_default();
+    let [source, destination] = [8, 24].map(address);
+    let protocol = header[6];
+    let ports = ports(protocol, &bytes[40..total]);
+    let label = [header[1] & 15, header[2], header[3]];
+    let apart = if ports.is_empty() { &label[..] } else { ports };
+    let ip = Ip {
+        version: Version::V6,
+        source: folded(source).unwrap_or(Ipv4Addr::UNSPECIFIED),
+        destination: folded(destination).unwrap_or(Ipv4Addr::UNSPECIFIED),
+        identification: 0,
+        ttl: header[7],
+        ecn: ecn(header[0] << 4 | header[1] >> 4),
+    };
+    Ok((other(ip, protocol, total), hash(&[&source, &destination, &[protocol], apart])))
+}
+
+fn other(ip: Ip, protocol: u8, total: usize) -> Packet {
+    let payload_len = total as u32 - ip.version.header_len();
+    Packet { ip, transport: Transport::Other(protocol), payload_len }
+}
+
+/// Both ports of a protocol that has them: TCP, UDP, DCCP, SCTP, UDP-Lite.
+fn ports(protocol: u8, body: &[u8]) -> &[u8] {
+    if matches!(protocol, 6 | 17 | 33 | 132 | 136) { body.get(..4).unwrap_or_default() } else { &[] }
+}
