@@ -143,7 +143,7 @@ impl Network {
                 let at = steps.of(id);
                 match next_of_pinned(pinned, at, (id, frame), node, &mut self.links.space, now) {
                     Some(Ok(wire)) => wire,
-                    Some(Err(why)) => return self.strand(id, why, node),
+                    Some(Err(why)) => return self.strand(id, why),
                     None => return Some(id),
                 }
             }
@@ -196,11 +196,11 @@ impl Network {
         None
     }
 
-    /// A packet at `node` goes no further on its pinned way, whose step leads to a node.
+    /// A packet goes no further on its pinned way, whatever other ways there are.
     #[inline(never)]
-    fn strand(&mut self, id: u32, (why, to): (Stuck, NodeId), node: NodeId) -> Option<u32> {
+    fn strand(&mut self, id: u32, why: Stuck) -> Option<u32> {
         if let Some(space) = &mut self.links.space {
-            space.stuck(why, node, to);
+            space.routes.stuck(why);
         }
         self.packets.discard(id, Fate::Dropped);
         None
@@ -337,16 +337,15 @@ fn next_of_pinned(
     node: NodeId,
     space: &mut Option<Space>,
     now: Time,
-) -> Option<Result<u32, (Stuck, NodeId)>> {
+) -> Option<Result<u32, Stuck>> {
     let Step { over, to } = pinned.step(frame.backward, at, node)?;
     let over = match over {
         Over::Wire(wire) => return Some(Ok(wire)),
         Over::Space(over) => over,
     };
     let Some(space) = space else { unreachable!("a way through space has one") };
-    let next = match frame.hop < MOST_HOPS {
+    Some(match frame.hop < MOST_HOPS {
         true => space.next_wire(over, node, to, (id, &frame.packet), now),
         false => Err(Stuck::HopLimit),
-    };
-    Some(next.map_err(|why| (why, to)))
+    })
 }

@@ -247,3 +247,51 @@ fn a_path_of_satellites_by_name_is_taken() {
     let [detour, direct] = [&result, &direct].map(|result| series(result, "echo", "delay_s")[0].1);
     assert!(detour > direct + 0.001, "{detour} s by the detour, {direct} s direct");
 }
+
+#[test]
+fn everything_stands_on_a_pinned_path_too() {
+    let text = format!(
+        r#"duration = "60 s"
+        {}
+        [splices.hub]
+        at = "teleport"
+        flows = ["split"]
+        [[failures]]
+        satellite = "geo:geo-0"
+        from = "40 s"
+        until = "50 s"
+        [[flows]]
+        name = "split"
+        path = ["server", "internet", "teleport", "geo", "farm"]
+        traffic = {{ kind = "bulk" }}
+        [[flows]]
+        name = "plain"
+        path = ["farm", "geo", "teleport", "internet", "server"]
+        traffic = {{ kind = "bulk" }}
+        [[flows]]
+        name = "echo"
+        path = ["farm", "geo", "teleport", "internet", "server"]
+        traffic = {{ kind = "ping", interval = "1 s" }}
+        [record]
+        pcap = ["gsl:farm.geo"]
+        "#,
+        TWO.replace("delay = \"10 ms\"", "delay = \"10 ms\"\nmtu = \"1400 B\"")
+    );
+    let result = run(&text);
+    let splice = &result.splices[0];
+    assert!(splice.forward_bytes > 10_000_000, "{splice:?}");
+    let internet = link(&result, "internet");
+    assert!(internet.reverse.too_large_packets > 0, "{internet:?}");
+    for flow in &result.flows {
+        match &flow.kind {
+            FlowKind::Transfer(transfer) => assert!(transfer.bytes_delivered > 10_000_000, "{flow:?}"),
+            FlowKind::Ping(ping) => {
+                assert_eq!((ping.sent, ping.received), (60, 50), "ten seconds of failure")
+            }
+            _ => panic!(),
+        }
+    }
+    assert!(result.routing.as_ref().unwrap().stranded_no_path >= 5);
+    let apart = result.warnings.iter().find(|warning| warning.contains("found no path"));
+    assert_eq!(apart, None, "a pinned path is no fault of the constellations");
+}

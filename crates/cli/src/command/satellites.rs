@@ -371,8 +371,13 @@ impl Satellites {
         if let Some(file) = &self.scenario {
             let loaded = engine::load(file, &self.sets)?;
             if loaded.scenario.constellation.is_none() {
+                let several: Vec<&str> = loaded.scenario.fleets().map(|fleet| fleet.name).collect();
+                let what = match several.is_empty() {
+                    true => "no [constellation]".to_owned(),
+                    false => format!("constellations {}, and this looks at one alone", several.join(" and ")),
+                };
                 return Err(Failure::Scenario(format!(
-                    "{}: no [constellation]; expected one",
+                    "{}: {what}; expected one in [constellation]",
                     file.display()
                 )));
             }

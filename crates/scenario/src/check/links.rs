@@ -245,16 +245,13 @@ fn pcap(scenario: &Scenario, out: &mut Findings) {
         if fibre.is_some() {
             // Which terminals fibre joins is known when the network is built.
         } else if let Some(terminal) = gsl {
-            // The second of several antennas is gsl:new-york.1.
-            let antenna = terminal.rsplit_once('.').filter(|(_, n)| n.parse::<u16>().is_ok());
-            let whole = scenario.terminals.contains_key(terminal);
-            let terminal = antenna.filter(|_| !whole).map_or(terminal, |(terminal, _)| terminal);
+            let terminal = terminal_of(scenario, terminal);
             let names = scenario.terminals.keys().map(String::as_str);
             out.require(scenario.terminals.contains_key(terminal), at, || {
                 format!("unknown terminal {}{}", quoted(terminal), expected(terminal, names))
             });
         } else if let Some(ends) = isl {
-            let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+            let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
             out.require(!ends.is_empty() && ends.chars().all(plain), at, || {
                 format!("{} does not name two satellites; expected a name such as isl:0.1-0.2", quoted(name))
             });
@@ -317,14 +314,15 @@ pub(super) fn check_ipv6(scenario: &Scenario, network: &Network, out: &mut Findi
 
 /// Links with a code for headers of IPv4 only, on the way of flows over IPv6 that have such headers.
 pub(super) fn warnings(scenario: &Scenario, network: &Network, out: &mut Findings) {
-    for (index, (name, link)) in scenario.links.iter().enumerate() {
+    let compressing = scenario.links.iter().enumerate().filter(|(_, (_, link))| link.header_compression);
+    for (index, (name, _)) in compressing {
         let crosses = |(_, route): &(usize, &Route)| on_the_way(route, scenario.links.len()).contains(&index);
         let of_v6 = |(i, _): &(usize, &Route)| {
             let flow = &scenario.flows[*i];
             flow.ip == Ip::V6 && flow.traffic.has_connections() && matches!(flow.transport, Transport::Tcp(_))
         };
         let mut flows = network.routes.iter().enumerate().filter(of_v6).filter(crosses);
-        if let Some((flow, _)) = flows.next().filter(|_| link.header_compression) {
+        if let Some((flow, _)) = flows.next() {
             out.push(
                 || KeyPath::default().key("links").key(name).key("header_compression"),
                 || {
@@ -334,6 +332,24 @@ pub(super) fn warnings(scenario: &Scenario, network: &Network, out: &mut Finding
             );
         }
     }
+}
+
+/// The terminal in the name of its link: the second of several antennas is `gsl:new-york.1`, and among several constellations
+/// `gsl:new-york.leo.1`.
+fn terminal_of<'a>(scenario: &Scenario, link: &'a str) -> &'a str {
+    let mut terminal = link;
+    let shorter = |name: &'a str, is_behind: &dyn Fn(&str) -> bool| {
+        let (before, behind) = name.rsplit_once('.')?;
+        is_behind(behind).then_some(before)
+    };
+    let antenna = |behind: &str| behind.parse::<u16>().is_ok();
+    let fleet = |behind: &str| scenario.constellations.contains_key(behind);
+    for behind in [&antenna as &dyn Fn(&str) -> bool, &fleet] {
+        if !scenario.terminals.contains_key(terminal) {
+            terminal = shorter(terminal, behind).unwrap_or(terminal);
+        }
+    }
+    terminal
 }
 
 /// A queue that is smaller than one packet of a flow drops all of them.
