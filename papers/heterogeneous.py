@@ -7,11 +7,9 @@ Leaves out congestion of the way back, of which the thesis gives no numbers.
 
 from __future__ import annotations
 
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -107,10 +105,7 @@ def at_first_bottleneck(setting: Setting) -> list[int]:
 
 def one(setting: Setting, seed: int) -> tuple[np.ndarray, float]:
     """Throughput of the long flows and of the first bottleneck's web load, kbit/s on the wire."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "fairness.toml"
-        file.write_text(scenario(setting, seed), encoding="utf-8")
-        run = skyhop.run(file, seed=seed)
+    run = skyhop.run(text=scenario(setting, seed), seed=seed)
     series = run.series
     at = (series["metric"] == "delivered_bytes") & (series["t_ns"] == int(WARM_UP_S * 1e9))
     early = dict(zip(series["entity"][at], series["value"][at]))

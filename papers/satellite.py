@@ -7,7 +7,6 @@ Leaves out the light background traffic.
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,7 +88,4 @@ def draw(trace: Trace, title: str, between: tuple[float, float] = (0, 60)):
 
 def run_text(text: str, seed: int = 1):
     """Runs a scenario that a script writes."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "scenario.toml"
-        file.write_text(text, encoding="utf-8")
-        return skyhop.run(file, seed=seed)
+    return skyhop.run(text=text, seed=seed)

@@ -43,9 +43,8 @@ class Packet(NamedTuple):
 def trace(text: str, seed: int = 1) -> tuple[list[Packet], dict]:
     """Runs a scenario that captures one link, and returns its STP packets in order of time and the summary."""
     with tempfile.TemporaryDirectory() as folder:
-        file, out = Path(folder) / "scenario.toml", Path(folder) / "out"
-        file.write_text(text, encoding="utf-8")
-        run = skyhop.run(file, seed=seed, out=out)
+        out = Path(folder) / "out"
+        run = skyhop.run(text=text, seed=seed, out=out)
         return sorted(packets((out / "packets.pcapng").read_bytes())), run.summary
 
 

@@ -7,9 +7,6 @@ Leaves out nothing that the figure shows.
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 import numpy as np
 from harness import Reproduction, Row
 from heterogeneous import PACKET_B, RATE_BPS, Setting, replace, scenario
@@ -41,10 +38,7 @@ def reproduce() -> Reproduction:
 
 
 def trace(setting: Setting, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "unfair.toml"
-        file.write_text(scenario(setting, seed, "100 ms"), encoding="utf-8")
-        run = skyhop.run(file, seed=seed)
+    run = skyhop.run(text=scenario(setting, seed, "100 ms"), seed=seed)
     series = [run.sample(f"flow/long-{i}", "acked_bytes") for i in range(len(RTTS_MS))]
     return [(t, acked / (PACKET_B - 40)) for t, acked in series]
 

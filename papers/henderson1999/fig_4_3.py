@@ -7,9 +7,6 @@ Leaves out slow start, as the formula does.
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 import numpy as np
 from harness import Reproduction, Row
 from heterogeneous import constant_rate
@@ -26,25 +23,23 @@ END_S = 60
 
 SCENARIO = """
 host = "1999"
-duration = "{end} s"
-record = {{ sample_interval = "100 ms" }}
+duration = "60 s"
+record = { sample_interval = "100 ms" }
 [links.path]
 rate = "1 Gbit/s"
-delay = "{delay} ms"
-queue = {{ kind = "drop-tail", limit = "100000 packets" }}
+delay = "50 ms"
+queue = { kind = "drop-tail", limit = "100000 packets" }
 [[flows]]
 name = "flow"
 path = ["a", "path", "b"]
-traffic = {{ kind = "bulk" }}
+traffic = { kind = "bulk" }
 [flows.transport]
 kind = "tcp"
 variant = "sack1"
 mss = "1000 B"
 window = "100000 segments"
-initial_window = "{first} segments"
 initial_ssthresh = "1 segments"
-delayed_ack = {{ kind = "none" }}
-increase = {increase}
+delayed_ack = { kind = "none" }
 """
 
 
@@ -83,10 +78,9 @@ def reproduce() -> Reproduction:
 
 def simulated(rtt_ms: float, increase: str, first: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Times, and segments that have been acknowledged."""
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "growth.toml"
-        file.write_text(SCENARIO.format(end=END_S, delay=rtt_ms / 2, increase=increase, first=first), encoding="utf-8")
-        t, acked = skyhop.run(file).sample("flow/flow", "acked_bytes")
+    tcp = {"increase": increase, "initial_window": f"{first} segments"}
+    changes = {"duration": f"{END_S} s", "links.path.delay": f"{rtt_ms / 2} ms", **{f"flows.flow.transport.{key}": value for key, value in tcp.items()}}
+    t, acked = skyhop.run(text=SCENARIO, set=changes).sample("flow/flow", "acked_bytes")
     return t, acked / MSS_B
 
 

@@ -7,9 +7,6 @@ Leaves out AX.25's stuffed bits and its transmitters' switching times, which the
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 import numpy as np
 from harness import Reproduction, Row
 
@@ -45,23 +42,26 @@ def crossing() -> int:
 
 def simulated(rate_bps: float, rtt_s: float, payload: int, packets: int) -> float:
     """Goodput in bit/s of TCP with a window of so many packets."""
-    text = f"""
-        host = "1999"
-        duration = "200 s"
-        [links.path]
-        rate = "{rate_bps:.0f} bit/s"
-        delay = "{rtt_s * 500:g} ms"
-        queue = {{ kind = "drop-tail", limit = "1000 packets" }}
-        [[flows]]
-        name = "flow"
-        path = ["a", "path", "b"]
-        traffic = {{ kind = "bulk" }}
-        transport = {{ kind = "tcp", mss = "{payload} B", window = "{payload * packets} B", delayed_ack = {{ kind = "none" }} }}
-        """
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "window.toml"
-        file.write_text(text, encoding="utf-8")
-        return skyhop.run(file).summary["flows"]["flow"]["goodput_bps"]
+    scenario = {
+        "host": "1999",
+        "duration": "200 s",
+        "links": {
+            "path": {
+                "rate": f"{rate_bps:.0f} bit/s",
+                "delay": f"{rtt_s * 500:g} ms",
+                "queue": {"kind": "drop-tail", "limit": "1000 packets"},
+            }
+        },
+        "flows": [
+            {
+                "name": "flow",
+                "path": ["a", "path", "b"],
+                "traffic": {"kind": "bulk"},
+                "transport": {"kind": "tcp", "mss": f"{payload} B", "window": f"{payload * packets} B", "delayed_ack": {"kind": "none"}},
+            }
+        ],
+    }
+    return skyhop.run(scenario).summary["flows"]["flow"]["goodput_bps"]
 
 
 def draw():

@@ -7,9 +7,6 @@ Leaves out nothing that the figure shows.
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 from harness import Reproduction, Row
 
 import skyhop
@@ -33,25 +30,21 @@ def reproduce() -> Reproduction:
 
 def sent(mss: int) -> float:
     """Payload in flight just before the first acknowledgment of data: a handshake and half a round trip after the start."""
-    text = f"""
-        host = "1999"
-        duration = "1 s"
-        record = {{ sample_interval = "50 ms" }}
-        [links.path]
-        rate = "1 Gbit/s"
-        delay = "250 ms"
-        queue.kind = "drop-tail"
-        queue.limit = "100 packets"
-        [[flows]]
-        name = "flow"
-        path = ["a", "path", "b"]
-        traffic = {{ kind = "bulk" }}
-        transport = {{ kind = "tcp", mss = "{mss} B", initial_window = "{theory.initial_window(mss)} B", window = "1 MB" }}
-        """
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "window.toml"
-        file.write_text(text, encoding="utf-8")
-        t, flight = skyhop.run(file).sample("flow/flow", "in_flight_bytes")
+    scenario = {
+        "host": "1999",
+        "duration": "1 s",
+        "record": {"sample_interval": "50 ms"},
+        "links": {"path": {"rate": "1 Gbit/s", "delay": "250 ms", "queue": {"kind": "drop-tail", "limit": "100 packets"}}},
+        "flows": [
+            {
+                "name": "flow",
+                "path": ["a", "path", "b"],
+                "traffic": {"kind": "bulk"},
+                "transport": {"kind": "tcp", "mss": f"{mss} B", "initial_window": f"{theory.initial_window(mss)} B", "window": "1 MB"},
+            }
+        ],
+    }
+    t, flight = skyhop.run(scenario).sample("flow/flow", "in_flight_bytes")
     return float(flight[(t > 0.6) & (t < 0.95)].max())
 
 

@@ -7,9 +7,6 @@ Leaves out the wait of up to 500 ms for a lone segment: windows begin at two.
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 import numpy as np
 from harness import Reproduction, Row
 
@@ -47,25 +44,33 @@ def left_open() -> str:
 
 def simulated(rtt_s: float, ack_every: int, rate_bps: float = RATE_BPS) -> float:
     """Seconds from the end of the handshake until the window is rate times RTT."""
-    ack = '{ kind = "none" }' if ack_every == 1 else '{ kind = "one-shot", timeout = "200 ms" }'
-    text = f"""
-        host = "1999"
-        duration = "{40 * rtt_s:g} s"
-        record = {{ sample_interval = "{rtt_s * 10:g} ms" }}
-        [links.path]
-        rate = "{rate_bps / 1e6:g} Mbit/s"
-        delay = "{rtt_s * 500:g} ms"
-        queue = {{ kind = "drop-tail", limit = "1000 packets" }}
-        [[flows]]
-        name = "flow"
-        path = ["a", "path", "b"]
-        traffic = {{ kind = "bulk" }}
-        transport = {{ kind = "tcp", mss = "{PACKET_B - 40} B", window = "1 MB", delayed_ack = {ack}, rto_initial = "3 s" }}
-        """
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "fill.toml"
-        file.write_text(text, encoding="utf-8")
-        t, window = skyhop.run(file).sample("flow/flow", "cwnd_bytes")
+    scenario = {
+        "host": "1999",
+        "duration": f"{40 * rtt_s:g} s",
+        "record": {"sample_interval": f"{rtt_s * 10:g} ms"},
+        "links": {
+            "path": {
+                "rate": f"{rate_bps / 1e6:g} Mbit/s",
+                "delay": f"{rtt_s * 500:g} ms",
+                "queue": {"kind": "drop-tail", "limit": "1000 packets"},
+            }
+        },
+        "flows": [
+            {
+                "name": "flow",
+                "path": ["a", "path", "b"],
+                "traffic": {"kind": "bulk"},
+                "transport": {
+                    "kind": "tcp",
+                    "mss": f"{PACKET_B - 40} B",
+                    "window": "1 MB",
+                    "delayed_ack": {"kind": "none"} if ack_every == 1 else {"kind": "one-shot", "timeout": "200 ms"},
+                    "rto_initial": "3 s",
+                },
+            }
+        ],
+    }
+    t, window = skyhop.run(scenario).sample("flow/flow", "cwnd_bytes")
     full = window / (PACKET_B - 40) * PACKET_B * 8 >= rate_bps * rtt_s
     return float(t[np.argmax(full)]) - rtt_s if full.any() else float("nan")
 

@@ -11,6 +11,7 @@ Leaves out the simulator itself, which is in the extension module, and plots, wh
 
 from . import theory
 from ._run import Run, ScenarioNotFoundError, check, run
+from ._scenario import Scenario
 from ._skyhop import ScenarioError, __version__
 from ._space import Network, Snapshot, delay, look, passes, snapshot, survey, tables
 from ._sweep import Sweep, sweep
@@ -19,6 +20,7 @@ from ._table import Table
 __all__ = [
     "Network",
     "Run",
+    "Scenario",
     "ScenarioError",
     "ScenarioNotFoundError",
     "Snapshot",

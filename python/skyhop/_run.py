@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from . import _skyhop
+from ._scenario import Scenario, Source, _toml, source
 from ._table import Table, _cell, _html_table
 
 
@@ -80,15 +81,20 @@ class Run:
 
 
 def run(
-    file: str | os.PathLike[str],
+    scenario: str | os.PathLike[str] | Mapping[str, Any] | Scenario | None = None,
     *,
+    text: str | None = None,
+    files: Mapping[str, bytes | str] | None = None,
+    base: str | os.PathLike[str] | None = None,
     seed: int | None = None,
     set: Mapping[str, Any] | None = None,
     out: str | os.PathLike[str] | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Run:
-    """Runs the scenario in `file` and returns what it found out.
+    """Runs a scenario and returns what it found out.
 
+    `scenario` is the name of a file, keys and values as a file has them, or a `Scenario`; `text` in its place is a file's text. With keys or text
+    `files` has contents of files that the scenario names, by name, and `base` is the folder of others.
     `seed` takes the place of the scenario's. `set` changes values by their dotted paths, as `--set` does:
     `set={"links.satellite.rate": "1 Mbit/s"}`. `out` is a folder for the results, which appear there whole
     or not at all; captures are written there only. Ctrl-C stops a run. `progress` is called some times a second with the
@@ -99,27 +105,36 @@ def run(
     """
     number = None if seed is None else _seed(seed)
     folder = None if out is None else os.fspath(out)
-    with _found(file):
-        summary, flows, series = _skyhop.run(os.fspath(file), _sets(set), number, folder, progress)
+    given = source(scenario, text, files, base)
+    with _found(given):
+        summary, flows, series = _skyhop.run(given.file, given.text, _sets(set), number, folder, progress)
     return Run(json.loads(summary), Table(flows, "flows"), Table(series, "series"))
 
 
-def check(file: str | os.PathLike[str], *, set: Mapping[str, Any] | None = None) -> list[str]:
-    """Checks the scenario in `file`. Returns warnings; raises `ScenarioError` if it cannot be run."""
-    with _found(file):
-        return _skyhop.check(os.fspath(file), _sets(set))
+def check(
+    scenario: str | os.PathLike[str] | Mapping[str, Any] | Scenario | None = None,
+    *,
+    text: str | None = None,
+    files: Mapping[str, bytes | str] | None = None,
+    base: str | os.PathLike[str] | None = None,
+    set: Mapping[str, Any] | None = None,
+) -> list[str]:
+    """Checks a scenario, given as to `run`. Returns warnings; raises `ScenarioError` if it cannot be run."""
+    given = source(scenario, text, files, base)
+    with _found(given):
+        return _skyhop.check(given.file, given.text, _sets(set))
 
 
 @contextmanager
-def _found(file: str | os.PathLike[str]) -> Iterator[None]:
+def _found(given: Source) -> Iterator[None]:
     """An error about a file that is not there is a `FileNotFoundError` as well."""
     try:
         yield
     except _skyhop.ScenarioError as e:
-        if os.path.exists(file):
+        if given.text is not None or os.path.exists(given.file):
             raise
         missing = ScenarioNotFoundError(str(e))
-        missing.errno, missing.filename = errno.ENOENT, os.fspath(file)
+        missing.errno, missing.filename = errno.ENOENT, given.file
         raise missing from None
 
 
@@ -133,22 +148,6 @@ def _seed(seed: int) -> int:
 def _sets(values: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     # A text is taken as it stands, as on the command line; the rest is written as the file would have it.
     return [(path, v if isinstance(v, str) else _toml(v)) for path, v in (values or {}).items()]
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, (bool, np.bool_)):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items()) + " }"
-    if isinstance(value, (int, np.integer)):
-        return str(int(value))
-    if isinstance(value, (float, np.floating)):
-        return repr(float(value))
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return "[" + ", ".join(_toml(v) for v in value) + "]"
-    raise TypeError(f"cannot set a value of type {type(value).__name__}; give a text such as '1 Mbit/s'")
 
 
 def _line(name: str, flow: dict[str, Any]) -> str:

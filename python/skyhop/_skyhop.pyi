@@ -6,6 +6,9 @@ __version__: str
 
 class ScenarioError(ValueError): ...
 
+#: The text, whether somebody wrote it, the files that come with it, and the folder of others.
+_Text = tuple[str, bool, dict[str, bytes], str]
+
 class Table:
     @property
     def columns(self) -> list[str]: ...
@@ -18,12 +21,13 @@ class Table:
 
 def run(
     file: str,
+    text: _Text | None,
     sets: list[tuple[str, str]],
     seed: int | None = None,
     out: str | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> tuple[str, Table, Table]: ...
-def check(file: str, sets: list[tuple[str, str]]) -> list[str]: ...
+def check(file: str, text: _Text | None, sets: list[tuple[str, str]]) -> list[str]: ...
 def place(text: str) -> tuple[str, float, float]: ...
 def delay(
     text: str, folder: str, pairs: list[tuple[str, str]], hops: bool | None, times_s: tuple[float, float, float]
@@ -45,7 +49,13 @@ def snapshot(text: str, folder: str, t_s: float) -> tuple[Table, Table]: ...
 
 class SweepFolder:
     def __init__(
-        self, file: str, sets: list[tuple[str, str]], out: str | None, shard: str, most_runs: int
+        self,
+        file: str,
+        text: _Text | None,
+        sets: list[tuple[str, str]],
+        out: str | None,
+        shard: str,
+        most_runs: int,
     ) -> None: ...
     def damaged(self) -> list[str]: ...
     def missing(self) -> list[int]: ...

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from . import _skyhop
-from ._run import _toml
+from ._scenario import NAME, Scenario, _toml
 from ._table import Table
 
-#: A preset's name, the keys and values of a scenario's `[constellation]`, or the file of a scenario (.toml), of which
-#: satellites, terminals, failures and routing count.
-Constellation = str | os.PathLike[str] | Mapping[str, Any]
+#: A preset's name, the keys and values of a scenario's `[constellation]`, or a scenario, of which satellites, terminals,
+#: failures and routing count: its file (.toml) or a `Scenario`.
+Constellation = str | os.PathLike[str] | Mapping[str, Any] | Scenario
 #: A city of the built-in list, "lat,lon", a pair of degrees, or the keys and values of a scenario's terminal.
 Place = str | tuple[float, float] | Mapping[str, Any]
 
@@ -243,6 +243,9 @@ class _Asked:
             self.constellation: Mapping[str, Any] = {"preset": constellation}
         elif isinstance(constellation, Mapping):
             self.constellation = constellation
+        elif isinstance(constellation, Scenario):
+            _skyhop.check(NAME, (constellation.text, constellation.keys is None, constellation.files, constellation.base), [])
+            self._take(NAME, tomllib.loads(constellation.text), constellation.base)
         else:
             kind = type(constellation).__name__
             expected = "a preset's name, a scenario's [constellation], or a scenario's file (.toml)"
@@ -250,11 +253,13 @@ class _Asked:
 
     def _read(self, file: Path) -> None:
         # Mistakes of the file are told with its lines.
-        _skyhop.check(os.fspath(file), [])
-        scenario = tomllib.loads(file.read_text(encoding="utf-8"))
+        _skyhop.check(os.fspath(file), None, [])
+        self._take(os.fspath(file), tomllib.loads(file.read_text(encoding="utf-8")), os.fspath(file.parent))
+
+    def _take(self, file: str, scenario: Mapping[str, Any], folder: str) -> None:
         if "constellation" not in scenario:
             raise _skyhop.ScenarioError(f"{file}: no [constellation]; expected one")
-        self.folder = os.fspath(file.parent)
+        self.folder = folder
         self.constellation = scenario["constellation"]
         self.terminals = {name: dict(values) for name, values in scenario.get("terminals", {}).items()}
         self.rest.update({key: scenario[key] for key in self.KEPT if key in scenario})

@@ -15,6 +15,7 @@ from typing import Any
 
 from . import _skyhop
 from ._run import _found, _sets
+from ._scenario import Scenario, Source, source
 from ._table import Table
 
 
@@ -38,8 +39,11 @@ def _again(data: bytes, path: Path) -> Sweep:
 
 
 def sweep(
-    file: str | os.PathLike[str],
+    scenario: str | os.PathLike[str] | Mapping[str, Any] | Scenario | None = None,
     *,
+    text: str | None = None,
+    files: Mapping[str, bytes | str] | None = None,
+    base: str | os.PathLike[str] | None = None,
     set: Mapping[str, Any] | None = None,
     out: str | os.PathLike[str] | None = None,
     shard: str = "1/1",
@@ -48,7 +52,7 @@ def sweep(
     progress: Callable[[int], object] | None = None,
     most_runs: int = 1_000_000,
 ) -> Sweep:
-    """Does all runs of the sweep in `file` and returns their table.
+    """Does all runs of the sweep in a scenario, which is given as to `run`, and returns their table.
 
     `out` is the sweep's folder, named after the scenario if left out; the same call again goes on where it stopped.
     `client` is a `dask.distributed.Client`; parts are then run by its workers, and what a lost worker had is run again.
@@ -59,15 +63,16 @@ def sweep(
     is in use and for more than `most_runs` runs, and `OSError` if the folder cannot be written.
     """
     sets = _sets(set)
-    with _found(file):
-        folder = _skyhop.SweepFolder(os.fspath(file), sets, None if out is None else os.fspath(out), shard, most_runs)
+    given = source(scenario, text, files, base)
+    with _found(given):
+        folder = _skyhop.SweepFolder(given.file, given.text, sets, None if out is None else os.fspath(out), shard, most_runs)
     for path in folder.damaged():
         warnings.warn(f"{path}: damaged since it was written; done again", stacklevel=2)
     told = progress or (lambda runs: None)
     if client is None:
         folder.run(threads or os.cpu_count() or 1, told)
     else:
-        _with_dask(folder, Path(file), sets, client, told)
+        _with_dask(folder, given, sets, client, told)
     path, _ = folder.merge()
     return Sweep(Path(path))
 
@@ -78,12 +83,12 @@ def _part(spec: tuple[bytes, str, list[tuple[str, str]], dict[str, bytes]], part
     return part, bytes(_skyhop.run_part(text, name, sets, files, points))
 
 
-def _with_dask(folder: _skyhop.SweepFolder, file: Path, sets: list[tuple[str, str]], client: Any, told: Callable[[int], object]) -> None:
+def _with_dask(folder: _skyhop.SweepFolder, given: Source, sets: list[tuple[str, str]], client: Any, told: Callable[[int], object]) -> None:
     try:
         from dask.distributed import as_completed
     except ImportError as e:
         raise ImportError("dask.distributed is not installed; pip install skyhop[dask]") from e
-    spec = client.scatter((file.read_bytes(), file.name, sets, dict(folder.files())), broadcast=True)
+    spec = client.scatter((given.contents(), Path(given.file).name, sets, dict(folder.files())), broadcast=True)
     missing = iter(folder.missing())
 
     def submit(part: int) -> Any:

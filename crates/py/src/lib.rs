@@ -12,8 +12,9 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use skyhop_record::{RunError, RunOptions, Tables, run_scenario, summary_json, summary_text};
-use skyhop_scenario::{Errors, Loaded, load};
-use std::path::PathBuf;
+use skyhop_scenario::{Errors, Given, Loaded, load, load_given};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use table::Table;
 
 create_exception!(
@@ -26,12 +27,23 @@ create_exception!(
 /// What to set beside the file: dotted paths and values as the file would have them.
 type Sets = Vec<(String, String)>;
 
+/// A scenario that is in no file: its text, whether somebody wrote that, the files that come with it, and where others lie.
+type Text = (String, bool, BTreeMap<String, Vec<u8>>, PathBuf);
+
+/// The scenario in `file`, or in `text`, which errors then call `file`.
+fn read(file: &Path, text: Option<Text>, sets: &Sets) -> Result<Loaded, Errors> {
+    let Some((text, has_lines, files, base)) = text else { return load(file, sets) };
+    let files = files.into_iter().map(|(name, bytes)| (name, bytes.into())).collect();
+    load_given(Given { text, name: file.display().to_string(), has_lines, files, base }, sets)
+}
+
 /// Runs a scenario. Returns the summary's JSON, the flows and the series.
 #[pyfunction]
-#[pyo3(signature = (file, sets, seed=None, out=None, progress=None))]
+#[pyo3(signature = (file, text, sets, seed=None, out=None, progress=None))]
 fn run(
     py: Python<'_>,
     file: PathBuf,
+    text: Option<Text>,
     sets: Sets,
     seed: Option<u64>,
     out: Option<PathBuf>,
@@ -40,7 +52,7 @@ fn run(
     // Python waits for its own lock between two slices only, so other threads run meanwhile.
     let mut interrupt = None;
     let outcome = py.detach(|| -> Result<_, Failure> {
-        let loaded = load(&file, &sets).map_err(Failure::Scenario)?;
+        let loaded = read(&file, text, &sets).map_err(Failure::Scenario)?;
         let options = RunOptions { seed, out, snaplen: None };
         let (result, meta) = run_scenario(&loaded, &options, |simulation| {
             let share = simulation.now().as_secs_f64() / simulation.end().as_secs_f64();
@@ -53,7 +65,11 @@ fn run(
             .err();
             interrupt.is_none()
         })
-        .map_err(Failure::Run)?;
+        .map_err(|error| match error {
+            // What only building finds has a place in the scenario too.
+            RunError::Build(e) => Failure::Scenario(loaded.problem(&e.key, e.message).into()),
+            other => Failure::Run(other),
+        })?;
         Ok((summary_text(&summary_json(&result, &meta)), Tables::new(&result)))
     });
     match outcome {
@@ -67,8 +83,8 @@ fn run(
 
 /// Checks a scenario. Returns warnings; raises `ScenarioError` if it cannot be run.
 #[pyfunction]
-fn check(py: Python<'_>, file: PathBuf, sets: Sets) -> PyResult<Vec<String>> {
-    let Loaded { warnings, .. } = py.detach(|| load(&file, &sets)).map_err(Failure::Scenario)?;
+fn check(py: Python<'_>, file: PathBuf, text: Option<Text>, sets: Sets) -> PyResult<Vec<String>> {
+    let Loaded { warnings, .. } = py.detach(|| read(&file, text, &sets)).map_err(Failure::Scenario)?;
     Ok(warnings.iter().map(ToString::to_string).collect())
 }
 
@@ -82,7 +98,6 @@ impl From<Failure> for PyErr {
     fn from(failure: Failure) -> PyErr {
         match failure {
             Failure::Scenario(e) => ScenarioError::new_err(e.to_string()),
-            Failure::Run(RunError::Build(e)) => ScenarioError::new_err(e.to_string()),
             Failure::Run(e) => PyOSError::new_err(e.to_string()),
         }
     }

@@ -5,7 +5,7 @@
 //! Leaves out who runs parts; `python/skyhop/_sweep.py` knows threads and Dask.
 
 use crate::table::Table;
-use crate::{ScenarioError, Sets};
+use crate::{ScenarioError, Sets, Text, read};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -40,8 +40,15 @@ pub struct SweepFolder {
 #[pymethods]
 impl SweepFolder {
     #[new]
-    fn new(file: PathBuf, sets: Sets, out: Option<PathBuf>, shard: &str, most_runs: u64) -> PyResult<Self> {
-        let loaded = skyhop_scenario::load(&file, &sets).map_err(wrong)?;
+    fn new(
+        file: PathBuf,
+        text: Option<Text>,
+        sets: Sets,
+        out: Option<PathBuf>,
+        shard: &str,
+        most_runs: u64,
+    ) -> PyResult<Self> {
+        let loaded = read(&file, text, &sets).map_err(wrong)?;
         let plan = Plan::new(&loaded).map_err(wrong)?;
         let runs = plan.runs().unwrap_or(u64::MAX);
         if runs > most_runs {

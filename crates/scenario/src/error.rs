@@ -78,6 +78,16 @@ impl Errors {
     pub(crate) fn one(place: Place, key: impl Into<String>, message: impl Into<String>) -> Self {
         Problem { place, key: key.into(), message: message.into() }.into()
     }
+
+    /// The same of a file whose lines nobody has seen.
+    pub(crate) fn without_lines(mut self) -> Self {
+        for problem in &mut self.problems {
+            if let Place::Line { file, .. } = &problem.place {
+                problem.place = Place::File { file: file.clone() };
+            }
+        }
+        self
+    }
 }
 
 impl From<Problem> for Errors {

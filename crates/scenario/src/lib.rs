@@ -43,7 +43,7 @@ pub use finding::Finding;
 pub use fleets::Fleet;
 pub use model::*;
 pub use path::{KeyPath, Step};
-pub use read::{LARGEST_SCENARIO, Loaded, load, load_stdin, parse};
+pub use read::{Given, LARGEST_SCENARIO, Loaded, load, load_given, load_stdin, parse};
 pub use set::parse_set;
 
 /// The JSON Schema of a scenario, for editors and other programs.

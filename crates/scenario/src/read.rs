@@ -148,6 +148,36 @@ pub fn load_stdin(sets: &[(String, String)]) -> Result<Loaded, Errors> {
     Ok(loaded)
 }
 
+/// A scenario that is in no file.
+#[derive(Debug, Clone)]
+pub struct Given {
+    /// Its text.
+    pub text: String,
+    /// What errors call it.
+    pub name: String,
+    /// Whether somebody wrote the text, who is told its lines; if it was made of keys and values, errors have the keys alone.
+    pub has_lines: bool,
+    /// Files that it names, by those names.
+    pub files: Files,
+    /// Where its other files lie.
+    pub base: PathBuf,
+}
+
+/// Reads and checks a scenario that is in no file, and the files that it names and that are not given with it.
+pub fn load_given(given: Given, sets: &[(String, String)]) -> Result<Loaded, Errors> {
+    let Given { text, name, has_lines, files, base } = given;
+    let mut loaded =
+        parse(text.as_bytes(), &name, sets).map_err(|e| if has_lines { e } else { e.without_lines() })?;
+    if !has_lines {
+        loaded.source.lines = None;
+        let problems = std::mem::take(&mut loaded.warnings);
+        loaded.warnings = Errors { problems, more: 0 }.without_lines().problems;
+    }
+    loaded.files = files;
+    loaded.read_files(&base)?;
+    Ok(loaded)
+}
+
 /// Reads and checks a scenario in memory; `file` is what errors call it.
 pub fn parse(bytes: &[u8], file: &str, sets: &[(String, String)]) -> Result<Loaded, Errors> {
     let whole = |message: &str| Err(Errors::one(Place::File { file: file.to_owned() }, "", message));
@@ -176,8 +206,12 @@ pub fn parse(bytes: &[u8], file: &str, sets: &[(String, String)]) -> Result<Load
         return Err(syntax_errors(text, &syntax, line_of));
     }
 
-    let source =
-        Source { file: file.to_owned(), lines, top: Node::top(table.into_inner()), sets: Vec::new() };
+    let source = Source {
+        file: file.to_owned(),
+        lines: Some(lines),
+        top: Node::top(table.into_inner()),
+        sets: Vec::new(),
+    };
     let loaded = finish(source, hex(&Sha256::digest(bytes)), Vec::new(), sets)?;
     loaded.check_sweep()?;
     Ok(loaded)
@@ -289,7 +323,8 @@ impl Scenario {
 #[derive(Debug, Clone, PartialEq)]
 struct Source {
     file: String,
-    lines: Vec<usize>,
+    /// Where its lines end, if it has any.
+    lines: Option<Vec<usize>>,
     top: Node,
     /// Paths of what was set beside the file, in order.
     sets: Vec<String>,
@@ -327,9 +362,12 @@ impl Source {
 
     fn at(&self, origin: Origin) -> Place {
         match origin {
-            Origin::File(at) => {
-                Place::Line { file: self.file.clone(), line: self.lines.partition_point(|end| *end < at) + 1 }
-            }
+            Origin::File(at) => match &self.lines {
+                Some(lines) => {
+                    Place::Line { file: self.file.clone(), line: lines.partition_point(|end| *end < at) + 1 }
+                }
+                None => Place::File { file: self.file.clone() },
+            },
             Origin::Set(number) => {
                 Place::Set { path: self.sets.get(number as usize).cloned().unwrap_or_default() }
             }
