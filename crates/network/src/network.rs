@@ -156,7 +156,7 @@ impl Network {
         self.links.space.as_mut()?.path(&self.packets.routes[route as usize].way, false)
     }
 
-    /// What lies on a route through satellites as it stands, and its round trip; `None` as for [`Network::path`].
+    /// The parts of a route through satellites as it stands, and its round trip; `None` as for [`Network::path`].
     pub fn sky_way(&mut self, route: u32) -> Option<SkyWay> {
         self.links.space.as_mut()?.sky_way(&self.packets.routes[route as usize].way)
     }

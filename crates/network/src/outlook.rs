@@ -12,7 +12,7 @@ use skyhop_topology::{Change, NodeId, Topology};
 use skyhop_units::{Span, Time};
 use std::collections::{BTreeSet, VecDeque};
 
-/// What has just been seen of a network, and when to look again.
+/// The state of a network from an instant on, and the instant of the next.
 #[derive(Debug)]
 pub struct Epoch {
     pub(crate) at: Time,

@@ -5,7 +5,7 @@
 
 use skyhop_topology::NodeId;
 
-/// What a step leads over.
+/// The part of the network that a step crosses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
     /// A wire.
@@ -17,7 +17,7 @@ pub enum Over {
 /// A step of a pinned way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
-    /// What it leads over.
+    /// The part of the network that it crosses.
     pub over: Over,
     /// Where it ends.
     pub to: NodeId,

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// Forward and reverse.
 type BothWays = [Radio; 2];
 
-/// What every link of a constellation is made of.
+/// The directions of a constellation's links.
 struct OfFleet {
     isl: BothWays,
     fibre: BothWays,
@@ -25,7 +25,7 @@ struct OfFleet {
     terminals: Vec<Option<BothWays>>,
 }
 
-/// What every link of a network of constellations is made of.
+/// The directions of all links of a network of constellations.
 pub(crate) struct Radios {
     fleets: Vec<OfFleet>,
     /// Of links that have something of their own.
@@ -116,7 +116,7 @@ fn terminal<'a>(state: &LinkState, topology: &'a Topology) -> Option<&'a str> {
     topology.terminal_index(state.a).map(|index| &*topology.terminals()[index].name)
 }
 
-/// What the tables of a scenario say of a kind of link, or of a terminal's.
+/// Rate, queue, losses and clock of a kind of link, or of a terminal's, from the scenario's tables.
 fn rates<'a>(
     fleet: &scenario::Fleet<'a>,
     scenario: &'a scenario::Scenario,

@@ -370,7 +370,7 @@ impl Space {
         hops.into_iter().map(wire).collect()
     }
 
-    /// What lies on a way as it stands.
+    /// The parts of a way as it stands.
     pub fn sky_way(&mut self, way: &Way) -> Option<SkyWay> {
         let rtt_s = self.path(way, false)?.0 + self.path(way, true)?.0;
         let (mut passes, mut up) = (Vec::new(), None);
@@ -452,7 +452,7 @@ fn begun(from: NodeId, hops: Vec<Hop>) -> Vec<(NodeId, Hop)> {
     begins.into_iter().zip(hops).collect()
 }
 
-/// What routes within a constellation are made of.
+/// The parameters of routes within a constellation.
 struct Pinning {
     routing: scenario::Routing,
     seed: Seed,

@@ -5,7 +5,7 @@
 
 use skyhop_topology::{LinkKind, LinkState, Topology};
 
-/// Links that count, and what they cost beside their length.
+/// Links that count, and their costs beside their length.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Selection {
     /// The one constellation whose links count, without those on the ground; all links if `None`.
@@ -34,7 +34,7 @@ impl Selection {
         Self { only: None, costs: ranks.iter().map(cost).collect() }
     }
 
-    /// Whether a link counts.
+    /// True for a link that paths may lead over.
     #[inline]
     pub(crate) fn has(&self, link: &LinkState, topology: &Topology) -> bool {
         let Some(only) = self.only else { return true };
@@ -45,7 +45,7 @@ impl Selection {
         }
     }
 
-    /// What a link costs beside its length.
+    /// The cost of a link beside its length.
     #[inline]
     pub(crate) fn cost(&self, link: &LinkState, topology: &Topology) -> f64 {
         if self.costs.is_empty() || link.kind != LinkKind::Gsl {

@@ -18,7 +18,7 @@ pub struct Fleet<'a> {
 }
 
 impl Fleet<'_> {
-    /// Whether a terminal sees it: all do that do not say which they see.
+    /// True for a terminal that sees it: all do that do not say which they see.
     pub fn is_seen_by(&self, terminal: &Terminal) -> bool {
         terminal.sees.as_ref().is_none_or(|seen| seen.iter().any(|name| name == self.name))
     }
@@ -38,7 +38,7 @@ impl Scenario {
         one.chain(several)
     }
 
-    /// Whether there are satellites.
+    /// True if there is a constellation.
     pub fn has_satellites(&self) -> bool {
         self.fleets().next().is_some()
     }

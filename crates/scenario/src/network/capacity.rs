@@ -135,7 +135,7 @@ impl Network {
 pub struct SkyWay {
     /// Propagation there and back.
     pub rtt: Span,
-    /// What lies on it, in order.
+    /// Its parts, in order.
     pub passes: Vec<Pass>,
 }
 
@@ -152,7 +152,7 @@ pub enum Pass {
         fleet: usize,
         /// The terminals at both ends.
         ends: [String; 2],
-        /// Whether it leads from satellite to satellite.
+        /// True if it leads from satellite to satellite.
         isls: bool,
     },
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 /// A step of a pinned path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// What it leads over.
+    /// The part of the network that it crosses.
     pub over: Over,
     /// The node where it ends: of a link's end, a terminal, or a satellite.
     pub to: String,
@@ -22,14 +22,14 @@ pub struct Step {
     pub place: usize,
 }
 
-/// What a step leads over.
+/// The part of the network that a step crosses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
     /// A link, by index.
     Link(usize, Direction),
     /// The satellites of a constellation, by its place in [`crate::Scenario::fleets`].
     Fleet(usize),
-    /// Whatever the shortest way is.
+    /// The shortest way, over any links.
     Any,
 }
 
@@ -46,7 +46,7 @@ enum Element {
 }
 
 impl Builder<'_> {
-    /// Whether a path leads through satellites: it names a constellation or a satellite, or two terminals side by side.
+    /// True for a path through satellites: it names a constellation or a satellite, or two terminals side by side.
     pub(super) fn is_pinned(&self, path: &[String]) -> bool {
         let kinds: Vec<Element> = path.iter().map(|name| self.element(name)).collect();
         kinds.iter().any(|kind| matches!(kind, Element::Fleet(_) | Element::Satellite(_)))
@@ -188,7 +188,7 @@ impl Builder<'_> {
         false
     }
 
-    /// Whether a terminal sees what a step leads over.
+    /// True if a terminal sees the constellation of a step; notes a finding if not.
     fn sees(&mut self, terminal: &str, over: Over, path: impl FnOnce() -> KeyPath) -> bool {
         let Over::Fleet(fleet) = over else { return true };
         let Some(fleet) = self.scenario.fleets().nth(fleet) else { return true };
