@@ -156,7 +156,7 @@ impl Network {
                     unreachable!("a route through space has one")
                 };
                 let next = match frame.hop < MOST_HOPS {
-                    true => space.next_wire(None, node, destination, (id, &frame.packet), now),
+                    true => space.next_wire(node, destination, (id, &frame.packet), now),
                     false => Err(Stuck::HopLimit),
                 };
                 match next {
@@ -345,7 +345,7 @@ fn next_of_pinned(
     };
     let Some(space) = space else { unreachable!("a way through space has one") };
     Some(match frame.hop < MOST_HOPS {
-        true => space.next_wire(over, node, to, (id, &frame.packet), now),
+        true => space.next_wire_over(over, [node, to], (id, &frame.packet), now),
         false => Err(Stuck::HopLimit),
     })
 }

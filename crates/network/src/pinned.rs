@@ -64,10 +64,10 @@ impl Pinned {
         self.steps[0].len() as u8 - at
     }
 
-    /// The constellations that it leads through.
-    pub(crate) fn fleets(&self) -> impl Iterator<Item = u32> {
+    /// The constellations that it leads through, `None` for any.
+    pub(crate) fn fleets(&self) -> impl Iterator<Item = Option<u32>> {
         self.steps[0].iter().filter_map(|step| match step.over {
-            Over::Space(fleet) => fleet,
+            Over::Space(fleet) => Some(fleet),
             Over::Wire(_) => None,
         })
     }

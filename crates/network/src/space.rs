@@ -34,7 +34,7 @@ pub(crate) struct Space {
     /// Routes over links and satellites alike, where another scheme finds the way between satellites and links end at terminals.
     across: Option<Box<Routes>>,
     /// Routes within single constellations, by their numbers, for pinned ways.
-    within: Vec<(u32, Routes)>,
+    within: Vec<(Option<u32>, Routes)>,
     pinning: Pinning,
     /// When the topology was last looked at.
     looked_at: Time,
@@ -265,28 +265,30 @@ impl Space {
         Ok(self.wire_of(link) as u32 + u32::from(reverse))
     }
 
-    /// Prepares for ways that are pinned to a constellation.
-    pub fn pin(&mut self, fleet: u32) {
-        if self.within.iter().all(|(known, _)| *known != fleet) {
-            let Pinning { routing, seed } = &self.pinning;
-            let selection = Selection::within(fleet as usize);
-            self.within.push((fleet, Routes::new(routing, selection, *seed)));
+    /// Prepares for a step of a pinned way over one constellation, or over any. Such steps take shortest ways where satellites have
+    /// another scheme.
+    pub fn pin(&mut self, over: Option<u32>) {
+        let Pinning { routing, seed } = &self.pinning;
+        let global = routing.scheme.knows_all();
+        if (global && over.is_none()) || self.within.iter().any(|(known, _)| *known == over) {
+            return;
         }
+        let selection = over.map_or(Selection::default(), |fleet| Selection::within(fleet as usize));
+        let routing = if global { routing.clone() } else { scenario::Routing::default() };
+        self.within.push((over, Routes::new(&routing, selection, *seed)));
     }
 
     /// The routes over one constellation, by its number, or over all there is.
     #[inline]
     fn routes_over(&mut self, over: Option<u32>) -> (&mut Routes, &Topology) {
-        let own = over.and_then(|over| self.within.iter_mut().find(|(fleet, _)| *fleet == over));
+        let own = self.within.iter_mut().find(|(known, _)| *known == over);
         (own.map_or(&mut self.routes, |(_, routes)| routes), &self.topology)
     }
 
-    /// The wire that leads from `node` towards `destination`, over one constellation or any, for a packet and the number of its
-    /// frame.
-    #[inline]
+    /// The wire that leads from `node` towards `destination`, for a packet and the number of its frame.
+    #[inline(always)]
     pub fn next_wire(
         &mut self,
-        over: Option<u32>,
         node: NodeId,
         destination: NodeId,
         packet: (u32, &Packet),
@@ -295,11 +297,23 @@ impl Space {
         if self.across.is_some() {
             return self.next_wire_across(node, destination, packet, now);
         }
+        let link = self.routes.next_hop(&self.topology, node, destination, packet, now, self.looked_at)?;
+        let reverse = self.topology.links()[link.index()].a != node;
+        Ok((self.wire_of(link) + reverse as usize) as u32)
+    }
+
+    /// The same on a step of a pinned way, over one constellation or any.
+    pub fn next_wire_over(
+        &mut self,
+        over: Option<u32>,
+        [node, destination]: [NodeId; 2],
+        packet: (u32, &Packet),
+        now: Time,
+    ) -> Result<u32, Stuck> {
         let looked_at = self.looked_at;
         let (routes, topology) = self.routes_over(over);
         let link = routes.next_hop(topology, node, destination, packet, now, looked_at)?;
-        let reverse = self.topology.links()[link.index()].a != node;
-        Ok((self.wire_of(link) + reverse as usize) as u32)
+        self.wire_from(link, node)
     }
 
     /// The links of a way through satellites as it stands, each with the node where it begins; `None` if there is no path, or the way
@@ -328,7 +342,8 @@ impl Space {
 
     fn hops_over(&mut self, over: Option<u32>, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
         let looked_at = self.looked_at;
-        if let Some(across) = &mut self.across {
+        let own = self.within.iter().any(|(known, _)| *known == over);
+        if let Some(across) = self.across.as_mut().filter(|_| !own) {
             let topology = &self.topology;
             let (mut hops, mut up) = (Vec::new(), None);
             for (begin, hop) in begun(from, across.hops(topology, from, to, looked_at)?) {

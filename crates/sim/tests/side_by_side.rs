@@ -244,6 +244,10 @@ fn a_path_of_satellites_by_name_is_taken() {
         result.links.iter().filter(|l| l.name.contains("0.5")).map(|l| l.name.as_str()).collect();
     assert!(!used.is_empty(), "a detour by 0.5");
     let direct = run(&flow("from = \"lima\"\nto = \"oslo\""));
+    // Steps of a path are shortest ways, whatever scheme satellites have.
+    let schemed = flow("path = [\"lima\", \"constellation:0.5\", \"oslo\"]")
+        .replace("[terminals]", "[routing]\nscheme = \"geographic\"\n[terminals]");
+    assert_eq!(series(&run(&schemed), "echo", "delay_s"), series(&result, "echo", "delay_s"));
     let [detour, direct] = [&result, &direct].map(|result| series(result, "echo", "delay_s")[0].1);
     assert!(detour > direct + 0.001, "{detour} s by the detour, {direct} s direct");
 }
