@@ -7,6 +7,7 @@
 
 mod account;
 mod address;
+mod addresses;
 mod agenda;
 pub mod apart;
 mod beside;
@@ -22,6 +23,7 @@ mod frames;
 mod ground;
 mod links;
 mod mesh;
+mod moving;
 mod mtu;
 mod network;
 mod outlook;
@@ -48,6 +50,7 @@ pub use constellation::{Satellites, topology_of};
 pub use error::BuildError;
 pub use files::bytes_of;
 pub use frame::{Delivery, Frame};
+pub use moving::{Held, Whereabouts};
 pub use network::Network;
 pub use outlook::{Epoch, Outlook};
 pub use pinned::{Over, Pinned, Step};

@@ -12,6 +12,7 @@ use crate::error::BuildError;
 use crate::failures;
 use crate::links::Links;
 use crate::mesh::Mesh;
+use crate::moving::Whereabouts;
 use crate::mtu;
 use crate::outlook::{Epoch, Outlook};
 use crate::packets::Packets;
@@ -19,7 +20,9 @@ use crate::route::{Route, Way};
 use crate::space::Space;
 use crate::watch::Watch;
 use skyhop_chance::Seed;
-use skyhop_results::{DirectionResult, FailureResult, HandoverResult, LinkResult, RoutingResult};
+use skyhop_results::{
+    AddressResult, DirectionResult, FailureResult, HandoverResult, LinkResult, RoutingResult,
+};
 use skyhop_scenario::network::SkyWay;
 use skyhop_scenario::{Files, Scenario, network as plan};
 use skyhop_topology::NodeId;
@@ -260,6 +263,21 @@ impl Network {
         }
         links.sort_by(|a, b| a.name.cmp(&b.name));
         links
+    }
+
+    /// Terminals that move, by index and name.
+    pub fn moving(&self) -> Vec<(usize, String)> {
+        self.links.space.as_ref().map_or_else(Vec::new, Space::moving)
+    }
+
+    /// Where a terminal is at `now`; `None` if there is no such terminal.
+    pub fn whereabouts(&self, terminal: usize, now: Time) -> Option<Whereabouts> {
+        self.links.space.as_ref()?.whereabouts(terminal, now)
+    }
+
+    /// What the addresses of terminals that move took.
+    pub fn address_results(&self) -> Vec<AddressResult> {
+        self.links.space.as_ref().map_or_else(Vec::new, Space::address_results)
     }
 
     /// Changes of satellite by terminal.

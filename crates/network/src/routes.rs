@@ -4,6 +4,7 @@
 //! Differs: distances are those of the last change of the network; with a convergence time nodes route by what was known
 //! that long ago, all alike. Leaves out announcements as packets: they take no capacity and are never lost.
 
+use crate::addresses::Addresses;
 use crate::tables::{Sharing, Tables, metric};
 use skyhop_chance::Seed;
 use skyhop_results::RoutingResult;
@@ -109,6 +110,8 @@ pub(crate) struct Routes {
     stale: bool,
     /// Headers of packets in flight by the number of their frames; kept for what they have allocated.
     headers: Vec<Header>,
+    /// Of terminals that move; `None` if none does.
+    pub addresses: Option<Box<Addresses>>,
     changes: u64,
     flood: Flood,
     /// Sum of entries per satellite, how many were added up, and the most.
@@ -133,6 +136,7 @@ impl Routes {
             coming: VecDeque::new(),
             stale: true,
             headers: Vec::new(),
+            addresses: None,
             changes: 0,
             flood: Flood::default(),
             entries: (0, 0, 0),
@@ -158,6 +162,9 @@ impl Routes {
     /// The network has changed, or distances have. `promised` is without failures.
     pub fn refresh(&mut self, promised: &Topology, actual: &Topology, changes: &[Change], now: Time) {
         let first = !std::mem::replace(&mut self.begun, true);
+        if let Some(addresses) = &mut self.addresses {
+            addresses.look(actual, now);
+        }
         self.changes += if first { 0 } else { changes.len() as u64 };
         self.stale = true;
         if self.direct {
@@ -236,7 +243,13 @@ impl Routes {
         if self.protocol.is_none() {
             return;
         }
-        let place = topology.position_ecef(destination, now.as_secs_f64());
+        let place = match &mut self.addresses {
+            Some(addresses) => {
+                topology.terminal_index(destination).and_then(|end| addresses.written(end, now))
+            }
+            None => None,
+        };
+        let place = place.or_else(|| topology.position_ecef(destination, now.as_secs_f64()));
         let serving = held(topology, destination).next().map(|(_, satellite)| satellite);
         let plane = serving.and_then(|satellite| topology.constellation().plane_slot(satellite.0));
         let id = id as usize;
@@ -292,6 +305,14 @@ impl Routes {
             Some(_) => topology.is_satellite(node),
             None => topology.relays(node),
         };
+        if let (Some(addresses), Some(network)) = (&mut self.addresses, self.network.as_deref())
+            && topology.is_satellite(node)
+        {
+            let header = &mut self.headers[id as usize];
+            if !addresses.arrive(topology, network, node, header, now) {
+                return Err(Stuck::DeadEnd);
+            }
+        }
         let planned = match (&self.network, &mut self.protocol) {
             (_, None) => {
                 self.tables.next_hop(node, destination, packet).map(|hop| hop.link).ok_or(Stuck::NoPath)

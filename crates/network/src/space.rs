@@ -4,6 +4,7 @@
 //! Differs: routes are worked out when a packet first needs them after a change.
 //! Leaves out how routes come about, which `routes.rs` holds.
 
+use crate::addresses::Addresses;
 use crate::apart::{stale, why_apart};
 use crate::constellation::{satellites_of, without_failures};
 use crate::error::BuildError;
@@ -15,7 +16,7 @@ use crate::routes::{Routes, Stuck};
 use crate::transitions::Transitions;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
-use skyhop_results::{HandoverResult, RoutingResult};
+use skyhop_results::{AddressResult, HandoverResult, RoutingResult};
 use skyhop_routing::{Hop, Selection};
 use skyhop_scenario::network::{Direction, Pass, SkyWay};
 use skyhop_scenario::{self as scenario, Files};
@@ -78,11 +79,13 @@ impl Space {
             first_ground_link.index() < topology.links().len() && !scenario.routing.scheme.knows_all();
         let across =
             joined.then(|| Box::new(Routes::new(&scenario::Routing::default(), Selection::default(), seed)));
+        let mut routes = Routes::new(&scenario.routing, preferred(scenario), seed);
+        routes.addresses = Addresses::of(&topology, &scenario.routing);
         Ok(Self {
             topology,
             outages,
             promised,
-            routes: Routes::new(&scenario.routing, preferred(scenario), seed),
+            routes,
             across,
             within: Vec::new(),
             pinning: Pinning { routing: scenario.routing.clone(), seed },
@@ -200,6 +203,20 @@ impl Space {
     /// Holds links that are being acquired; see [`Transitions::hold`].
     pub fn hold(&mut self, now: Time, wires: &mut [Wire], dropped: impl FnMut(u32)) -> Vec<u32> {
         self.transitions.hold(&self.topology, self.first_wire, now, wires, dropped)
+    }
+
+    /// Changes of a terminal's satellite so far.
+    pub fn handovers(&self, terminal: usize) -> u64 {
+        self.transitions.handovers(terminal)
+    }
+
+    /// Changes of a terminal's address so far.
+    pub fn address_changes(&self, terminal: usize) -> u64 {
+        self.routes.addresses.as_ref().map_or(0, |addresses| addresses.changes(terminal))
+    }
+
+    pub fn address_results(&self) -> Vec<AddressResult> {
+        self.routes.addresses.as_ref().map_or_else(Vec::new, |addresses| addresses.results())
     }
 
     pub fn handover_results(&self) -> Vec<HandoverResult> {

@@ -122,6 +122,11 @@ impl Transitions {
         awake
     }
 
+    /// Handovers of a terminal so far.
+    pub fn handovers(&self, terminal: usize) -> u64 {
+        self.tallies[terminal].handovers
+    }
+
     /// What was counted, by terminal.
     pub fn results(&self, topology: &Topology) -> Vec<HandoverResult> {
         let of = |(terminal, tally): (&skyhop_orbit::Terminal, &Tally)| HandoverResult {

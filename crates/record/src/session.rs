@@ -5,6 +5,7 @@
 //! Leaves out many runs at once.
 
 use crate::capture::{CaptureError, CaptureFile};
+use crate::chart::track::tracks;
 use crate::folder::{Folder, FolderError};
 use crate::pace::Pace;
 use crate::summary::{Meta, summary_json, summary_text};
@@ -92,7 +93,8 @@ impl From<FolderError> for RunError {
     }
 }
 
-/// Writes `flows.parquet`, `series.parquet` and, last, `summary.json` into a folder that the caller commits.
+/// Writes `flows.parquet`, `series.parquet`, a picture of each terminal that moves (`track-<name>.svg`) and, last, `summary.json` into a folder
+/// that the caller commits.
 ///
 /// The summary comes last because a folder's files move in the order in which they were made:
 /// whoever sees the new summary sees the new tables.
@@ -100,6 +102,9 @@ pub fn write_run(folder: &mut Folder, result: &RunResult, meta: &Meta) -> Result
     let tables = Tables::new(result);
     write_flows_parquet(folder.file("flows.parquet")?, &tables)?.finish()?;
     write_series_parquet(folder.file("series.parquet")?, &tables)?.finish()?;
+    for (name, svg) in tracks(result) {
+        folder.write(&format!("track-{name}.svg"), svg.as_bytes())?;
+    }
     folder.write("summary.json", summary_text(&summary_json(result, meta)).as_bytes())?;
     Ok(())
 }

@@ -7,8 +7,8 @@
 
 use serde_json::{Map, Value, json};
 use skyhop_results::{
-    Cause, DirectionResult, FailureResult, FlowResult, HandoverResult, LinkResult, Measure, Metric,
-    RoutingResult, RunResult, SpliceResult,
+    AddressResult, Cause, DirectionResult, FailureResult, FlowResult, HandoverResult, LinkResult, Measure,
+    Metric, RoutingResult, RunResult, SpliceResult,
 };
 
 /// What a result needs to be run again, and what the run itself cannot know.
@@ -51,6 +51,11 @@ pub fn summary_json(result: &RunResult, meta: &Meta) -> Value {
         let one = |h| entries(HandoverResult::METRICS, h).collect::<Value>();
         let all = result.handovers.iter().map(|h| (h.terminal.clone(), one(h)));
         root.insert("handovers".into(), all.collect());
+    }
+    if !result.addresses.is_empty() {
+        let one = |a| entries(AddressResult::METRICS, a).collect::<Value>();
+        let all = result.addresses.iter().map(|a| (a.terminal.clone(), one(a)));
+        root.insert("addresses".into(), all.collect());
     }
     if !result.failures.is_empty() {
         root.insert("failures".into(), failures(&result.failures));

@@ -31,6 +31,8 @@ pub struct RunResult {
     pub links: Vec<LinkResult>,
     /// Changes of satellite by terminal, in order of their names; empty without a constellation.
     pub handovers: Vec<HandoverResult>,
+    /// What the addresses of terminals that move took, in order of their names; empty if none moves.
+    pub addresses: Vec<AddressResult>,
     /// What of the constellation failed during the run, in order of time.
     pub failures: Vec<FailureResult>,
     /// What routing through the constellation took; `None` without one.
@@ -68,6 +70,26 @@ measured! {
         /// Time in which a satellite was being acquired and packets waited, s, of all its antennas.
         pub gap_s: f64,
         /// Packets that `handover_loss` cost, of those that waited or were on their way.
+        pub packets_lost: u64,
+    }
+}
+
+measured! {
+    /// How often a terminal that moves came into another cell, and so to another address (HT 6.4.1), and what that cost.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct AddressResult {
+        /// Name of the terminal.
+        pub terminal: String,
+        ;
+        /// Changes of its address: cells that it was found in at looks.
+        pub address_changes: u64,
+        /// Bytes of the messages that tell of them, answers included; they take no capacity.
+        pub update_bytes: u64,
+        /// Packets that were sent to it by an address that was not its any more.
+        pub packets_old_address: u64,
+        /// Of those, the ones that a satellite of the old cell sent on to the present one.
+        pub packets_readdressed: u64,
+        /// Of those, the ones that found it gone.
         pub packets_lost: u64,
     }
 }
@@ -497,10 +519,12 @@ measured! {
 /// Samples of one metric of one entity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// `flow/<name>`, `link/<name>/<forward|reverse>` or `splice/<name>`.
+    /// `flow/<name>`, `link/<name>/<forward|reverse>`, `splice/<name>` or, of one that moves, `terminal/<name>`.
     pub entity: String,
     /// `cwnd_bytes`, `ssthresh_bytes`, `in_flight_bytes`, `acked_bytes`, `delivered_bytes`, `queue_packets`,
-    /// `path_delay_s`, `path_satellites`, `held_bytes`, and `delay_s`, a ping's one-way delay at the instant of sending.
+    /// `path_delay_s`, `path_satellites`, `held_bytes`, and `delay_s`, a ping's one-way delay at the instant of sending. Of a terminal
+    /// `latitude_deg`, `longitude_deg`, `height_m`, `handovers`, `address_changes`, and while it holds one `satellite`,
+    /// `satellite_latitude_deg`, `satellite_longitude_deg`, `elevation_deg`, `gsl_delay_s`.
     pub metric: &'static str,
     /// When, and how much.
     pub samples: Vec<(Time, f64)>,

@@ -12,6 +12,20 @@ use skyhop_results::Series;
 use skyhop_scenario::Scenario;
 use skyhop_units::{Span, Time};
 
+/// The series of a terminal that moves.
+const TERMINAL: [&str; 10] = [
+    "latitude_deg",
+    "longitude_deg",
+    "height_m",
+    "handovers",
+    "address_changes",
+    "satellite",
+    "satellite_latitude_deg",
+    "satellite_longitude_deg",
+    "elevation_deg",
+    "gsl_delay_s",
+];
+
 /// Looks at a run at instants, and keeps what it sees.
 #[derive(Default)]
 pub(crate) struct Observer {
@@ -22,6 +36,8 @@ pub(crate) struct Observer {
     queues: Vec<(u32, usize)>,
     /// Flow, and its first series: path delay, satellites.
     paths: Vec<(u32, usize)>,
+    /// Terminal that moves, and the first of its series.
+    terminals: Vec<(usize, usize)>,
     /// The first splice's series: bytes held; the others follow.
     splices: Option<usize>,
     /// Whether pages and short transfers are listed one by one.
@@ -52,6 +68,11 @@ impl Observer {
                 }
                 App::Stream(_) => {}
             }
+        }
+        for (terminal, name) in network.moving() {
+            let entity = format!("terminal/{name}");
+            let all = TERMINAL.map(|metric| observer.samples.open(entity.clone(), metric));
+            observer.terminals.push((terminal, all[0]));
         }
         for wire in 0..network.fixed_wires() {
             let direction = ["forward", "reverse"][wire as usize % 2];
@@ -130,13 +151,29 @@ impl Observer {
         now + self.interval
     }
 
-    /// Satellites have been looked at: the paths of flows through them.
+    /// Satellites have been looked at: the paths of flows through them, and the terminals that move below them.
     pub fn look_at_paths(&mut self, now: Time, flows: &[Flow], network: &mut Network) {
         for &(flow, series) in &self.paths {
             if let Some((delay, satellites)) = network.path(flows[flow as usize].routes.start) {
                 self.samples.add(series, now, delay);
                 self.samples.add(series + 1, now, satellites as f64);
             }
+        }
+        for &(terminal, series) in &self.terminals {
+            let Some(found) = network.whereabouts(terminal, now) else { continue };
+            let of_terminal = [
+                found.latitude_deg,
+                found.longitude_deg,
+                found.height_m,
+                found.handovers as f64,
+                found.address_changes as f64,
+            ];
+            let of_satellite = found.held.map(|held| {
+                let (below_lat, below_lon) = (held.latitude_deg, held.longitude_deg);
+                [f64::from(held.satellite), below_lat, below_lon, held.elevation_deg, held.one_way_delay_s]
+            });
+            let values = of_terminal.into_iter().chain(of_satellite.into_iter().flatten());
+            values.enumerate().for_each(|(offset, value)| self.samples.add(series + offset, now, value));
         }
     }
 

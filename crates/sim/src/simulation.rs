@@ -175,6 +175,7 @@ impl Simulation {
             flows,
             links: self.network.link_results(end),
             handovers: self.network.handover_results(),
+            addresses: self.network.address_results(),
             failures: self.network.failure_results(end),
             routing: self.network.routing_result(),
             splices: self.places.into_iter().map(|place| place.result).collect(),

@@ -9,6 +9,7 @@ pub mod map;
 #[cfg(feature = "png")]
 pub mod png;
 mod svg;
+pub mod track;
 
 pub use axis::{Axis, Scale};
 pub(crate) use svg::escape;
@@ -77,6 +78,11 @@ impl Chart {
 
     /// The picture, complete: it can be embedded in a page or written to a file.
     pub fn svg(&self) -> String {
-        svg::draw(self)
+        svg::draw(self, svg::PLOT_HEIGHT).0
+    }
+
+    /// The picture with a plot so many pixels high, and the height of it all.
+    pub(crate) fn svg_of_height(&self, plot_height: f64) -> (String, f64) {
+        svg::draw(self, plot_height)
     }
 }

@@ -8,10 +8,11 @@ use super::axis::Layout;
 use super::{Chart, Mark, Samples};
 use std::fmt::Write;
 
-const WIDTH: f64 = 760.0;
-const PLOT_HEIGHT: f64 = 270.0;
-const LEFT: f64 = 68.0;
-const RIGHT: f64 = 20.0;
+pub(super) const WIDTH: f64 = 760.0;
+/// Height of the plot unless it is said otherwise.
+pub(super) const PLOT_HEIGHT: f64 = 270.0;
+pub(super) const LEFT: f64 = 68.0;
+pub(super) const RIGHT: f64 = 20.0;
 const BOTTOM: f64 = 52.0;
 /// Average advance of a 12 px sans-serif letter.
 const LETTER: f64 = 6.6;
@@ -34,6 +35,7 @@ struct Pen {
 
 struct Frame {
     top: f64,
+    height: f64,
     x: Layout,
     y: Layout,
 }
@@ -41,18 +43,22 @@ struct Frame {
 impl Frame {
     fn at(&self, (x, y): (f64, f64)) -> (f64, f64) {
         let width = WIDTH - LEFT - RIGHT;
-        (LEFT + self.x.place(x) * width, self.top + (1.0 - self.y.place(y)) * PLOT_HEIGHT)
+        (LEFT + self.x.place(x) * width, self.top + (1.0 - self.y.place(y)) * self.height)
     }
 }
 
-pub(super) fn draw(chart: &Chart) -> String {
+/// The picture with a plot so high, and the height of it all.
+pub(super) fn draw(chart: &Chart, plot_height: f64) -> (String, f64) {
     let points = || chart.samples.iter().flat_map(|s| s.points.iter());
     let x = chart.x.layout(points().map(|p| p.0), 8);
-    let y = chart.y.layout(points().map(|p| p.1).chain(chart.levels.iter().map(|l| l.1)), 5);
+    let y = chart.y.layout(
+        points().map(|p| p.1).chain(chart.levels.iter().map(|l| l.1)),
+        if plot_height < 200.0 { 3 } else { 5 },
+    );
     let (legend, rows) = legend(chart);
     let top = 38.0 + 20.0 * rows as f64;
-    let frame = Frame { top, x, y };
-    let height = top + PLOT_HEIGHT + BOTTOM;
+    let frame = Frame { top, height: plot_height, x, y };
+    let height = top + plot_height + BOTTOM;
     let mut out = String::with_capacity(16_384);
     let title = escape(&chart.title);
     let _ = writeln!(
@@ -84,11 +90,11 @@ pub(super) fn draw(chart: &Chart) -> String {
             out,
             "<text class=\"soft\" x=\"{}\" y=\"{}\" text-anchor=\"middle\" fill=\"#59636e\">no samples</text>",
             (LEFT + WIDTH - RIGHT) / 2.0,
-            top + PLOT_HEIGHT / 2.0
+            top + plot_height / 2.0
         );
     }
     out.push_str("</svg>\n");
-    out
+    (out, height)
 }
 
 /// Attributes hold for light paper and for print; these rules win on a dark screen only.
@@ -105,7 +111,7 @@ fn pens_in_the_dark() -> String {
 }
 
 fn axes(out: &mut String, frame: &Frame) {
-    let (right, bottom) = (WIDTH - RIGHT, frame.top + PLOT_HEIGHT);
+    let (right, bottom) = (WIDTH - RIGHT, frame.top + frame.height);
     let mut grid = String::new();
     let mut labels = String::new();
     for (value, text) in &frame.y.ticks {
@@ -124,7 +130,7 @@ fn axes(out: &mut String, frame: &Frame) {
         let _ =
             write!(labels, "<text x=\"{x:.1}\" y=\"{}\" text-anchor=\"middle\">{text}</text>", bottom + 18.0);
     }
-    let middle = frame.top + PLOT_HEIGHT / 2.0;
+    let middle = frame.top + frame.height / 2.0;
     let _ = writeln!(
         out,
         "<path class=\"grid\" d=\"{grid}\" fill=\"none\" stroke=\"#e1e4e8\"/>\

@@ -12,6 +12,7 @@ use std::io::{self, Write};
 pub fn run() -> RunResult {
     RunResult {
         handovers: Vec::new(),
+        addresses: Vec::new(),
         failures: vec![],
         routing: None,
         splices: Vec::new(),

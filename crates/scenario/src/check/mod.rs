@@ -4,6 +4,7 @@
 //! Differs from the shape of a file, which needs one value at a time.
 //! Leaves out whether a scenario is wise.
 
+mod angle;
 mod flows;
 mod links;
 pub(crate) mod name;

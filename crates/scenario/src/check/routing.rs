@@ -45,6 +45,15 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
         || at.key("failure_radius"),
         || format!("scheme \"{name}\" has no failure_radius; \"geographic\" has one"),
     );
+    for (key, given) in
+        [("mobility", routing.mobility.is_some()), ("address_delay", routing.address_delay.is_some())]
+    {
+        out.require(
+            !global || !given,
+            || at.key(key),
+            || format!("scheme \"{name}\" knows where every terminal is; expected \"hybrid\", \"geographic\" or \"central\" with {key}"),
+        );
+    }
     let gateway = scenario.terminals.iter().find(|(_, terminal)| terminal.gateway);
     if let Some((gateway, _)) = gateway.filter(|_| !global) {
         out.push(

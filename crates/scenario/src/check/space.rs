@@ -4,6 +4,7 @@
 //! Differs: at most 100,000 satellites, because every update looks at each of them.
 //! Leaves out the elements' file, which is read where orbits are computed.
 
+use super::angle::between;
 use super::{links, name, track};
 use crate::error::{expected, quoted};
 use crate::finding::Findings;
@@ -13,7 +14,7 @@ use crate::network::Direction;
 use crate::path::KeyPath;
 use crate::rates::{Rates, for_each_table};
 use skyhop_orbit::terminal::LONGITUDES_DEG;
-use skyhop_units::{Angle, Span};
+use skyhop_units::Span;
 use toml::value::{Datetime, Offset};
 
 const MOST_SATELLITES: u64 = 100_000;
@@ -109,18 +110,6 @@ fn sees(scenario: &Scenario, terminal: &Terminal, at: &KeyPath, out: &mut Findin
         let before = seen[..i].contains(name);
         out.require(!before, || at.index(i), || format!("{} is named twice; expected once", quoted(name)));
     }
-}
-
-pub(super) fn between(
-    angle: Angle,
-    least: f64,
-    most: f64,
-    what: &str,
-    path: impl FnOnce() -> KeyPath,
-    out: &mut Findings,
-) {
-    let fine = (least..=most).contains(&angle.as_deg());
-    out.require(fine, path, || format!("{what} of {angle} is outside {least} to {most} deg"));
 }
 
 fn satellites(c: &Constellation, at: &KeyPath, out: &mut Findings) {

@@ -4,7 +4,7 @@
 //! Differs: a gateway that moves has no fibre.
 //! Leaves out a track's file, which is read where the network is built.
 
-use super::space::between;
+use super::angle::between;
 use crate::finding::Findings;
 use crate::model::{Constellation, Coordinates, Scenario, Terminal, Track, TrackPoint};
 use crate::path::KeyPath;

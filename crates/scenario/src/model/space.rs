@@ -442,6 +442,12 @@ pub struct Routing {
     pub failure_radius: u32,
     /// How long after a change of the network nodes still route as before it.
     pub convergence: Span,
+    /// How packets find a terminal that has come into another cell, which is another address; for the schemes "hybrid", "geographic" and "central". "database" if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mobility: Option<Mobility>,
+    /// How long after it has done so senders still write its old address; 0 s if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address_delay: Option<Span>,
     /// Let announcements of changes spread from satellite to satellite, each taking propagation and this long at a hop; nodes route by a change when all who are told have heard. Announcements are counted then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flooding_hop_delay: Option<Span>,
@@ -456,6 +462,8 @@ impl Default for Routing {
             spread: Spread::default(),
             failure_radius: 1,
             convergence: Span::ZERO,
+            mobility: None,
+            address_delay: None,
             flooding_hop_delay: None,
         }
     }
@@ -476,6 +484,18 @@ named! {
         Geographic = "geographic",
         /// Tables of cells that one place computes for all satellites (HT 6.6.2).
         Central = "central",
+    }
+}
+
+named! {
+    /// How packets find a terminal whose address has changed (HT 6.4.1).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+    pub enum Mobility {
+        /// Senders look in a database that the terminal keeps up to date; what comes to the old cell and finds it gone is lost.
+        #[default]
+        Database = "database",
+        /// The satellites of the old cell know the new address and send packets on, as the agents of Mobile IP do.
+        Satellites = "satellites",
     }
 }
 

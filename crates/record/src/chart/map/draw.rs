@@ -168,6 +168,8 @@ fn network(out: &mut String, map: &Map) {
         let (scale, opacity) = if kind == LinkKind::Gsl { (1.0, 1.0) } else { (scale, opacity) };
         stroke(out, pieces, &symbols::pen(kind), scale, opacity);
     }
+    let legs = map.tracks.iter().flat_map(|track| track.windows(2)).flat_map(|leg| arc(leg[0], leg[1]));
+    stroke(out, legs, &symbols::TRACK, 1.0, 0.9);
     let casing = Pen { colour: "#ffffff", width: symbols::PATH.width + 2.0, ..symbols::PATH };
     for pen in [casing, symbols::PATH] {
         stroke(out, map.path.windows(2).flat_map(|hop| arc(hop[0].at, hop[1].at)), &pen, 1.0, 1.0);

@@ -46,6 +46,9 @@ impl Legend {
         if map.path.len() > 1 {
             samples.push((Sample::Line(symbols::PATH), symbols::PATH.name.to_owned()));
         }
+        if !map.tracks.is_empty() {
+            samples.push((Sample::Line(symbols::TRACK), symbols::TRACK.name.to_owned()));
+        }
         for kind in KINDS {
             let count = map.lines.iter().filter(|line| line.kind == kind).count();
             if count > 0 {

@@ -7,13 +7,13 @@
 mod draw;
 mod geometry;
 mod label;
-mod land;
+pub(super) mod land;
 mod legend;
 mod symbols;
 mod text;
 
 pub use geometry::Point;
-use skyhop_orbit::{Constellation, Vec3};
+use skyhop_orbit::{Constellation, Course, Terminal, Vec3};
 use skyhop_topology::{LinkKind, NodeId, Topology};
 
 /// Which way a satellite flies.
@@ -78,6 +78,8 @@ pub struct Map {
     seams: Vec<Vec<Vec<Point>>>,
     footprints: Vec<Vec<Vec<Point>>>,
     mask_deg: f64,
+    /// Waypoints of terminals that move.
+    tracks: Vec<Vec<Point>>,
     path: Vec<Stop>,
     names: Option<bool>,
 }
@@ -112,13 +114,12 @@ impl Map {
                 on_path: false,
             });
         }
-        for (index, terminal) in topology.terminals().iter().enumerate() {
+        for index in 0..topology.terminals().len() {
+            let Some(terminal) = topology.terminal_at(index, t_s) else { continue };
+            self.tracks.extend(topology.course(index).map(waypoints));
             self.sites.push(Site {
-                name: terminal.name.clone(),
-                at: Point {
-                    lat_deg: terminal.latitude_rad.to_degrees(),
-                    lon_deg: east(terminal.longitude_rad.to_degrees()),
-                },
+                at: at(&terminal),
+                name: terminal.name,
                 gateway: topology.terminal_node(index).is_some_and(|node| topology.relays(node)),
             });
         }
@@ -172,13 +173,18 @@ fn east(lon_deg: f64) -> f64 {
     lon_deg - 360.0 * (lon_deg / 360.0).round()
 }
 
+fn at(terminal: &Terminal) -> Point {
+    Point { lat_deg: terminal.latitude_rad.to_degrees(), lon_deg: east(terminal.longitude_rad.to_degrees()) }
+}
+
+fn waypoints(course: &Course) -> Vec<Point> {
+    course.waypoints().iter().map(|waypoint| at(&waypoint.terminal(""))).collect()
+}
+
 /// The point below a node; a station's own latitude is the one on its map.
 fn point(topology: &Topology, node: NodeId, t_s: f64) -> Option<Point> {
-    match topology.terminal_index(node).and_then(|index| topology.terminals().get(index)) {
-        Some(terminal) => Some(Point {
-            lat_deg: terminal.latitude_rad.to_degrees(),
-            lon_deg: east(terminal.longitude_rad.to_degrees()),
-        }),
+    match topology.terminal_index(node).and_then(|index| topology.terminal_at(index, t_s)) {
+        Some(terminal) => Some(at(&terminal)),
         None => topology.position_ecef(node, t_s).map(Point::below),
     }
 }

@@ -45,6 +45,8 @@ pub fn pen(kind: LinkKind) -> Pen {
 pub const SEAM: Pen = Pen { name: "seam", colour: "#6b6b6b", width: 1.4, dash: "9 3 2 3" };
 /// The rim of what sees a satellite.
 pub const FOOTPRINT: Pen = Pen { name: "footprint", colour: "#7a6a3a", width: 0.6, dash: "" };
+/// The track of a terminal that moves.
+pub const TRACK: Pen = Pen { name: "track", colour: "#000000", width: 1.2, dash: "1 3" };
 /// The path.
 pub const PATH: Pen = Pen { name: "path", colour: "#b3160c", width: 2.6, dash: "" };
 

@@ -1,0 +1,21 @@
+//! Checks of angles: latitudes, longitudes, inclinations, elevations.
+//!
+//! Follows the ranges that their keys say.
+//! Leaves out units, which are read before.
+
+use crate::finding::Findings;
+use crate::path::KeyPath;
+use skyhop_units::Angle;
+
+/// An angle is within degrees, both ends included.
+pub(super) fn between(
+    angle: Angle,
+    least: f64,
+    most: f64,
+    what: &str,
+    path: impl FnOnce() -> KeyPath,
+    out: &mut Findings,
+) {
+    let fine = (least..=most).contains(&angle.as_deg());
+    out.require(fine, path, || format!("{what} of {angle} is outside {least} to {most} deg"));
+}
