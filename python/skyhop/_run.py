@@ -65,7 +65,9 @@ class Run:
     def __repr__(self) -> str:
         s = self.summary
         head = f"<skyhop run of {s['scenario']!r}, seed {s['seed']}, {s['simulated_s']:g} s simulated in {s['wall_s']:.3g} s"
-        return "\n".join([head, *(f"  {_line(name, flow)}" for name, flow in s["flows"].items())]) + ">"
+        lines = [_many(name, population) for name, population in s.get("populations", {}).items()]
+        lines += [_line(name, flow) for name, flow in s["flows"].items()]
+        return "\n".join([head, *(f"  {line}" for line in lines)]) + ">"
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -148,6 +150,20 @@ def _seed(seed: int) -> int:
 def _sets(values: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     # A text is taken as it stands, as on the command line; the rest is written as the file would have it.
     return [(path, v if isinstance(v, str) else _toml(v)) for path, v in (values or {}).items()]
+
+
+def _many(name: str, population: dict[str, Any]) -> str:
+    parts = [f"{population['count']} flows"]
+    for metric, what, scale, unit in [
+        ("goodput_bps", "goodput", 1e-6, "Mbit/s"),
+        ("completed_s", "completed in", 1, "s"),
+        ("completion_mean_s", "pages or transfers in", 1, "s"),
+        ("delay_mean_s", "delay", 1e3, "ms"),
+    ]:
+        if metric in population:
+            values = "/".join(f"{population[metric][part] * scale:.4g}" for part in ("p5", "p50", "p95"))
+            parts.append(f"{what} {values} {unit} (5 %, median, 95 %)")
+    return f"{name}: {', '.join(parts)}"
 
 
 def _line(name: str, flow: dict[str, Any]) -> str:

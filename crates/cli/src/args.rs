@@ -98,6 +98,9 @@ pub struct Run {
     /// Change one value of the scenario; may be given often.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub sets: Vec<String>,
+    /// List each flow of a population by itself too, as `record.members` does.
+    #[arg(long)]
+    pub members: bool,
     /// Print neither progress nor warnings.
     #[arg(long, short)]
     pub quiet: bool,

@@ -7,6 +7,7 @@
 use serde_json::{Map, Value, json};
 use skyhop_record::{Meta, summary_json};
 use skyhop_results::RunResult;
+use skyhop_results::population::Spread;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// A sample's mean and what it is worth.
@@ -58,7 +59,7 @@ fn t_quantile(p: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |t| t.inverse_cdf(p))
 }
 
-/// One flow's metrics over all runs, in the summary's order.
+/// A flow's metrics, or a population's, over all runs, in the summary's order.
 pub struct FlowStatistics {
     /// Name of the flow.
     pub name: String,
@@ -70,28 +71,39 @@ pub struct FlowStatistics {
 pub fn flows(results: &[RunResult]) -> Vec<FlowStatistics> {
     let summaries: Vec<Value> = results.iter().map(|r| summary_json(r, &Meta::default())).collect();
     let Some(first) = summaries.first().and_then(|s| s["flows"].as_object()) else { return Vec::new() };
-    first
-        .iter()
-        .map(|(name, flow)| {
-            let mut metrics = Vec::new();
-            let mut add = |key: String, get: &dyn Fn(&Value) -> Option<f64>| {
-                let values: Vec<f64> = summaries.iter().filter_map(|s| get(&s["flows"][name])).collect();
+    let populations = summaries[0]["populations"].as_object().into_iter().flatten();
+    let of_populations = populations.map(|(name, population)| {
+        let mut metrics = Vec::new();
+        for (metric, spread) in population.as_object().into_iter().flatten() {
+            for part in Spread::NUMBERS.iter().filter(|part| spread.get(**part).is_some()) {
+                let value = |s: &Value| s["populations"][name][metric][part].as_f64();
+                let values: Vec<f64> = summaries.iter().filter_map(value).collect();
+                let key = format!("{metric}.{part}");
                 metrics.extend(Estimate::of(&values).map(|estimate| (key, estimate)));
-            };
-            for (key, value) in flow.as_object().into_iter().flatten() {
-                match value.as_object() {
-                    // As the tables' columns are called.
-                    Some(shares) => {
-                        for cause in shares.keys() {
-                            add(format!("limited_{cause}"), &|flow| flow[key][cause].as_f64());
-                        }
-                    }
-                    None => add(key.clone(), &|flow| flow[key].as_f64()),
-                }
             }
-            FlowStatistics { name: name.clone(), metrics }
-        })
-        .collect()
+        }
+        FlowStatistics { name: name.clone(), metrics }
+    });
+    let singles = first.iter().map(|(name, flow)| {
+        let mut metrics = Vec::new();
+        let mut add = |key: String, get: &dyn Fn(&Value) -> Option<f64>| {
+            let values: Vec<f64> = summaries.iter().filter_map(|s| get(&s["flows"][name])).collect();
+            metrics.extend(Estimate::of(&values).map(|estimate| (key, estimate)));
+        };
+        for (key, value) in flow.as_object().into_iter().flatten() {
+            match value.as_object() {
+                // As the tables' columns are called.
+                Some(shares) => {
+                    for cause in shares.keys() {
+                        add(format!("limited_{cause}"), &|flow| flow[key][cause].as_f64());
+                    }
+                }
+                None => add(key.clone(), &|flow| flow[key].as_f64()),
+            }
+        }
+        FlowStatistics { name: name.clone(), metrics }
+    });
+    of_populations.chain(singles).collect()
 }
 
 /// The summary of runs with several seeds.

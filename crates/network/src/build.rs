@@ -9,6 +9,7 @@ use crate::error::BuildError;
 use crate::ground::Ground;
 use crate::links::Links;
 use crate::mesh::Mesh;
+use crate::mtus::Mtus;
 use crate::radio::Radio;
 use crate::radios::Radios;
 use crate::shared::Shared;
@@ -31,7 +32,8 @@ pub(crate) fn build(
     files: &Files,
     seed: Seed,
 ) -> Result<Built, BuildError> {
-    let mut links = Links { wires: Vec::new(), names: Vec::new(), space: None, shared: None };
+    let mut links =
+        Links { wires: Vec::new(), names: Vec::new(), space: None, shared: None, mtus: Mtus::of(&[], 0) };
     for ((name, link), ends) in scenario.links.iter().zip(&plan.links) {
         let (a, b) = (NodeId(ends.a as u32), NodeId(ends.b as u32));
         let [there, back] = Radio::both_ways(name, link, files)?;
@@ -76,6 +78,7 @@ pub(crate) fn build(
         }
         links.space = Some(space);
     }
+    links.mtus = Mtus::of(&links.wires, 2 * links.fixed());
     let captured = Captured::of(&scenario.record.pcap, &mut links)?;
     let spread = plan.routes.iter().any(|route| matches!(route, plan::Route::Spread { .. }));
     let sharing = Sharing::new(scenario.routing.spread, seed);

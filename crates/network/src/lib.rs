@@ -25,6 +25,7 @@ mod links;
 mod mesh;
 mod moving;
 mod mtu;
+mod mtus;
 mod network;
 mod outlook;
 mod packets;

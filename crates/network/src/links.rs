@@ -3,6 +3,7 @@
 //! Follows the `link` crate's contract: the medium is handed to a link at each call, and depends on where its ends are.
 //! Leaves out what the packets mean.
 
+use crate::mtus::Mtus;
 use crate::shared::Shared;
 use crate::space::Space;
 use crate::wire::{Wire, WireMedium};
@@ -18,6 +19,8 @@ pub(crate) struct Links {
     pub space: Option<Space>,
     /// What its terminals share.
     pub shared: Option<Box<Shared>>,
+    /// What flows ask of MTUs when they are built.
+    pub mtus: Mtus,
 }
 
 /// What a look at satellites has changed.

@@ -50,8 +50,7 @@ pub(crate) fn own_mtu(way: &Way, backward: bool, links: &Links) -> Option<u32> {
             if links.space.as_ref().is_none_or(|space| space.topology.terminal_index(end).is_some()) {
                 return None;
             }
-            let mut from = (0..2 * links.fixed()).filter(|wire| links.wires[*wire].from == end);
-            from.next().filter(|_| from.next().is_none())?
+            *links.mtus.alone.get(&end.0)? as usize
         }
     };
     Some(links.wires[first].mtu).filter(|mtu| *mtu < u32::MAX)
@@ -66,13 +65,12 @@ pub(crate) fn is_narrow(way: &Way, links: &Links, largest: u32, knows_own: bool)
             let way_mtu = least(&mut both[backward as usize].iter().map(|wire| &links.wires[*wire as usize]));
             way_mtu < own(backward).map_or(largest, |own| own.min(largest))
         }),
-        Way::Mesh(_) => least(&mut links.wires.iter()) < largest,
+        Way::Mesh(_) => links.mtus.least < largest,
         Way::Space(_) | Way::Pinned(_) if links.space.as_ref().is_some_and(Space::has_ground) => {
-            // Only links that stay have an mtu.
-            let all = least(&mut links.wires[..2 * links.fixed()].iter());
+            let least = links.mtus.least;
             [false, true]
                 .into_iter()
-                .any(|backward| all < own(backward).map_or(largest, |own| own.min(largest)))
+                .any(|backward| least < own(backward).map_or(largest, |own| own.min(largest)))
         }
         Way::Space(_) | Way::Pinned(_) => false,
     }

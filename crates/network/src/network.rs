@@ -27,6 +27,7 @@ use skyhop_scenario::network::SkyWay;
 use skyhop_scenario::{Files, Scenario, network as plan};
 use skyhop_topology::NodeId;
 use skyhop_units::{Amount, Rate, Time};
+use std::collections::BTreeMap;
 
 /// Links, satellites, routes, and the packets among them.
 pub struct Network {
@@ -140,6 +141,16 @@ impl Network {
     /// The terminal of that name, or the node of a link that is one graph with the satellites.
     pub fn node(&self, name: &str) -> Option<NodeId> {
         self.links.space.as_ref()?.topology.node_named(name)
+    }
+
+    /// All terminals and nodes on the ground of a scenario with satellites, by name.
+    pub fn nodes_by_name(&self) -> BTreeMap<String, NodeId> {
+        let topology = self.links.space.as_ref().map(|space| &space.topology);
+        let all = topology.into_iter().flat_map(|topology| {
+            let placed = topology.constellation().len()..topology.nodes();
+            placed.map(|index| NodeId(index as u32)).map(|node| (topology.node_name(node), node))
+        });
+        all.collect()
     }
 
     /// Whether packets of at most `largest` bytes may be larger than a link on the way carries. A sender that knows the MTU of

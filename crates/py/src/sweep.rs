@@ -158,8 +158,8 @@ pub fn run_part<'py>(
     points: (u64, u64),
 ) -> PyResult<Bound<'py, PyBytes>> {
     let bytes = py.detach(|| -> PyResult<Vec<u8>> {
-        let mut loaded = skyhop_scenario::parse(text, name, &sets).map_err(wrong)?;
-        loaded.files = files.into_iter().map(|(name, bytes)| (name, bytes.into())).collect::<Files>();
+        let files = files.into_iter().map(|(name, bytes)| (name, bytes.into())).collect::<Files>();
+        let loaded = skyhop_scenario::parse_with(text, name, &sets, files).map_err(wrong)?;
         let plan = Plan::new(&loaded).map_err(wrong)?;
         let rows = plan.run(points.0..points.1, |_| true);
         let rows = rows.ok_or_else(|| PyValueError::new_err("the sweep was stopped"))?;

@@ -164,7 +164,7 @@ pub fn run_scenario(
         scenario_sha256: loaded.sha256.clone(),
         wall_s: started.elapsed().as_secs_f64(),
         sets,
-        resolved: serde_json::to_value(&loaded.scenario).unwrap_or_default(),
+        resolved: serde_json::to_value(loaded.written()).unwrap_or_default(),
     };
     if let Some(mut folder) = folder {
         write_run(&mut folder, &result, &meta).map_err(RunError::Record)?;

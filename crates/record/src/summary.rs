@@ -6,10 +6,14 @@
 //! Leaves out the series, which are in `series.parquet`.
 
 use serde_json::{Map, Value, json};
+use skyhop_results::population::{Spread, tally};
 use skyhop_results::{
-    AddressResult, Cause, DirectionResult, FailureResult, FlowResult, HandoverResult, LinkResult, Measure,
-    Metric, RoutingResult, RunResult, SpliceResult,
+    AddressResult, Cause, DirectionResult, FailureResult, FlowMetric, FlowResult, HandoverResult, LinkResult,
+    Measure, Metric, PopulationResult, RoutingResult, RunResult, SpliceResult, Type,
 };
+
+/// The most names of which is told how many members of a population have them.
+const MOST_TEXTS: usize = 10;
 
 /// What a result needs to be run again, and what the run itself cannot know.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -35,7 +39,12 @@ pub fn summary_json(result: &RunResult, meta: &Meta) -> Value {
     root.insert("wall_s".into(), json!(meta.wall_s));
     root.insert("events".into(), json!(result.events));
     root.insert("packet_hops".into(), json!(result.packet_hops));
-    root.insert("flows".into(), result.flows.iter().map(|f| (f.name.clone(), flow(f))).collect());
+    root.insert("flows".into(), result.listed().map(|f| (f.name.clone(), flow(f))).collect());
+    if !result.populations.is_empty() {
+        let all = result.populations.iter();
+        let one = |p: &PopulationResult| (p.name.clone(), population(p.members(result)));
+        root.insert("populations".into(), all.map(one).collect());
+    }
     root.insert("links".into(), result.links.iter().map(|l| (l.name.clone(), link(l))).collect());
     if !result.splices.is_empty() {
         root.insert(
@@ -76,6 +85,28 @@ pub fn summary_json(result: &RunResult, meta: &Meta) -> Value {
 /// The text of a summary as it is written and printed: indented, with a final newline.
 pub fn summary_text(summary: &Value) -> String {
     format!("{summary:#}\n")
+}
+
+/// Flows of a kind as one: their number, and how each metric is spread over them.
+fn population(members: &[FlowResult]) -> Value {
+    let mut out = Map::new();
+    out.insert("count".into(), json!(members.len()));
+    for metric in FlowMetric::all() {
+        if metric.kind == Type::Text {
+            let found = tally(metric, members).into_iter().take(MOST_TEXTS);
+            let found: Map<String, Value> = found.map(|(text, n)| (text.to_owned(), json!(n))).collect();
+            if !found.is_empty() {
+                out.insert(metric.name.clone(), Value::Object(found));
+            }
+        } else if let Some(spread) = Spread::of(metric, members) {
+            let mut one = Map::new();
+            one.insert("count".into(), json!(spread.count));
+            one.extend(spread.numbers().into_iter().skip(1).map(|(name, x)| (name.into(), json!(x))));
+            one.insert("worst".into(), json!({ "flow": spread.worst.0, "value": spread.worst.1 }));
+            out.insert(metric.name.clone(), Value::Object(one));
+        }
+    }
+    Value::Object(out)
 }
 
 fn flow(flow: &FlowResult) -> Value {

@@ -5,11 +5,13 @@
 //! Leaves out files and formats, which the `record` crate holds.
 
 mod measure;
+pub mod population;
 
 use crate::measure::measured;
 pub use crate::measure::{Measure, Metric, Type};
 pub use skyhop_transport::Cause;
 use skyhop_units::Time;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// One run's results.
@@ -27,6 +29,10 @@ pub struct RunResult {
     pub packet_hops: u64,
     /// Flows in the scenario's order.
     pub flows: Vec<FlowResult>,
+    /// Which of the flows the scenario has as one, in its order.
+    pub populations: Vec<PopulationResult>,
+    /// Members of populations are wanted by themselves in the summary too.
+    pub each_member: bool,
     /// Links in order of their names.
     pub links: Vec<LinkResult>,
     /// Changes of satellite by terminal, in order of their names; empty without a constellation.
@@ -43,6 +49,15 @@ pub struct RunResult {
     pub series: Vec<Series>,
     /// What a user should know before trusting the numbers.
     pub warnings: Vec<String>,
+}
+
+/// Flows that the scenario has as one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PopulationResult {
+    /// Name of the population.
+    pub name: String,
+    /// Which of the run's flows are its members.
+    pub flows: Range<usize>,
 }
 
 /// A failure of a satellite, a link or a station, listed or drawn.

@@ -25,7 +25,19 @@ pub(crate) struct Named<'a> {
     pub name: &'a str,
 }
 
-/// Every file that `scenario` names.
+/// The tables of a scenario's populations, which say what terminals there are.
+pub(crate) fn tables_of_populations(scenario: &Scenario) -> Vec<Named<'_>> {
+    let at = KeyPath::default().key("populations");
+    scenario
+        .populations
+        .iter()
+        .filter_map(|(name, population)| {
+            population.file.as_deref().map(|file| Named { key: at.key(name).key("file"), name: file })
+        })
+        .collect()
+}
+
+/// Every other file that `scenario` names.
 pub(crate) fn named(scenario: &Scenario) -> Vec<Named<'_>> {
     let mut all = Vec::new();
     for Fleet { at, model, .. } in scenario.fleets() {

@@ -66,6 +66,13 @@ pub(crate) fn fit(shape: &Shape, node: &Node, path: &KeyPath, out: &mut Mistakes
             wrong(&format!("an array of tables, each headed [[{path}]]"));
         }
         (Shape::List(..), _) => wrong("an array"),
+        (Shape::Names, Value::Text(_)) => {}
+        (Shape::Names, Value::List(items)) => {
+            for (i, entry) in items.iter().enumerate() {
+                fit(&Shape::Text, entry, &path.index(i), out);
+            }
+        }
+        (Shape::Names, _) => wrong("a string, or an array of strings"),
         (Shape::Quantity { parse, .. }, Value::Text(text)) => {
             if let Err(message) = parse(text) {
                 out.push(node.origin, || path.clone(), || message);
@@ -193,6 +200,7 @@ fn describe(shape: &Shape) -> String {
         Shape::Quantity { expecting, .. } => expecting.clone(),
         Shape::Choice { values, .. } => format!("one of {}", values.join(", ")),
         Shape::Text => "a string".into(),
+        Shape::Names => "a string, or an array of strings".into(),
         Shape::Integer { .. } | Shape::Count { .. } => "a whole number".into(),
         Shape::Number => "a number".into(),
         Shape::Boolean => "true or false".into(),

@@ -24,6 +24,7 @@
 
 pub mod check;
 mod error;
+mod expand;
 mod files;
 mod finding;
 mod fit;
@@ -43,7 +44,7 @@ pub use finding::Finding;
 pub use fleets::Fleet;
 pub use model::*;
 pub use path::{KeyPath, Step};
-pub use read::{Given, LARGEST_SCENARIO, Loaded, load, load_given, load_stdin, parse};
+pub use read::{Given, LARGEST_SCENARIO, Loaded, load, load_given, load_stdin, parse, parse_with};
 pub use set::parse_set;
 
 /// The JSON Schema of a scenario, for editors and other programs.
@@ -81,10 +82,12 @@ impl Scenario {
             constellation: Some(constellation),
             constellations: Default::default(),
             terminals: Default::default(),
+            populations: Default::default(),
             routing: Routing::default(),
             failures: Vec::new(),
             random_failures: None,
             flows: Vec::new(),
+            members: Vec::new(),
             splices: Default::default(),
             record: Record::default(),
             sweep: None,

@@ -8,6 +8,7 @@ mod distributions;
 mod flows;
 mod hosts;
 mod links;
+mod many;
 mod named;
 mod radio;
 mod space;
@@ -21,6 +22,7 @@ pub use distributions::*;
 pub use flows::*;
 pub use hosts::*;
 pub use links::*;
+pub use many::*;
 pub use radio::*;
 pub use space::*;
 pub use splices::*;
@@ -67,6 +69,9 @@ pub struct Scenario {
     /// Places on the ground by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub terminals: BTreeMap<String, Terminal>,
+    /// Many terminals of a kind, by the name of the kind.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub populations: BTreeMap<String, Population>,
     /// How packets find their way through the constellation.
     #[serde(default)]
     pub routing: Routing,
@@ -78,6 +83,9 @@ pub struct Scenario {
     pub random_failures: Option<RandomFailures>,
     /// What is sent, from where to where.
     pub flows: Vec<Flow>,
+    /// Which of the flows are one in the file; known once it is read.
+    #[serde(skip)]
+    pub members: Vec<Members>,
     /// Gateways that split the connections which cross them, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub splices: BTreeMap<String, Splice>,
@@ -102,4 +110,7 @@ pub struct Record {
     pub sample_interval: Option<Span>,
     /// Links whose packets are written to `packets.pcapng`, one interface per link and direction, by name; "*" is all of them.
     pub pcap: Vec<String>,
+    /// Each member of a population of flows by itself in the summary and among the samples too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub members: bool,
 }

@@ -6,17 +6,19 @@
 
 use crate::check::{check, traps, warnings};
 use crate::error::{Errors, MOST_PROBLEMS, Place, Problem, quoted};
-use crate::files::{Files, LARGEST_FILE, Named, named};
+use crate::expand::{Origins, Wrong, expand};
+use crate::files::{Files, LARGEST_FILE, Named, named, tables_of_populations};
 use crate::finding::Finding;
 use crate::fit::{Mistakes, fit};
 use crate::model::{Ip, Scenario, Tcp};
 use crate::network::SkyWay;
-use crate::path::KeyPath;
+use crate::path::{KeyPath, Step, split};
 use crate::shape::SCENARIO;
 use crate::tree::{Node, Origin, Value};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use skyhop_text::spelling::hint_of_file;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -28,8 +30,10 @@ pub const LARGEST_SCENARIO: u64 = 4_000_000;
 /// A scenario and what belongs to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
-    /// The scenario, with every `--set` applied.
+    /// The scenario, with every `--set` applied, and with each of what there are many of by itself.
     pub scenario: Scenario,
+    /// The scenario as the file has it, if it has many of a kind.
+    compact: Option<Box<Scenario>>,
     /// What the results are called: the scenario's `name`, or the file's name without its ending.
     pub name: String,
     /// SHA-256 of the file's bytes, in hexadecimal; `--set` does not change it.
@@ -48,8 +52,14 @@ pub struct Loaded {
 impl Loaded {
     /// What is wrong at the dotted key `key`, for whoever finds out later than here.
     pub fn problem(&self, key: &str, message: impl Into<String>) -> Problem {
-        let place = self.source.at(self.source.top.locate_text(key));
-        Problem { place, key: key.to_owned(), message: message.into() }
+        let key = self.source.written_text(key).unwrap_or_else(|| key.to_owned());
+        let place = self.source.at(self.source.top.locate_text(&key));
+        Problem { place, key, message: message.into() }
+    }
+
+    /// The scenario as its file has it: many of a kind are one.
+    pub fn written(&self) -> &Scenario {
+        self.compact.as_deref().unwrap_or(&self.scenario)
     }
 
     /// Warnings that need the ways of flows through satellites, by index of flow and leg.
@@ -64,15 +74,13 @@ impl Loaded {
     /// The scenario as TOML with every key that the file left out, as this version reads it.
     pub fn resolved(&self) -> String {
         // A scenario holds nothing that TOML cannot say.
-        toml::to_string(&self.scenario).unwrap_or_default()
+        toml::to_string(self.written()).unwrap_or_default()
     }
 
     /// The same scenario with some more values set, as one run of a sweep has it.
     pub fn with(&self, sets: &[(String, String)]) -> Result<Loaded, Errors> {
-        let mut loaded = finish(self.source.clone(), self.sha256.clone(), self.sets.clone(), sets)?;
-        loaded.files.clone_from(&self.files);
-        loaded.read_files(&self.folder)?;
-        Ok(loaded)
+        let (source, files) = (self.source.clone(), self.files.clone());
+        finish(source, self.sha256.clone(), self.sets.clone(), sets, (files, Some(&self.folder)))
     }
 
     /// The same scenario as one run of it: [`Loaded::with`] is then not slowed down by lists of thousands of values.
@@ -80,6 +88,9 @@ impl Loaded {
         let mut alone = self.clone();
         alone.source = self.source.without("sweep");
         alone.scenario.sweep = None;
+        if let Some(compact) = &mut alone.compact {
+            compact.sweep = None;
+        }
         alone
     }
 
@@ -115,17 +126,7 @@ impl Loaded {
     /// Reads the files that the scenario names, relative to `folder`.
     pub fn read_files(&mut self, folder: &Path) -> Result<(), Errors> {
         self.folder = folder.to_path_buf();
-        for Named { key, name } in named(&self.scenario) {
-            if self.files.contains_key(name) {
-                continue;
-            }
-            let beside = folder.join(name);
-            let bytes = read_limited(&beside, LARGEST_FILE, "256 MB").map_err(|message| {
-                Errors::from(self.problem(&key.to_string(), format!("{}: {message}", beside.display())))
-            })?;
-            self.files.insert(name.to_owned(), bytes.into());
-        }
-        Ok(())
+        self.source.files(named(&self.scenario), folder, &mut self.files)
     }
 }
 
@@ -134,18 +135,14 @@ pub fn load(path: &Path, sets: &[(String, String)]) -> Result<Loaded, Errors> {
     let file = path.display().to_string();
     let wrong = |message: String| Errors::one(Place::File { file: file.clone() }, "", message);
     let bytes = read_limited(path, LARGEST_SCENARIO, "4 MB").map_err(wrong)?;
-    let mut loaded = parse(&bytes, &file, sets)?;
-    loaded.read_files(path.parent().unwrap_or(Path::new("")))?;
-    Ok(loaded)
+    read(&bytes, &file, sets, (Files::new(), Some(path.parent().unwrap_or(Path::new("")))))
 }
 
 /// Reads and checks a scenario from standard input, which `stdin` stands for in errors; files that it names lie in this folder.
 pub fn load_stdin(sets: &[(String, String)]) -> Result<Loaded, Errors> {
     let wrong = |message: String| Errors::one(Place::File { file: "stdin".into() }, "", message);
     let bytes = limited(std::io::stdin().lock(), LARGEST_SCENARIO, "4 MB").map_err(wrong)?;
-    let mut loaded = parse(&bytes, "stdin", sets)?;
-    loaded.read_files(Path::new(""))?;
-    Ok(loaded)
+    read(&bytes, "stdin", sets, (Files::new(), Some(Path::new(""))))
 }
 
 /// A scenario that is in no file.
@@ -166,20 +163,35 @@ pub struct Given {
 /// Reads and checks a scenario that is in no file, and the files that it names and that are not given with it.
 pub fn load_given(given: Given, sets: &[(String, String)]) -> Result<Loaded, Errors> {
     let Given { text, name, has_lines, files, base } = given;
-    let mut loaded =
-        parse(text.as_bytes(), &name, sets).map_err(|e| if has_lines { e } else { e.without_lines() })?;
+    let mut loaded = read(text.as_bytes(), &name, sets, (files, Some(&base)))
+        .map_err(|e| if has_lines { e } else { e.without_lines() })?;
     if !has_lines {
         loaded.source.lines = None;
         let problems = std::mem::take(&mut loaded.warnings);
         loaded.warnings = Errors { problems, more: 0 }.without_lines().problems;
     }
-    loaded.files = files;
-    loaded.read_files(&base)?;
     Ok(loaded)
 }
 
-/// Reads and checks a scenario in memory; `file` is what errors call it.
+/// Reads and checks a scenario in memory; `file` is what errors call it. Tables of populations are looked for in this folder.
 pub fn parse(bytes: &[u8], file: &str, sets: &[(String, String)]) -> Result<Loaded, Errors> {
+    read(bytes, file, sets, (Files::new(), None))
+}
+
+/// As [`parse`], with the files that the scenario names.
+pub fn parse_with(
+    bytes: &[u8],
+    file: &str,
+    sets: &[(String, String)],
+    files: Files,
+) -> Result<Loaded, Errors> {
+    read(bytes, file, sets, (files, None))
+}
+
+/// Files at hand, and the folder of the others; without one only tables of populations are read.
+type Beside<'a> = (Files, Option<&'a Path>);
+
+fn read(bytes: &[u8], file: &str, sets: &[(String, String)], beside: Beside) -> Result<Loaded, Errors> {
     let whole = |message: &str| Err(Errors::one(Place::File { file: file.to_owned() }, "", message));
     if bytes.len() as u64 > LARGEST_SCENARIO {
         return whole(&too_large(bytes.len() as u64, "4 MB"));
@@ -211,8 +223,9 @@ pub fn parse(bytes: &[u8], file: &str, sets: &[(String, String)]) -> Result<Load
         lines: Some(lines),
         top: Node::top(table.into_inner()),
         sets: Vec::new(),
+        origins: Origins::default(),
     };
-    let loaded = finish(source, hex(&Sha256::digest(bytes)), Vec::new(), sets)?;
+    let loaded = finish(source, hex(&Sha256::digest(bytes)), Vec::new(), sets, beside)?;
     loaded.check_sweep()?;
     Ok(loaded)
 }
@@ -223,19 +236,38 @@ fn finish(
     sha256: String,
     mut before: Vec<(String, String)>,
     sets: &[(String, String)],
+    (mut files, folder): Beside,
 ) -> Result<Loaded, Errors> {
     source.set(sets)?;
     // What fits the shape fits the types, so an error here is one of ours; it is still better said than lost.
     let mut plain = source.top.clone().into_plain();
     inherit_host(&mut plain);
     inherit_ip(&mut plain);
-    let scenario = Scenario::deserialize(plain)
+    let written = Scenario::deserialize(plain)
         .map_err(|e| Errors::one(Place::File { file: source.file.clone() }, "", e.message()))?;
+    let tables = tables_of_populations(&written);
+    source.files(tables, folder.unwrap_or(Path::new("")), &mut files)?;
+    let (scenario, compact) = match expand(&written, &files) {
+        Ok(None) => (written, None),
+        Ok(Some((scenario, origins))) => {
+            source.origins = origins;
+            (scenario, Some(Box::new(written)))
+        }
+        Err(Wrong::Keys(findings, more)) => return Err(source.errors(source.found(findings), more)),
+        Err(Wrong::Table(problem)) => return Err(problem.into()),
+    };
     let (findings, more) = check(&scenario);
     if !findings.is_empty() {
-        return Err(source.errors(source.found(findings), more));
+        let (all, told) = (findings.len(), source.found(findings));
+        // Of members of a kind nobody counts how many more have what one of them has.
+        let more = if told.len() < all { 0 } else { more };
+        return Err(source.errors(told, more));
     }
-    let mut warnings = source.found(warnings(&scenario, |path| source.top.has(path)));
+    if let Some(folder) = folder {
+        source.files(named(&scenario), folder, &mut files)?;
+    }
+    let given = |path: &KeyPath| source.top.has(source.origins.written(path).as_ref().unwrap_or(path));
+    let mut warnings = source.found(warnings(&scenario, given));
     warnings.truncate(MOST_PROBLEMS);
     let stem = Path::new(&source.file).file_stem().map(|s| s.to_string_lossy().into_owned());
     before.extend_from_slice(sets);
@@ -243,11 +275,12 @@ fn finish(
         name: scenario.name.clone().or(stem).unwrap_or_else(|| "scenario".into()),
         sha256,
         sets: before,
-        files: Files::new(),
+        files,
         warnings,
         scenario,
+        compact,
         source,
-        folder: PathBuf::new(),
+        folder: folder.unwrap_or(Path::new("")).to_path_buf(),
     })
 }
 
@@ -328,6 +361,8 @@ struct Source {
     top: Node,
     /// Paths of what was set beside the file, in order.
     sets: Vec<String>,
+    /// Where it has what there are many of.
+    origins: Origins,
 }
 
 impl Source {
@@ -374,6 +409,30 @@ impl Source {
         }
     }
 
+    /// Reads files that are not at hand.
+    fn files(&self, wanted: Vec<Named>, folder: &Path, files: &mut Files) -> Result<(), Errors> {
+        for Named { key, name } in wanted {
+            if files.contains_key(name) {
+                continue;
+            }
+            let beside = folder.join(name);
+            let bytes = read_limited(&beside, LARGEST_FILE, "256 MB").map_err(|message| {
+                let key = self.origins.written(&key).unwrap_or(key);
+                let message = format!("{}: {message}", beside.display());
+                Errors::from(Problem { place: self.place(&key), key: key.to_string(), message })
+            })?;
+            files.insert(name.to_owned(), bytes.into());
+        }
+        Ok(())
+    }
+
+    /// The dotted key of the file that `key` comes from, if it is another one.
+    fn written_text(&self, key: &str) -> Option<String> {
+        let step = |step: String| step.parse().map_or(Step::Key(step), Step::Index);
+        let path = KeyPath(split(key)?.into_iter().map(step).collect());
+        self.origins.written(&path).map(|path| path.to_string())
+    }
+
     fn place(&self, path: &KeyPath) -> Place {
         self.at(self.top.locate(path))
     }
@@ -385,9 +444,15 @@ impl Source {
     }
 
     fn found(&self, findings: Vec<Finding>) -> Vec<Problem> {
-        let problem =
-            |f: Finding| Problem { place: self.place(&f.path), key: f.path.to_string(), message: f.message };
-        findings.into_iter().map(problem).collect()
+        let mut of_kinds = BTreeSet::new();
+        let mut problem = |f: Finding| {
+            let kind = self.origins.written(&f.path);
+            let path = kind.as_ref().unwrap_or(&f.path);
+            let found = Problem { place: self.place(path), key: path.to_string(), message: f.message };
+            // What is wrong with one of many is wrong with the others.
+            (kind.is_none() || of_kinds.insert(found.key.clone())).then_some(found)
+        };
+        findings.into_iter().filter_map(&mut problem).collect()
     }
 }
 

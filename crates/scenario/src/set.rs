@@ -85,7 +85,12 @@ pub(crate) fn apply(
     }
     *node = Node::from_set(value, origin);
     // "--set name=5" means the text when the scenario wants text.
-    if matches!(shape, Shape::Text | Shape::Choice { .. }) && !matches!(node.value, Value::Text(_)) {
+    let text = match shape {
+        Shape::Text | Shape::Choice { .. } => true,
+        Shape::Names => !matches!(node.value, Value::List(_)),
+        _ => false,
+    };
+    if text && !matches!(node.value, Value::Text(_)) {
         node.value = Value::Text(value.to_owned());
     }
     // "--set record.pcap=*" means an array of one.

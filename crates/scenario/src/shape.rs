@@ -34,6 +34,8 @@ pub(crate) enum Shape {
         values: Vec<String>,
     },
     Text,
+    /// A string, or an array of strings.
+    Names,
     Integer {
         least: i64,
         most: i64,
@@ -94,6 +96,12 @@ impl Reader<'_> {
         {
             let Shape::Integer { least, most } = integer(count) else { unreachable!("it is one") };
             return Shape::Count { least, most, word: string(&word["const"]) };
+        }
+        if let Some([text, list]) = json["oneOf"].as_array().map(Vec::as_slice)
+            && text["type"] == "string"
+            && list["type"] == "array"
+        {
+            return Shape::Names;
         }
         if let Some(choices) = json["oneOf"].as_array() {
             return self.one_of(choices, noun);

@@ -250,3 +250,45 @@ fn twenty_sensible_scenarios_are_silent() {
     assert!(cases.len() > 20);
     cases.iter().for_each(|text| silent(text));
 }
+
+/// Two terminals of Peru with these keys, a far gateway, and cbr from each to it.
+fn neighbours(shared: &str, lima: &str, flow: &str) -> String {
+    let flow = |from: &str| format!("[[flows]]\nfrom = \"{from}\"\nto = \"gate\"\n{flow}\n");
+    format!(
+        "duration = \"60 s\"\n[constellation]\npreset = \"iridium\"\ngsl = {{ rate = \"20 Mbit/s\", shared = {{ {shared} }} }}\n[terminals]\n\
+         lima = {{ lat = \"-12.05 deg\", lon = \"-77.04 deg\" {lima} }}\ncallao = {{ lat = \"-12.06 deg\", lon = \"-77.15 deg\" }}\n\
+         gate = {{ lat = \"40 deg\", lon = \"-74 deg\", gateway = true }}\n{}{}",
+        flow("lima"),
+        flow("callao")
+    )
+}
+
+#[test]
+fn constant_rates_of_neighbours_above_what_their_satellite_has_are_told() {
+    // 5 Mbit/s in datagrams of 1000 bytes are 5.14 with headers.
+    let cbr = "traffic = { kind = \"cbr\", rate = \"5 Mbit/s\" }";
+    let key = "constellation.gsl.shared.up";
+    let words = ["2 neighbouring terminals, such as \"callao\"", "10.3 Mbit/s", "10.27 Mbit/s for all"];
+    one(&neighbours("up = \"10.27 Mbit/s\"", "", cbr), key, &words);
+    silent(&neighbours("up = \"10.29 Mbit/s\"", "", cbr));
+    // The other direction is shared, and nothing is sent in it.
+    silent(&neighbours("down = \"1 Mbit/s\"", "", cbr));
+    // No more than a terminal's own rate goes up.
+    let slow = ", gsl = { rate = \"1 Mbit/s\" }";
+    silent(&neighbours("up = \"6.2 Mbit/s\"", slow, cbr));
+    one(&neighbours("up = \"6.1 Mbit/s\"", slow, cbr), key, &["6.1 Mbit/s at once"]);
+    // A beam of its own, a place far away, a time of its own, traffic that yields.
+    silent(&neighbours("up = \"9 Mbit/s\"", ", beam = \"coast\"", cbr));
+    silent(&neighbours("up = \"9 Mbit/s\"", "", cbr).replace("-77.15", "77.15"));
+    let apart = neighbours("up = \"9 Mbit/s\"", "", &format!("start = \"30 s\"\n{cbr}"));
+    one(&apart, key, &["10.3 Mbit/s"]);
+    silent(&apart.replacen("start = \"30 s\"", "stop = \"30 s\"", 1));
+    silent(&neighbours("up = \"1 Mbit/s\"", "", BULK));
+    // Hosts behind terminals offer what these send.
+    let behind =
+        neighbours("up = \"9 Mbit/s\"", "", cbr).replace("from = \"lima\"", "from = \"home\"").replace(
+            "[terminals]",
+            "[links.lan]\nbetween = [\"home\", \"lima\"]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n[terminals]",
+        );
+    one(&behind, key, &["10.3 Mbit/s"]);
+}

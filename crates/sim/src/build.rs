@@ -14,11 +14,13 @@ use crate::flow::{App, Flow, Stream};
 use crate::given::Given;
 use crate::ids::Owner;
 use crate::observe::Observer;
+use crate::sample::NOWHERE;
 use crate::simulation::Simulation;
 use crate::splice::{Place, Splicing};
 use crate::unfinished::Unfinished;
 use skyhop_chance::Seed;
 use skyhop_network::{Agenda, BuildError, Network, Over, Pinned, Rank, Route, Step, Way, address};
+use skyhop_results::PopulationResult;
 use skyhop_scenario::network::{
     Crossing, Direction, Network as Plan, Over as Leading, Route as Planned, Step as Planning, resolve,
 };
@@ -26,6 +28,7 @@ use skyhop_scenario::{self as scenario, Files, Scenario, Traffic, Transport};
 use skyhop_topology::NodeId;
 use skyhop_traffic::Ping;
 use skyhop_units::Time;
+use std::collections::BTreeMap;
 use std::net::SocketAddrV4;
 
 impl Simulation {
@@ -46,10 +49,12 @@ impl Simulation {
         let mut agenda = Agenda::default();
         let mut network = Network::new(scenario, &plan, files, given.seed, &mut agenda)?;
         let crossings = plan.crossings(scenario);
+        let nodes = network.nodes_by_name();
         let mut flows = Vec::new();
         let mut legs = Vec::new();
         for (index, flow) in scenario.flows.iter().enumerate() {
-            let built = FlowBuilder { given, plan: &plan, index, flow, crossings: &crossings[index] };
+            let built =
+                FlowBuilder { given, plan: &plan, nodes: &nodes, index, flow, crossings: &crossings[index] };
             let built = built.build(&mut network)?;
             legs.extend((0..built.legs()).map(|leg| (index as u32, leg as u8)));
             flows.push(built);
@@ -81,6 +86,7 @@ impl Simulation {
             places,
             unfinished: Unfinished::new(flows.len()),
             flows,
+            populations: (populations(scenario), scenario.record.members),
             legs,
             observer,
             events: 0,
@@ -89,10 +95,18 @@ impl Simulation {
     }
 }
 
+/// Flows that are one in the scenario.
+fn populations(scenario: &Scenario) -> Vec<PopulationResult> {
+    let one = |m: &scenario::Members| PopulationResult { name: m.name.clone(), flows: m.flows.clone() };
+    scenario.members.iter().map(one).collect()
+}
+
 /// Makes a flow, and its routes in the network.
 struct FlowBuilder<'a> {
     given: Given<'a>,
     plan: &'a Plan,
+    /// Those that satellites can be reached from, by name.
+    nodes: &'a BTreeMap<String, NodeId>,
     index: usize,
     flow: &'a scenario::Flow,
     crossings: &'a [Crossing],
@@ -119,7 +133,7 @@ impl<'a> FlowBuilder<'a> {
                 next: 0,
                 forward: Delays::default(),
                 round_trip: Delays::default(),
-                series: 0,
+                series: NOWHERE,
             })),
             traffic if traffic.in_datagrams() => {
                 let source = datagrams(given, traffic, &name, &key)?;
@@ -147,7 +161,18 @@ impl<'a> FlowBuilder<'a> {
         let routes: Vec<u32> = ways.into_iter().enumerate().map(route).collect();
         let (start, stop) = (flow.start, flow.stop);
         let routes = routes[0]..routes[last] + 1;
-        Ok(Flow { name, routes, account, through_space, start, stop, started: false, stopped: false, app })
+        Ok(Flow {
+            name,
+            routes,
+            account,
+            through_space,
+            start,
+            stop,
+            started: false,
+            stopped: false,
+            sampled: true,
+            app,
+        })
     }
 
     /// The flow's ways, leg by leg, and the nodes at its ends as addresses number them.
@@ -180,7 +205,7 @@ impl<'a> FlowBuilder<'a> {
             Planned::Pinned { from, steps } => self.pinned(network, from, steps, key)?,
             Planned::Space { from, to } => {
                 let node = |end: &str| {
-                    let node = network.node(end);
+                    let node = self.nodes.get(end).copied();
                     node.ok_or_else(|| BuildError::new(key, format!("no terminal \"{end}\"")))
                 };
                 let ends = [node(from)?, node(to)?];
@@ -207,7 +232,7 @@ impl<'a> FlowBuilder<'a> {
     ) -> Result<(Vec<Way>, [u32; 2]), BuildError> {
         let node = |name: &str, place: usize| {
             // What is none on the ground was taken for a satellite.
-            let found = network.node(name).map_or_else(|| network.satellite(name), Ok);
+            let found = self.nodes.get(name).map_or_else(|| network.satellite(name), |node| Ok(*node));
             found.map_err(|message| BuildError::new(&format!("{key}.path.{place}"), message))
         };
         let step = |step: &Planning| {

@@ -43,7 +43,7 @@ impl Sending {
             reordered: 0,
             jitter_s: 0.0,
             jitter_sum_s: 0.0,
-            series: 0,
+            series: crate::sample::NOWHERE,
             sample_from: Time::ZERO,
         }
     }

@@ -8,6 +8,7 @@ use crate::conversation::Conversations;
 use crate::datagrams::Sending;
 use crate::echo::Pinging;
 use skyhop_network::Account;
+use skyhop_results::population::quantile;
 use skyhop_results::{CompletionsResult, FlowKind, FlowResult, LimitsResult, PingResult, TransferResult};
 use skyhop_traffic::{Application, Bulk, Completions};
 use skyhop_units::{Span, Time};
@@ -25,6 +26,8 @@ pub(crate) struct Flow {
     pub stop: Option<Time>,
     pub started: bool,
     pub stopped: bool,
+    /// Whether samples over time are taken of it.
+    pub sampled: bool,
     pub app: App,
 }
 
@@ -180,25 +183,5 @@ impl Flow {
             rtt_mean_s: totals.rtt_mean_s(),
             rtt_max_s,
         }
-    }
-}
-
-/// The value below which the share `q` of `sorted` lies, on the line between the two nearest, as numpy has it.
-fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
-    let at = q * sorted.len().checked_sub(1)? as f64;
-    let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
-    Some(below + (above - below) * at.fract())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quantile;
-
-    #[test]
-    fn quantiles_lie_on_the_line_between_their_neighbours() {
-        let values: Vec<f64> = (0..=20).map(f64::from).collect();
-        assert_eq!([0.0, 0.5, 0.95, 1.0].map(|q| quantile(&values, q)), [0.0, 10.0, 19.0, 20.0].map(Some));
-        assert_eq!(quantile(&[1.0, 2.0], 0.5), Some(1.5));
-        assert_eq!((quantile(&[3.0], 0.95), quantile(&[], 0.5)), (Some(3.0), None));
     }
 }

@@ -50,7 +50,11 @@ impl Observer {
     /// Opens the series of a run.
     pub fn new(scenario: &Scenario, flows: &mut [Flow], network: &Network, places: &[Place]) -> Self {
         let mut observer = Self { completions: true, ..Self::default() };
-        for (index, flow) in flows.iter_mut().enumerate() {
+        if !scenario.record.members {
+            let members = scenario.members.iter().flat_map(|members| members.flows.clone());
+            members.for_each(|flow| flows[flow].sampled = false);
+        }
+        for (index, flow) in flows.iter_mut().enumerate().filter(|(_, flow)| flow.sampled) {
             let entity = format!("flow/{}", flow.name);
             if flow.through_space {
                 let first = observer.samples.open(entity.clone(), "path_delay_s");
@@ -187,7 +191,7 @@ impl Observer {
 
     /// A row for each page and each short transfer, at the instant of its beginning.
     fn list_completions(&mut self, flows: &[Flow]) {
-        for flow in flows {
+        for flow in flows.iter().filter(|flow| flow.sampled) {
             let App::Stream(stream) = &flow.app else { continue };
             let Some(completions) = stream.application.completions() else { continue };
             let entity = format!("flow/{}", flow.name);

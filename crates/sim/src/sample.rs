@@ -7,6 +7,9 @@
 use skyhop_results::Series;
 use skyhop_units::Time;
 
+/// The index of no series: what is added to it is forgotten.
+pub(crate) const NOWHERE: usize = usize::MAX;
+
 #[derive(Debug, Default)]
 pub(crate) struct Samples {
     series: Vec<Series>,
@@ -20,7 +23,9 @@ impl Samples {
     }
 
     pub fn add(&mut self, index: usize, at: Time, value: f64) {
-        self.series[index].samples.push((at, value));
+        if let Some(series) = self.series.get_mut(index) {
+            series.samples.push((at, value));
+        }
     }
 
     /// All series that have a sample, each in order of time.

@@ -11,9 +11,12 @@ use crate::observe::Observer;
 use crate::splice::Place;
 use crate::unfinished::Unfinished;
 use skyhop_network::{Agenda, Capture, Network, Slot};
-use skyhop_results::RunResult;
+use skyhop_results::{PopulationResult, RunResult};
 use skyhop_scenario::network::SkyWay;
 use skyhop_units::Time;
+
+/// The most warnings that are told: of ten thousand flows each may have one.
+const MOST_WARNINGS: usize = 50;
 
 /// A scenario being simulated.
 pub struct Simulation {
@@ -30,6 +33,8 @@ pub struct Simulation {
     /// Slots that are free.
     pub(crate) spare: Vec<Slot>,
     pub(crate) flows: Vec<Flow>,
+    /// Which of the flows are one in the scenario, and whether each is wanted by itself.
+    pub(crate) populations: (Vec<PopulationResult>, bool),
     /// Flow and leg of each of the network's routes.
     pub(crate) legs: Vec<(u32, u8)>,
     /// Actors that have something to do at this instant.
@@ -166,6 +171,11 @@ impl Simulation {
         }
         self.warnings.extend(self.network.warnings(self.now));
         let flows = flow_results(&self.flows, &self.network, end, &mut self.warnings);
+        let more = self.warnings.len().saturating_sub(MOST_WARNINGS);
+        if more > 0 {
+            self.warnings.truncate(MOST_WARNINGS);
+            self.warnings.push(format!("and {more} more warnings"));
+        }
         RunResult {
             scenario: self.name,
             seed: self.seed,
@@ -173,6 +183,8 @@ impl Simulation {
             events: self.events,
             packet_hops: self.network.packet_hops(),
             flows,
+            populations: self.populations.0,
+            each_member: self.populations.1,
             links: self.network.link_results(end),
             handovers: self.network.handover_results(),
             addresses: self.network.address_results(),

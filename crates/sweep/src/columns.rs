@@ -8,6 +8,7 @@ use crate::name::fits;
 use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use skyhop_results::population::Spread;
 use skyhop_results::{DirectionResult, FlowMetric, Measure, Metric, RunResult, Type};
 use skyhop_scenario::Loaded;
 use skyhop_units::{Amount, Angle, Bytes, Length, Rate, Span};
@@ -99,8 +100,10 @@ impl Kind {
 /// What a measured column takes from a run.
 #[derive(Debug, Clone, Copy)]
 enum Source {
-    /// Metric of the flow with this index.
+    /// Metric of the flow with this number among those that are in no population.
     Flow(usize, &'static FlowMetric),
+    /// A part, by its number, of how a metric is spread over the population with this index.
+    Population(usize, usize, &'static FlowMetric),
     /// Number of the link with this index among the scenario's.
     Link(usize, bool, &'static Metric<DirectionResult>),
     SimulatedS,
@@ -111,6 +114,8 @@ impl Source {
     fn data_type(self) -> DataType {
         let kind = match self {
             Source::Flow(_, metric) => metric.kind,
+            Source::Population(_, 0, _) => Type::Count,
+            Source::Population(..) => Type::Real,
             Source::Link(_, _, metric) => metric.kind,
             Source::Events => Type::Count,
             Source::SimulatedS => Type::Real,
@@ -125,7 +130,12 @@ impl Source {
     /// The value that a run has; `None` if it has no such flow or link.
     fn of<'a>(self, result: &'a RunResult, links: &[String]) -> Option<Measure<'a>> {
         Some(match self {
-            Source::Flow(flow, metric) => metric.of(result.flows.get(flow)?),
+            Source::Flow(flow, metric) => metric.of(result.single(flow)?),
+            Source::Population(population, part, metric) => {
+                let spread = Spread::of(metric, result.populations.get(population)?.members(result))?;
+                let (_, value) = spread.numbers()[part];
+                if part == 0 { Measure::Count(Some(spread.count)) } else { Measure::Real(Some(value)) }
+            }
             Source::Link(link, reverse, metric) => (metric.get)(direction(result, &links[link], reverse)?),
             Source::Events => Measure::Count(Some(result.events)),
             Source::SimulatedS => Measure::Real(Some(result.simulated_s)),
@@ -161,11 +171,20 @@ impl Columns {
         let scenario = &loaded.scenario;
         let links: Vec<String> = scenario.links.keys().cloned().collect();
         let mut all = vec![("simulated_s".to_owned(), Source::SimulatedS), ("events".into(), Source::Events)];
-        for flow in 0..scenario.flows.len() {
+        let single = |flow: &usize| !scenario.members.iter().any(|members| members.flows.contains(flow));
+        for (number, flow) in (0..scenario.flows.len()).filter(single).enumerate() {
             let name = scenario.flow_name(flow);
             all.extend(
-                FlowMetric::all().iter().map(|m| (format!("{name}.{}", m.name), Source::Flow(flow, m))),
+                FlowMetric::all().iter().map(|m| (format!("{name}.{}", m.name), Source::Flow(number, m))),
             );
+        }
+        for (population, members) in scenario.members.iter().enumerate() {
+            for metric in FlowMetric::all().iter().filter(|metric| metric.kind != Type::Text) {
+                all.extend(Spread::NUMBERS.iter().enumerate().map(|(part, what)| {
+                    let name = format!("{}.{}.{what}", members.name, metric.name);
+                    (name, Source::Population(population, part, metric))
+                }));
+            }
         }
         for (i, link) in links.iter().enumerate() {
             for (reverse, way) in [(false, "forward"), (true, "reverse")] {

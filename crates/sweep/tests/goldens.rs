@@ -41,6 +41,7 @@ const SHORTENED: &[(&str, Sets, u64)] = &[
     ("split", &[("duration", "60 s")], 1),
     ("starlink-bent-pipe", &[("duration", "60 s")], 1),
     ("stp", &[("flows.download.traffic.size", "40 MB")], 1),
+    ("town", &[("flows.download.count", "40"), ("populations.users.count", "60")], 1),
     ("web-geo", &[("duration", "10 min")], 1),
     ("which-tcp", &[("duration", "20 s")], 11),
 ];

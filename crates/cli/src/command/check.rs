@@ -44,15 +44,24 @@ fn meaning(file: &str, loaded: &Loaded, ways: &LegWays) -> String {
     let names: Vec<&String> = scenario.links.keys().collect();
     let fleets: Vec<&str> = scenario.fleets().map(|fleet| fleet.name).collect();
     let crossings = network.crossings(scenario);
-    for (i, route) in network.routes.iter().enumerate().take(MOST_FLOWS) {
-        let way = way(&network, &names, &fleets, route);
-        let _ = writeln!(out, "  {}: {way}", scenario.flow_name(i));
+    // Of a population the first stands for all.
+    let members = |i: usize| scenario.members.iter().find(|members| members.flows.contains(&i));
+    let shown = |i: &usize| members(*i).is_none_or(|members| members.flows.start == *i);
+    let all = network.routes.len() - scenario.members.iter().map(|m| m.flows.len() - 1).sum::<usize>();
+    for i in (0..network.routes.len()).filter(shown).take(MOST_FLOWS) {
+        let way = way(&network, &names, &fleets, &network.routes[i]);
+        let _ = match members(i) {
+            None => writeln!(out, "  {}: {way}", scenario.flow_name(i)),
+            Some(all) => {
+                writeln!(out, "  {}: {}, the first {way}", all.name, plural(all.flows.len(), "flow"))
+            }
+        };
         for leg in network.legs(scenario, i, &crossings[i], &|flow, leg| ways.get(&(flow, leg)).cloned()) {
             out += &capacity(&leg);
         }
     }
-    if network.routes.len() > MOST_FLOWS {
-        let _ = writeln!(out, "  and {} more flows", count((network.routes.len() - MOST_FLOWS) as u64));
+    if all > MOST_FLOWS {
+        let _ = writeln!(out, "  and {} more flows", count((all - MOST_FLOWS) as u64));
     }
     let satellites = in_a_line(loaded).map_or_else(String::new, |line| format!("  constellation: {line}\n"));
     out + &satellites

@@ -15,6 +15,7 @@ mod hypatia;
 pub mod look;
 pub mod map;
 pub mod passes;
+mod populations;
 pub mod route;
 pub mod run;
 mod satellites;

@@ -18,7 +18,9 @@ use skyhop_scenario::Loaded;
 
 /// Runs a scenario.
 pub fn run(args: &Run) -> Result<(), Failure> {
-    let loaded = engine::load(&args.file, &args.sets)?;
+    let members = args.members.then(|| "record.members=true".to_owned());
+    let sets: Vec<String> = args.sets.iter().cloned().chain(members).collect();
+    let loaded = engine::load(&args.file, &sets)?;
     if args.out.is_none() && !loaded.scenario.record.pcap.is_empty() && !args.quiet {
         eprintln!("warning: record.pcap is set, but without --out there is nowhere to write packets");
     }

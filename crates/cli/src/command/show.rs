@@ -30,7 +30,10 @@ pub fn run(done: &Done) -> String {
         count(result.events),
         count(result.packet_hops)
     );
-    for table in flows(&result.flows).into_iter().chain(splices(result)).chain(links(result)) {
+    let populations = super::populations::tables(result);
+    for table in
+        populations.into_iter().chain(flows(result.listed())).chain(splices(result)).chain(links(result))
+    {
         out.push('\n');
         out += &table.text();
     }
@@ -45,7 +48,7 @@ fn head(name: &str, seeds: &str, wall: Duration) -> String {
 }
 
 /// Transfers, pages, datagrams and pings.
-pub fn flows(flows: &[FlowResult]) -> Vec<Table> {
+pub fn flows<'a>(flows: impl IntoIterator<Item = &'a FlowResult>) -> Vec<Table> {
     let mut transfers = transfer_table("flow");
     let mut pings = Table::new([
         "ping",
@@ -245,7 +248,9 @@ pub fn seeds(runs: &[RunResult], wall: Duration) -> String {
     for flow in statistics::flows(runs) {
         let mut name = flow.name.as_str();
         for (key, what, write) in MEANS {
-            let Some((_, e)) = flow.metrics.iter().find(|(k, _)| k == key) else { continue };
+            // Of a population it is the mean over its flows.
+            let means = |k: &String| k == key || k.strip_suffix(".mean") == Some(key);
+            let Some((_, e)) = flow.metrics.iter().find(|(k, _)| means(k)) else { continue };
             let Estimate { mean, half_width, min, max, count } = *e;
             let interval =
                 half_width.map(|h| format!("{} to {}", write((mean - h).max(0.0)), write(mean + h)));

@@ -21,6 +21,8 @@ pub fn run() -> RunResult {
         simulated_s: 120.0,
         events: 1234,
         packet_hops: 900,
+        populations: Vec::new(),
+        each_member: false,
         flows: vec![
             FlowResult {
                 name: "download".into(),

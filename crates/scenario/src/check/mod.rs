@@ -8,6 +8,7 @@ mod angle;
 mod flows;
 mod links;
 pub(crate) mod name;
+mod offered;
 mod routing;
 mod space;
 mod splices;
@@ -78,6 +79,7 @@ pub fn warnings(scenario: &Scenario, given: impl Fn(&KeyPath) -> bool) -> Vec<Fi
     traps::names(scenario, &mut out);
     if let Ok(network) = crate::network::resolve(scenario) {
         links::warnings(scenario, &network, &mut out);
+        offered::more_than_shared(scenario, &network, &mut out);
         out.list.extend(traps(scenario, &network, &|_, _| None));
     }
     out.list

@@ -118,11 +118,12 @@ fn flows(scenario: &Scenario, splice: &Splice, at: &KeyPath, out: &mut Findings)
         || "no flows to splice; leave the key out for all that cross the node".into(),
     );
     let names: Vec<String> = (0..scenario.flows.len()).map(|i| scenario.flow_name(i)).collect();
+    let numbers: BTreeMap<&str, usize> = names.iter().map(String::as_str).zip(0..).collect();
     let mut seen = BTreeSet::new();
     for (i, name) in named.iter().enumerate() {
         let here = || at.index(i);
         out.require(seen.insert(name), here, || format!("flow {} is in the list twice", quoted(name)));
-        match names.iter().position(|n| n == name) {
+        match numbers.get(name.as_str()).copied() {
             None => out.push(here, || {
                 format!("unknown flow {}{}", quoted(name), expected(name, names.iter().map(String::as_str)))
             }),
@@ -280,10 +281,11 @@ impl Crossed<'_> {
     /// Flows that are named have to cross it.
     fn flows(&self, out: &mut Findings) {
         let scenario = self.ways.scenario;
+        let names = (0..scenario.flows.len()).filter(|_| self.splice.flows.is_some());
+        let numbers: BTreeMap<String, usize> = names.map(|flow| (scenario.flow_name(flow), flow)).collect();
         for (i, flow) in self.splice.flows.iter().flatten().enumerate() {
-            let number = (0..scenario.flows.len()).find(|f| scenario.flow_name(*f) == *flow);
             out.require(
-                number.is_none_or(|f| self.by(f)),
+                numbers.get(flow).is_none_or(|f| self.by(*f)),
                 || self.at.key("flows").index(i),
                 || {
                     let place = quoted(&self.splice.at);

@@ -4,7 +4,7 @@
 //! Differs from a kernel's settings: nothing is tuned on the way, a run has what its scenario says.
 //! Leaves out what an application computes; it offers bytes at times.
 
-use super::{Numbers, STP_HEADER, Sizes, Stp, Tcp, Times};
+use super::{Group, Numbers, Pair, STP_HEADER, Sizes, Stp, Tcp, Times};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhop_units::{Bytes, Rate, Span, Time};
@@ -16,18 +16,28 @@ pub struct Flow {
     /// What the results call it; "flow-1", "flow-2" in the file's order if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The sender: a terminal, or a node named by a link.
+    /// The sender: a terminal, or a node named by a link. A population, a pattern such as "user-*" and an array are many, and make one flow for each of the larger group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
-    /// The receiver.
+    pub from: Option<Group>,
+    /// The receiver, or many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<String>,
+    pub to: Option<Group>,
     /// The links crossed in order, between the sender and the receiver: ["server", "satellite", "user"].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<Vec<String>>,
     /// Version of IP whose headers its packets have. The scenario's `ip` if left out.
     #[serde(default, skip_serializing_if = "Ip::is_v4")]
     pub ip: Ip,
+    /// How many flows of this kind, called by its name and their numbers: web.1, web.2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub count: Option<u32>,
+    /// How many flows are paired; "in-turn" if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pair: Option<Pair>,
+    /// Many flows begin at instants drawn evenly from `start` until so long after; 1 s if left out, or what is left until `stop` or the end of the run if that is less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_spread: Option<Span>,
     /// The transport; a ping has none, and cbr and on-off go over UDP.
     #[serde(default)]
     pub transport: Transport,

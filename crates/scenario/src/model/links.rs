@@ -12,9 +12,13 @@ use skyhop_units::{Amount, Bytes, Depth, Rate, Span, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// The two nodes at its ends; found from the paths if left out.
+    /// The two nodes at its ends; found from the paths if left out. In the name of many links, such as "lan-*", and in these the star stands for the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<[String; 2]>,
+    /// How many links, whose star is 1, 2 and so on; without it there is one for each node that an end of `between` fits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub count: Option<u32>,
     /// Rate of each direction.
     pub rate: Rate,
     /// One-way propagation delay.

@@ -104,10 +104,10 @@ impl Network {
                 Route::Links { hops, .. } => {
                     let from = before.map_or(0, |crossing| crossing.hop);
                     let to = behind.map_or(hops.len(), |crossing| crossing.hop);
-                    over_links(scenario, &hops[from..to], back)
+                    over_links(self, scenario, &hops[from..to], back)
                 }
                 Route::Space { .. } | Route::Pinned { .. } => {
-                    way(index, i).and_then(|way| over(scenario, &way, back))
+                    way(index, i).and_then(|way| over(self, scenario, &way, back))
                 }
                 Route::Spread { .. } => None,
             };
@@ -177,10 +177,15 @@ impl Path {
 }
 
 /// Links in the order in which the flow crosses them; `back` if the data goes the other way.
-fn over_links(scenario: &Scenario, hops: &[(usize, Direction)], back: bool) -> Option<Path> {
-    let links: Vec<_> = scenario.links.iter().collect();
+fn over_links(
+    network: &Network,
+    scenario: &Scenario,
+    hops: &[(usize, Direction)],
+    back: bool,
+) -> Option<Path> {
     let direction = |link: usize, direction: Direction| {
-        let (name, link) = links[link];
+        let name = &network.link_names[link];
+        let link = &scenario.links[name];
         let other = link.reverse.as_ref().filter(|_| direction == Direction::Reverse);
         let own = other.is_some_and(|r| r.rate.is_some() || r.queue.is_some());
         let key = format!("links.{name}{}", if own { ".reverse" } else { "" });
@@ -205,9 +210,9 @@ fn over_links(scenario: &Scenario, hops: &[(usize, Direction)], back: bool) -> O
 }
 
 /// All passes of a way, one behind the other; `back` if the data goes the other way.
-fn over(scenario: &Scenario, way: &SkyWay, back: bool) -> Option<Path> {
+fn over(network: &Network, scenario: &Scenario, way: &SkyWay, back: bool) -> Option<Path> {
     let passes = way.passes.iter().map(|pass| match pass {
-        Pass::Link(link, direction) => over_links(scenario, &[(*link, *direction)], back),
+        Pass::Link(link, direction) => over_links(network, scenario, &[(*link, *direction)], back),
         Pass::Fibre => over_fibre(scenario),
         Pass::Fleet { fleet, ends: [from, to], isls } => {
             through_space(scenario, *fleet, if back { [to, from] } else { [from, to] }, *isls)

@@ -28,6 +28,8 @@ pub struct Network {
     pub nodes: Vec<String>,
     /// Links in the order of their names, which is that of [`Scenario::links`].
     pub links: Vec<Ends>,
+    /// Their names.
+    pub link_names: Vec<String>,
     /// The way of each flow, in the order of [`Scenario::flows`].
     pub routes: Vec<Route>,
     /// Whether a link ends at a terminal: then links and satellites are one graph, in which routes are found as the network is
@@ -135,6 +137,7 @@ pub(crate) fn resolve_into(scenario: &Scenario, out: &mut Findings) -> Option<Ne
         meets_satellites: meets(scenario, &nodes),
         nodes,
         links: ends.into_iter().collect::<Option<_>>()?,
+        link_names: scenario.links.keys().cloned().collect(),
         routes: routes.into_iter().collect::<Option<_>>()?,
     })
 }

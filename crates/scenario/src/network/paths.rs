@@ -7,7 +7,7 @@
 use super::{Builder, Direction, Ends, Route};
 use crate::check::name;
 use crate::error::{expected, quoted};
-use crate::model::Flow;
+use crate::model::{Flow, Group};
 use crate::path::KeyPath;
 use skyhop_text::spelling::hint;
 use std::collections::BTreeSet;
@@ -53,7 +53,7 @@ impl Builder<'_> {
             let Some(path) = &flow.path else { continue };
             let at = flows.index(i);
             for (key, given, end) in [("from", &flow.from, path.first()), ("to", &flow.to, path.last())] {
-                if let (Some(given), Some(end)) = (given, end)
+                if let (Some(given), Some(end)) = (given.as_ref().map(Group::name), end)
                     && given != end
                 {
                     let message =

@@ -6,7 +6,7 @@
 
 use super::{Builder, Direction, Ends, Route};
 use crate::error::{expected, quoted};
-use crate::model::Scheme;
+use crate::model::{Group, Scheme};
 use crate::path::KeyPath;
 use skyhop_text::spelling::hint;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -23,13 +23,7 @@ impl Builder<'_> {
         if super::meets(self.scenario, &self.nodes) {
             return self.through_one_graph(whole);
         }
-        let mut neighbours: Neighbours = vec![Vec::new(); self.nodes.len()];
-        for (link, ends) in self.ends.iter().enumerate() {
-            if let Some(Ends { a, b }) = *ends {
-                neighbours[a].push((link, b));
-                neighbours[b].push((link, a));
-            }
-        }
+        let neighbours = self.neighbours();
         // A node with one link is behind its neighbour, and every way to it leads through there.
         let gate = |node: usize| match neighbours[node].as_slice() {
             [(_, next)] => *next,
@@ -77,7 +71,8 @@ impl Builder<'_> {
         let joined = self.joined_to_terminals();
         for i in 0..self.scenario.flows.len() {
             let flow = &self.scenario.flows[i];
-            let (Some(from), Some(to), None) = (&flow.from, &flow.to, &flow.path) else {
+            let ends = (flow.from.as_ref().map(Group::name), flow.to.as_ref().map(Group::name));
+            let ((Some(from), Some(to)), None) = (ends, &flow.path) else {
                 // Says what is missing.
                 self.ends_of(i, whole);
                 continue;
@@ -102,9 +97,20 @@ impl Builder<'_> {
                 }
             }
             if known {
-                self.routes[i] = Some(Route::Space { from: from.clone(), to: to.clone() });
+                self.routes[i] = Some(Route::Space { from: from.to_owned(), to: to.to_owned() });
             }
         }
+    }
+
+    fn neighbours(&self) -> Neighbours {
+        let mut neighbours: Neighbours = vec![Vec::new(); self.nodes.len()];
+        for (link, ends) in self.ends.iter().enumerate() {
+            if let Some(Ends { a, b }) = *ends {
+                neighbours[a].push((link, b));
+                neighbours[b].push((link, a));
+            }
+        }
+        neighbours
     }
 
     /// By node, whether links lead from it to a terminal.
@@ -112,8 +118,9 @@ impl Builder<'_> {
         let mut joined: Vec<bool> =
             self.nodes.iter().map(|node| self.scenario.terminals.contains_key(node)).collect();
         let mut left: VecDeque<usize> = (0..joined.len()).filter(|node| joined[*node]).collect();
+        let neighbours = self.neighbours();
         while let Some(node) = left.pop_front() {
-            for next in self.ends.iter().flatten().filter_map(|ends| ends.other(node)) {
+            for &(_, next) in &neighbours[node] {
                 if !std::mem::replace(&mut joined[next], true) {
                     left.push_back(next);
                 }
@@ -137,8 +144,9 @@ impl Builder<'_> {
             return None;
         }
         let at = KeyPath::default().key("flows").index(i);
-        let (Some(from), Some(to)) = (&flow.from, &flow.to) else {
-            let missing = match (&flow.from, &flow.to) {
+        let ends = (flow.from.as_ref().map(Group::name), flow.to.as_ref().map(Group::name));
+        let (Some(from), Some(to)) = ends else {
+            let missing = match ends {
                 (Some(_), None) => "flow with \"from\" but without \"to\"",
                 (None, Some(_)) => "flow with \"to\" but without \"from\"",
                 _ => "flow without a way; expected \"path\", or \"from\" and \"to\"",
@@ -158,7 +166,7 @@ impl Builder<'_> {
         match (from_at?, to_at?) {
             (Some(a), Some(b)) => Some((a, b)),
             (None, None) => {
-                self.routes[i] = Some(Route::Space { from: from.clone(), to: to.clone() });
+                self.routes[i] = Some(Route::Space { from: from.to_owned(), to: to.to_owned() });
                 None
             }
             (a, _) => {

@@ -17,6 +17,23 @@ pub struct Crossing {
     pub hop: usize,
 }
 
+/// Nodes by name, and the nodes around each.
+struct Around<'a> {
+    numbers: BTreeMap<&'a str, usize>,
+    next: Vec<Vec<usize>>,
+}
+
+impl<'a> Around<'a> {
+    fn of(network: &'a Network) -> Self {
+        let mut next = vec![Vec::new(); network.nodes.len()];
+        for ends in &network.links {
+            next[ends.a].push(ends.b);
+            next[ends.b].push(ends.a);
+        }
+        Self { numbers: network.nodes.iter().map(String::as_str).zip(0..).collect(), next }
+    }
+}
+
 impl Network {
     /// The splices that each flow crosses, in the order in which its data does.
     pub fn crossings(&self, scenario: &Scenario) -> Vec<Vec<Crossing>> {
@@ -34,6 +51,7 @@ impl Network {
                 Some(names)
             })
             .collect();
+        let around = Around::of(self);
         let flows = scenario.flows.iter().zip(&self.routes).enumerate();
         flows
             .map(|(i, (flow, route))| {
@@ -83,13 +101,13 @@ impl Network {
                         let through = |(i, splice): &(usize, &Splice)| {
                             let inside = splice.at != *from && splice.at != *to;
                             let there = scenario.terminals.contains_key(&splice.at)
-                                || self.nodes.contains(&splice.at);
+                                || around.numbers.contains_key(splice.at.as_str());
                             chosen[*i].as_ref().is_some_and(named) && fits(*i) && inside && there
                         };
                         let mut all: Vec<_> = scenario.splices.values().enumerate().filter(through).collect();
                         if self.meets_satellites {
                             // Those on the sender's side of the sky first, then those on the receiver's.
-                            let [near, far] = [from, to].map(|end| self.links_from(end));
+                            let [near, far] = [from, to].map(|end| self.links_from(end, &around));
                             all.sort_by_key(|(_, splice)| {
                                 match (near.get(&*splice.at), far.get(&*splice.at)) {
                                     (Some(links), None) => (0, *links),
@@ -107,16 +125,16 @@ impl Network {
     }
 
     /// The nodes that links lead to from `end`, and how many of them it takes.
-    fn links_from(&self, end: &str) -> BTreeMap<&str, usize> {
+    fn links_from(&self, end: &str, around: &Around) -> BTreeMap<&str, usize> {
         let mut links = BTreeMap::new();
         let mut left: VecDeque<(usize, usize)> =
-            self.nodes.iter().position(|node| node == end).map(|node| (node, 0)).into_iter().collect();
+            around.numbers.get(end).map(|node| (*node, 0)).into_iter().collect();
         while let Some((node, count)) = left.pop_front() {
             if links.contains_key(self.nodes[node].as_str()) {
                 continue;
             }
             links.insert(self.nodes[node].as_str(), count);
-            left.extend(self.links.iter().filter_map(|ends| ends.other(node)).map(|next| (next, count + 1)));
+            left.extend(around.next[node].iter().map(|next| (*next, count + 1)));
         }
         links
     }

@@ -152,7 +152,7 @@ fn ten_thousand_pairs_resolve_at_once() {
     }
     // The same hosts again, by their names only.
     for i in 0..n {
-        let (from, to) = (Some(format!("u{i}")), Some(format!("s{i}")));
+        let (from, to) = (Some(format!("u{i}").as_str().into()), Some(format!("s{i}").as_str().into()));
         scenario.flows.push(crate::Flow { path: None, from, to, ..flow.clone() });
     }
     // A search for each flow through all links would take hours here and not a moment.

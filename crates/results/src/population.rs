@@ -1,0 +1,181 @@
+//! Flows of a kind as one: for each metric how many have it, its mean, its percentiles, and the worst of them by name.
+//!
+//! Follows numpy for percentiles, which lie on the line between two values.
+//! Differs from means over seeds: these are flows of one run, which share links.
+//! Leaves out the members, which [`crate::RunResult::flows`] holds.
+
+use crate::{FlowMetric, FlowResult, Measure, PopulationResult, RunResult, Type};
+use std::collections::BTreeMap;
+
+/// How a metric is spread over the members of a population.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spread<'a> {
+    /// Members that have a value.
+    pub count: u64,
+    /// Their mean.
+    pub mean: f64,
+    /// A twentieth of them has less.
+    pub p5: f64,
+    /// Their median.
+    pub p50: f64,
+    /// A twentieth of them has more.
+    pub p95: f64,
+    /// The member with the least goodput, or the longest time, and so on, and its value; without one if it took so long that it has none.
+    pub worst: (&'a str, Option<f64>),
+}
+
+impl PopulationResult {
+    /// The members, in the order of their numbers.
+    pub fn members<'a>(&self, result: &'a RunResult) -> &'a [FlowResult] {
+        &result.flows[self.flows.clone()]
+    }
+}
+
+impl RunResult {
+    /// Flows that are told by themselves: members of populations only where that is wanted.
+    pub fn listed(&self) -> impl Iterator<Item = &FlowResult> {
+        let member = |i: &usize| self.populations.iter().any(|population| population.flows.contains(i));
+        let apart = move |(i, _): &(usize, &FlowResult)| self.each_member || !member(i);
+        self.flows.iter().enumerate().filter(apart).map(|(_, flow)| flow)
+    }
+
+    /// Number `n` from 0 of the flows that are in no population.
+    pub fn single(&self, n: usize) -> Option<&FlowResult> {
+        let behind = |index: usize, population: &PopulationResult| match population.flows.start <= index {
+            true => index + population.flows.len(),
+            false => index,
+        };
+        self.flows.get(self.populations.iter().fold(n, behind))
+    }
+}
+
+impl<'a> Spread<'a> {
+    /// The spread of a metric that is a number; `None` if none of `members` has a value.
+    pub fn of(metric: &FlowMetric, members: &'a [FlowResult]) -> Option<Self> {
+        if metric.kind == Type::Text {
+            return None;
+        }
+        let value = |flow: &FlowResult| metric.of(flow).number();
+        let mut values: Vec<f64> = members.iter().filter_map(value).collect();
+        values.sort_by(f64::total_cmp);
+        let at = |q: f64| quantile(&values, q);
+        let (p5, p50, p95) = (at(0.05)?, at(0.5)?, at(0.95)?);
+        Some(Self {
+            count: values.len() as u64,
+            mean: values.iter().sum::<f64>() / values.len() as f64,
+            p5,
+            p50,
+            p95,
+            worst: worst(metric, members)?,
+        })
+    }
+
+    /// The parts that are numbers, by name.
+    pub fn numbers(&self) -> [(&'static str, f64); 5] {
+        let Self { count, mean, p5, p50, p95, .. } = *self;
+        [("count", count as f64), ("mean", mean), ("p5", p5), ("p50", p50), ("p95", p95)]
+    }
+
+    /// Names of the parts that are numbers.
+    pub const NUMBERS: [&'static str; 5] = ["count", "mean", "p5", "p50", "p95"];
+}
+
+/// How often each text of a metric is found, the most frequent first.
+pub fn tally<'a>(metric: &FlowMetric, members: &'a [FlowResult]) -> Vec<(&'a str, u64)> {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for flow in members {
+        if let Measure::Text(Some(text)) = metric.of(flow) {
+            *counts.entry(text).or_default() += 1;
+        }
+    }
+    let mut all: Vec<_> = counts.into_iter().collect();
+    all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    all
+}
+
+/// The first of the worst members. A time that a member has not is longer than all others.
+fn worst<'a>(metric: &FlowMetric, members: &'a [FlowResult]) -> Option<(&'a str, Option<f64>)> {
+    let badness = |flow: &FlowResult| match metric.of(flow).number() {
+        Some(value) if less_is_worse(&metric.name) => -value,
+        Some(value) => value,
+        None if metric.name.ends_with("_s") => f64::INFINITY,
+        None => f64::NEG_INFINITY,
+    };
+    let first = members.first()?;
+    let worst = members.iter().fold((first, badness(first)), |most, flow| {
+        let bad = badness(flow);
+        if bad > most.1 { (flow, bad) } else { most }
+    });
+    Some((&worst.0.name, metric.of(worst.0).number()))
+}
+
+/// Whether a smaller value is worse: of what arrives, and of what is done.
+fn less_is_worse(metric: &str) -> bool {
+    const SUCCESS: [&str; 11] = [
+        "goodput_bps",
+        "bytes_delivered",
+        "sent",
+        "received",
+        "answers_received",
+        "started",
+        "completed",
+        "files",
+        "packets_sent",
+        "packets_delivered",
+        "forward_bytes",
+    ];
+    SUCCESS.contains(&metric)
+}
+
+/// The value below which the share `q` of `sorted` lies, on the line between the two nearest, as numpy has it.
+pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
+    let at = q * sorted.len().checked_sub(1)? as f64;
+    let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
+    Some(below + (above - below) * at.fract())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FlowKind, TransferResult};
+
+    #[test]
+    fn quantiles_lie_on_the_line_between_their_neighbours() {
+        let values: Vec<f64> = (0..=20).map(f64::from).collect();
+        assert_eq!([0.0, 0.5, 0.95, 1.0].map(|q| quantile(&values, q)), [0.0, 10.0, 19.0, 20.0].map(Some));
+        assert_eq!(quantile(&[1.0, 2.0], 0.5), Some(1.5));
+        assert_eq!((quantile(&[3.0], 0.95), quantile(&[], 0.5)), (Some(3.0), None));
+    }
+
+    fn flow(name: &str, goodput_bps: f64, completed_s: Option<f64>) -> FlowResult {
+        FlowResult {
+            name: name.into(),
+            kind: FlowKind::Transfer(TransferResult { goodput_bps, completed_s, ..Default::default() }),
+            limits: None,
+            forward_bytes: 0,
+            return_bytes: 0,
+            packets_sent: 0,
+            packets_delivered: 0,
+            packets_dropped: 0,
+            packets_lost: 0,
+            packets_in_flight: 0,
+        }
+    }
+
+    fn metric(name: &str) -> &'static FlowMetric {
+        FlowMetric::all().iter().find(|metric| metric.name == name).unwrap()
+    }
+
+    #[test]
+    fn the_worst_has_the_least_goodput_the_longest_time_or_none_at_all() {
+        let mut flows = vec![flow("a", 5.0, Some(1.0)), flow("b", 1.0, Some(9.0)), flow("c", 3.0, Some(2.0))];
+        let spread = Spread::of(metric("goodput_bps"), &flows).unwrap();
+        assert_eq!((spread.mean, spread.p50, spread.worst), (3.0, 3.0, ("b", Some(1.0))));
+        assert_eq!(Spread::of(metric("completed_s"), &flows).unwrap().worst, ("b", Some(9.0)));
+        flows.push(flow("d", 4.0, None));
+        let spread = Spread::of(metric("completed_s"), &flows).unwrap();
+        assert_eq!((spread.count, spread.mean, spread.worst), (3, 4.0, ("d", None)));
+        assert_eq!(Spread::of(metric("delay_mean_s"), &flows), None);
+        assert_eq!(Spread::of(metric("bottleneck"), &flows), None);
+    }
+}

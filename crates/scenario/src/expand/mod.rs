@@ -1,0 +1,127 @@
+//! Many of a kind as what they are: a scenario in which every terminal, link and flow stands by itself.
+//!
+//! Follows the file: terminals of populations first, then links with a star in their names, then flows between groups.
+//! Differs from writing all of them out: a mistake of a member is told at the line of its kind ([`Origins`]).
+//! Leaves out meaning, which [`crate::check`] holds afterwards, member by member.
+
+mod flows;
+mod links;
+mod pattern;
+mod places;
+mod terminals;
+
+use crate::error::Problem;
+use crate::files::Files;
+use crate::finding::{Finding, Findings};
+use crate::model::Scenario;
+use crate::path::{KeyPath, Step};
+use pattern::{Pattern, natural};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most members of a kind, and the most of all kinds together: flows, links, terminals.
+const MOST: usize = 100_000;
+
+/// Where the file has what a scenario has after it was expanded.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Origins {
+    /// By flow: its number in the file.
+    flows: Vec<u32>,
+    /// By name of a link that the file does not have: the name with a star.
+    links: BTreeMap<String, String>,
+    /// By name of a terminal that the file does not have: its population.
+    terminals: BTreeMap<String, String>,
+    /// Splices that name many flows.
+    splices: BTreeSet<String>,
+}
+
+impl Origins {
+    /// The key in the file that `path` comes from, if it is another one.
+    pub fn written(&self, path: &KeyPath) -> Option<KeyPath> {
+        let [first, second, rest @ ..] = &path.0[..] else { return None };
+        let Step::Key(kind) = first else { return None };
+        let head = match (kind.as_str(), second) {
+            ("flows", Step::Index(i)) => KeyPath::default().key("flows").index(*self.flows.get(*i)? as usize),
+            ("links", Step::Key(name)) => KeyPath::default().key("links").key(self.links.get(name)?),
+            ("terminals", Step::Key(name)) => {
+                KeyPath::default().key("populations").key(self.terminals.get(name)?)
+            }
+            ("splices", Step::Key(name)) if self.splices.contains(name) => match rest {
+                [Step::Key(key), Step::Index(_)] if key == "flows" => {
+                    return Some(KeyPath(path.0[..3].to_vec()));
+                }
+                _ => return None,
+            },
+            _ => return None,
+        };
+        Some(KeyPath(head.0.into_iter().chain(rest.iter().cloned()).collect()))
+    }
+}
+
+/// What is wrong with what there are many of: at a key of the scenario, or in a line of a table.
+#[derive(Debug)]
+pub(crate) enum Wrong {
+    Keys(Vec<Finding>, usize),
+    Table(Problem),
+}
+
+/// The scenario with every member by itself; `None` if there is nothing of which there are many. `files` has the tables of populations.
+pub(crate) fn expand(written: &Scenario, files: &Files) -> Result<Option<(Scenario, Origins)>, Wrong> {
+    let stars = |name: &String| name.contains('*');
+    let links = written
+        .links
+        .iter()
+        .any(|(name, link)| stars(name) || link.count.is_some() || link.between.iter().flatten().any(stars));
+    let flows = written.flows.iter().any(|flow| flows::is_many(written, flow));
+    if written.populations.is_empty() && !links && !flows {
+        return Ok(None);
+    }
+    let mut expansion = Expansion {
+        scenario: Scenario {
+            links: BTreeMap::new(),
+            terminals: written.terminals.clone(),
+            populations: BTreeMap::new(),
+            flows: Vec::new(),
+            ..written.clone()
+        },
+        written,
+        origins: Origins::default(),
+        groups: BTreeMap::new(),
+        out: Findings::default(),
+    };
+    expansion.terminals(files).map_err(Wrong::Table)?;
+    expansion.links_into();
+    // Who is in a group is not known before there are terminals and links.
+    if expansion.out.list.is_empty() {
+        expansion.flows_into();
+    }
+    match expansion.out {
+        Findings { list, .. } if list.is_empty() => Ok(Some((expansion.scenario, expansion.origins))),
+        Findings { list, more } => Err(Wrong::Keys(list, more)),
+    }
+}
+
+struct Expansion<'a> {
+    written: &'a Scenario,
+    scenario: Scenario,
+    origins: Origins,
+    /// Terminals of populations, by population.
+    groups: BTreeMap<&'a str, Vec<String>>,
+    out: Findings,
+}
+
+impl Expansion<'_> {
+    /// Names of all terminals, and of all nodes that links name as their ends, or paths.
+    fn nodes(&self) -> BTreeSet<&str> {
+        let ends = self.scenario.links.values().flat_map(|link| link.between.iter().flatten());
+        let paths = self.written.flows.iter().filter_map(|flow| flow.path.as_ref());
+        let paths = paths.flat_map(|path| path.first().into_iter().chain(path.last()));
+        self.scenario.terminals.keys().chain(ends).chain(paths).map(String::as_str).collect()
+    }
+}
+
+/// The nodes that fit a pattern, in the order of their numbers.
+fn fitting<'n>(pattern: &Pattern, nodes: &BTreeSet<&'n str>) -> Vec<&'n str> {
+    let mut all: Vec<&str> = nodes.iter().copied().filter(|name| pattern.stem(name).is_some()).collect();
+    all.sort_by(|a, b| natural(a, b));
+    all
+}
