@@ -6,7 +6,6 @@
 //! Leaves out threads and clocks, and routes within one constellation or by what satellites know, which are still worked out when
 //! they are needed.
 
-use crate::space::look;
 use crate::tables::Tables;
 use skyhop_topology::{Change, NodeId, Topology};
 use skyhop_units::{Span, Time};
@@ -78,6 +77,18 @@ impl Outlook {
         let (topology, promised) = (self.topology.clone(), self.promised.clone());
         Epoch { at, whole, changes, topology, promised, tables, next: self.next }
     }
+}
+
+/// All links if it is time for that, else what is due in between.
+pub(crate) fn look(topology: &mut Topology, t_s: f64, whole: bool) -> Vec<Change> {
+    if !whole {
+        return topology.settle(t_s).to_vec();
+    }
+    let mut changes = topology.update(t_s).to_vec();
+    if topology.next_event_s().is_some_and(|event_s| event_s <= t_s) {
+        changes.extend_from_slice(topology.settle(t_s));
+    }
+    changes
 }
 
 /// When to look at a topology again that was looked at `now`, given when all of it is due.

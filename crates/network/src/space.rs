@@ -9,7 +9,7 @@ use crate::apart::{stale, why_apart};
 use crate::constellation::{satellites_of, without_failures};
 use crate::error::BuildError;
 use crate::ground::Ground;
-use crate::outlook::{Ahead, Epoch, Outlook, next_look};
+use crate::outlook::{Ahead, Epoch, Outlook, look, next_look};
 use crate::pinned::Over;
 use crate::route::Way;
 use crate::routes::{Routes, Stuck};
@@ -464,18 +464,6 @@ impl Space {
     pub fn routing_result(&self) -> RoutingResult {
         self.routes.result(&self.topology)
     }
-}
-
-/// All links if it is time for that, else what is due in between.
-pub(crate) fn look(topology: &mut Topology, t_s: f64, whole: bool) -> Vec<Change> {
-    if !whole {
-        return topology.settle(t_s).to_vec();
-    }
-    let mut changes = topology.update(t_s).to_vec();
-    if topology.next_event_s().is_some_and(|event_s| event_s <= t_s) {
-        changes.extend_from_slice(topology.settle(t_s));
-    }
-    changes
 }
 
 /// Hops with the nodes where they begin.

@@ -204,13 +204,11 @@ fn arrivals(scenario: &str, ahead: bool) -> Vec<(Time, u32)> {
     let (mut all, mut coming) = (Vec::new(), None);
     for number in 0..6000u32 {
         let until = Time::from_nanos(u64::from(number) * 100_000_000);
-        while ahead {
-            let epoch: Epoch = coming.take().unwrap_or_else(|| epochs.recv().unwrap());
-            if epoch.at() > until + Span::from_secs(2) {
-                coming = Some(epoch);
-                break;
+        let wanted = until + Span::from_secs(2);
+        while ahead && coming.as_ref().is_none_or(|epoch: &Epoch| epoch.at() <= wanted) {
+            if let Some(epoch) = coming.replace(epochs.recv().unwrap()) {
+                bench.network.look_ahead(epoch);
             }
-            bench.network.look_ahead(epoch);
         }
         bench.run_until(until);
         bench.send(route, number % 3 == 0, number, 125);
