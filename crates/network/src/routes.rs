@@ -265,7 +265,7 @@ impl Routes {
     }
 
     /// The link that leads from `node` towards `destination` for the packet in frame `id`.
-    #[inline]
+    #[inline(always)]
     pub fn next_hop(
         &mut self,
         topology: &Topology,
@@ -278,11 +278,14 @@ impl Routes {
         if !self.direct {
             return self.known_hop(topology, node, destination, (id, packet), now);
         }
-        self.look(topology, updated);
+        if self.stale {
+            self.look(topology, updated);
+        }
         self.tables.next_hop(node, destination, packet).map(|hop| hop.link).ok_or(Stuck::NoPath)
     }
 
     /// As [`Routes::next_hop`], by what nodes know, which may be out of date.
+    #[inline(never)]
     fn known_hop(
         &mut self,
         topology: &Topology,
@@ -335,12 +338,11 @@ impl Routes {
         }
     }
 
-    #[inline]
+    /// Takes the network as it stands into the global tables.
+    #[inline(never)]
     fn look(&mut self, topology: &Topology, updated: Time) {
-        if self.stale {
-            self.tables.refresh(topology, updated.as_secs_f64());
-            self.stale = false;
-        }
+        self.tables.refresh(topology, updated.as_secs_f64());
+        self.stale = false;
     }
 
     /// Tables without routes, if nodes have global ones and hear of changes at once.
@@ -368,7 +370,7 @@ impl Routes {
             let hops = trip.links.iter().zip(&trip.nodes[1..]).map(|(&link, &to)| Hop { link, to });
             return trip.delivered().then(|| hops.collect());
         }
-        if self.direct {
+        if self.direct && self.stale {
             self.look(topology, now);
         }
         self.tables.hops(from, to)
