@@ -339,7 +339,7 @@ impl Space {
         match way {
             Way::Space(ends) => {
                 let [from, to] = [ends[usize::from(backward)], ends[usize::from(!backward)]];
-                Some(begun(from, self.hops_over(None, from, to)?))
+                Some(begun(from, self.hops_between(from, to)?))
             }
             Way::Pinned(pinned) => {
                 let (mut at, mut hops) = (pinned.ends[usize::from(backward)], Vec::new());
@@ -357,25 +357,31 @@ impl Space {
         }
     }
 
-    fn hops_over(&mut self, over: Option<u32>, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
-        let looked_at = self.looked_at;
-        let own = self.within.iter().any(|(known, _)| *known == over);
-        if let Some(across) = self.across.as_mut().filter(|_| !own) {
-            let topology = &self.topology;
-            let (mut hops, mut up) = (Vec::new(), None);
-            for (begin, hop) in begun(from, across.hops(topology, from, to, looked_at)?) {
-                match (up, topology.is_satellite(hop.to)) {
-                    (None, false) => hops.push(hop),
-                    (None, true) => up = Some(begin),
-                    (Some(_), true) => {}
-                    (Some(begin), false) => {
-                        hops.extend(self.routes.hops(topology, begin, hop.to, looked_at)?);
-                        up = None;
-                    }
+    /// The links from a terminal to another as packets take them: as a scheme has it among satellites, and over links on the ground
+    /// before and after them.
+    fn hops_between(&mut self, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
+        let (topology, looked_at) = (&self.topology, self.looked_at);
+        let Some(across) = &mut self.across else {
+            return self.routes.hops(topology, from, to, looked_at);
+        };
+        let (mut hops, mut up) = (Vec::new(), None);
+        for (begin, hop) in begun(from, across.hops(topology, from, to, looked_at)?) {
+            match (up, topology.is_satellite(hop.to)) {
+                (None, false) => hops.push(hop),
+                (None, true) => up = Some(begin),
+                (Some(_), true) => {}
+                (Some(begin), false) => {
+                    hops.extend(self.routes.hops(topology, begin, hop.to, looked_at)?);
+                    up = None;
                 }
             }
-            return Some(hops);
         }
+        Some(hops)
+    }
+
+    /// The links of a step of a pinned way.
+    fn hops_over(&mut self, over: Option<u32>, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
+        let looked_at = self.looked_at;
         let (routes, topology) = self.routes_over(over);
         routes.hops(topology, from, to, looked_at)
     }

@@ -252,6 +252,37 @@ fn a_path_of_satellites_by_name_is_taken() {
     assert!(detour > direct + 0.001, "{detour} s by the detour, {direct} s direct");
 }
 
+// A step from terminal to terminal has shortest ways of its own, which no flow without a path takes.
+#[test]
+fn the_way_of_a_scheme_is_its_own_beside_a_pinned_path() {
+    let ways = |scheme: &str, more: &str| {
+        let text = format!(
+            "duration = \"2 s\"\n[routing]\nscheme = \"{scheme}\"\n[constellation]\npreset = \"iridium\"\n\
+             gsl = {{ rate = \"10 Mbit/s\" }}\n[terminals]\ntokyo = {{ lat = \"35.7 deg\", lon = \"139.7 deg\" }}\n\
+             rosario = {{ lat = \"-32.9 deg\", lon = \"-60.6 deg\" }}\n[[flows]]\nfrom = \"tokyo\"\nto = \"rosario\"\n\
+             traffic = {{ kind = \"ping\", interval = \"1 s\" }}\n{more}"
+        );
+        let (_, mut simulation) = build(&text);
+        simulation.step();
+        let ways = simulation.leg_ways();
+        let way = &ways[&(0, 0)];
+        let result = run(&text);
+        let FlowKind::Ping(ping) = &result.flows[0].kind else { panic!() };
+        (way.rtt.as_secs_f64(), ping.rtt_min_s.unwrap())
+    };
+    let pinned =
+        "[[flows]]\npath = [\"tokyo\", \"rosario\"]\ntraffic = { kind = \"ping\", interval = \"1 s\" }\n";
+    let lan = "[links.lan]\nbetween = [\"rosario\", \"user\"]\nrate = \"1 Gbit/s\"\ndelay = \"2 ms\"\n";
+    let (shortest_s, _) = ways("shortest", "");
+    for beside in ["", lan] {
+        let alone = ways("hybrid", beside);
+        assert_eq!(ways("hybrid", &format!("{beside}{pinned}")), alone);
+        assert!(alone.0 > shortest_s + 0.001, "{alone:?} is no detour from {shortest_s} s");
+        // 84 bytes over links of 10 and 25 Mbit/s.
+        assert!((0.0..0.002).contains(&(alone.1 - alone.0)), "{alone:?}");
+    }
+}
+
 #[test]
 fn everything_stands_on_a_pinned_path_too() {
     let text = format!(
