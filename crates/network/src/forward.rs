@@ -44,9 +44,7 @@ impl Network {
         let route = &self.packets.routes[route as usize];
         let node = route.entrance(backward);
         match (&route.way, &mut self.links.space) {
-            (Way::Space(ends), Some(space)) => {
-                space.routes.begin(id, &space.topology, ends[!backward as usize], now);
-            }
+            (Way::Space(ends), Some(space)) => space.begin(id, ends[!backward as usize], now),
             (Way::Pinned(_), _) => self.packets.steps.begin(id, 0),
             _ => {}
         }

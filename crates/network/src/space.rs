@@ -247,6 +247,14 @@ impl Space {
         }
     }
 
+    /// A packet sets out, in frame `id`. Where links on the ground come first, it does so where it goes up.
+    #[inline]
+    pub fn begin(&mut self, id: u32, destination: NodeId, now: Time) {
+        if self.across.is_none() {
+            self.routes.begin(id, &self.topology, destination, now);
+        }
+    }
+
     /// As [`Space::next_wire`] where a scheme has the satellites: it finds the way from the terminal where a packet goes up to the one
     /// where it is to come down, which the shortest way over all there is says.
     #[inline(never)]

@@ -171,3 +171,22 @@ fn old_addresses_are_found_by_satellites_and_lost_with_a_database() {
         assert!(mean(&known) > mean(&direct), "{scheme}");
     }
 }
+
+// Links on the ground have the way worked out in two parts; a packet is written one address all the same.
+#[test]
+fn an_old_address_counts_once_beside_links_on_the_ground() {
+    let lan = "[links.lan]\nbetween = [\"pc\", \"london\"]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n";
+    for scheme in ["geographic", "hybrid", "central"] {
+        let text = to(SOUTH, &format!("scheme = \"{scheme}\"\naddress_delay = \"20 min\""));
+        let text = text.replace(
+            "traffic = { kind = \"bulk\", size = \"5 MB\" }",
+            "traffic = { kind = \"ping\", interval = \"7 s\" }",
+        );
+        let alone = addresses(&run(&text));
+        assert!(alone.packets_old_address > 2_000, "{scheme}: {alone:?}");
+        assert_eq!(addresses(&run(&format!("{text}{lan}"))), alone, "{scheme}");
+        let from_pc = text.replacen("from = \"london\"", "from = \"pc\"", 1);
+        let behind = addresses(&run(&format!("{from_pc}{lan}")));
+        assert_eq!(behind.packets_old_address, alone.packets_old_address, "{scheme}");
+    }
+}
