@@ -28,7 +28,7 @@ FADE = "t_s,rate_bps\n0,1500000\n5,300000\n"
 
 
 def plain(summary):
-    """What does not hang on the clock or on what the scenario is called."""
+    """The entries that hang neither on the clock nor on the name of the scenario."""
     return {key: value for key, value in summary.items() if key not in ("wall_s", "scenario", "scenario_sha256")}
 
 
@@ -80,7 +80,7 @@ def test_mistakes_of_text_have_lines_and_those_of_keys_have_none():
         skyhop.check(tomllib.loads(wrong))
     with pytest.raises(skyhop.ScenarioError, match=r'^scenario: duratio: unknown key "duratio"; expected one of name,'):
         skyhop.check({**tomllib.loads(TEXT), "duratio": "3 s"}, files={"fade.csv": FADE})
-    # What is found out late, and warnings, are told in the same way.
+    # Mistakes that are found late, and warnings, are told in the same way.
     for given, place in (({"text": TEXT}, "scenario:6: "), ({"scenario": tomllib.loads(TEXT)}, "scenario: ")):
         with pytest.raises(skyhop.ScenarioError, match=rf"^{place}links\.satellite\.trace: .*fade\.csv: no such file"):
             skyhop.run(**given)

@@ -25,7 +25,7 @@ struct Mover {
     cell: Cell,
     /// Where its address says that it is: the middle of its cell.
     place: Ecef,
-    /// What senders know, and from when on; the last that counts comes first.
+    /// Places that senders know, and from when on; the last that counts comes first.
     known: VecDeque<(Time, Ecef)>,
     result: AddressResult,
 }
@@ -60,7 +60,7 @@ impl Addresses {
         Some(Box::new(Self { grid, mobility, delay, movers }))
     }
 
-    /// Who is in another cell than before has another address.
+    /// Gives a new address to each terminal that is in another cell than before.
     pub fn look(&mut self, topology: &Topology, now: Time) {
         for (terminal, mover) in self.movers.iter_mut().enumerate() {
             let (Some(mover), Some(node)) = (mover, topology.terminal_node(terminal)) else { continue };

@@ -19,7 +19,7 @@ pub(crate) struct Links {
     pub space: Option<Space>,
     /// What its terminals share.
     pub shared: Option<Box<Shared>>,
-    /// What flows ask of MTUs when they are built.
+    /// MTUs, as flows ask for them when they are built.
     pub mtus: Mtus,
 }
 

@@ -1,4 +1,4 @@
-//! What the flows of a scenario ask of the MTUs of its links when they are built.
+//! MTUs of links, as the flows of a scenario ask for them when they are built.
 //!
 //! Follows the links as they are made; none changes its MTU afterwards.
 //! Differs from asking the links: ten thousand flows over a hundred thousand links look once.

@@ -286,7 +286,7 @@ impl Network {
         self.links.space.as_ref()?.whereabouts(terminal, now)
     }
 
-    /// What the addresses of terminals that move took.
+    /// Changes of the addresses of terminals that move, and their cost.
     pub fn address_results(&self) -> Vec<AddressResult> {
         self.links.space.as_ref().map_or_else(Vec::new, Space::address_results)
     }

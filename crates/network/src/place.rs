@@ -34,7 +34,7 @@ pub fn place_of(
     };
     let course = course(track, &format!("terminals.{name}.track"), earth, files)?;
     let first = course.waypoints()[0];
-    // What has one point stands there, to the last bit.
+    // A track of one point is that place, to the last bit.
     Ok((first.terminal(name), (!course.stands()).then_some(course)))
 }
 

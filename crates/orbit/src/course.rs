@@ -34,8 +34,8 @@ pub struct Course {
     legs: Vec<(f64, f64)>,
 }
 
-/// What is faster from one waypoint to the next is a mistake in the list: aircraft stay below 1 km/s, and satellites do not follow a
-/// course.
+/// The highest speed from one waypoint to the next. Above it the list has a mistake: aircraft stay below 1 km/s, and satellites do not
+/// follow a course.
 pub const MOST_SPEED_M_S: f64 = 5e3;
 
 /// Waypoints nearer to opposite places of the Earth than this, in radians, have no great circle that is theirs.
@@ -122,7 +122,7 @@ impl Course {
         &self.waypoints
     }
 
-    /// Whether it is a single place.
+    /// True of a single place.
     pub fn stands(&self) -> bool {
         self.waypoints.len() == 1
     }

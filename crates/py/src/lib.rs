@@ -66,7 +66,7 @@ fn run(
             interrupt.is_none()
         })
         .map_err(|error| match error {
-            // What only building finds has a place in the scenario too.
+            // A mistake that only building finds has a place in the scenario too.
             RunError::Build(e) => Failure::Scenario(loaded.problem(&e.key, e.message).into()),
             other => Failure::Run(other),
         })?;

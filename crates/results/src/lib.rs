@@ -37,7 +37,7 @@ pub struct RunResult {
     pub links: Vec<LinkResult>,
     /// Changes of satellite by terminal, in order of their names; empty without a constellation.
     pub handovers: Vec<HandoverResult>,
-    /// What the addresses of terminals that move took, in order of their names; empty if none moves.
+    /// Changes of the addresses of terminals that move and their cost, in order of their names; empty if none moves.
     pub addresses: Vec<AddressResult>,
     /// What of the constellation failed during the run, in order of time.
     pub failures: Vec<FailureResult>,

@@ -109,7 +109,7 @@ fn worst<'a>(metric: &FlowMetric, members: &'a [FlowResult]) -> Option<(&'a str,
     Some((&worst.0.name, metric.of(worst.0).number()))
 }
 
-/// Whether a smaller value is worse: of what arrives, and of what is done.
+/// A smaller value is worse of metrics that count success: what arrives, and what is done.
 fn less_is_worse(metric: &str) -> bool {
     const SUCCESS: [&str; 11] = [
         "goodput_bps",

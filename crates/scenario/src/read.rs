@@ -150,9 +150,9 @@ pub fn load_stdin(sets: &[(String, String)]) -> Result<Loaded, Errors> {
 pub struct Given {
     /// Its text.
     pub text: String,
-    /// What errors call it.
+    /// Its name in errors.
     pub name: String,
-    /// Whether somebody wrote the text, who is told its lines; if it was made of keys and values, errors have the keys alone.
+    /// True if somebody wrote the text, so that errors name its lines; if it was made of keys and values, they have the keys alone.
     pub has_lines: bool,
     /// Files that it names, by those names.
     pub files: Files,
@@ -449,7 +449,7 @@ impl Source {
             let kind = self.origins.written(&f.path);
             let path = kind.as_ref().unwrap_or(&f.path);
             let found = Problem { place: self.place(path), key: path.to_string(), message: f.message };
-            // What is wrong with one of many is wrong with the others.
+            // The mistake of one of many is that of the others.
             (kind.is_none() || of_kinds.insert(found.key.clone())).then_some(found)
         };
         findings.into_iter().filter_map(&mut problem).collect()

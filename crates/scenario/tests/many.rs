@@ -58,7 +58,7 @@ fn groups_are_paired_in_turn() {
         of("from = [\"user-4\", \"hub\"]\nto = [\"user-1\", \"user-2\", \"user-3\"]\ncount = 4"),
         ["f.1 user-4>user-1", "f.2 hub>user-2", "f.3 user-4>user-3", "f.4 hub>user-1"]
     );
-    // Nobody is paired with itself.
+    // No terminal is paired with itself.
     assert_eq!(
         of("from = [\"user-1\", \"user-2\"]\nto = [\"user-1\", \"user-2\"]"),
         ["f.1 user-1>user-2", "f.2 user-2>user-1"]

@@ -231,7 +231,7 @@ impl<'a> FlowBuilder<'a> {
         key: &str,
     ) -> Result<(Vec<Way>, [u32; 2]), BuildError> {
         let node = |name: &str, place: usize| {
-            // What is none on the ground was taken for a satellite.
+            // A name of no node on the ground was taken for a satellite's.
             let found = self.nodes.get(name).map_or_else(|| network.satellite(name), |node| Ok(*node));
             found.map_err(|message| BuildError::new(&format!("{key}.path.{place}"), message))
         };

@@ -26,7 +26,7 @@ pub(crate) struct Flow {
     pub stop: Option<Time>,
     pub started: bool,
     pub stopped: bool,
-    /// Whether samples over time are taken of it.
+    /// True if samples over time are taken of it.
     pub sampled: bool,
     pub app: App,
 }

@@ -10,7 +10,7 @@ use skyhop_transport::stp::{Config, Connection, Ends, Length};
 use skyhop_wire::{Ecn, Ip, Packet, Transport, Udp, Version, stp};
 use std::net::SocketAddrV4;
 
-/// What carries STP's packets, and the network layer beneath that.
+/// The protocol that carries STP's packets, and the network layer beneath it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Carrier {
     pub over: StpOver,

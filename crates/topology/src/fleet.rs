@@ -126,7 +126,7 @@ impl Fleets {
         (self.len() > 1).then(|| self.numbered(index).fleet.name.as_str())
     }
 
-    /// Whether a satellite may serve terminals: where there are planes, those outside of them are spares.
+    /// True if a satellite may serve terminals: where there are planes, those outside of them are spares.
     pub(crate) fn serves(&self, satellite: NodeId) -> bool {
         let (_, Placed { fleet, satellites, .. }) = self.at(satellite);
         let planes = fleet.constellation.planes();
@@ -152,7 +152,7 @@ impl Fleets {
         }
     }
 
-    /// What stands before the places of a constellation's satellites in the names of links.
+    /// The text before the places of a constellation's satellites in the names of links.
     pub(crate) fn prefix(&self, satellite: NodeId) -> String {
         self.name(self.index_of(satellite)).map_or(String::new(), |name| format!("{name}:"))
     }

@@ -26,7 +26,7 @@ pub struct Rules {
     pub intra_plane_neighbours: u32,
     /// How many planes to the east a satellite links to (and as many to the west): 0, 1 or more.
     pub inter_plane_neighbours: u32,
-    /// Whether satellites of neighbouring shells link to one another; see [`crate::LinkKind::InterShell`].
+    /// True if satellites of neighbouring shells link to one another; see [`crate::LinkKind::InterShell`].
     pub inter_shell: bool,
     /// A satellite can serve a terminal while its elevation is greater than this.
     pub elevation_mask_rad: f64,

@@ -147,7 +147,7 @@ fn v6_header(ip: &Ip, next_header: IpNumber, label: u32, payload_length: u16) ->
     }
 }
 
-/// What a router quotes of a packet: of its payload, zeros.
+/// The bytes of a packet that a router quotes: of its payload, zeros.
 fn quoted(message: &TooLarge) -> Vec<u8> {
     let protocol = IpNumber(message.protocol);
     let behind = u32::from(message.total_len).saturating_sub(message.ip.version.header_len());

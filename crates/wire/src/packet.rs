@@ -40,7 +40,7 @@ impl Version {
         self as u32
     }
 
-    /// What every link carries, bytes (RFC 791; RFC 8200 §5).
+    /// The size that every link carries, bytes (RFC 791; RFC 8200 §5).
     pub const fn least_mtu(self) -> u32 {
         match self {
             Version::V4 => 68,
@@ -90,7 +90,7 @@ pub struct TooLarge {
     pub total_len: u16,
     /// Its protocol: 6 is TCP.
     pub protocol: u8,
-    /// What came behind: of TCP both ports and the sequence number, and in IPv6 all of its header without options. Bytes that are not
+    /// The bytes behind it: of TCP both ports and the sequence number, and in IPv6 all of its header without options. Bytes that are not
     /// quoted, or not known here, are 0.
     pub first: [u8; 20],
 }

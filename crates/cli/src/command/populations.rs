@@ -114,7 +114,7 @@ impl Members<'_> {
         or_dash(worst(names[0]).or_else(|| worst(names[1])))
     }
 
-    /// What held most members up: "receive window, 62 % of them".
+    /// The limit that held most members up: "receive window, 62 % of them".
     fn limited_by(&self) -> Option<String> {
         let all = tally(Self::metric("limited_by")?, self.flows);
         let (cause, found) = all.first()?;

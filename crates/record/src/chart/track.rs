@@ -179,7 +179,7 @@ impl View {
         let width = WIDTH - LEFT - RIGHT;
         let narrow = (0.5 * (south + north)).to_radians().cos().max(0.2);
         let (least, most) = MAP_HEIGHTS;
-        // What does not fit in height is shown with more to the east and west of it.
+        // A track that does not fit in height is shown with more to the east and west of it.
         let x = (width / (east - west)).min(most / (north - south) * narrow);
         let shown = width / x;
         let west = 0.5 * (west + east) - 0.5 * shown;

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// Sides of a cell, degrees: 220 km, much less than the footprint of any satellite.
 const CELL_DEG: f64 = 2.0;
 
-/// What a flow offers, and from when to when.
+/// The load of a flow, bit/s, and from when to when.
 type Offer = (Time, Time, f64);
 
 /// Terminals that offer something, by name.
@@ -31,7 +31,7 @@ pub(super) fn more_than_shared(scenario: &Scenario, network: &Network, out: &mut
         let Some(most) = fleet.model.gsl.shared(direction) else { continue };
         let key = if direction == Direction::Forward { "up" } else { "down" };
         let mut offers = offers(scenario, network, &behind, direction);
-        // Who may choose another constellation is not counted.
+        // A terminal that may choose another constellation is not counted.
         let only = |terminal: &Terminal| {
             fleet.is_seen_by(terminal)
                 && scenario.fleets().filter(|one| one.is_seen_by(terminal)).count() == 1
@@ -80,7 +80,7 @@ fn terminals_of_nodes<'a>(scenario: &'a Scenario, network: &'a Network) -> BTree
     nodes.filter_map(|(node, terminal)| Some((node.as_str(), terminal?))).collect()
 }
 
-/// What each terminal sends up, or has sent down to it.
+/// The load that each terminal sends up, or has sent down to it.
 fn offers<'a>(
     scenario: &'a Scenario,
     network: &'a Network,
@@ -121,7 +121,7 @@ fn largest<'a>(
     for shift in [(0.0, 0.0), (0.5, 0.0), (0.0, 0.5), (0.5, 0.5)] {
         let mut cells: BTreeMap<(i64, i64, Option<&str>), Vec<&str>> = BTreeMap::new();
         for name in offers.keys() {
-            // Who moves has no neighbours for long.
+            // A terminal that moves has no neighbours for long.
             let Some(Terminal { lat: Some(lat), lon: Some(lon), beam, .. }) = scenario.terminals.get(*name)
             else {
                 continue;
@@ -162,7 +162,7 @@ fn capped(
 fn at_once(offers: impl Iterator<Item = Offer>) -> f64 {
     let mut changes: Vec<(Time, bool, f64)> =
         offers.flat_map(|(from, to, bps)| [(from, true, bps), (to, false, -bps)]).collect();
-    // What ends makes room before what begins.
+    // A load that ends makes room before one that begins.
     changes.sort_by_key(|(at, begins, _)| (*at, *begins));
     let sums = changes.iter().scan(0.0, |sum, (_, _, change)| {
         *sum += change;

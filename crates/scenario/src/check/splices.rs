@@ -254,7 +254,7 @@ impl Crossed<'_> {
         (0..self.ways.crossings.len()).filter(|flow| self.by(*flow))
     }
 
-    /// Whether its node exists; and some flow has to cross it.
+    /// True if its node exists; and some flow has to cross it.
     fn place(&self, out: &mut Findings) -> bool {
         let (scenario, place) = (self.ways.scenario, self.splice.at.as_str());
         let terminals = || scenario.terminals.keys().map(String::as_str);

@@ -82,7 +82,7 @@ fn great_circle(track: &Track, at: &KeyPath, out: &mut Findings) {
         longitude_rad: from.lon.as_rad(),
         height_m: above.as_m(),
     };
-    // Whether there is a course does not depend on the size of the Earth.
+    // A course exists or not for any size of the Earth.
     let to = (to.lat.as_rad(), to.lon.as_rad());
     match Course::great_circle(&EarthModel::WGS84, waypoint, to, speed.as_m_s()) {
         Err(CourseError::Speed { .. }) => out.push(

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Over how long many flows begin where it is not said.
 const SPREAD: Span = Span::from_secs(1);
 
-/// Whether the file has many flows there, or says how they are spread.
+/// True if the file has many flows there, or says how they are spread.
 pub(super) fn is_many(written: &Scenario, flow: &Flow) -> bool {
     flow.count.is_some()
         || flow.pair.is_some()

@@ -41,7 +41,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// What the star stands for: in the nodes that the first end fits, else in those that the second does.
+    /// The texts that the star stands for: in the nodes that the first end fits, else in those that the second does.
     fn stems(&mut self, name: &str, link: &Link) -> Option<Vec<String>> {
         let at = KeyPath::default().key("links").key(name);
         let Some(between) = &link.between else {

@@ -57,7 +57,7 @@ impl Origins {
     }
 }
 
-/// What is wrong with what there are many of: at a key of the scenario, or in a line of a table.
+/// A mistake in things of which there are many: at a key of the scenario, or in a line of a table.
 #[derive(Debug)]
 pub(crate) enum Wrong {
     Keys(Vec<Finding>, usize),
@@ -90,7 +90,7 @@ pub(crate) fn expand(written: &Scenario, files: &Files) -> Result<Option<(Scenar
     };
     expansion.terminals(files).map_err(Wrong::Table)?;
     expansion.links_into();
-    // Who is in a group is not known before there are terminals and links.
+    // The members of a group are not known before there are terminals and links.
     if expansion.out.list.is_empty() {
         expansion.flows_into();
     }

@@ -20,7 +20,7 @@ impl<'a> Pattern<'a> {
         (!behind.contains('*')).then_some(Self { before, behind })
     }
 
-    /// What the star stands for in `name`, if it fits.
+    /// The text that the star stands for in `name`, if it fits.
     pub fn stem<'n>(&self, name: &'n str) -> Option<&'n str> {
         let stem = name.strip_prefix(self.before)?.strip_suffix(self.behind)?;
         (!stem.is_empty()).then_some(stem)

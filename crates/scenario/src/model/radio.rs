@@ -15,7 +15,7 @@ use skyhop_units::{Rate, Span};
 pub struct Radio {
     /// Rate of each direction.
     pub rate: Rate,
-    /// What waits for the transmitter.
+    /// Packets that wait for the transmitter.
     #[serde(default)]
     pub queue: Queue,
     /// What the link loses.
@@ -30,7 +30,7 @@ pub struct Gsl {
     /// Rate of each direction; needed where `up` or `down` has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// What waits for the transmitter.
+    /// Packets that wait for the transmitter.
     #[serde(default)]
     pub queue: Queue,
     /// What the link loses.
@@ -45,10 +45,10 @@ pub struct Gsl {
     /// After this long, schedule or trace begin again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Span>,
-    /// What is different from the terminal to the satellite.
+    /// Differences from the terminal to the satellite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up: Option<OneWay>,
-    /// What is different from the satellite to the terminal.
+    /// Differences from the satellite to the terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<OneWay>,
     /// What the terminals of one satellite, or of one beam of it, have together; gateways are not among them.
@@ -85,13 +85,13 @@ macro_rules! link_keys {
             #[doc = $rate]
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub rate: Option<Rate>,
-            /// What waits for the transmitter.
+            /// Packets that wait for the transmitter.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub queue: Option<Queue>,
             #[doc = $loss]
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub loss: Option<Loss>,
-            /// What changes by the clock; an empty list is nothing.
+            /// Changes by the clock; an empty list is none.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub schedule: Option<Vec<Interval>>,
             /// A file with a table of what changes by the clock.
@@ -118,15 +118,15 @@ link_keys! {
     repeat "After this long, schedule or trace begin again.";
     before {}
     after {
-        /// What is different from the terminal to the satellite.
+        /// Differences from the terminal to the satellite.
         up: OneWay,
-        /// What is different from the satellite to the terminal.
+        /// Differences from the satellite to the terminal.
         down: OneWay,
     }
 }
 
 link_keys! {
-    /// What one link of a constellation has of its own: whatever is left out is as with all of its kind.
+    /// The parameters that one link of a constellation has of its own: whatever is left out is as with all of its kind.
     pub struct Override;
     rate "Rate of each direction.",
     loss "What the link loses.",
@@ -136,13 +136,13 @@ link_keys! {
         link: String,
     }
     after {
-        /// What is different in the reverse direction: from the second end of the name to the first, or from the satellite to the terminal.
+        /// Differences in the reverse direction: from the second end of the name to the first, or from the satellite to the terminal.
         reverse: OneWay,
     }
 }
 
 link_keys! {
-    /// What is different in one direction: whatever is left out is as in the table around it.
+    /// Differences in one direction: whatever is left out is as in the table around it.
     #[derive(Default)]
     pub struct OneWay;
     rate "Rate.",

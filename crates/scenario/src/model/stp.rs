@@ -16,7 +16,7 @@ use skyhop_units::{Amount, Bytes, Rate, Span};
 pub struct Stp {
     /// What packets look like; what other keys are when they are left out depends on it.
     pub format: StpFormat,
-    /// What carries the packets: udp (28 bytes of headers, 48 with IPv6) or ip (20, 40). udp if left out; ip if plain.
+    /// The protocol that carries the packets: udp (28 bytes of headers, 48 with IPv6) or ip (20, 40). udp if left out; ip if plain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over: Option<StpOver>,
     /// Largest packet with STP's header and without what carries it. 1440 B if left out; 980 B if plain, with IP's header 1000 B.

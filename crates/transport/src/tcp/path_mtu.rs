@@ -34,7 +34,7 @@ const SIZES: [u32; 22] = [
 pub(crate) struct Path {
     /// Nothing larger is sent, but for probes; `u32::MAX` while nothing is known.
     pub limit: u32,
-    /// What every link carries.
+    /// The size that every link carries.
     least: u32,
     /// What both ends would take.
     most: u32,
