@@ -17,11 +17,13 @@
 //! assert_eq!(link.poll_arrival(at, &medium).unwrap().packet, "hello");
 //! ```
 
+mod faults;
 mod lateness;
 mod loss;
 mod queue;
 mod timeline;
 
+pub use faults::{Alteration, Altered, Copies};
 pub use lateness::{Jitter, Reordering};
 pub use loss::{Change, Loss};
 pub use queue::*;
@@ -59,6 +61,10 @@ pub struct Arrival<T> {
     pub lost: bool,
     /// Whether the queue has marked it (RFC 3168).
     pub marked: bool,
+    /// Whether it has a copy, which whoever holds packets is to make and to hand to [`Link::arrives_again`].
+    pub copied: bool,
+    /// The bit that has become another, if errors have done no more to it; it counts as lost for whoever has no bytes.
+    pub altered: Option<Altered>,
 }
 
 /// A transmission that has begun, for a capture.
@@ -87,6 +93,10 @@ pub struct Stats {
     pub dropped_packets: u64,
     /// Packets spoilt by errors.
     pub lost_packets: u64,
+    /// Packets of which a bit was altered; `lost_packets` has them too.
+    pub altered_packets: u64,
+    /// Copies that were made of packets, which are not among `packets`.
+    pub copied_packets: u64,
     /// Acknowledgments whose place a later one took; `dropped_packets` has them too.
     pub filtered_packets: u64,
     /// Packets that the queue marked.
@@ -103,6 +113,8 @@ struct Flying<T> {
     peer: u32,
     lost: bool,
     marked: bool,
+    copied: bool,
+    altered: Option<Altered>,
 }
 
 /// What few links have, kept apart so that the others do not look at it.
@@ -111,6 +123,8 @@ struct Extras {
     timeline: Timeline,
     jitter: Option<(Jitter, Stream)>,
     reordering: Option<(Reordering, Stream)>,
+    copies: Option<(Copies, Stream)>,
+    alteration: Option<(Alteration, Stream)>,
     /// Arrival of the last packet that keeps its order.
     in_order: Time,
 }
@@ -194,6 +208,18 @@ impl<T: Copy> Link<T> {
     pub fn with_reordering(mut self, reordering: Reordering, chance: Stream) -> Self {
         self.extras.get_or_insert_default().reordering = Some((reordering, chance));
         self.wakes_to_send = true;
+        self
+    }
+
+    /// Lets some packets arrive twice.
+    pub fn with_copies(mut self, copies: Copies, chance: Stream) -> Self {
+        self.extras.get_or_insert_default().copies = Some((copies, chance));
+        self
+    }
+
+    /// Lets some packets arrive altered.
+    pub fn with_alteration(mut self, alteration: Alteration, chance: Stream) -> Self {
+        self.extras.get_or_insert_default().alteration = Some((alteration, chance));
         self
     }
 
@@ -298,6 +324,7 @@ impl<T: Copy> Link<T> {
         let mut count = 0;
         for flying in self.flying.iter_mut().filter(|flying| flying.arrival > now && !flying.lost) {
             flying.lost = lost();
+            flying.copied &= !flying.lost;
             count += flying.lost as u64;
         }
         self.stats.lost_packets += count;
@@ -393,8 +420,35 @@ impl<T: Copy> Link<T> {
         if self.flying.front()?.arrival > now {
             return None;
         }
-        let Flying { packet, peer, lost, marked, .. } = self.flying.pop_front()?;
-        Some(Arrival { packet, peer, lost, marked })
+        let Flying { packet, peer, lost, marked, copied, altered, .. } = self.flying.pop_front()?;
+        Some(Arrival { packet, peer, lost, marked, copied, altered })
+    }
+
+    /// The copy of a packet that has arrived at `at` with [`Arrival::copied`], as `copy`: it arrives too, then or later.
+    #[inline(never)]
+    pub fn arrives_again(&mut self, at: Time, original: &Arrival<T>, copy: T) {
+        let Some((Copies { delay, .. }, _)) = self.extras.as_ref().and_then(|extras| extras.copies.as_ref())
+        else {
+            return;
+        };
+        let Arrival { peer, marked, .. } = *original;
+        let arrival = at + *delay;
+        self.stats.copied_packets += 1;
+        self.insert(Flying {
+            arrival,
+            packet: copy,
+            peer,
+            lost: false,
+            marked,
+            copied: false,
+            altered: None,
+        });
+    }
+
+    /// Puts what keeps no order behind all that arrives no later.
+    fn insert(&mut self, flying: Flying<T>) {
+        let place = self.flying.iter().rposition(|f| f.arrival <= flying.arrival).map_or(0, |i| i + 1);
+        self.flying.insert(place, flying);
     }
 
     /// The next transmission that has begun by `now`, if the link is captured.
@@ -480,7 +534,8 @@ impl<T: Copy> Link<T> {
         // An end that comes nearer must not let a packet overtake the one before it.
         let after = self.flying.back().map_or(Time::ZERO, |f| f.arrival);
         let arrival = (leaves + medium.one_way_delay(leaves)).max(after);
-        self.flying.push_back(Flying { arrival, packet, peer: self.peer, lost, marked });
+        let peer = self.peer;
+        self.flying.push_back(Flying { arrival, packet, peer, lost, marked, copied: false, altered: None });
         self.count(at, leaves, packet, size, lost, marked);
     }
 
@@ -492,7 +547,15 @@ impl<T: Copy> Link<T> {
         let (leaves, out) = extras.timeline.leaves(at, size, self.rate);
         let loss = extras.timeline.loss(leaves).unwrap_or(&mut self.loss);
         let spoilt = self.chance.as_mut().is_some_and(|chance| loss.spoils(leaves, size, chance));
-        let lost = out || spoilt;
+        let altered = match &mut extras.alteration {
+            Some((alteration, chance)) => alteration.draw(size, chance).filter(|_| !(out || spoilt)),
+            None => None,
+        };
+        let lost = out || spoilt || altered.is_some();
+        let copied = match &mut extras.copies {
+            Some((copies, chance)) => chance.happens(copies.probability) && !lost,
+            None => false,
+        };
         let delay = extras.timeline.delay(leaves).unwrap_or_else(|| medium.one_way_delay(leaves));
         let mut arrival = leaves + delay;
         if let Some((jitter, chance)) = &mut extras.jitter {
@@ -509,8 +572,8 @@ impl<T: Copy> Link<T> {
             Some(delay) => arrival += delay,
             None => extras.in_order = arrival,
         }
-        let place = self.flying.iter().rposition(|f| f.arrival <= arrival).map_or(0, |i| i + 1);
-        self.flying.insert(place, Flying { arrival, packet, peer: self.peer, lost, marked });
+        self.stats.altered_packets += u64::from(altered.is_some());
+        self.insert(Flying { arrival, packet, peer: self.peer, lost, marked, copied, altered });
         self.count(at, leaves, packet, size, lost, marked);
     }
 
