@@ -3,7 +3,7 @@
 //! Follows RFC 791 (IPv4), 8200 (IPv6), 9293 (TCP), 2018, 7323, 1644 and 7413 (options), 792 and 4443 (echo), 1191 and 8201 (too large),
 //! 768 (UDP).
 //! Differs from a packet library: a packet is its header as a struct and its payload as a length; bytes are made on demand.
-//! Leaves out fragments, extension headers and payload contents; [`observe`] gives such packets of real hosts as another protocol.
+//! Leaves out fragments and extension headers; [`observe`] gives such packets of real hosts as another protocol.
 
 mod address;
 mod compress;
@@ -20,6 +20,6 @@ pub use compress::Compressor;
 pub use emit::{emit, emit_with};
 pub use observe::{Observed, mark, observe};
 pub use packet::{Echo, Ecn, Ip, Packet, TooLarge, Transport, Udp, Version};
-pub use parse::{ParseError, parse};
+pub use parse::{ParseError, parse, parse_with_payload};
 pub use sequence::{expand, wire_number};
 pub use tcp::{Flags, MAX_SACK_BLOCKS, Opening, SackBlocks, TcpHeader, Timestamps};

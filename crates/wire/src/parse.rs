@@ -45,6 +45,19 @@ pub fn parse(bytes: &[u8]) -> Result<Packet, ParseError> {
     parse_with(bytes, from_v6)
 }
 
+/// The same, with the bytes of its payload, which are the packet's last; what lies behind the length in its header is padding.
+pub fn parse_with_payload(bytes: &[u8]) -> Result<(Packet, &[u8]), ParseError> {
+    let packet = parse(bytes)?;
+    let (at, header) = match packet.ip.version {
+        Version::V4 => (2, 0),
+        Version::V6 => (4, Version::V6.header_len() as usize),
+    };
+    let length = bytes.get(at..at + 2).map_or(0, |b| usize::from(u16::from_be_bytes([b[0], b[1]])));
+    let end = header + length;
+    let payload = end.checked_sub(packet.payload_len as usize).and_then(|start| bytes.get(start..end));
+    Ok((packet, payload.ok_or_else(|| malformed("a length that is not its own"))?))
+}
+
 /// The same; `address` says which 32 bits an address of IPv6 is here.
 pub(crate) fn parse_with(
     bytes: &[u8],

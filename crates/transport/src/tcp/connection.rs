@@ -620,11 +620,11 @@ impl Connection {
         header.window = self.receiver.announce(self.agreed.scale_out);
         if self.agreed.sack {
             let mut room = (40 - header.options_len() as usize - 2) / 8;
-            let limit = self.sender.path.limit;
-            if limit < u32::MAX {
-                // Blocks, their option's own two bytes and its padding have to fit the path beside the payload.
+            let path = &self.sender.path;
+            if path.limit < u32::MAX {
+                // Blocks, their option's own two bytes and its padding have to fit the path, and what the peer takes, beside the payload.
                 let size = 4 + self.sender.config.headers() + header.options_len() + len;
-                room = room.min(limit.saturating_sub(size) as usize / 8);
+                room = room.min(path.size().saturating_sub(size) as usize / 8);
             }
             header.sack = self.receiver.sack_blocks(room.min(self.sender.config.sack_blocks as usize));
         }

@@ -1,12 +1,14 @@
 //! TCP: a byte-stream endpoint with real headers.
 //!
 //! Follows RFC 9293, 5681, 6298, 6582, 7323, 2018 and the seven rules of HK's appendix.
-//! Differs: bytes are counted and not stored; a connection is one peer and one peer only.
+//! Differs: bytes are counted and stored only by [`Carry`]; a connection is one peer and one peer only.
 //! Leaves out urgent data, simultaneous open and keep-alives.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `connection` | segments, close, timers, the public verbs |
+//! | `carry` | an end with the bytes themselves, and packets as bytes |
+//! | `stretch` | the bytes of a stream by their offsets |
 //! | `opening` | the handshake, T/TCP, Fast Open |
 //! | `agreed` | what both ends have agreed on by their SYNs |
 //! | `timestamps` | this end's clock in each segment, and the peer's echoed |
@@ -36,6 +38,7 @@
 mod acknowledger;
 mod agreed;
 mod ato;
+mod carry;
 mod config;
 mod congestion;
 mod connection;
@@ -56,11 +59,13 @@ mod scoreboard;
 mod segments;
 mod send_buffer;
 mod sender;
+mod stretch;
 mod time_wait;
 mod timers;
 mod timestamps;
 mod window_use;
 
+pub use carry::{Carry, Refused, Segment};
 pub use config::{
     AfterIdle, Config, DelayedAck, Hystart, Increase, Law, LossRecovery, Open, PathMtu, Saved, Variant,
 };

@@ -95,7 +95,7 @@ impl Path {
     }
 
     /// The largest packet that is sent, but for probes.
-    fn size(&self) -> u32 {
+    pub fn size(&self) -> u32 {
         self.limit.min(self.most)
     }
 

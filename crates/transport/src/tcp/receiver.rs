@@ -187,6 +187,16 @@ impl Receiver {
         self.fin_at == Some(self.rcv_nxt)
     }
 
+    /// One past the last byte that the peer may send.
+    pub fn edge(&self) -> u64 {
+        self.announced.max(self.rcv_nxt)
+    }
+
+    /// How far data is in order, and how much is held behind gaps: one or the other moves with each segment that brings anything.
+    pub fn progress(&self) -> (u64, u64) {
+        (self.delivered, self.out_of_order.total())
+    }
+
     /// Bytes that have arrived and were not read.
     pub fn held(&self) -> u64 {
         self.unread + self.out_of_order.total()

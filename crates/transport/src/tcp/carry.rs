@@ -1,0 +1,271 @@
+//! An end of TCP that carries bytes: applications write and read them, and packets are IPv4 and IPv6 as hosts send them.
+//!
+//! Follows RFC 9293 §3.10.7.4 (what overlaps is trimmed: the first copy of a byte counts) around [`Connection`], whose offsets number the bytes.
+//! Differs from a socket: it is handed packets and `now`, and knows one peer; a `write` takes what has room and says how much.
+//! Leaves out urgent data, and addresses of IPv6 outside 2001:db8::/96, as [`skyhop_wire::Ip`] has none.
+
+use super::config::Config;
+use super::connection::{Connection, Event};
+use super::scoreboard::Ranges;
+use super::stretch::Stretch;
+use skyhop_units::Time;
+use skyhop_wire::{Flags, Packet, ParseError, TcpHeader, Transport, emit_with, expand, parse_with_payload};
+use std::net::SocketAddrV4;
+use std::ops::Range;
+
+/// Bytes that are taken from the application before any is acknowledged, unless [`Carry::with_capacity`] says otherwise.
+const CAPACITY: usize = 4 << 20;
+
+/// A packet that is to be sent: its header, and where in the stream its payload lies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// Header and length.
+    pub packet: Packet,
+    /// Offsets of the payload, for [`Carry::payload`]; good until the next packet is handled.
+    pub payload: Range<u64>,
+}
+
+/// Packets that were not handed to the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Refused {
+    /// With a checksum that does not match.
+    pub corrupt: u64,
+    /// Too short, or with lengths that lie.
+    pub malformed: u64,
+    /// Of protocols and versions that are not handled here, and fragments.
+    pub unsupported: u64,
+    /// Of other connections.
+    pub strays: u64,
+}
+
+/// One end of a connection, with its bytes.
+#[derive(Debug)]
+pub struct Carry {
+    machine: Connection,
+    /// What is written and not acknowledged.
+    written: Stretch,
+    /// The most that it holds.
+    capacity: usize,
+    /// What has arrived and is not read, and what of it lies behind gaps.
+    arrived: Stretch,
+    behind_gaps: Ranges,
+    refused: Refused,
+}
+
+impl Carry {
+    /// An end that opens the connection. `initial_seq` is its initial sequence number.
+    ///
+    /// Where `config.link_mtu` does not say what this end's link carries, it is the packet of an `mss`: options beside data take their room
+    /// from the data (RFC 6691), as real links carry no more.
+    pub fn connect(config: Config, local: SocketAddrV4, remote: SocketAddrV4, initial_seq: u32) -> Self {
+        Self::around(Connection::connect(bounded(config), local, remote, initial_seq))
+    }
+
+    /// An end that waits for the peer to open the connection.
+    pub fn listen(config: Config, local: SocketAddrV4, remote: SocketAddrV4, initial_seq: u32) -> Self {
+        Self::around(Connection::listen(bounded(config), local, remote, initial_seq))
+    }
+
+    /// The end that a SYN is for, whose ports and addresses it takes; the SYN is then to be handed to it. `None` for another packet.
+    pub fn accept(config: Config, syn: &Packet, initial_seq: u32) -> Option<Self> {
+        let Transport::Tcp(tcp) = &syn.transport else { return None };
+        let opens = tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::RST);
+        let config = Config { ip: syn.ip.version, ..config };
+        let local = SocketAddrV4::new(syn.ip.destination, tcp.destination_port);
+        let remote = SocketAddrV4::new(syn.ip.source, tcp.source_port);
+        opens.then(|| Self::listen(config, local, remote, initial_seq))
+    }
+
+    fn around(machine: Connection) -> Self {
+        Self {
+            machine,
+            written: Stretch::new(1),
+            capacity: CAPACITY,
+            arrived: Stretch::new(1),
+            behind_gaps: Ranges::default(),
+            refused: Refused::default(),
+        }
+    }
+
+    /// Lets it hold so many bytes that are written and not acknowledged.
+    pub fn with_capacity(mut self, bytes: usize) -> Self {
+        self.capacity = bytes;
+        self
+    }
+
+    /// The machine beneath: its state and counters.
+    pub fn machine(&self) -> &Connection {
+        &self.machine
+    }
+
+    /// Packets that were turned away.
+    pub fn refused(&self) -> Refused {
+        self.refused
+    }
+
+    /// Bytes that [`Carry::write`] takes now: none after a shutdown or a reset.
+    pub fn writable(&self) -> usize {
+        let closed = self.machine.sender.buffer.fin_queued() || self.machine.state() == super::State::Closed;
+        if closed { 0 } else { self.capacity.saturating_sub(self.written.len()) }
+    }
+
+    /// Offers bytes to send. Returns how many were taken; there is room for more when some have been acknowledged.
+    pub fn write(&mut self, bytes: &[u8]) -> usize {
+        let taken = bytes.len().min(self.writable());
+        if taken > 0 {
+            self.written.append(&bytes[..taken]);
+            self.machine.write(taken as u64);
+        }
+        taken
+    }
+
+    /// Bytes that are in order and not read.
+    pub fn readable(&self) -> usize {
+        (1 + self.machine.delivered() - self.arrived.start()) as usize
+    }
+
+    /// Takes bytes that are in order. Returns how many; the window opens by as much. It is 0 at the stream's end too, which
+    /// [`Event::PeerFinished`] tells.
+    pub fn read(&mut self, into: &mut [u8]) -> usize {
+        let taken = into.len().min(self.readable());
+        let start = self.arrived.start();
+        let end = start + taken as u64;
+        into[..taken].copy_from_slice(self.arrived.get(start..end));
+        self.arrived.release(end);
+        self.machine.read_up_to(taken as u64);
+        taken
+    }
+
+    /// Sends a FIN behind all that was written; the other direction stays open.
+    pub fn shutdown(&mut self) {
+        self.machine.shutdown();
+    }
+
+    /// Takes back what was written and not yet sent, and closes this direction.
+    pub fn stop_writing(&mut self) {
+        self.machine.stop_writing();
+        self.written.truncate(self.machine.sender.buffer.data_end);
+    }
+
+    /// Breaks the connection: tells the peer, and forgets what was written.
+    pub fn reset(&mut self) {
+        self.machine.reset();
+        self.written.truncate(0);
+    }
+
+    /// Bytes of an IP packet from the network. One that is not of this connection, or that its checksum does not fit, is
+    /// dropped and counted; the error says why.
+    ///
+    /// # Errors
+    ///
+    /// A packet that could not be read.
+    pub fn handle_bytes(&mut self, now: Time, bytes: &[u8]) -> Result<(), ParseError> {
+        let parsed = parse_with_payload(bytes);
+        match &parsed {
+            Ok((packet, payload)) => self.handle_packet(now, packet, payload),
+            Err(ParseError::Checksum(_)) => self.refused.corrupt += 1,
+            Err(ParseError::Malformed(_)) => self.refused.malformed += 1,
+            Err(ParseError::Unsupported(_)) => self.refused.unsupported += 1,
+        }
+        parsed.map(|_| ())
+    }
+
+    /// A packet from the network, whose checksums are right, and its payload.
+    pub fn handle_packet(&mut self, now: Time, packet: &Packet, payload: &[u8]) {
+        if !self.concerns(packet) {
+            self.refused.strays += 1;
+            return;
+        }
+        let before = self.machine.receiver.progress();
+        self.machine.handle_packet(now, packet);
+        if let Transport::Tcp(tcp) = &packet.transport
+            && self.machine.receiver.progress() != before
+        {
+            self.keep(tcp, payload, 1 + before.0);
+        }
+        self.written.release(self.machine.sender.flight.snd_una.max(1));
+    }
+
+    /// Whether a packet is of this connection, or speaks of a packet of it.
+    fn concerns(&self, packet: &Packet) -> bool {
+        let Connection { local, remote, .. } = &self.machine;
+        match &packet.transport {
+            Transport::Tcp(tcp) => {
+                let from = SocketAddrV4::new(packet.ip.source, tcp.source_port);
+                let to = SocketAddrV4::new(packet.ip.destination, tcp.destination_port);
+                (from, to) == (*remote, *local)
+            }
+            Transport::TooLarge(message) => {
+                let ends = (message.ip.source, message.ip.destination) == (*local.ip(), *remote.ip());
+                ends && message.segment().is_some_and(|s| (s.0, s.1) == (local.port(), remote.port()))
+            }
+            Transport::Icmp(_) | Transport::Udp(_) | Transport::Other(_) => false,
+        }
+    }
+
+    /// The machine has taken something of a segment: keeps those of its bytes that lie in the window and are not here yet, as all below
+    /// `ordered` are.
+    fn keep(&mut self, tcp: &TcpHeader, payload: &[u8], ordered: u64) {
+        let receiver = &self.machine.receiver;
+        let Some(seq) = expand(receiver.irs, tcp.seq, receiver.rcv_nxt) else { return };
+        let start = seq + u64::from(tcp.flags.has(Flags::SYN));
+        let end = (start + payload.len() as u64).min(receiver.edge());
+        let mut from = start.max(ordered);
+        while from < end {
+            let gap = self.behind_gaps.next_gap(from);
+            let until = self.behind_gaps.next_start(gap).unwrap_or(end).min(end);
+            if gap < until {
+                self.arrived.write(gap, &payload[(gap - start) as usize..(until - start) as usize]);
+            }
+            from = until.max(gap);
+        }
+        self.behind_gaps.insert(start.max(ordered), end);
+        self.behind_gaps.remove_below(1 + receiver.delivered);
+    }
+
+    /// What is next to be sent, until there is nothing.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
+        let packet = self.machine.poll_transmit(now)?;
+        let mut start = self.written.start();
+        if let Transport::Tcp(tcp) = &packet.transport
+            && packet.payload_len > 0
+        {
+            let seq = expand(self.machine.iss, tcp.seq, self.machine.sender.flight.snd_una);
+            start = seq.unwrap_or(0) + u64::from(tcp.flags.has(Flags::SYN));
+        }
+        Some(Segment { packet, payload: start..start + u64::from(packet.payload_len) })
+    }
+
+    /// The payload of a segment.
+    pub fn payload(&self, segment: &Segment) -> &[u8] {
+        self.written.get(segment.payload.clone())
+    }
+
+    /// Appends the next packet to `out`, with its checksums. False if there is none.
+    pub fn transmit(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
+        let Some(segment) = self.poll_transmit(now) else { return false };
+        emit_with(&segment.packet, self.payload(&segment), usize::MAX, out);
+        true
+    }
+
+    /// When to call [`Carry::handle_timeout`] next.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.machine.poll_timeout()
+    }
+
+    /// The clock has reached [`Carry::poll_timeout`].
+    pub fn handle_timeout(&mut self, now: Time) {
+        self.machine.handle_timeout(now);
+    }
+
+    /// The next event for the application.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.machine.poll_event()
+    }
+}
+
+/// The same, with the size of packets bounded.
+fn bounded(mut config: Config) -> Config {
+    config.link_mtu.get_or_insert(config.mss + config.headers());
+    config
+}
