@@ -5,6 +5,7 @@
 //! Differs: real time, so relay and hosts say how late they were. Leaves out what needs no path, which `streams` has.
 
 mod common {
+    pub mod namespace;
     pub mod path;
     pub mod relay;
     pub mod simulated;
@@ -12,8 +13,9 @@ mod common {
     pub mod twin;
 }
 
+use common::namespace::ip;
 use common::path::PATH;
-use common::relay::{Net, ip};
+use common::relay::Net;
 use common::simulated::{median, simulated_median};
 use common::transfer::{Outcome, options, transfer};
 use common::twin::Twin;

@@ -255,7 +255,7 @@ fn a_thousand_small_transfers_arrive_as_they_were_written() {
     let mut refused = 0;
     for seed in 0..1000 {
         let mut chance = Seed(seed).stream("test");
-        let mut pick = |most: u64| (u128::from(chance.bits()) * u128::from(most) >> 64) as u64;
+        let mut pick = |most: u64| ((u128::from(chance.bits()) * u128::from(most)) >> 64) as u64;
         let config = configs()[pick(3) as usize].clone();
         let version = [Version::V4, Version::V6][pick(2) as usize];
         let config = Config { ip: version, mss: 1480 - version.header_len(), ..config };

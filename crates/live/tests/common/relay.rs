@@ -6,15 +6,15 @@
 
 #![allow(clippy::disallowed_methods, reason = "real hosts take real time")]
 
+use super::namespace::{Namespace, ip};
 use super::path::{Direction, Done, Path};
 use polling::{Event, Events, PollMode, Poller};
 use skyhop_live::socket::{Carrier, Part, Socket};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -29,53 +29,6 @@ pub struct Net {
     right: Namespace,
     stop: Arc<AtomicBool>,
     relay: Option<JoinHandle<[Direction; 2]>>,
-}
-
-type Job = Box<dyn FnOnce() + Send>;
-
-/// A thread in a network namespace of its own, which does what it is sent.
-struct Namespace {
-    path: PathBuf,
-    jobs: mpsc::Sender<Job>,
-}
-
-impl Namespace {
-    fn new() -> io::Result<Self> {
-        let (tell, told) = mpsc::channel();
-        let (jobs, inbox) = mpsc::channel::<Job>();
-        thread::spawn(move || {
-            // SAFETY: a namespace for the network changes no memory and no file descriptor of this thread.
-            let done = unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) };
-            let tid = rustix::thread::gettid().as_raw_nonzero();
-            let path = PathBuf::from(format!("/proc/{}/task/{tid}/ns/net", std::process::id()));
-            let _ = tell.send(done.map(|()| path).map_err(io::Error::from));
-            if done.is_ok() {
-                for job in inbox {
-                    job();
-                }
-            }
-        });
-        Ok(Namespace { path: told.recv().expect("the thread tells")?, jobs })
-    }
-
-    /// Does something in the namespace and waits for it.
-    fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
-        let (tell, told) = mpsc::channel();
-        let sent = self.jobs.send(Box::new(move || {
-            let _ = tell.send(job());
-        }));
-        sent.expect("the thread is there");
-        told.recv().expect("the job ends")
-    }
-}
-
-/// Calls `ip` in the namespace of this thread.
-pub fn ip(args: &str) -> io::Result<()> {
-    let out = Command::new("ip").args(args.split_whitespace()).output()?;
-    if out.status.success() {
-        return Ok(());
-    }
-    Err(io::Error::other(format!("ip {args}: {}", String::from_utf8_lossy(&out.stderr).trim())))
 }
 
 impl Net {

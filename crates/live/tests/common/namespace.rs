@@ -1,0 +1,65 @@
+//! A network namespace, with a thread in it that does what it is sent.
+//!
+//! Follows network_namespaces(7): a namespace vanishes with its last thread and its last file, whatever a test has come to.
+//! Leaves out names: nothing of it is left in /run/netns.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::mpsc;
+use std::thread;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A thread in a network namespace of its own, which does what it is sent.
+pub struct Namespace {
+    /// The file that is the namespace.
+    #[allow(dead_code, reason = "who moves no interfaces does not ask")]
+    pub path: PathBuf,
+    jobs: mpsc::Sender<Job>,
+}
+
+impl Namespace {
+    /// A namespace with nothing in it. The error says why there is none.
+    pub fn new() -> io::Result<Self> {
+        let (tell, told) = mpsc::channel();
+        let (jobs, inbox) = mpsc::channel::<Job>();
+        thread::spawn(move || {
+            // SAFETY: a namespace for the network changes no memory and no file descriptor of this thread.
+            let done = unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) };
+            let tid = rustix::thread::gettid().as_raw_nonzero();
+            let path = PathBuf::from(format!("/proc/{}/task/{tid}/ns/net", std::process::id()));
+            let _ = tell.send(done.map(|()| path).map_err(io::Error::from));
+            if done.is_ok() {
+                for job in inbox {
+                    job();
+                }
+            }
+        });
+        Ok(Namespace { path: told.recv().expect("the thread tells")?, jobs })
+    }
+
+    /// Begins something in the namespace; what comes of it is received later.
+    pub fn begin<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> mpsc::Receiver<T> {
+        let (tell, told) = mpsc::channel();
+        let sent = self.jobs.send(Box::new(move || {
+            let _ = tell.send(job());
+        }));
+        sent.expect("the thread is there");
+        told
+    }
+
+    /// Does something in the namespace and waits for it.
+    pub fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
+        self.begin(job).recv().expect("the job ends")
+    }
+}
+
+/// Calls `ip` in the namespace of this thread.
+pub fn ip(args: &str) -> io::Result<()> {
+    let out = Command::new("ip").args(args.split_whitespace()).output()?;
+    if out.status.success() {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("ip {args}: {}", String::from_utf8_lossy(&out.stderr).trim())))
+}
