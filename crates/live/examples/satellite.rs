@@ -4,6 +4,8 @@
 //! Differs: the size is an argument, and the result a line of JSON.
 //! Leaves out a verdict.
 
+#[path = "../tests/common/namespace.rs"]
+mod namespace;
 #[path = "../tests/common/path.rs"]
 mod path;
 #[path = "../tests/common/relay.rs"]
