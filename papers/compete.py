@@ -49,8 +49,8 @@ def scenario(rtt_ms: int, neighbour: bool, split: bool, router_mbps: float, dura
     fast = 'rate = "100 Mbit/s"\ndelay = "1 ms"\nqueue = { kind = "drop-tail", limit = "10000 packets" }'
     slow = 'queue = { kind = "drop-tail", limit = "50 packets" }'
     tcp = (
-        f'transport = {{ kind = "tcp", variant = "{variant}", mss = "1000 B", window = "240 kB", '
-        f'overhead = "{8 * 1040 / router_mbps:.0f} us" }}'
+        f'transport.kind = "tcp"\ntransport.variant = "{variant}"\ntransport.mss = "1000 B"\ntransport.window = "240 kB"\n'
+        f'transport.overhead = "{8 * 1040 / router_mbps:.0f} us"'
     )
     text = f"""
         host = "1999"
@@ -71,7 +71,7 @@ def scenario(rtt_ms: int, neighbour: bool, split: bool, router_mbps: float, dura
         [[flows]]
         name = "download"
         path = ["server", "lan", "shared", "satellite", "user"]
-        traffic = {{ kind = "bulk" }}
+        traffic.kind = "bulk"
         {tcp}
         """
     if neighbour:
@@ -86,7 +86,7 @@ def scenario(rtt_ms: int, neighbour: bool, split: bool, router_mbps: float, dura
         name = "neighbour"
         path = ["neighbour-server", "neighbour-lan", "shared", "neighbour-access", "neighbour"]
         start = "618 ms"
-        traffic = {{ kind = "bulk" }}
+        traffic.kind = "bulk"
         {tcp}
         """
     if split:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from random import Random
 
 import numpy as np
+from satellite import toml
 
 import skyhop
 
@@ -54,11 +55,11 @@ class Setting:
 
 
 def increase_by(k: float) -> str:
-    return f'{{ kind = "by", segments = {k:g} }}'
+    return toml({"kind": "by", "segments": k})
 
 
 def constant_rate(c: float) -> str:
-    return f'{{ kind = "constant-rate", c = {c:g} }}'
+    return toml({"kind": "constant-rate", "c": c})
 
 
 @dataclass(frozen=True)
@@ -124,12 +125,12 @@ def scenario(setting: Setting, seed: int, sample_interval: str = "20 s") -> str:
     """The whole network and its flows as a scenario file."""
     hops = 5 if setting.topology == 3 else 1
     chance = Random(f"starts {seed}")
-    text = [f'host = "1999"\nduration = "{setting.end_s} s"', f'record = {{ sample_interval = "{sample_interval}" }}']
+    text = [f'host = "1999"\nduration = "{setting.end_s} s"', f'record.sample_interval = "{sample_interval}"']
     flows: list[str] = []
     for hop in range(hops):
         text.append(
             f'[links.b{hop}]\nbetween = ["r{hop}", "r{hop + 1}"]\nrate = "1.5 Mbit/s"\ndelay = "1 ms"\n'
-            f"queue = {queue(setting)}\n"
+            f"{queue(setting)}\n"
             'reverse = { queue = { kind = "drop-tail", limit = "10000 packets" } }'
         )
     for i, rtt in enumerate(setting.rtts):
@@ -141,7 +142,7 @@ def scenario(setting: Setting, seed: int, sample_interval: str = "20 s") -> str:
         way = ", ".join(f'"b{hop}"' for hop in range(a, b))
         flows.append(
             f'[[flows]]\nname = "long-{i}"\npath = ["s{i}", "s{i}-r{a}", {way}, "r{b}-k{i}", "k{i}"]\n'
-            f'start = "{chance.uniform(0, 5000):.0f} ms"\ntraffic = {{ kind = "bulk" }}\n{transport(setting, increase)}'
+            f'start = "{chance.uniform(0, 5000):.0f} ms"\ntraffic.kind = "bulk"\n{transport(setting, increase)}'
         )
     per_s = setting.web_load * RATE_BPS / (8 * PACKET_B * setting.web_packets)
     size = setting.web_packets * (PACKET_B - HEADER_B)
@@ -155,7 +156,7 @@ def scenario(setting: Setting, seed: int, sample_interval: str = "20 s") -> str:
             n += 1
             flows.append(
                 f'[[flows]]\nname = "web-{hop}-{n}"\npath = ["ws{hop}", "ws{hop}-r{hop}", "b{hop}", "r{hop + 1}-wk{hop}", "wk{hop}"]\n'
-                f'start = "{at * 1e6:.0f} us"\ntraffic = {{ kind = "bulk", size = "{size} B" }}\n{carrier}'
+                f'start = "{at * 1e6:.0f} us"\ntraffic.kind = "bulk"\ntraffic.size = "{size} B"\n{carrier}'
             )
             at += chance.expovariate(per_s)
     return "\n".join([*text, *flows]) + "\n"
@@ -170,10 +171,10 @@ def queue(setting: Setting) -> str:
         # ns-2's RED does not count the packet being sent.
         low, high = 0.4 * setting.limit, 0.8 * setting.limit
         return (
-            f'{{ kind = "red", limit = "{setting.limit + 1} packets", min = "{low:.0f} packets", max = "{high:.0f} packets", '
-            "weight = 0.002, max_p = 0.1, wait = true, gentle = false }"
+            f'queue.kind = "red"\nqueue.limit = "{setting.limit + 1} packets"\nqueue.min = "{low:.0f} packets"\n'
+            f'queue.max = "{high:.0f} packets"\nqueue.weight = 0.002\nqueue.max_p = 0.1\nqueue.wait = true\nqueue.gentle = false'
         )
-    return f'{{ kind = "drop-tail", limit = "{setting.limit} packets" }}'
+    return f'queue.kind = "drop-tail"\nqueue.limit = "{setting.limit} packets"'
 
 
 def access(a: str, b: str, ms: float) -> str:
@@ -186,11 +187,11 @@ def access(a: str, b: str, ms: float) -> str:
 def transport(setting: Setting, increase: str) -> str:
     # Without the hosts' own random delays drop-tail queues show phase effects, which the thesis's web load breaks up.
     overhead = "0 s" if setting.queue == "red" else "5.3333 ms"
-    law = f", increase = {increase}" if increase else ""
+    law = f"\nincrease = {increase}" if increase else ""
     return (
-        f'transport = {{ kind = "tcp", variant = "{setting.stack}", mss = "{PACKET_B - HEADER_B} B", window = "240 segments", '
-        f'initial_ssthresh = "240 segments", rto_initial = "3 s", grow_unused = true, rto_granularity = "{setting.clock_ms} ms", '
-        f'delayed_ack = {{ kind = "none" }}, overhead = "{overhead}"{law} }}'
+        f'[flows.transport]\nkind = "tcp"\nvariant = "{setting.stack}"\nmss = "{PACKET_B - HEADER_B} B"\nwindow = "240 segments"\n'
+        f'initial_ssthresh = "240 segments"\nrto_initial = "3 s"\ngrow_unused = true\nrto_granularity = "{setting.clock_ms} ms"\n'
+        f'delayed_ack.kind = "none"\noverhead = "{overhead}"{law}'
     )
 
 

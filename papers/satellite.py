@@ -86,6 +86,15 @@ def draw(trace: Trace, title: str, between: tuple[float, float] = (0, 60)):
     return figure
 
 
+def toml(value) -> str:
+    """A value as an inline table of TOML."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {toml(v)}" for key, v in value.items()) + " }"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
 def run_text(text: str, seed: int = 1):
     """Runs a scenario that a script writes."""
     return skyhop.run(text=text, seed=seed)

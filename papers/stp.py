@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 from harness import Row
-from satellite import run_text
+from satellite import run_text, toml
 
 DURATION_S = 60
 RUNS = 200
@@ -35,15 +35,6 @@ RENO = TCP | {"variant": "reno"}
 PROTOCOLS = {"STP": STP, "SACK": SACK, "Reno": RENO}
 
 
-def toml(value) -> str:
-    """A value as an inline table of TOML."""
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {toml(v)}" for key, v in value.items()) + " }"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else repr(value)
-
-
 def link(name: str, a: str, b: str, rate: str, delay_ms: float, packets: int, more: str = "") -> str:
     queue = toml({"kind": "drop-tail", "limit": f"{packets} packets"})
     return f'[links.{name}]\nbetween = ["{a}", "{b}"]\nrate = "{rate}"\ndelay = "{delay_ms:g} ms"\nqueue = {queue}\n{more}\n'
@@ -61,7 +52,7 @@ BULK = {"kind": "bulk"}
 
 
 def head(duration_s: float = DURATION_S, sample_s: float = DURATION_S) -> str:
-    return f'host = "1999"\nduration = "{duration_s:g} s"\nrecord = {{ sample_interval = "{sample_s:g} s" }}\n'
+    return f'host = "1999"\nduration = "{duration_s:g} s"\nrecord.sample_interval = "{sample_s:g} s"\n'
 
 
 def geo(transport: dict, two_way: bool, queue: int = 13) -> str:

@@ -23,7 +23,7 @@ SEEDS, DURATION_S = 5, 900
 @lru_cache(maxsize=None)
 def measure(bit_error_rate: float, packet_b: int = 980) -> tuple[float, float]:
     """Goodput and return bandwidth, kbit/s."""
-    loss = f'loss = {{ kind = "bit-errors", bit_error_rate = {bit_error_rate} }}'
+    loss = f'loss.kind = "bit-errors"\nloss.bit_error_rate = {bit_error_rate}'
     transport = STP | {"congestion": "rate", "max_rate": "1 Mbit/s", "packet_size": f"{packet_b} B"}
     text = head(DURATION_S, DURATION_S) + link("satellite", "hub", "terminal", "1.5 Mbit/s", 260, 19, loss)
     text += link("a", "server", "hub", "10 Mbit/s", 3, 125) + link("b", "terminal", "user", "10 Mbit/s", 3, 125)

@@ -47,8 +47,16 @@ def measure(load: float, seed: int, *, transfer: bool = True):
             [[flows]]
             name = "web"
             path = ["source", "ethernet", "satellite", "transit", "sink"]
-            traffic = {{ kind = "poisson", load = {load}, link = "satellite", size = {{ kind = "mah" }} }}
-            transport = {{ kind = "tcp", variant = "reno", initial_window = "1 segments", window = "16 kB" }}
+            [flows.traffic]
+            kind = "poisson"
+            load = {load}
+            link = "satellite"
+            size.kind = "mah"
+            [flows.transport]
+            kind = "tcp"
+            variant = "reno"
+            initial_window = "1 segments"
+            window = "16 kB"
             """
     if not transfer:
         # The long transfer begins when all is over.

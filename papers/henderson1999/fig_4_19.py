@@ -48,7 +48,8 @@ def goodput(variant: str, rtt_ms: int, queue: int = 50) -> float:
         [links.satellite]
         rate = "1.5 Mbit/s"
         delay = "{rtt_ms / 2 - 2:g} ms"
-        queue = {{ kind = "drop-tail", limit = "{queue} packets" }}
+        queue.kind = "drop-tail"
+        queue.limit = "{queue} packets"
         [links.lan]
         rate = "10 Mbit/s"
         delay = "1 ms"
@@ -57,7 +58,8 @@ def goodput(variant: str, rtt_ms: int, queue: int = 50) -> float:
         [[flows]]
         name = "download"
         path = ["server", "access", "satellite", "lan", "user"]
-        traffic = {{ kind = "bulk", size = "10 MB" }}
+        traffic.kind = "bulk"
+        traffic.size = "10 MB"
         [flows.transport]
         kind = "tcp"
         variant = "{variant}"

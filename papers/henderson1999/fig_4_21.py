@@ -57,15 +57,18 @@ def simulated(at_once: bool, window: int, wait_ms: int = 100) -> float:
         path = ["client", "satellite", "server"]
         [flows.traffic]
         kind = "request-response"
-        request = {{ kind = "fixed", value = "100 B" }}
-        reply = {{ kind = "fixed", value = "{REPLY_B} B" }}
+        request.kind = "fixed"
+        request.value = "100 B"
+        reply.kind = "fixed"
+        reply.value = "{REPLY_B} B"
         count = 1
         [flows.transport]
         kind = "tcp"
         mss = "{MSS} B"
         initial_window = "{window} B"
         rto_initial = "3 s"
-        delayed_ack = {{ kind = "one-shot", timeout = "{wait_ms} ms" }}
+        delayed_ack.kind = "one-shot"
+        delayed_ack.timeout = "{wait_ms} ms"
         {opening}
         """)
     return run.summary["flows"]["web"]["completion_mean_s"]

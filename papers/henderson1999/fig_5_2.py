@@ -19,18 +19,23 @@ LOSS_S = (1.55, 1.65)
 SCENARIO = f"""
 host = "1999"
 duration = "60 s"
-record = {{ pcap = ["satellite"] }}
+record.pcap = ["satellite"]
 [links.satellite]
 rate = "40 kbit/s"
 delay = "300 ms"
 queue.kind = "drop-tail"
 queue.limit = "100 packets"
-schedule = [{{ from = "{LOSS_S[0]} s", to = "{LOSS_S[1]} s", loss = {{ kind = "packets", probability = 1.0 }} }}]
-reverse = {{ schedule = [] }}
+reverse.schedule = []
+[[links.satellite.schedule]]
+from = "{LOSS_S[0]} s"
+to = "{LOSS_S[1]} s"
+loss.kind = "packets"
+loss.probability = 1.0
 [[flows]]
 name = "bulk"
 path = ["sender", "satellite", "receiver"]
-traffic = {{ kind = "bulk", size = "20 kB" }}
+traffic.kind = "bulk"
+traffic.size = "20 kB"
 [flows.transport]
 kind = "stp"
 format = "plain"

@@ -30,7 +30,7 @@ PRINTED = {
 ACCEPTED_S = {"GEO": 0.15, "LEO": 0.06}
 TRANSFERS = 1000
 SEEDS = (1, 2, 3, 4)
-CLOCK, ONE_SHOT, EACH = 'kind = "heartbeat", period = "200 ms"', 'kind = "one-shot", timeout = "200 ms"', 'kind = "none"'
+CLOCK, ONE_SHOT, EACH = '{ kind = "heartbeat", period = "200 ms" }', '{ kind = "one-shot", timeout = "200 ms" }', '{ kind = "none" }'
 
 
 def reproduce() -> Reproduction:
@@ -77,7 +77,7 @@ def thousand(rtt_ms: int, mss: int, at_once: bool, large: bool, ack: str, seed: 
         f"""
         host = "1999"
         duration = "{TRANSFERS * 60} s"
-        record = {{ sample_interval = "1000 s" }}
+        record.sample_interval = "1000 s"
         [links.ethernet]
         between = ["client", "near"]
         rate = "10 Mbit/s"
@@ -88,7 +88,8 @@ def thousand(rtt_ms: int, mss: int, at_once: bool, large: bool, ack: str, seed: 
         between = ["near", "far"]
         rate = "1.3 Mbit/s"
         delay = "{rtt_ms / 2 - 0.2:g} ms"
-        queue = {{ kind = "drop-tail", limit = "50 packets" }}
+        queue.kind = "drop-tail"
+        queue.limit = "50 packets"
         [links.transit]
         between = ["far", "server"]
         rate = "100 Mbit/s"
@@ -101,9 +102,11 @@ def thousand(rtt_ms: int, mss: int, at_once: bool, large: bool, ack: str, seed: 
         to = "server"
         [flows.traffic]
         kind = "request-response"
-        reply = {{ kind = "mah" }}
-        request = {{ kind = "mah" }}
-        think = {{ kind = "uniform", least = "10 s", most = "12 s" }}
+        reply.kind = "mah"
+        request.kind = "mah"
+        think.kind = "uniform"
+        think.least = "10 s"
+        think.most = "12 s"
         count = {TRANSFERS}
         [flows.transport]
         kind = "tcp"
@@ -113,7 +116,7 @@ def thousand(rtt_ms: int, mss: int, at_once: bool, large: bool, ack: str, seed: 
         limited_transmit = false
         rto_initial = "3 s"
         rto_granularity = "500 ms"
-        delayed_ack = {{ {ack} }}
+        delayed_ack = {ack}
         {opening}
         """,
         seed,

@@ -11,8 +11,8 @@ from functools import lru_cache
 
 import numpy as np
 from harness import Reproduction, Row
-from satellite import run_text
-from stp import head, link, toml
+from satellite import run_text, toml
+from stp import head, link
 
 SOURCE = "Henderson 1999, table 5.3"
 CLAIM = "Short transfers over STP take longer than over T/TCP, as packets are spread over a round trip, and less than over TCP"

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 from harness import Reproduction, Row
-from satellite import run_text
-from stp import head, toml
+from satellite import run_text, toml
+from stp import head
 
 SOURCE = "Henderson 1999, table 5.4 and section 5.3"
 CLAIM = "STP is faster than TCP over DirecPC and as fast over Ricochet, with half of its way back; before deep queues it builds up RTTs of many seconds"
@@ -53,19 +53,23 @@ def measure(network: Network, transport: str) -> Means:
     """Means over transfers, of each its own goodput and return bandwidth."""
     n = network
     limit = toml({"kind": "drop-tail", "limit": n.queue})
-    loss = f'loss = {{ kind = "packets", probability = {n.loss} }}' if n.loss else ""
+    loss = f'loss.kind = "packets"\nloss.probability = {n.loss}' if n.loss else ""
     text = head(600, 600) + f"""
         [links.satellite]
         rate = "{n.down}"
         delay = "{n.rtt_ms / 2:g} ms"
         queue = {limit}
         {loss}
-        reverse = {{ rate = "{n.up}", queue = {{ kind = "drop-tail", limit = "50 packets" }}, loss = {{ kind = "none" }} }}
+        reverse.rate = "{n.up}"
+        reverse.queue.kind = "drop-tail"
+        reverse.queue.limit = "50 packets"
+        reverse.loss.kind = "none"
         [[flows]]
         name = "transfer"
         path = ["server", "satellite", "user"]
         transport = {transport}
-        traffic = {{ kind = "bulk", size = "{n.megabytes * 1e3:g} kB" }}
+        traffic.kind = "bulk"
+        traffic.size = "{n.megabytes * 1e3:g} kB"
         """
     flows = [run_text(text, seed).summary["flows"]["transfer"] for seed in range(1, RUNS + 1)]
     seconds = np.array([f["completed_s"] for f in flows], dtype=float)

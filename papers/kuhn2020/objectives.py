@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 from harness import Reproduction, Row
-from satellite import run_text
-from stp import BULK, head, toml
+from satellite import run_text, toml
+from stp import BULK, head
 
 SOURCE = "draft-kuhn-quic-4-sat-06 (objectives), picoquic's satellite tests"
 CLAIM = "STP is within every objective of the draft; over 250/3 Mbit/s it is faster than picoquic's tests, with a fraction of their return bytes"
@@ -53,14 +53,15 @@ class Outcome(NamedTuple):
 def measure(down: float, up: float, rtt_ms: int, megabytes: int, loss: float, transport: str) -> Outcome:
     bdp = [round(mbps * 1e6 / 8 * rtt_ms / 1e3) for mbps in (down, up)]
     queue, back = (toml({"kind": "drop-tail", "limit": f"{n} B"}) for n in bdp)
-    losses = f'loss = {{ kind = "packets", probability = {loss} }}' if loss else ""
+    losses = f'loss.kind = "packets"\nloss.probability = {loss}' if loss else ""
     text = head(900, 900) + f"""
         [links.satellite]
         rate = "{down} Mbit/s"
         delay = "{rtt_ms / 2:g} ms"
         queue = {queue}
         {losses}
-        reverse = {{ rate = "{up} Mbit/s", queue = {back} }}
+        reverse.rate = "{up} Mbit/s"
+        reverse.queue = {back}
         [[flows]]
         name = "transfer"
         path = ["server", "satellite", "user"]
