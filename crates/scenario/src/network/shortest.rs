@@ -174,8 +174,10 @@ impl Builder<'_> {
                 let (terminal, node) = (quoted(terminal), quoted(node));
                 // A slip in the name of the terminal where a link ends makes it another node.
                 let terminals = || self.scenario.terminals.keys().map(String::as_str);
-                let near =
-                    self.nodes.iter().map(|node| hint(node, terminals())).find(|near| !near.is_empty());
+                let near = self.nodes.iter().find_map(|node| {
+                    let meant = hint(node, terminals());
+                    Some(format!("{} where a link has {}?", meant.strip_suffix('?')?, quoted(node)))
+                });
                 let near = near.unwrap_or_default();
                 self.out.push(|| at.key("to"), || {
                     format!("{terminal} is a terminal, and no link leads from {node} to one; expected a link with a terminal in its \"between\"{near}")
