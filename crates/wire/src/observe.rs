@@ -1,13 +1,14 @@
 //! A packet of a real host as one that the network carries.
 //!
 //! Follows RFC 791, RFC 8200, RFC 3168 (marks), RFC 1624 (a checksum after a change), RFC 6438 (flows by label where ports are hidden).
-//! Differs from [`crate::parse`]: what is not understood is another protocol of the right length, and no error. A checksum that is left
-//! to the network card is no fault.
+//! Differs from [`crate::parse`]: what is not understood is another protocol of the right length, and no error. Checksums are not looked
+//! at: many are left to the network card, and a packet that is altered is its receiver's to refuse.
 //! Leaves out what is not IP, and packets that were cut short.
 
 use crate::address::{from_v6, hash};
-use crate::packet::{Ip, Packet, Transport, Version};
-use crate::parse::{ParseError, ecn, parse_with};
+use crate::packet::{Echo, Ip, Packet, Transport, Udp, Version};
+use crate::parse::{ParseError, ecn, tcp_header};
+use etherparse::TcpSlice;
 use std::net::Ipv4Addr;
 
 /// A packet, and what tells its flow from others.
@@ -30,9 +31,7 @@ pub fn observe(bytes: &[u8]) -> Result<Observed, ParseError> {
         Some(6) => of_v6(bytes)?,
         _ => return Err(ParseError::Unsupported("what is neither IPv4 nor IPv6".into())),
     };
-    let len = packet.wire_len();
-    let understood = parse_with(bytes, folded).ok().filter(|parsed| parsed.wire_len() == len);
-    Ok(Observed { packet: understood.unwrap_or(packet), flow })
+    Ok(Observed { packet, flow })
 }
 
 /// Writes "congestion experienced" into the header of a packet that [`observe`] has read; checksums stay right.
@@ -83,7 +82,8 @@ fn of_v4(bytes: &[u8]) -> Result<(Packet, u32), ParseError> {
         ttl: header[8],
         ecn: ecn(header[1]),
     };
-    Ok((other(ip, protocol, total), hash(&[&source, &destination, &[protocol], ports])))
+    let body = (!fragment).then(|| &bytes[header_len..total]);
+    Ok((packet(ip, protocol, body, total), hash(&[&source, &destination, &[protocol], ports])))
 }
 
 fn of_v6(bytes: &[u8]) -> Result<(Packet, u32), ParseError> {
@@ -106,12 +106,46 @@ fn of_v6(bytes: &[u8]) -> Result<(Packet, u32), ParseError> {
         ttl: header[7],
         ecn: ecn(header[0] << 4 | header[1] >> 4),
     };
-    Ok((other(ip, protocol, total), hash(&[&source, &destination, &[protocol], apart])))
+    let packet = packet(ip, protocol, Some(&bytes[40..total]), total);
+    Ok((packet, hash(&[&source, &destination, &[protocol], apart])))
 }
 
-fn other(ip: Ip, protocol: u8, total: usize) -> Packet {
-    let payload_len = total as u32 - ip.version.header_len();
-    Packet { ip, transport: Transport::Other(protocol), payload_len }
+/// A packet of `total` bytes whose `body` is another protocol's; what of it is understood.
+fn packet(ip: Ip, protocol: u8, body: Option<&[u8]>, total: usize) -> Packet {
+    let known = body.and_then(|body| understood(ip.version, protocol, body));
+    let known = known.map(|(transport, payload_len)| Packet { ip, transport, payload_len });
+    // Options and extension headers of IP have no place in a packet that is understood.
+    known.filter(|packet| packet.wire_len() as usize == total).unwrap_or(Packet {
+        ip,
+        transport: Transport::Other(protocol),
+        payload_len: total as u32 - ip.version.header_len(),
+    })
+}
+
+/// A transport and bytes of payload. A router's message stays another protocol, as what it quotes is none of the network's.
+fn understood(version: Version, protocol: u8, body: &[u8]) -> Option<(Transport, u32)> {
+    Some(match (protocol, version) {
+        (6, _) => {
+            let slice = TcpSlice::from_slice(body).ok()?;
+            (Transport::Tcp(tcp_header(&slice.to_header())), slice.payload().len() as u32)
+        }
+        (17, _) => {
+            let [a, b, c, d, _, _, _, _] = *body.first_chunk()?;
+            let [source_port, destination_port] = [[a, b], [c, d]].map(u16::from_be_bytes);
+            (Transport::Udp(Udp { source_port, destination_port }), body.len() as u32 - 8)
+        }
+        (1, Version::V4) | (58, Version::V6) => {
+            let [kind, 0, _, _, a, b, c, d] = *body.first_chunk()? else { return None };
+            let reply = match kind {
+                0 | 129 => true,
+                8 | 128 => false,
+                _ => return None,
+            };
+            let [identifier, sequence] = [[a, b], [c, d]].map(u16::from_be_bytes);
+            (Transport::Icmp(Echo { reply, identifier, sequence }), body.len() as u32 - 8)
+        }
+        _ => return None,
+    })
 }
 
 /// Both ports of a protocol that has them: TCP, UDP, DCCP, SCTP, UDP-Lite.

@@ -237,7 +237,7 @@ fn v6(header: &Ipv6Header, address: fn([u8; 16]) -> Option<Ipv4Addr>) -> Result<
     })
 }
 
-fn tcp_header(tcp: &etherparse::TcpHeader) -> TcpHeader {
+pub(crate) fn tcp_header(tcp: &etherparse::TcpHeader) -> TcpHeader {
     let bit = |on: bool, flag: Flags| if on { flag } else { Flags(0) };
     let mut header = TcpHeader {
         source_port: tcp.source_port,
