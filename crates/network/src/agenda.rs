@@ -135,6 +135,21 @@ impl Agenda {
         }
     }
 
+    /// When the next slot is to be woken; `None` if none is.
+    pub fn next_at(&mut self) -> Option<Time> {
+        if std::mem::take(&mut self.done) {
+            self.heap.pop();
+        }
+        loop {
+            let &Reverse(first) = self.heap.peek()?;
+            let wanted = &self.wanted[slot(first) as usize];
+            if wanted.at == time(first) && wanted.key == first as u64 {
+                return Some(wanted.at);
+            }
+            self.heap.pop();
+        }
+    }
+
     /// Entries in the queue, stale ones included.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
@@ -186,6 +201,7 @@ mod tests {
         agenda.wake(0, ms(7));
         agenda.wake(1, ms(5));
         assert_eq!(agenda.pop(ms(2)), None);
+        assert_eq!(agenda.next_at(), Some(ms(3)));
         let order: Vec<_> = std::iter::from_fn(|| agenda.pop(Time::MAX)).collect();
         assert_eq!(order, [(ms(3), 0), (ms(5), 1)]);
     }
@@ -198,7 +214,9 @@ mod tests {
         agenda.wake(0, ms(3));
         assert_eq!(agenda.pop(Time::MAX), Some((ms(3), 0)));
         agenda.wake(0, ms(9));
+        assert_eq!(agenda.next_at(), Some(ms(9)));
         assert_eq!(agenda.pop(Time::MAX), Some((ms(9), 0)));
+        assert_eq!(agenda.next_at(), None);
         assert_eq!(agenda.pop(Time::MAX), None);
     }
 

@@ -25,7 +25,7 @@ pub trait Capture {
 /// The captured directions of links, and where their packets go.
 pub(crate) struct Captured {
     names: Vec<String>,
-    to: Option<Box<dyn Capture>>,
+    to: Option<Box<dyn Capture + Send>>,
 }
 
 impl Captured {
@@ -52,7 +52,7 @@ impl Captured {
         &self.names
     }
 
-    pub fn set(&mut self, capture: Box<dyn Capture>) {
+    pub fn set(&mut self, capture: Box<dyn Capture + Send>) {
         self.to = Some(capture);
     }
 

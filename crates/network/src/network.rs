@@ -111,6 +111,11 @@ impl Network {
         self.packets.routes.len() as u32 - 1
     }
 
+    /// The tag of the next packet that was dropped or lost, of routes whose driver is told.
+    pub fn poll_ended(&mut self) -> Option<u32> {
+        self.packets.ended.pop_front()
+    }
+
     /// Whether a slot is the network's own, and its timeouts go to [`Network::handle_timeout`].
     #[inline]
     pub fn owns(&self, slot: Slot) -> bool {
@@ -162,6 +167,11 @@ impl Network {
     /// MTU of the first link of a way, as its end knows it.
     pub fn own_mtu(&self, way: &Way, backward: bool) -> Option<u32> {
         mtu::own_mtu(way, backward, &self.links)
+    }
+
+    /// The same of a route.
+    pub fn own_mtu_of(&self, route: u32, backward: bool) -> Option<u32> {
+        self.own_mtu(&self.packets.routes[route as usize].way, backward)
     }
 
     /// One-way delay in seconds of propagation from end to end of a route through satellites, and satellites on it, as it
@@ -232,7 +242,7 @@ impl Network {
     }
 
     /// Hands packets of captured links to `capture`.
-    pub fn set_capture(&mut self, capture: Box<dyn Capture>) {
+    pub fn set_capture(&mut self, capture: Box<dyn Capture + Send>) {
         self.captured.set(capture);
     }
 

@@ -8,7 +8,8 @@ use crate::frame::Frame;
 use crate::frames::Frames;
 use crate::pinned::Steps;
 use crate::route::Route;
-use skyhop_wire::stp;
+use skyhop_wire::{Transport, stp};
+use std::collections::VecDeque;
 
 pub(crate) struct Packets {
     pub frames: Frames<Frame>,
@@ -17,6 +18,8 @@ pub(crate) struct Packets {
     pub accounts: Vec<Account>,
     /// Where packets on pinned ways are.
     pub steps: Steps,
+    /// Tags of packets that have ended on the way, of routes whose drivers are told.
+    pub ended: VecDeque<u32>,
 }
 
 impl Packets {
@@ -27,6 +30,7 @@ impl Packets {
             routes: Vec::new(),
             accounts: Vec::new(),
             steps: Steps::default(),
+            ended: VecDeque::new(),
         }
     }
 
@@ -53,7 +57,13 @@ impl Packets {
     #[inline(never)]
     pub fn discard(&mut self, id: u32, fate: Fate) -> Frame {
         self.beside.take(id);
-        self.end(id, fate)
+        let frame = self.end(id, fate);
+        // A router's own message has nothing of its sender's beside it.
+        if self.routes[frame.route as usize].told && !matches!(frame.packet.transport, Transport::TooLarge(_))
+        {
+            self.ended.push_back(frame.tag);
+        }
+        frame
     }
 
     #[inline(always)]

@@ -32,7 +32,7 @@ impl Bench {
 
     fn route(&mut self, way: Way, narrow: bool) -> u32 {
         let account = self.network.open_account();
-        let route = Route { way, account, priority: 0, narrow, counted: [true; 2] };
+        let route = Route { way, account, priority: 0, narrow, told: false, counted: [true; 2] };
         self.network.add_route(route, false)
     }
 

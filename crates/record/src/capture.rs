@@ -53,7 +53,7 @@ impl CaptureFile {
     }
 
     /// The end that the simulation holds.
-    pub fn tap(&self) -> Box<dyn Capture> {
+    pub fn tap(&self) -> Box<dyn Capture + Send> {
         let snaplen = self.snaplen.map_or(usize::MAX, |s| s as usize);
         Box::new(Tap { state: self.state.clone(), snaplen, bytes: Vec::new(), inside: Vec::new() })
     }

@@ -165,6 +165,7 @@ pub fn run_scenario(
         wall_s: started.elapsed().as_secs_f64(),
         sets,
         resolved: serde_json::to_value(loaded.written()).unwrap_or_default(),
+        emulation: serde_json::Value::Null,
     };
     if let Some(mut folder) = folder {
         write_run(&mut folder, &result, &meta).map_err(RunError::Record)?;

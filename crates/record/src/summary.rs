@@ -26,6 +26,8 @@ pub struct Meta {
     pub sets: Vec<String>,
     /// The scenario with every key that its file left out.
     pub resolved: Value,
+    /// What an emulation was like; null of a simulation.
+    pub emulation: Value,
 }
 
 /// The summary of a run. Its keys come in a fixed order.
@@ -71,6 +73,9 @@ pub fn summary_json(result: &RunResult, meta: &Meta) -> Value {
     }
     if let Some(found) = &result.routing {
         root.insert("routing".into(), entries(RoutingResult::METRICS, found).collect::<Value>());
+    }
+    if !meta.emulation.is_null() {
+        root.insert("emulation".into(), meta.emulation.clone());
     }
     root.insert("warnings".into(), json!(result.warnings));
     if !meta.sets.is_empty() {

@@ -42,7 +42,13 @@ fn splices_stand_behind_the_links_by_name() {
 }
 
 fn meta() -> Meta {
-    Meta { scenario_sha256: "ab12".into(), wall_s: 0.25, sets: Vec::new(), resolved: serde_json::Value::Null }
+    Meta {
+        scenario_sha256: "ab12".into(),
+        wall_s: 0.25,
+        sets: Vec::new(),
+        resolved: serde_json::Value::Null,
+        ..Meta::default()
+    }
 }
 
 #[test]

@@ -232,6 +232,8 @@ pub enum FlowKind {
     Completions(CompletionsResult),
     /// Datagrams one way.
     Datagrams(DatagramResult),
+    /// Packets of programs.
+    Programs(ProgramsResult),
 }
 
 impl FlowKind {
@@ -242,6 +244,7 @@ impl FlowKind {
             FlowKind::Ping(_) => "ping",
             FlowKind::Completions(_) => "completions",
             FlowKind::Datagrams(_) => "datagrams",
+            FlowKind::Programs(_) => "programs",
         }
     }
 
@@ -255,6 +258,7 @@ impl FlowKind {
             FlowKind::Ping(p) => all(PingResult::METRICS, p),
             FlowKind::Completions(c) => all(CompletionsResult::METRICS, c),
             FlowKind::Datagrams(d) => all(DatagramResult::METRICS, d),
+            FlowKind::Programs(p) => all(ProgramsResult::METRICS, p),
         }
     }
 }
@@ -279,6 +283,7 @@ enum Source {
         completions: Option<usize>,
         datagrams: Option<usize>,
         ping: Option<usize>,
+        programs: Option<usize>,
     },
     LimitedBy,
     Limited(Cause),
@@ -310,6 +315,9 @@ impl FlowMetric {
                 at(DatagramResult::METRICS, datagrams, d)
             }
             (Source::Kind { ping, .. }, FlowKind::Ping(p)) => at(PingResult::METRICS, ping, p),
+            (Source::Kind { programs, .. }, FlowKind::Programs(p)) => {
+                at(ProgramsResult::METRICS, programs, p)
+            }
             (Source::LimitedBy, _) => {
                 let cause = flow.limits.as_ref().and_then(LimitsResult::limited_by);
                 Some(Measure::Text(cause.map(Cause::name)))
@@ -340,8 +348,9 @@ fn columns() -> Vec<FlowMetric> {
         list(CompletionsResult::METRICS),
         list(DatagramResult::METRICS),
         list(PingResult::METRICS),
+        list(ProgramsResult::METRICS),
     ];
-    let mut heads = [0; 4];
+    let mut heads = [0; 5];
     let mut found = Vec::new();
     loop {
         let waits = |name: &str| {
@@ -353,8 +362,8 @@ fn columns() -> Vec<FlowMetric> {
         let mut rest = kinds.iter().zip(heads).filter_map(|(kind, head)| kind.get(head));
         let Some(&(name, about, kind)) = rest.find(|(name, ..)| !waits(name)) else { break };
         let place = |of: usize| kinds[of].iter().position(|(other, ..)| *other == name);
-        let [transfer, completions, datagrams, ping] = [place(0), place(1), place(2), place(3)];
-        let source = Source::Kind { transfer, completions, datagrams, ping };
+        let [transfer, completions, datagrams, ping, programs] = [0, 1, 2, 3, 4].map(place);
+        let source = Source::Kind { transfer, completions, datagrams, ping, programs };
         found.push(FlowMetric { name: name.to_owned(), about, kind, source });
         for (kind, head) in kinds.iter().zip(&mut heads) {
             *head += usize::from(kind.get(*head).is_some_and(|(other, ..)| *other == name));
@@ -413,6 +422,26 @@ measured! {
         pub rtt_mean_s: Option<f64>,
         /// Largest RTT sample, s.
         pub rtt_max_s: Option<f64>,
+    }
+}
+
+measured! {
+    /// What packets of programs met, from their flow's `from` to its `to`.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct ProgramsResult {
+        ;
+        /// Packets that were handed to the network.
+        pub sent: u64,
+        /// Packets that arrived.
+        pub received: u64,
+        /// Share of the packets that did not arrive, those still on their way not counted.
+        pub loss: Option<f64>,
+        /// Smallest one-way delay, s.
+        pub delay_min_s: Option<f64>,
+        /// Mean one-way delay, s.
+        pub delay_mean_s: Option<f64>,
+        /// Largest one-way delay, s.
+        pub delay_max_s: Option<f64>,
     }
 }
 

@@ -14,6 +14,7 @@ use crate::flow::{App, Flow, Stream};
 use crate::given::Given;
 use crate::ids::Owner;
 use crate::observe::Observer;
+use crate::programs::Programs;
 use crate::sample::NOWHERE;
 use crate::simulation::Simulation;
 use crate::splice::{Place, Splicing};
@@ -28,7 +29,7 @@ use skyhop_scenario::{self as scenario, Files, Scenario, Traffic, Transport};
 use skyhop_topology::NodeId;
 use skyhop_traffic::Ping;
 use skyhop_units::Time;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddrV4;
 
 impl Simulation {
@@ -38,6 +39,21 @@ impl Simulation {
     ///
     /// What only building finds wrong: orbits, elements, traces, measured distributions.
     pub fn new(scenario: &Scenario, files: &Files, seed: u64) -> Result<Self, BuildError> {
+        Self::with_programs(scenario, files, seed, &[])
+    }
+
+    /// The same with flows that are left to programs, by index: their packets come by [`Simulation::send_for`] and leave by
+    /// [`Simulation::poll_arrival`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Simulation::new`], and a flow among them that is split on its way.
+    pub fn with_programs(
+        scenario: &Scenario,
+        files: &Files,
+        seed: u64,
+        programs: &[usize],
+    ) -> Result<Self, BuildError> {
         let plan = resolve(scenario).map_err(|findings| {
             let first = findings.into_iter().next();
             first.map_or_else(
@@ -53,8 +69,9 @@ impl Simulation {
         let mut flows = Vec::new();
         let mut legs = Vec::new();
         for (index, flow) in scenario.flows.iter().enumerate() {
-            let built =
-                FlowBuilder { given, plan: &plan, nodes: &nodes, index, flow, crossings: &crossings[index] };
+            let crossings = &crossings[index];
+            let programs = programs.contains(&index);
+            let built = FlowBuilder { given, plan: &plan, nodes: &nodes, index, flow, crossings, programs };
             let built = built.build(&mut network)?;
             legs.extend((0..built.legs()).map(|leg| (index as u32, leg as u8)));
             flows.push(built);
@@ -90,6 +107,7 @@ impl Simulation {
             legs,
             observer,
             events: 0,
+            arrived: VecDeque::new(),
             warnings: Vec::new(),
         })
     }
@@ -110,6 +128,8 @@ struct FlowBuilder<'a> {
     index: usize,
     flow: &'a scenario::Flow,
     crossings: &'a [Crossing],
+    /// Whether its packets are those of programs.
+    programs: bool,
 }
 
 impl<'a> FlowBuilder<'a> {
@@ -122,9 +142,14 @@ impl<'a> FlowBuilder<'a> {
         let sender = SocketAddrV4::new(address(nodes[0]), 49_152 + (index % 16_384) as u16);
         let receiver = SocketAddrV4::new(address(nodes[1]), 9 + (index / 16_384) as u16);
         let ends = [sender, receiver];
-        let (largest, knows_own) = largest(flow, ways.len());
+        let (largest, knows_own) = if self.programs { (u32::MAX, false) } else { largest(flow, ways.len()) };
         let narrow = ways.iter().any(|way| network.is_narrow(way, largest, knows_own));
         let app = match &flow.traffic {
+            _ if self.programs && ways.len() > 1 => {
+                let message = "its path is split on the way, and connections of programs are not split here";
+                return Err(BuildError::new(&format!("{key}.path"), message));
+            }
+            _ if self.programs => App::Programs(Box::new(Programs::between(nodes.map(address)))),
             Traffic::Ping { interval, size } => App::Ping(Box::new(Pinging {
                 ping: Ping { interval: *interval, size: size.get() as u32 },
                 ip: config::version(flow.ip),
@@ -156,7 +181,8 @@ impl<'a> FlowBuilder<'a> {
         let route = |(leg, way)| {
             // A splice's packets are not those of the flow's ends.
             let counted = [leg == 0, leg == last];
-            network.add_route(Route { way, account, priority: flow.priority, narrow, counted }, watched)
+            let told = self.programs;
+            network.add_route(Route { way, account, priority: flow.priority, narrow, told, counted }, watched)
         };
         let routes: Vec<u32> = ways.into_iter().enumerate().map(route).collect();
         let (start, stop) = (flow.start, flow.stop);

@@ -7,6 +7,7 @@
 use crate::conversation::Conversations;
 use crate::datagrams::Sending;
 use crate::echo::Pinging;
+use crate::programs::Programs;
 use skyhop_network::Account;
 use skyhop_results::population::quantile;
 use skyhop_results::{CompletionsResult, FlowKind, FlowResult, LimitsResult, PingResult, TransferResult};
@@ -38,6 +39,8 @@ pub(crate) enum App {
     Ping(Box<Pinging>),
     /// Datagrams one way.
     Datagrams(Box<Sending>),
+    /// Whatever programs send.
+    Programs(Box<Programs>),
 }
 
 /// An application and its connections.
@@ -81,6 +84,8 @@ impl Flow {
             App::Ping(_) | App::Datagrams(_) => {
                 self.stop.is_some_and(|stop| stop <= now) && account.in_flight() == 0
             }
+            // What programs will do is not known.
+            App::Programs(_) => false,
         }
     }
 
@@ -96,6 +101,7 @@ impl Flow {
                 let active_s = until.since(self.start).as_secs_f64();
                 FlowKind::Datagrams(sending.result(account.in_flight(), active_s))
             }
+            App::Programs(programs) => FlowKind::Programs(programs.result(account.in_flight())),
             App::Ping(ping) => {
                 let [delay_min_s, delay_mean_s, delay_max_s] = ping.forward.min_mean_max_s();
                 let [rtt_min_s, rtt_mean_s, rtt_max_s] = ping.round_trip.min_mean_max_s();
@@ -117,7 +123,7 @@ impl Flow {
                 let spent = stream.conversations.totals(end).limits;
                 Some(LimitsResult { spent_ns: spent.map(Span::as_nanos), bottleneck: None })
             }
-            App::Ping(_) | App::Datagrams(_) => None,
+            App::Ping(_) | App::Datagrams(_) | App::Programs(_) => None,
         };
         FlowResult {
             name: self.name.clone(),

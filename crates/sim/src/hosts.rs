@@ -9,6 +9,7 @@ use crate::conversation::Conversation;
 use crate::endpoint::{Endpoint, Event};
 use crate::flow::App;
 use crate::ids::{Actor, ConversationId, Owner};
+use crate::programs::Arrived;
 use crate::simulation::Simulation;
 use crate::splice::count;
 use skyhop_network::{Delivery, Frame};
@@ -64,6 +65,12 @@ impl Simulation {
                     self.send(index, ConversationId::NONE, 0, true, frame.sent_at, answer, None);
                 }
             }
+            App::Programs(programs) => {
+                let (frame, _) = self.network.take(delivery);
+                programs.arrived(&frame, self.now);
+                self.arrived.push_back(Arrived::of(index as u32, &frame, self.now));
+                return;
+            }
             App::Datagrams(sending) => {
                 let (frame, _) = self.network.take(delivery);
                 if matches!(frame.packet.transport, Transport::TooLarge(_)) {
@@ -108,6 +115,7 @@ impl Simulation {
                 self.carry_out(index);
                 self.drive_touched(index);
             }
+            App::Programs(_) => {}
             App::Ping(_) if flow.stopped => {}
             App::Ping(ping) => {
                 let request = ping.packet(false, ping.next as u16);

@@ -18,10 +18,13 @@ mod hosts;
 mod ids;
 mod limited;
 mod observe;
+mod ports;
+mod programs;
 mod sample;
 mod simulation;
 mod splice;
 mod stp;
 mod unfinished;
 
+pub use programs::{Arrived, Content};
 pub use simulation::{LegWays, Simulation};

@@ -70,7 +70,7 @@ impl Observer {
                     let all = metrics.map(|metric| observer.samples.open(entity.clone(), metric));
                     observer.transfers.push((index as u32, all[0]));
                 }
-                App::Stream(_) => {}
+                App::Stream(_) | App::Programs(_) => {}
             }
         }
         for (terminal, name) in network.moving() {

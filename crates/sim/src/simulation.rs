@@ -8,12 +8,14 @@ use crate::flow::{App, Flow};
 use crate::ids::{Actor, ConversationId, Owner};
 use crate::limited::flow_results;
 use crate::observe::Observer;
+use crate::programs::Arrived;
 use crate::splice::Place;
 use crate::unfinished::Unfinished;
 use skyhop_network::{Agenda, Capture, Network, Slot};
 use skyhop_results::{PopulationResult, RunResult};
 use skyhop_scenario::network::SkyWay;
 use skyhop_units::Time;
+use std::collections::VecDeque;
 
 /// The most warnings that are told: of ten thousand flows each may have one.
 const MOST_WARNINGS: usize = 50;
@@ -44,6 +46,8 @@ pub struct Simulation {
     pub(crate) observer: Observer,
     pub(crate) events: u64,
     pub(crate) unfinished: Unfinished,
+    /// Packets for programs, in order of time.
+    pub(crate) arrived: VecDeque<Arrived>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -89,7 +93,7 @@ impl Simulation {
     }
 
     /// Hands packets of captured links to `capture`.
-    pub fn set_capture(&mut self, capture: Box<dyn Capture>) {
+    pub fn set_capture(&mut self, capture: Box<dyn Capture + Send>) {
         self.network.set_capture(capture);
     }
 

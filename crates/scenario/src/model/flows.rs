@@ -43,6 +43,9 @@ pub struct Flow {
     pub transport: Transport,
     /// What the application offers.
     pub traffic: Traffic,
+    /// Whether programs send it where the scenario is emulated: `traffic` and `transport` are for the simulator then, and for whoever compares. Where no flow says so, the first one is.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub real: bool,
     /// Band of its packets in queues of kind priority; 0 goes first.
     #[serde(default)]
     pub priority: u8,
@@ -281,6 +284,9 @@ impl Traffic {
     }
 }
 
+fn is_false(value: &bool) -> bool {
+    !value
+}
 fn default_ping_interval() -> Span {
     Span::from_secs(1)
 }

@@ -1,0 +1,92 @@
+//! Where an emulator hands packets of programs in at one end of a flow, and takes them out at the other.
+//!
+//! Follows the network's own contract; everything else of a run goes on as in the simulator, in the same queues.
+//! Leaves out clocks and devices: whoever drives it says what time it is.
+
+use crate::flow::App;
+use crate::programs::Arrived;
+use crate::simulation::Simulation;
+use skyhop_network::{Epoch, Frame, Outlook};
+use skyhop_units::Time;
+use skyhop_wire::Packet;
+use std::net::Ipv4Addr;
+
+impl Simulation {
+    /// A program's packet enters at an end of its flow: `from`, or `to` if it goes backward. It is called by `tag` until it arrives or
+    /// [`Simulation::poll_ended`] says that it does not. `stream` tells the flows of programs apart, for queues that do.
+    ///
+    /// Time must have come to `now` by [`Simulation::run_until`].
+    pub fn send_for(
+        &mut self,
+        now: Time,
+        (flow, backward): (u32, bool),
+        [stream, tag]: [u32; 2],
+        packet: Packet,
+    ) {
+        let of = &mut self.flows[flow as usize];
+        let App::Programs(programs) = &mut of.app else { return };
+        programs.sent(backward);
+        self.now = now;
+        let frame = Frame::new(of.routes.start, backward, [stream, tag], now, packet);
+        if let Some(delivery) = self.network.send(now, &mut self.agenda, frame, None) {
+            self.deliver(delivery);
+        }
+    }
+
+    /// The next packet for a program.
+    pub fn poll_arrival(&mut self) -> Option<Arrived> {
+        self.arrived.pop_front()
+    }
+
+    /// The tag of the next program's packet that will not arrive.
+    pub fn poll_ended(&mut self) -> Option<u32> {
+        self.network.poll_ended()
+    }
+
+    /// When something is due; `None` if nothing is.
+    pub fn poll_timeout(&mut self) -> Option<Time> {
+        self.agenda.next_at()
+    }
+
+    /// Addresses of the ends of a flow that is left to programs.
+    pub fn addresses(&self, flow: usize) -> Option<[Ipv4Addr; 2]> {
+        match &self.flows.get(flow)?.app {
+            App::Programs(programs) => Some(programs.ends),
+            _ => None,
+        }
+    }
+
+    /// MTU of the first link of a flow, as its `from` knows it, or its `to` if `backward`.
+    pub fn own_mtu(&self, flow: usize, backward: bool) -> Option<u32> {
+        let route = self.flows.get(flow)?.routes.start;
+        self.network.own_mtu_of(route, backward)
+    }
+
+    /// Whether programs' packets of a flow get through now: what [`skyhop_network::Network::path`] says of its one-way delay, s, and of the
+    /// satellites on its way. `None` without satellites.
+    pub fn path(&mut self, flow: usize) -> Option<(f64, usize)> {
+        let route = self.flows.get(flow)?.routes.start;
+        self.network.path(route)
+    }
+
+    /// The satellites ahead of time, for another thread; from now on epochs have to come by [`Simulation::look_ahead`]. `None` if there
+    /// are no satellites.
+    pub fn outlook(&mut self) -> Option<Outlook> {
+        self.network.outlook(self.now)
+    }
+
+    /// Takes an epoch that is to come, in their order.
+    pub fn look_ahead(&mut self, epoch: Epoch) {
+        self.network.look_ahead(epoch);
+    }
+
+    /// How often an epoch was due that was not there.
+    pub fn late_looks(&self) -> u64 {
+        self.network.late_looks()
+    }
+
+    /// Ends the run here.
+    pub fn end_now(&mut self) {
+        self.end = self.now;
+    }
+}

@@ -1,0 +1,88 @@
+//! Flows whose packets are those of programs: what they have met, and what arrives.
+//!
+//! Differs from other flows: their bytes are with the emulator, which finds them by a tag.
+//! Leaves out how packets come in and go out, which `ports` holds.
+
+use crate::echo::Delays;
+use skyhop_network::Frame;
+use skyhop_results::ProgramsResult;
+use skyhop_units::Time;
+use skyhop_wire::{Ecn, Packet, Transport};
+use std::net::Ipv4Addr;
+
+/// What the packets of a flow have met.
+pub(crate) struct Programs {
+    pub ends: [Ipv4Addr; 2],
+    /// Packets handed in, there and back.
+    sent: [u64; 2],
+    /// Delays of those that arrived, there and back.
+    delays: [Delays; 2],
+}
+
+/// A packet for a program.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrived {
+    /// When it comes to its end.
+    pub at: Time,
+    /// Index of its flow.
+    pub flow: u32,
+    /// Whether it is for the flow's `from`.
+    pub backward: bool,
+    /// The packet.
+    pub what: Content,
+}
+
+/// A packet of another program, or of a router.
+#[derive(Debug, Clone, Copy)]
+pub enum Content {
+    /// The packet that was handed in with this tag, and whether a queue has marked it.
+    Tagged {
+        /// Its tag.
+        tag: u32,
+        /// Whether a queue has marked it.
+        marked: bool,
+    },
+    /// What a router has to say.
+    Message(Packet),
+}
+
+impl Programs {
+    pub fn between(ends: [Ipv4Addr; 2]) -> Self {
+        Self { ends, sent: [0; 2], delays: [Delays::default(), Delays::default()] }
+    }
+
+    /// A packet has been handed in.
+    pub fn sent(&mut self, backward: bool) {
+        self.sent[usize::from(backward)] += 1;
+    }
+
+    pub fn arrived(&mut self, frame: &Frame, now: Time) {
+        if !is_message(&frame.packet) {
+            self.delays[usize::from(frame.backward)].add(now.since(frame.sent_at));
+        }
+    }
+
+    pub fn result(&self, in_flight: u64) -> ProgramsResult {
+        let [there, _] = &self.delays;
+        let [delay_min_s, delay_mean_s, delay_max_s] = there.min_mean_max_s();
+        let (sent, received) = (self.sent[0], there.count);
+        // Which way those go that are still in flight is not counted.
+        let missing = sent.saturating_sub(received).saturating_sub(in_flight);
+        let loss = (sent > 0).then(|| missing as f64 / sent as f64);
+        ProgramsResult { sent, received, loss, delay_min_s, delay_mean_s, delay_max_s }
+    }
+}
+
+fn is_message(packet: &Packet) -> bool {
+    matches!(packet.transport, Transport::TooLarge(_))
+}
+
+impl Arrived {
+    pub(crate) fn of(flow: u32, frame: &Frame, at: Time) -> Self {
+        let what = match is_message(&frame.packet) {
+            true => Content::Message(frame.packet),
+            false => Content::Tagged { tag: frame.tag, marked: frame.packet.ip.ecn == Ecn::Marked },
+        };
+        Self { at, flow, backward: frame.backward, what }
+    }
+}
