@@ -5,7 +5,7 @@
 //! Leaves out configuration files and environment variables.
 
 use crate::command::values::whole;
-use crate::command::{constellation, delay, look, map, passes, route, sweep, tables, wireshark};
+use crate::command::{constellation, delay, emulate, look, map, passes, route, sweep, tables, wireshark};
 use crate::stp;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use std::path::PathBuf;
@@ -25,6 +25,9 @@ pub enum Command {
     /// Simulate a scenario and print what came of it.
     #[command(after_help = RUN_EXAMPLES)]
     Run(Run),
+    /// Put real programs behind the paths of a scenario.
+    #[command(after_help = EMULATE_EXAMPLES)]
+    Emulate(emulate::Emulate),
     /// Run every combination of what a scenario's [sweep] varies; a row of a table for each run.
     #[command(after_help = SWEEP_EXAMPLES)]
     Sweep(sweep::Sweep),
@@ -156,6 +159,22 @@ Examples:
 A value of --set is TOML if it reads as TOML, else text. Flows go by name or
 number. Exit code: 0 done, 1 failed while running (disk full), 2 wrong usage or
 scenario, 130 interrupted.";
+
+const EMULATE_EXAMPLES: &str = "\
+Examples:
+  skyhop emulate geo.toml -- ping -c 3 server
+  skyhop emulate geo.toml -- curl -o /dev/null http://server/bytes/10MB
+  skyhop emulate geo.toml --tcp cubic --server 'iperf3 -s' -- iperf3 -c server
+  skyhop emulate geo.toml --shell
+  skyhop emulate --profile starlink -- curl -O http://server/bytes/10MB
+  skyhop emulate --profile iridium --from Lima --to Oslo -- ping server
+  skyhop emulate geo.toml --pcap packets.pcapng --out results -- ssh server
+  skyhop emulate geo.toml --set links.satellite.delay=\"270 ms\" -- ping server
+
+Hosts are network namespaces, which go when the command has ended. As root packets
+leave at real-time priority. Exit code: the command's; 127 where there is no such
+command, 1 where the emulation failed, 2 wrong usage or scenario, 3 with --strict
+where the run is not valid.";
 
 const SWEEP_EXAMPLES: &str = "\
 Examples:

@@ -13,6 +13,8 @@ pub enum Failure {
     Scenario(String),
     /// Something went wrong while running.
     Run(String),
+    /// A command cannot be started; the exit code that shells have for it.
+    Command(String, u8),
     /// The user has had enough.
     Interrupted,
     /// The user has had enough, and something is left of it.
@@ -27,6 +29,7 @@ impl Failure {
         match self {
             Failure::Scenario(_) => 2,
             Failure::Run(_) => 1,
+            Failure::Command(_, code) => *code,
             Failure::Interrupted | Failure::Stopped(_) => 130,
             Failure::OutputClosed => 0,
         }
@@ -39,7 +42,9 @@ impl Failure {
                 true => writeln!(out, "{line}"),
                 false => writeln!(out, "error: {line}"),
             }),
-            Failure::Run(message) | Failure::Stopped(message) => writeln!(out, "error: {message}"),
+            Failure::Run(message) | Failure::Stopped(message) | Failure::Command(message, _) => {
+                writeln!(out, "error: {message}")
+            }
             Failure::Interrupted => writeln!(out, "error: interrupted; nothing was written"),
             Failure::OutputClosed => Ok(()),
         }

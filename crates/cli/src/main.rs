@@ -21,15 +21,25 @@ use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // A program that is started inside a host comes by here.
+    if std::env::args_os().nth(1).is_some_and(|first| first == skyhop_emulate::inside::ARGUMENT) {
+        return skyhop_emulate::inside::main(std::env::args_os().skip(2));
+    }
     let args = Args::parse();
     // A command that looks for Ctrl-C ends in order; another is ended by the system, as it should be.
     match args.command {
+        // Before there is a second thread: one that listens is one.
+        Command::Emulate(_) => {}
         Command::Run(_) | Command::Sweep(_) | Command::Demo(_) | Command::Delay(_) => engine::listen(),
         Command::Tables(_) | Command::Look(_) | Command::Stp { .. } => engine::listen(),
         _ => {}
     }
     let done = match &args.command {
         Command::Run(run) => command::run::run(run),
+        Command::Emulate(emulate) => match command::emulate::run(emulate) {
+            Ok(code) => return ExitCode::from(code),
+            Err(failure) => Err(failure),
+        },
         Command::Sweep(sweep) => command::sweep::run(sweep),
         Command::Check(check) => command::check::check(check),
         Command::Schema => command::print(&skyhop_scenario::schema()),

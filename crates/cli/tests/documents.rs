@@ -2,7 +2,7 @@
 //!
 //! Follows README.md and docs/*.md, block after block, in a folder with the repository's scenarios and those that a document spells out.
 //! Differs: what the clock says is not compared, and lines between those that are shown may be left out.
-//! Leaves out what takes more than a second (only its options are looked up), and STP between hosts, for which there is `stp.rs`.
+//! Leaves out what takes more than a second (only its options are looked up), and what needs hosts, for which there are `stp.rs` and `emulate.rs`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,8 +10,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Not run: begins with this. A sweep's scenario and values are checked all the same.
-const SLOW: [&str; 6] =
-    ["tables ", "stp ", "wireshark ", "demo", "sweep scenarios/", "constellation export kuiper-630 --tle"];
+const SLOW: [&str; 7] = [
+    "emulate ",
+    "tables ",
+    "stp ",
+    "wireshark ",
+    "demo",
+    "sweep scenarios/",
+    "constellation export kuiper-630 --tle",
+];
 
 #[test]
 fn commands_in_the_documents_say_what_is_shown() {

@@ -9,6 +9,7 @@ pub mod constellation;
 pub mod delay;
 pub mod demo;
 mod doubts;
+pub mod emulate;
 mod export;
 mod files;
 mod hypatia;

@@ -70,7 +70,8 @@ pub fn tables(result: &RunResult) -> Vec<Table> {
             Some(FlowKind::Completions(_)) => of.completions(&mut completions),
             Some(FlowKind::Datagrams(_)) => of.datagrams(&mut datagrams),
             Some(FlowKind::Ping(_)) => of.pings(&mut pings),
-            None => {}
+            // Programs send a flow of the scenario that is one.
+            Some(FlowKind::Programs(_)) | None => {}
         }
     }
     let all = [transfers, completions, datagrams, pings].into_iter();

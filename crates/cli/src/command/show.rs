@@ -7,9 +7,10 @@
 use crate::engine::Done;
 use crate::statistics::{self, Estimate};
 use crate::table::{Table, count, or_dash, rate, share, size, time};
+use skyhop_record::Meta;
 use skyhop_results::{
     CompletionsResult, DatagramResult, DirectionResult, FlowKind, FlowResult, LimitsResult, PingResult,
-    RunResult, TransferResult,
+    ProgramsResult, RunResult, TransferResult,
 };
 use std::time::Duration;
 
@@ -78,15 +79,20 @@ pub fn flows<'a>(flows: impl IntoIterator<Item = &'a FlowResult>) -> Vec<Table> 
     ]);
     let mut datagrams =
         Table::new(["datagrams", "sent", "arrived", "lost", "goodput", "delay min", "mean", "max", "jitter"]);
+    let mut programs = Table::new(["programs", "sent", "arrived", "lost", "delay min", "mean", "max"]);
     for flow in flows {
         match &flow.kind {
             FlowKind::Completions(c) => completions_row(&mut completions, flow, c),
             FlowKind::Datagrams(d) => datagrams_row(&mut datagrams, &flow.name, d),
             FlowKind::Transfer(t) => transfer_row(&mut transfers, &flow.name, t, flow.limits.as_ref()),
             FlowKind::Ping(p) => ping_row(&mut pings, &flow.name, p),
+            FlowKind::Programs(p) => programs_row(&mut programs, &flow.name, p),
         }
     }
-    [transfers, completions, datagrams, pings].into_iter().filter(|t| !t.cells().1.is_empty()).collect()
+    [transfers, completions, datagrams, pings, programs]
+        .into_iter()
+        .filter(|t| !t.cells().1.is_empty())
+        .collect()
 }
 
 /// A table of transfers, whose rows are called by `what`.
@@ -187,6 +193,30 @@ fn datagrams_row(table: &mut Table, name: &str, d: &DatagramResult) {
         [d.delay_min_s, d.delay_mean_s, d.delay_max_s, d.jitter_mean_s].map(|v| or_dash(v.map(time)));
     let (sent, received, lost) = (count(d.sent), count(d.received), or_dash(d.loss.map(share)));
     table.row([name.to_owned(), sent, received, lost, rate(d.goodput_bps), least, mean, most, jitter]);
+}
+
+fn programs_row(table: &mut Table, name: &str, p: &ProgramsResult) {
+    let [least, mean, most] = [p.delay_min_s, p.delay_mean_s, p.delay_max_s].map(|v| or_dash(v.map(time)));
+    let lost = or_dash(p.loss.map(share));
+    table.row([name.to_owned(), count(p.sent), count(p.received), lost, least, mean, most]);
+}
+
+/// What an emulation has seen: its flows and links, and how late it was.
+pub fn emulation(result: &RunResult, meta: &Meta) -> String {
+    let mut text = String::from("\n");
+    for table in flows(result.listed()).into_iter().chain(links(result)) {
+        text += &format!("{}\n", table.text());
+    }
+    let late = |of: &str, key: &str| or_dash(meta.emulation[of][key].as_f64().map(time));
+    let packets = meta.emulation["release"]["count"].as_u64().unwrap_or(0);
+    text + &format!(
+        "{} of wall clock; {} packets left {} late in the median, {} at most in 99 of 100; {} of CPU\n",
+        time(meta.wall_s),
+        count(packets),
+        late("release", "late_p50_s"),
+        late("release", "late_p99_s"),
+        or_dash(meta.emulation["cpu_s"].as_f64().map(time)),
+    )
 }
 
 fn links(result: &RunResult) -> Option<Table> {

@@ -1,0 +1,194 @@
+//! `skyhop emulate`: programs behind the paths of a scenario.
+//!
+//! Follows [`skyhop_emulate::session`]; the exit code is the command's.
+//! Differs from `run`: what is printed of the path goes to standard error, as standard output is the command's.
+//! Leaves out what the programs do.
+
+use crate::engine;
+use crate::failure::Failure;
+use clap::Args as ClapArgs;
+use skyhop_emulate::driver::Shared;
+use skyhop_emulate::plan::Plan;
+use skyhop_emulate::profile::{Ends, PROFILES, Profile};
+use skyhop_emulate::session::{Options, Outcome, emulate};
+use skyhop_emulate::verdict::Limits;
+use skyhop_emulate::{Error, inside, namespace};
+use skyhop_orbit::places;
+use skyhop_record::{Folder, summary_json, summary_text, write_run};
+use skyhop_scenario::parse_set;
+use skyhop_units::{Bytes, Span};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// `skyhop emulate`.
+#[derive(Debug, ClapArgs)]
+pub struct Emulate {
+    /// The scenario; `-` is standard input. Its flows with `real = true`, or else its first one, are left to programs; all others are simulated in the same queues.
+    #[arg(required_unless_present = "profile")]
+    pub file: Option<PathBuf>,
+    /// A path that many ask for, instead of a file: geo, leo, meo, iridium, starlink, dial-return.
+    #[arg(long, value_name = "NAME", conflicts_with = "file")]
+    pub profile: Option<String>,
+    /// Where the user of a profile with moving satellites is: a city, or lat,lon in degrees.
+    #[arg(long, value_name = "PLACE", requires = "profile", allow_hyphen_values = true)]
+    pub from: Option<String>,
+    /// Where the other end of it is.
+    #[arg(long, value_name = "PLACE", requires = "profile", allow_hyphen_values = true)]
+    pub to: Option<String>,
+    /// Print the profile's scenario, to be changed and kept, and do nothing else.
+    #[arg(long, requires = "profile")]
+    pub print: bool,
+    /// The command, which runs at the user's end. The other end is called `server` there. Without one, the run lasts as long as the scenario says.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+    /// Start a shell at the user's end.
+    #[arg(long, conflicts_with = "command")]
+    pub shell: bool,
+    /// The host where the command runs; by default the end called "user", else the end that asks, or that gets the transfer.
+    #[arg(long, value_name = "HOST")]
+    pub at: Option<String>,
+    /// A command for the other end, by `sh -c`, instead of skyhop's own servers: echo (port 7), discard (9), and files over HTTP (80).
+    #[arg(long, value_name = "COMMAND")]
+    pub server: Option<OsString>,
+    /// The folder whose files skyhop's own server has. http://server/bytes/10MB is always there.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub folder: PathBuf,
+    /// Write summary.json, the tables and what the scenario records into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print the summary as JSON to standard error.
+    #[arg(long)]
+    pub json: bool,
+    /// Write the packets of all hosts, whole, into this file, for Wireshark.
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
+    /// The kernel's congestion control in all hosts: cubic, reno, bbr.
+    #[arg(long, value_name = "NAME")]
+    pub tcp: Option<String>,
+    /// Read and write every packet by itself, with its checksum, as a capture inside a host shows it then.
+    #[arg(long)]
+    pub no_offload: bool,
+    /// How late 99 of 100 packets may leave before the run is not valid.
+    #[arg(long, value_name = "TIME", default_value = "150 us")]
+    pub late: Span,
+    /// The most memory for packets under way; beyond it they are dropped, and the run is not valid.
+    #[arg(long, value_name = "SIZE", default_value = "1 GB")]
+    pub memory: Bytes,
+    /// Seed of every random stream, instead of the scenario's.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = super::values::whole::<u64>(0..=u64::MAX))]
+    pub seed: Option<u64>,
+    /// Change one value of the scenario; may be given often.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub sets: Vec<String>,
+    /// Exit with 3 if the run is not valid.
+    #[arg(long)]
+    pub strict: bool,
+    /// Print nothing but what the command prints.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Exit code of a run that is not valid, where that is asked for.
+const NOT_VALID: u8 = 3;
+
+/// Emulates, and returns the command's exit code.
+pub fn run(args: &Emulate) -> Result<u8, Failure> {
+    let loaded = match (&args.profile, &args.file) {
+        (Some(name), _) => {
+            let text = profile(name, args)?;
+            if args.print {
+                return super::print(&text).map(|()| 0);
+            }
+            let sets = args.sets.iter().map(|set| parse_set(set)).collect::<Result<Vec<_>, _>>()?;
+            skyhop_scenario::parse(text.as_bytes(), name, &sets)?
+        }
+        (None, file) => engine::load(file.as_deref().unwrap_or(Path::new("-")), &args.sets)?,
+    };
+    let mut command = args.command.clone();
+    if args.shell {
+        command = vec![inside::shell()];
+    }
+    // Threads would keep their old rights.
+    namespace::become_able().map_err(failed)?;
+    engine::listen();
+    let folder = args.out.as_deref().map(Folder::create).transpose()?;
+    let server = args.server.iter().flat_map(|line| ["sh".into(), "-c".into(), line.clone()]).collect();
+    let options = Options {
+        seed: args.seed,
+        at: args.at.clone(),
+        offload: !args.no_offload,
+        limits: Limits { late: args.late, ..Limits::default() },
+        memory: args.memory.get() as usize,
+        tcp: args.tcp.clone(),
+        pcap: args.pcap.clone(),
+        server,
+        folder: Some(args.folder.clone()),
+        command,
+    };
+    let mut told = args.quiet;
+    let done = emulate(&loaded, &options, |plan: &Plan, _: &Shared| {
+        if !std::mem::replace(&mut told, true) && plan.by_default {
+            let flow = &plan.flows[0];
+            eprintln!(
+                "skyhop: flow {} is left to programs; say `real = true` of those that are to be",
+                loaded.scenario.flow_name(flow.flow)
+            );
+        }
+        !engine::interrupted()
+    });
+    let Outcome { result, meta, exit_code, objections, .. } = match done {
+        Ok(outcome) => outcome,
+        Err(Error::Scenario(key, why)) if !key.starts_with("--") => {
+            return Err(Failure::Scenario(loaded.problem(&key, why).to_string()));
+        }
+        Err(why) => return Err(failed(why)),
+    };
+    if let Some(mut folder) = folder {
+        write_run(&mut folder, &result, &meta).map_err(|e| Failure::Run(e.to_string()))?;
+        folder.commit()?;
+    }
+    if args.json {
+        eprint!("{}", summary_text(&summary_json(&result, &meta)));
+    } else if !args.quiet {
+        result.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+        eprint!("{}", super::show::emulation(&result, &meta));
+    }
+    objections
+        .iter()
+        .filter(|_| !args.quiet)
+        .for_each(|why| eprintln!("skyhop: the run is not valid: {why}"));
+    Ok(if args.strict && !objections.is_empty() && exit_code == 0 { NOT_VALID } else { exit_code })
+}
+
+/// The scenario of a profile.
+fn profile(name: &str, args: &Emulate) -> Result<String, Failure> {
+    let wrong = |message: String| Failure::Scenario(message);
+    let profile = Profile::named(name).ok_or_else(|| {
+        let known: Vec<_> = PROFILES.iter().map(|one| format!("\n  {:12} {}", one.name, one.about)).collect();
+        wrong(format!("--profile: there is no \"{name}\"; there are{}", known.concat()))
+    })?;
+    let Some(cities) = profile.cities else {
+        return match args.from.is_some() || args.to.is_some() {
+            true => {
+                Err(wrong(format!("--from, --to: nothing of profile {name} moves, so that no place matters")))
+            }
+            false => Ok(profile.scenario(None)),
+        };
+    };
+    let place = |option: &str, told: &Option<String>, default: &str| {
+        let text = told.as_deref().unwrap_or(default);
+        let found = places::find(text).map_err(|e| wrong(format!("{option}: {e}")))?;
+        let degrees = |rad: f64| (rad.to_degrees() * 1e6).round() * 1e-6;
+        Ok::<_, Failure>((found.name.clone(), degrees(found.latitude_rad), degrees(found.longitude_rad)))
+    };
+    let ends =
+        Ends { user: place("--from", &args.from, cities[0])?, server: place("--to", &args.to, cities[1])? };
+    Ok(profile.scenario(Some(&ends)))
+}
+
+fn failed(why: Error) -> Failure {
+    match why {
+        Error::Command(message, code) => Failure::Command(message, code),
+        why => Failure::Run(why.to_string()),
+    }
+}

@@ -1,0 +1,398 @@
+//! Emulations from the outside: hosts, programs in them, and what is left when they have ended.
+//!
+//! The programs are this test's own binary, so that nothing has to be installed. Needs namespaces and TUN devices: where the system has none
+//! of them each test says so and is skipped.
+//! Leaves out how exact times are, which hangs on the machine: they are never too short here, and `make bench` has the rest.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_methods, reason = "real hosts take real time")]
+
+use serde_json::Value;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const SKYHOP: &str = env!("CARGO_BIN_EXE_skyhop");
+
+/// A folder of this test's own, gone with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("skyhop-emulate-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The reason why nothing can be emulated here.
+fn cannot() -> Option<String> {
+    let folder = Folder::new("probe");
+    let out = emulate(&folder.write("a.toml", &wire("1 ms", "1 Gbit/s", "")), &[], &["true"]);
+    let told = String::from_utf8_lossy(&out.stderr).into_owned();
+    let lacks = ["network namespaces, which need", "there is no /dev/net/tun", "cannot make", "cannot open"];
+    (!out.status.success() && lacks.iter().any(|lack| told.contains(lack))).then_some(told)
+}
+
+macro_rules! needs_hosts {
+    () => {
+        if let Some(why) = cannot() {
+            println!("skipped: {why}");
+            return;
+        }
+    };
+}
+
+fn wire(delay: &str, rate: &str, more: &str) -> String {
+    format!(
+        "duration = \"60 s\"\n[links.satellite]\nrate = \"{rate}\"\ndelay = \"{delay}\"\n{more}\n[[flows]]\npath = [\"server\", \"satellite\", \"user\"]\ntraffic = {{ kind = \"bulk\" }}\n"
+    )
+}
+
+fn emulate(scenario: &Path, options: &[&str], command: &[&str]) -> Output {
+    let mut skyhop = Command::new(SKYHOP);
+    skyhop.arg("emulate").arg(scenario).args(options).arg("--").args(command);
+    skyhop.stdin(Stdio::null()).output().unwrap()
+}
+
+/// Emulates while one of the programs below runs at the user's end: what it has printed, and the summary.
+fn program(
+    folder: &Folder,
+    scenario: &str,
+    options: &[&str],
+    name: &str,
+    argument: &str,
+) -> (Vec<String>, Value) {
+    let file = folder.write("scenario.toml", scenario);
+    let results = folder.0.join("results");
+    let own = std::env::current_exe().unwrap();
+    let mut all = vec!["--out", results.to_str().unwrap(), "--folder", folder.0.to_str().unwrap()];
+    all.extend(options);
+    let mut skyhop = Command::new(SKYHOP);
+    skyhop.arg("emulate").arg(&file).args(all).arg("--").arg(own);
+    skyhop.args(["--exact", name, "--ignored", "--nocapture"]).env("SKYHOP_INSIDE", argument);
+    let out = skyhop.stdin(Stdio::null()).output().unwrap();
+    let (text, told) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    assert!(out.status.success(), "{text}\n{told}");
+    let lines = text.lines().filter_map(|line| line.strip_prefix("found ")).map(str::to_owned).collect();
+    let summary = fs::read_to_string(results.join("summary.json")).unwrap();
+    (lines, serde_json::from_str(&summary).unwrap())
+}
+
+fn argument() -> Option<String> {
+    std::env::var("SKYHOP_INSIDE").ok()
+}
+
+/// An address of the server, of version 4 or 6.
+fn server(port: u16, v6: bool) -> std::net::SocketAddr {
+    ("server", port).to_socket_addrs().unwrap().find(|a| a.is_ipv6() == v6).unwrap()
+}
+
+#[test]
+#[ignore = "a program inside a host"]
+fn echoes() {
+    let Some(argument) = argument() else { return };
+    let (count, v6) = (argument.trim_end_matches('6').parse::<u32>().unwrap(), argument.ends_with('6'));
+    let socket = UdpSocket::bind(if v6 { "[::]:0" } else { "0.0.0.0:0" }).unwrap();
+    socket.connect(server(7, v6)).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    for number in 0..count {
+        let began = Instant::now();
+        socket.send(&number.to_be_bytes()).unwrap();
+        let mut answer = [0; 64];
+        let len = socket.recv(&mut answer).unwrap();
+        println!("found {}", began.elapsed().as_nanos());
+        assert_eq!(answer[..len], number.to_be_bytes());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+#[ignore = "a program inside a host"]
+fn downloads() {
+    let Some(argument) = argument() else { return };
+    let (path, v6) = argument.split_once(' ').unwrap();
+    let began = Instant::now();
+    let mut stream = TcpStream::connect(server(80, v6 == "6")).unwrap();
+    write!(stream, "GET /{path} HTTP/1.1\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let body = answer.windows(4).position(|end| end == b"\r\n\r\n").unwrap() + 4;
+    let sum =
+        answer[body..].iter().fold(7u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
+    println!("found {} {sum} {}", answer.len() - body, began.elapsed().as_nanos());
+}
+
+#[test]
+#[ignore = "a program inside a host"]
+fn floods() {
+    let Some(argument) = argument() else { return };
+    let (count, size) = argument.split_once(' ').unwrap();
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    socket.connect(server(9, false)).unwrap();
+    let datagram = vec![0; size.parse().unwrap()];
+    for _ in 0..count.parse::<u32>().unwrap() {
+        socket.send(&datagram).unwrap();
+    }
+    // All of them are in the network by then, and none has left the queue's end.
+    std::thread::sleep(Duration::from_millis(1500));
+    println!("found {count}");
+}
+
+#[test]
+fn an_answer_takes_the_paths_time_and_never_less() {
+    needs_hosts!();
+    let folder = Folder::new("rtt");
+    for (delay_ms, v6) in [(20u64, false), (20, true), (250, false)] {
+        let scenario = wire(&format!("{delay_ms} ms"), "1 Gbit/s", "");
+        let argument = if v6 { "206" } else { "20" };
+        let (lines, summary) = program(&folder, &scenario, &[], "echoes", argument);
+        let rtts: Vec<u64> = lines.iter().map(|line| line.parse().unwrap()).collect();
+        assert_eq!(rtts.len(), 20);
+        let least = *rtts.iter().min().unwrap();
+        assert!(least >= 2_000_000 * delay_ms, "{least} ns is less than both delays of {delay_ms} ms");
+        // A busy machine is late, and says so.
+        let emulation = &summary["emulation"];
+        let late = emulation["release"]["late_max_s"].as_f64().unwrap()
+            + emulation["wake"]["late_max_s"].as_f64().unwrap();
+        assert!((least as f64) < 2e6 * delay_ms as f64 + 2e9 * late + 20e6, "{least} ns: {emulation}");
+        let flow = &summary["flows"]["flow-1"];
+        assert_eq!((&flow["received"], &flow["packets_delivered"]), (&20.into(), &40.into()));
+        let mean = flow["delay_mean_s"].as_f64().unwrap();
+        assert!((mean - delay_ms as f64 * 1e-3).abs() < 2e-6, "{mean}");
+    }
+}
+
+#[test]
+fn bytes_come_whole_through_losses_with_offloads_and_without() {
+    needs_hosts!();
+    let folder = Folder::new("bytes");
+    let mut state = 1u64;
+    let bytes: Vec<u8> = (0..3_000_000)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        })
+        .collect();
+    fs::write(folder.0.join("file"), &bytes).unwrap();
+    let sum = bytes.iter().fold(7u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
+    let losses = "loss = { kind = \"packets\", probability = 0.01 }";
+    for (options, version) in
+        [(&[][..], "4"), (&[], "6"), (&["--no-offload", "--tcp", "cubic"], "4"), (&["--no-offload"], "6")]
+    {
+        let (lines, summary) = program(
+            &folder,
+            &wire("5 ms", "100 Mbit/s", losses),
+            options,
+            "downloads",
+            &format!("file {version}"),
+        );
+        let found: Vec<&str> = lines[0].split(' ').collect();
+        assert_eq!(found[..2], ["3000000", &sum.to_string()], "{options:?} {version}");
+        let link = &summary["links"]["satellite"]["forward"];
+        let (packets, lost) = (link["packets"].as_f64().unwrap(), link["lost_packets"].as_f64().unwrap());
+        assert!(packets > 2000.0 && lost > 0.003 * packets && lost < 0.025 * packets, "{lost} of {packets}");
+        let frames = summary["emulation"]["hosts"]["server"]["read_frames"].as_f64().unwrap();
+        assert_eq!(
+            frames < 0.8 * packets,
+            options.is_empty(),
+            "{frames} frames, {packets} packets, {options:?}"
+        );
+        let flow = &summary["flows"]["flow-1"];
+        let all = |key: &str| flow[key].as_u64().unwrap();
+        let ended = all("packets_delivered") + all("packets_dropped") + all("packets_lost");
+        assert_eq!(all("packets_sent"), ended + all("packets_in_flight"));
+    }
+}
+
+#[test]
+fn a_queue_is_as_deep_as_the_scenario_says() {
+    needs_hosts!();
+    let folder = Folder::new("queue");
+    // At 100 kbit/s next to nothing leaves while the datagrams come.
+    let queue = "queue = { kind = \"drop-tail\", limit = \"5000 packets\" }";
+    let (_, summary) = program(&folder, &wire("1 ms", "100 kbit/s", queue), &[], "floods", "8000 1000");
+    let link = &summary["links"]["satellite"]["reverse"];
+    let (sent, dropped) = (link["packets"].as_u64().unwrap(), link["dropped_packets"].as_u64().unwrap());
+    assert_eq!(link["queue_max_packets"], 4999, "{link}");
+    assert_eq!(summary["emulation"]["missed_before_read_packets"], 0);
+    // One is being sent beside those that wait, and some have left.
+    assert!(sent > 10 && sent < 100, "{sent}");
+    let taken = 8000 - dropped;
+    assert!((5000..5000 + sent).contains(&taken), "{taken} were taken, {sent} sent");
+}
+
+#[test]
+fn simulated_flows_share_queues_with_programs() {
+    needs_hosts!();
+    let folder = Folder::new("beside");
+    let alone = wire("10 ms", "20 Mbit/s", "");
+    let more = alone.replace("[[flows]]", "[[flows]]\nname = \"real\"\nreal = true")
+        + "[[flows]]\nname = \"other\"\npath = [\"server\", \"satellite\", \"user\"]\ntraffic = { kind = \"cbr\", rate = \"10 Mbit/s\" }\n";
+    let took = |scenario: &str| {
+        let options = ["--tcp", "cubic"];
+        let (lines, summary) = program(&folder, scenario, &options, "downloads", "bytes/5MB 4");
+        (lines[0].rsplit(' ').next().unwrap().parse::<f64>().unwrap() * 1e-9, summary)
+    };
+    let (alone_s, _) = took(&alone);
+    let (beside_s, summary) = took(&more);
+    // 5 MB and their headers take 2.1 s at 20 Mbit/s, and twice as long at the half of it.
+    assert!(alone_s > 2.1 && alone_s < 3.2, "{alone_s} s alone");
+    assert!(
+        beside_s > 1.5 * alone_s && beside_s < 4.0 * alone_s,
+        "{beside_s} s beside 10 Mbit/s, {alone_s} s alone"
+    );
+    let other = &summary["flows"]["other"];
+    let rate = other["received"].as_f64().unwrap() * 8000.0 / summary["simulated_s"].as_f64().unwrap();
+    assert!((8e6..=10.1e6).contains(&rate), "{rate}: {other}");
+}
+
+#[test]
+fn exit_codes_are_the_commands() {
+    needs_hosts!();
+    let folder = Folder::new("codes");
+    let file = folder.write("a.toml", &wire("1 ms", "1 Gbit/s", ""));
+    let code = |command: &[&str]| emulate(&file, &[], command).status.code();
+    assert_eq!(code(&["sh", "-c", "exit 7"]), Some(7));
+    assert_eq!(code(&["sh", "-c", "kill -9 $$"]), Some(137));
+    assert_eq!(code(&["no-such-command-here"]), Some(127));
+    assert_eq!(code(&["/etc/hostname"]), Some(126));
+    let wrong = emulate(&file, &["--at", "nobody"], &["true"]);
+    let told = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    assert!(told.contains("no host \"nobody\"; there are server, user"), "{told}");
+    let none = folder.write(
+        "none.toml",
+        &wire("1 ms", "1 Gbit/s", "").replace("server\"", "a\"").replace("user\"", "b\""),
+    );
+    let names = emulate(&none, &[], &["sh", "-c", "cat /etc/hosts"]);
+    let text = String::from_utf8_lossy(&names.stdout).into_owned();
+    assert!(text.contains("10.0.0.1 a server\n") && text.contains("10.0.0.2 b user\n"), "{text}");
+}
+
+/// Processes that run inside hosts of an emulation, or are its own.
+fn left(mark: &str) -> Vec<String> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let words = processes.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    let lines = words.map(|words| String::from_utf8_lossy(&words).replace('\0', " "));
+    lines.filter(|line| line.contains(mark) && !line.contains("--exact")).collect()
+}
+
+#[test]
+fn nothing_is_left_whatever_ends_it() {
+    needs_hosts!();
+    let folder = Folder::new("left");
+    let file = folder.write("a.toml", &wire("1 ms", "1 Gbit/s", ""));
+    let devices = || fs::read_dir("/sys/class/net").unwrap().count();
+    let before = devices();
+    // The command leaves a process behind, which no longer knows its parent.
+    let mark = format!("sleep 98{}", std::process::id());
+    let line = format!("setsid {mark} & echo ready; {mark}");
+    for signal in ["-INT", "-TERM", "-KILL"] {
+        let mut skyhop = Command::new(SKYHOP);
+        skyhop.arg("emulate").arg(&file).args(["--", "sh", "-c", &line]);
+        let mut child = skyhop.stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0).spawn().unwrap();
+        let mut ready = [0; 5];
+        child.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
+        assert!(left(&mark).len() >= 2, "{:?}", left(&mark));
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+        let _ = child.wait();
+        let began = Instant::now();
+        while !left(&mark).is_empty() && began.elapsed() < Duration::from_secs(5) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(left(&mark).is_empty(), "after kill {signal}: {:?}", left(&mark));
+    }
+    let short = format!("setsid {mark} & exit 3");
+    assert_eq!(emulate(&file, &[], &["sh", "-c", &short]).status.code(), Some(3));
+    assert!(left(&mark).is_empty(), "{:?}", left(&mark));
+    assert_eq!(devices(), before);
+}
+
+#[test]
+fn twenty_run_side_by_side() {
+    needs_hosts!();
+    let folder = Folder::new("twenty");
+    let file = folder.write("a.toml", &wire("1 ms", "1 Gbit/s", ""));
+    let start = |_| {
+        let mut skyhop = Command::new(SKYHOP);
+        skyhop.arg("emulate").arg(&file).args(["--quiet", "--", "sh", "-c", "ls /sys/class/net; exit 5"]);
+        skyhop.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let all: Vec<_> = (0..20).map(start).collect();
+    for one in all {
+        let out = one.wait_with_output().unwrap();
+        assert_eq!(
+            (out.status.code(), String::from_utf8_lossy(&out.stdout).as_ref()),
+            (Some(5), "lo\nsky0\n")
+        );
+    }
+}
+
+#[test]
+fn a_server_of_the_users_own_is_there_when_the_command_begins() {
+    needs_hosts!();
+    let folder = Folder::new("server");
+    let own = std::env::current_exe().unwrap();
+    let server = format!("SKYHOP_INSIDE=x {} --exact answers --ignored --nocapture", own.display());
+    let (lines, _) = program(&folder, &wire("1 ms", "1 Gbit/s", ""), &["--server", &server], "asks", "x");
+    assert_eq!(lines, ["answered"]);
+}
+
+#[test]
+#[ignore = "a program inside a host"]
+fn answers() {
+    if argument().is_none() {
+        return;
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    let listener = TcpListener::bind("0.0.0.0:4321").unwrap();
+    loop {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(b"answered").unwrap();
+    }
+}
+
+#[test]
+#[ignore = "a program inside a host"]
+fn asks() {
+    if argument().is_none() {
+        return;
+    }
+    let mut stream = TcpStream::connect(server(4321, false)).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    println!("found {answer}");
+}
+
+#[test]
+fn a_capture_has_the_programs_own_bytes() {
+    needs_hosts!();
+    let folder = Folder::new("capture");
+    fs::write(folder.0.join("file"), "skyhop was here").unwrap();
+    let pcap = folder.0.join("packets.pcapng");
+    let options = ["--pcap", pcap.to_str().unwrap()];
+    let (lines, summary) = program(&folder, &wire("1 ms", "1 Gbit/s", ""), &options, "downloads", "file 4");
+    assert!(lines[0].starts_with("15 "));
+    assert_eq!(summary["emulation"]["not_captured_packets"], 0);
+    let bytes = fs::read(&pcap).unwrap();
+    // Once where it leaves the server, and once where it comes to the user.
+    let found = bytes.windows(15).filter(|part| *part == b"skyhop was here").count();
+    assert_eq!(found, 2);
+}

@@ -1,0 +1,170 @@
+//! Programs inside a host: a process that sees its network, its names, and no process outside.
+//!
+//! Follows pid_namespaces(7) and mount_namespaces(7): the program's parent is the first process of a namespace of processes, so that with it
+//! everything goes that the program has left behind; and it is killed when this process is, whatever kills that.
+//! Differs from `ip netns exec`: names of hosts are in /etc/hosts, and there is no name server.
+//! Leaves out the files of other hosts: all share the file system.
+
+use crate::error::{Error, Tried};
+use crate::namespace::Namespace;
+use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, ExitStatus};
+
+/// The first argument of a process that is to become a program inside a host. Nobody types it.
+pub const ARGUMENT: &str = "emulate-inside";
+
+/// Exit codes as shells have them.
+const NOT_FOUND: u8 = 127;
+const NOT_EXECUTABLE: u8 = 126;
+const NOT_PREPARED: u8 = 125;
+
+/// Where a command is found: its path if it has one, else the first of `PATH`.
+///
+/// # Errors
+///
+/// There is none, or it cannot be executed, with the exit code that shells have for that.
+pub fn find(command: &OsStr) -> Result<PathBuf, Error> {
+    let name = Path::new(command);
+    let shown = name.display();
+    let executable =
+        |path: &Path| rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok() && path.is_file();
+    if command.as_bytes().contains(&b'/') {
+        return match (executable(name), name.exists()) {
+            (true, _) => Ok(name.to_owned()),
+            (false, true) => Err(Error::Command(format!("{shown}: it cannot be executed"), NOT_EXECUTABLE)),
+            (false, false) => Err(Error::Command(format!("{shown}: there is no such file"), NOT_FOUND)),
+        };
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| executable(path));
+    found.ok_or_else(|| Error::Command(format!("{shown}: command not found"), NOT_FOUND))
+}
+
+/// Starts a command in a host where `names` is the table of hosts.
+///
+/// # Errors
+///
+/// The system starts no process.
+pub fn start(namespace: &Namespace, names: &str, command: &[OsString]) -> Result<Child, Error> {
+    let own = std::env::current_exe().tried(|| "cannot find this program's own file".to_owned())?;
+    let network = namespace.fd.as_fd().as_raw_fd();
+    let mut process = Command::new(own);
+    process.arg(ARGUMENT).arg(names).args(command);
+    let enter = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        // SAFETY: the descriptor is that of a namespace which outlives the call; the parent waits until the child has done this.
+        let network = unsafe { rustix::fd::BorrowedFd::borrow_raw(network) };
+        rustix::thread::move_into_link_name_space(network, Some(LinkNameSpaceType::Network))?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec two system calls are made, which allocate nothing.
+    unsafe { process.pre_exec(enter) };
+    process.spawn().tried(|| "cannot start a process inside a host".to_owned())
+}
+
+/// The exit code that a shell would have for a process.
+pub fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.map_or(1, |code| code as u8)
+}
+
+/// What a process does whose first argument is [`ARGUMENT`]: it makes its namespaces, and in them a process that starts the command and
+/// waits for it.
+pub fn main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let names = arguments.next().unwrap_or_default();
+    let command: Vec<OsString> = arguments.collect();
+    keep_on_when_interrupted();
+    match prepare(&names) {
+        Ok(()) => {}
+        Err(why) => {
+            eprintln!("skyhop emulate: {why}");
+            return ExitCode::from(NOT_PREPARED);
+        }
+    }
+    // SAFETY: this process has one thread.
+    match unsafe { libc::fork() } {
+        0 => ExitCode::from(first_process(&command)),
+        child if child > 0 => ExitCode::from(wait_for(Pid::from_raw(child))),
+        _ => {
+            eprintln!("skyhop emulate: cannot start a process: {}", io::Error::last_os_error());
+            ExitCode::from(NOT_PREPARED)
+        }
+    }
+}
+
+/// Ctrl-C is for the program, which may go on; signals that have a handler have their usual effect again in what is started.
+fn keep_on_when_interrupted() {
+    extern "C" fn nothing(_: libc::c_int) {}
+    for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: the handler does nothing.
+        unsafe { libc::signal(signal, nothing as *const () as libc::sighandler_t) };
+    }
+}
+
+/// Namespaces of processes and mounts, with names of hosts and the devices of this network.
+fn prepare(names: &OsStr) -> Result<(), Error> {
+    // SAFETY: the process has one thread, and these namespaces change no memory.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS | UnshareFlags::NEWPID) }
+        .tried(|| "cannot make a namespace of mounts".to_owned())?;
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    rustix::mount::mount_change("/", private).tried(|| "cannot keep mounts to this host".to_owned())?;
+    // A place for two files that nobody else sees; /sys is mounted anew anyway, so that it shows this network's devices.
+    let nothing = None::<&std::ffi::CStr>;
+    rustix::mount::mount("tmpfs", "/sys", "tmpfs", MountFlags::empty(), nothing)
+        .tried(|| "cannot mount a place for the names of hosts".to_owned())?;
+    for (file, text) in [("/etc/hosts", names.as_bytes()), ("/etc/resolv.conf", b"".as_slice())] {
+        let Ok(target) = fs::canonicalize(file) else { continue };
+        let own = Path::new("/sys").join(target.file_name().unwrap_or_default());
+        fs::write(&own, text).tried(|| format!("cannot write {file} of this host"))?;
+        rustix::mount::mount_bind(&own, &target).tried(|| format!("cannot give this host its own {file}"))?;
+    }
+    rustix::mount::unmount("/sys", UnmountFlags::DETACH).tried(|| "cannot unmount /sys".to_owned())?;
+    // In a user namespace below another the system may refuse this; what was there shows the devices outside, and nothing hangs on it.
+    let _ = rustix::mount::mount("sysfs", "/sys", "sysfs", MountFlags::empty(), nothing);
+    Ok(())
+}
+
+/// The first process of its namespace: it starts the command, waits for whatever has lost its parent, and ends with the command.
+fn first_process(command: &[OsString]) -> u8 {
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    let _ = rustix::mount::mount("proc", "/proc", "proc", MountFlags::empty(), None::<&std::ffi::CStr>);
+    let Some(program) = command.first() else { return NOT_PREPARED };
+    let child = match Command::new(program).args(&command[1..]).spawn() {
+        Ok(child) => child,
+        Err(why) => {
+            eprintln!("skyhop emulate: {}: {why}", program.display());
+            return if why.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
+        }
+    };
+    wait_for(Pid::from_raw(child.id() as i32))
+}
+
+/// Waits for all that ends, up to one process; its exit code.
+fn wait_for(process: Option<Pid>) -> u8 {
+    loop {
+        match rustix::process::waitpid(None, WaitOptions::empty()) {
+            Ok(Some((pid, status))) if Some(pid) == process => return code_of(status),
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return NOT_PREPARED,
+        }
+    }
+}
+
+fn code_of(status: WaitStatus) -> u8 {
+    let signal = || status.terminating_signal().map(|signal| 128 + signal);
+    status.exit_status().or_else(signal).map_or(1, |code| code as u8)
+}
+
+/// The shell of the user.
+pub fn shell() -> OsString {
+    std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into())
+}

@@ -1,0 +1,118 @@
+//! How late an emulator is: a histogram of times in microseconds.
+//!
+//! Follows HdrHistogram's idea: buckets of equal relative width, here an eighth of a power of two, so that quantiles are exact to 13 %.
+//! Differs from it: below 8 us a bucket is a microsecond wide.
+//! Leaves out what follows from being late, which `verdict` says.
+
+use skyhop_units::Span;
+
+const SUB: u64 = 8;
+const BUCKETS: usize = 256;
+
+/// How often a time was of which length.
+#[derive(Debug, Clone)]
+pub struct Histogram {
+    counts: [u64; BUCKETS],
+    count: u64,
+    sum_ns: u128,
+    max: Span,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { counts: [0; BUCKETS], count: 0, sum_ns: 0, max: Span::ZERO }
+    }
+}
+
+fn bucket(us: u64) -> usize {
+    if us < SUB {
+        return us as usize;
+    }
+    let power = 63 - us.leading_zeros() as u64;
+    let place = (us >> (power - 3)) - SUB;
+    (((power - 2) * SUB + place) as usize).min(BUCKETS - 1)
+}
+
+/// The first time that is beyond a bucket, us.
+fn end_us(bucket: usize) -> u64 {
+    let bucket = bucket as u64 + 1;
+    if bucket <= SUB {
+        return bucket;
+    }
+    let (power, place) = (bucket / SUB + 2, bucket % SUB);
+    (SUB + place) << (power - 3)
+}
+
+impl Histogram {
+    /// One more time, or as many of the same.
+    pub fn add(&mut self, time: Span, times: u64) {
+        self.counts[bucket(time.as_nanos() / 1000)] += times;
+        self.count += times;
+        self.sum_ns += u128::from(time.as_nanos()) * u128::from(times);
+        self.max = self.max.max(time);
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The longest.
+    pub fn max(&self) -> Span {
+        self.max
+    }
+
+    /// The mean, s; `None` of none.
+    pub fn mean_s(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64 * 1e-9)
+    }
+
+    /// The time that a share of all does not exceed: the end of its bucket, and never more than the longest. `None` of none.
+    pub fn quantile(&self, share: f64) -> Option<Span> {
+        let rank = (share * self.count as f64).ceil().max(1.0) as u64;
+        let mut below = 0;
+        let found = self.counts.iter().position(|count| {
+            below += count;
+            below >= rank
+        });
+        found.filter(|_| self.count > 0).map(|bucket| Span::from_micros(end_us(bucket)).min(self.max))
+    }
+
+    /// Buckets that hold any: the first time beyond each, s, and how many are in it.
+    pub fn buckets(&self) -> impl Iterator<Item = (f64, u64)> {
+        let all = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        all.map(|(bucket, count)| (end_us(bucket) as f64 * 1e-6, *count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_follow_each_other_without_a_gap() {
+        for us in 0..1_000_000 {
+            let found = bucket(us);
+            assert!(us < end_us(found), "{us} us lies in a bucket that ends at {}", end_us(found));
+            assert!(found == 0 || us >= end_us(found - 1), "{us} us belongs to an earlier bucket");
+        }
+        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+    }
+
+    #[test]
+    fn quantiles_are_right_to_an_eighth() {
+        let mut histogram = Histogram::default();
+        for us in 1..=10_000 {
+            histogram.add(Span::from_micros(us), 1);
+        }
+        for share in [0.01, 0.5, 0.9, 0.99, 1.0] {
+            let found = histogram.quantile(share).unwrap().as_secs_f64() * 1e6;
+            let exact = share * 10_000.0;
+            assert!(found >= exact && found <= exact * 1.13 + 1.0, "{share}: {found} us for {exact}");
+        }
+        assert_eq!(histogram.max(), Span::from_millis(10));
+        assert!((histogram.mean_s().unwrap() - 5.0005e-3).abs() < 1e-9);
+        assert_eq!(Histogram::default().quantile(0.5), None);
+        assert_eq!(histogram.buckets().map(|(_, n)| n).sum::<u64>(), 10_000);
+    }
+}

@@ -1,0 +1,92 @@
+//! Network namespaces: hosts of the kernel's own.
+//!
+//! Follows network_namespaces(7). A namespace here has no name and no file: it goes with the last process in it and the last descriptor of it,
+//! also when this process is killed.
+//! Leaves out the devices in it, and who runs there.
+
+use crate::error::{Error, Tried};
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::thread::{CapabilitySet, UnshareFlags};
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::thread;
+
+/// A network namespace.
+pub struct Namespace {
+    /// What it is entered by.
+    pub fd: OwnedFd,
+}
+
+impl Namespace {
+    /// Makes a namespace and has `furnish` run in it, on a thread of its own.
+    pub fn with<T: Send>(furnish: impl FnOnce() -> Result<T, Error> + Send) -> Result<(Self, T), Error> {
+        let make = || {
+            // SAFETY: a namespace for the network changes no memory and no file descriptor of this thread.
+            unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }
+                .tried(|| "cannot make a network namespace".to_owned())?;
+            let fd = openat(CWD, "/proc/thread-self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+                .tried(|| "cannot open a network namespace".to_owned())?;
+            Ok((Namespace { fd }, furnish()?))
+        };
+        thread::scope(|scope| match scope.spawn(make).join() {
+            Ok(made) => made,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    }
+}
+
+/// Sets a parameter of the calling thread's network namespace, by its path below /proc/sys/net. One that this kernel does not have is
+/// passed over.
+pub fn set_parameter(name: &str, value: &str) -> Result<(), Error> {
+    match fs::write(format!("/proc/sys/net/{name}"), value) {
+        Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done.tried(|| format!("cannot set net/{name} to {value}")),
+    }
+}
+
+/// Makes the whole process root of a user namespace of its own if it may not make network namespaces. To be called before there is another
+/// thread.
+///
+/// # Errors
+///
+/// Neither is allowed; the message says which settings of the system forbid it.
+pub fn become_able() -> Result<bool, Error> {
+    let able = rustix::thread::capabilities(None)
+        .is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN | CapabilitySet::NET_ADMIN));
+    if able {
+        return Ok(false);
+    }
+    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    // SAFETY: the process has one thread, and a user namespace changes neither memory nor descriptors.
+    let made = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER) };
+    let map = || {
+        fs::write("/proc/self/setgroups", "deny")?;
+        fs::write("/proc/self/uid_map", format!("0 {uid} 1"))?;
+        fs::write("/proc/self/gid_map", format!("0 {gid} 1"))
+    };
+    made.map_err(io::Error::from).and_then(|()| map()).map_err(|why| Error::Lacking(refused(&why)))?;
+    Ok(true)
+}
+
+/// Why this process may make no namespaces, and who can change that.
+fn refused(why: &io::Error) -> String {
+    let number = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+    let mut text = format!(
+        "hosts of an emulation are network namespaces, which need root (CAP_SYS_ADMIN and CAP_NET_ADMIN) or a user namespace, and the kernel refuses that: {why}"
+    );
+    for (path, zero, name) in [
+        ("/proc/sys/user/max_user_namespaces", "0", "user.max_user_namespaces"),
+        ("/proc/sys/kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone"),
+        (
+            "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+            "1",
+            "kernel.apparmor_restrict_unprivileged_userns",
+        ),
+    ] {
+        if number(path).as_deref() == Some(zero) {
+            text += &format!("\n  sysctl {name} is {zero}");
+        }
+    }
+    text + "\n  skyhop run simulates the same scenario without any of it"
+}

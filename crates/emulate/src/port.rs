@@ -1,0 +1,200 @@
+//! A host's port: frames from its device into the network, and packets from the network as frames to its device.
+//!
+//! Follows the order in which the network delivers: packets that are neighbours in the frame that they came in, and leave together, are
+//! written as one frame.
+//! Leaves out what happens in between.
+
+use crate::bursts::{Bursts, Tag};
+use crate::lateness::Histogram;
+use crate::offload::{MAX_HEADERS, Offload};
+use crate::tun::Tun;
+use skyhop_units::Time;
+use std::io;
+
+/// Bytes in which a frame is read.
+pub const FRAME: usize = 65_536 + 256;
+
+/// Packets that are written next, neighbours in one frame.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    burst: u32,
+    first: u32,
+    last: u32,
+    marked: bool,
+}
+
+/// What has gone through a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PortCounts {
+    /// Packets of programs that were read, and their bytes.
+    pub read_packets: u64,
+    /// Bytes of those.
+    pub read_bytes: u64,
+    /// Frames that they came in.
+    pub read_frames: u64,
+    /// Packets that were written.
+    pub written_packets: u64,
+    /// Bytes of those.
+    pub written_bytes: u64,
+    /// Frames that they went in.
+    pub written_frames: u64,
+    /// Packets to nobody that is here: multicast, and addresses of no host.
+    pub elsewhere: u64,
+    /// Frames that are no packets of IP.
+    pub malformed: u64,
+    /// Packets that the kernel did not take.
+    pub not_taken: u64,
+    /// Packets that there was no memory for.
+    pub no_room: u64,
+}
+
+/// A port.
+pub struct Port {
+    /// The device.
+    pub tun: Tun,
+    /// What has gone through.
+    pub counts: PortCounts,
+    /// Whether packets are written together.
+    joins: bool,
+    run: Option<Run>,
+    /// When the packets of the run were due.
+    dues: Vec<Time>,
+    room: [u8; MAX_HEADERS],
+}
+
+/// Takes packets of ports, for a file.
+pub trait Tap {
+    /// A packet that a port read or wrote at `at`: headers as they are, of which the transport's checksum may be the card's, and payload.
+    fn packet(&mut self, port: usize, at: Time, offload: &Offload, header: &[u8], payload: &[u8]);
+}
+
+impl Port {
+    /// A port with nothing to write yet.
+    pub fn new(tun: Tun) -> Self {
+        Self {
+            tun,
+            counts: PortCounts::default(),
+            joins: true,
+            run: None,
+            dues: Vec::new(),
+            room: [0; MAX_HEADERS],
+        }
+    }
+
+    /// Whether a packet is the next neighbour of those that are written next.
+    fn continues(&self, tag: Tag, marked: bool, bursts: &Bursts) -> bool {
+        self.joins
+            && self.run.is_some_and(|run| {
+                let next = run.burst == tag.burst() && run.last + 1 == tag.index() && run.marked == marked;
+                next && bursts.get(run.burst).0.joins()
+            })
+    }
+
+    /// A packet is to be written that was due at `due`.
+    pub fn deliver(&mut self, tag: Tag, marked: bool, due: Time, io: &mut Io<'_>) {
+        if self.continues(tag, marked, io.bursts) {
+            if let Some(run) = &mut self.run {
+                run.last = tag.index();
+            }
+        } else {
+            self.flush(io);
+            self.run = Some(Run { burst: tag.burst(), first: tag.index(), last: tag.index(), marked });
+        }
+        self.dues.push(due);
+    }
+
+    /// Writes what is to be written.
+    pub fn flush(&mut self, io: &mut Io<'_>) {
+        let Some(run) = self.run.take() else { return };
+        let packets = run.last - run.first + 1;
+        let now = io.clock.now();
+        self.dues.drain(..).for_each(|due| io.release.add(now.since(due), 1));
+        let done = self.write(run, io);
+        if done.is_err() && packets > 1 {
+            // Some kernels refuse frames of many packets, and say so only now.
+            self.joins = false;
+            for index in run.first..=run.last {
+                let one = Run { first: index, last: index, ..run };
+                let done = self.write(one, io);
+                self.wrote(done, one, io);
+            }
+        } else {
+            self.wrote(done, run, io);
+        }
+    }
+
+    fn wrote(&mut self, done: io::Result<()>, run: Run, io: &mut Io<'_>) {
+        let packets = run.last - run.first + 1;
+        let (shape, _) = io.bursts.get(run.burst);
+        match done {
+            Ok(()) => {
+                let bytes =
+                    (run.first..=run.last).map(|index| u64::from(shape.packet_len(index))).sum::<u64>();
+                self.counts.written_packets += u64::from(packets);
+                self.counts.written_bytes += bytes;
+                self.counts.written_frames += 1;
+            }
+            Err(_) => self.counts.not_taken += u64::from(packets),
+        }
+        io.bursts.release(run.burst, packets);
+    }
+
+    fn write(&mut self, run: Run, io: &mut Io<'_>) -> io::Result<()> {
+        let (shape, frame) = io.bursts.get(run.burst);
+        if let Some(tap) = &mut io.tap {
+            let at = io.clock.now();
+            for index in run.first..=run.last {
+                let mut room = [0; MAX_HEADERS];
+                let (len, offload) = shape.headers(frame, [index, index], &mut room);
+                if run.marked {
+                    skyhop_wire::mark(&mut room[..len]);
+                }
+                tap.packet(io.port, at, &offload, &room[..len], &frame[shape.payload(index, index)]);
+            }
+        }
+        let (len, offload) = shape.headers(frame, [run.first, run.last], &mut self.room);
+        if run.marked && len > 0 {
+            skyhop_wire::mark(&mut self.room[..len]);
+        } else if run.marked {
+            let mut packet = frame.to_vec();
+            skyhop_wire::mark(&mut packet);
+            return self.tun.write(offload, &packet, &[]);
+        }
+        self.tun.write(offload, &self.room[..len], &frame[shape.payload(run.first, run.last)])
+    }
+
+    /// Writes what a router has to say.
+    pub fn message(&mut self, packet: &[u8], io: &mut Io<'_>) {
+        self.flush(io);
+        if let Some(tap) = &mut io.tap {
+            tap.packet(io.port, io.clock.now(), &Offload::default(), packet, &[]);
+        }
+        match self.tun.write(Offload::default(), packet, &[]) {
+            Ok(()) => {
+                self.counts.written_packets += 1;
+                self.counts.written_bytes += packet.len() as u64;
+                self.counts.written_frames += 1;
+            }
+            Err(_) => self.counts.not_taken += 1,
+        }
+    }
+
+    /// Whether packets are written together; not any more once the kernel has refused that.
+    pub fn joins(&self) -> bool {
+        self.joins
+    }
+}
+
+/// What a port needs to write.
+pub struct Io<'a> {
+    /// The port's number.
+    pub port: usize,
+    /// Frames under way.
+    pub bursts: &'a mut Bursts,
+    /// The clock.
+    pub clock: crate::clock::Clock,
+    /// How late packets are.
+    pub release: &'a mut Histogram,
+    /// Who wants to see packets.
+    pub tap: Option<&'a mut (dyn Tap + Send + 'static)>,
+}

@@ -1,0 +1,175 @@
+//! Servers that are there where no other is started: echo, discard, and files over HTTP.
+//!
+//! Follows RFC 862 (echo, port 7) and RFC 863 (discard, port 9) over TCP and UDP, and HTTP/1.1 (RFC 9112) for GET and HEAD on port 80:
+//! files below a folder, and `/bytes/10MB`, which is as many zeros.
+//! Differs from a server of the Internet: nobody reaches it but the programs of the emulation. A connection has a thread.
+//! Leaves out everything else of HTTP: ranges, listings of folders, TLS.
+
+use crate::error::{Error, Tried};
+use crate::namespace::Namespace;
+use rustix::thread::LinkNameSpaceType;
+use skyhop_units::Bytes;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Ipv6Addr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
+use std::path::{Component, Path, PathBuf};
+use std::thread;
+
+const ECHO: u16 = 7;
+const DISCARD: u16 = 9;
+const HTTP: u16 = 80;
+
+/// What is served.
+#[derive(Debug, Clone)]
+pub struct Servers {
+    /// The folder of HTTP's files; none if there is none.
+    pub folder: Option<PathBuf>,
+}
+
+impl Servers {
+    /// Starts them in a host. They end with this process.
+    ///
+    /// # Errors
+    ///
+    /// A port that cannot be opened.
+    pub fn start(self, namespace: &Namespace) -> Result<(), Error> {
+        let open = || -> Result<_, Error> {
+            rustix::thread::move_into_link_name_space(namespace.fd.as_fd(), Some(LinkNameSpaceType::Network))
+                .tried(|| "cannot enter the server's host".to_owned())?;
+            // Sockets of IPv6 take connections of IPv4 too.
+            let tcp = |port| {
+                TcpListener::bind((Ipv6Addr::UNSPECIFIED, port))
+                    .tried(|| format!("cannot listen at TCP port {port}"))
+            };
+            let udp = |port| {
+                UdpSocket::bind((Ipv6Addr::UNSPECIFIED, port))
+                    .tried(|| format!("cannot listen at UDP port {port}"))
+            };
+            Ok(([tcp(ECHO)?, tcp(DISCARD)?, tcp(HTTP)?], [udp(ECHO)?, udp(DISCARD)?]))
+        };
+        let opened = thread::scope(|scope| scope.spawn(open).join());
+        let ([echo, discard, http], [udp_echo, udp_discard]) = match opened {
+            Ok(opened) => opened?,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        accept(echo, |stream| io::copy(&mut stream.try_clone()?, &mut &stream).map(drop));
+        accept(discard, |mut stream| io::copy(&mut stream, &mut io::sink()).map(drop));
+        accept(http, move |stream| serve(&stream, self.folder.as_deref()));
+        thread::spawn(move || {
+            let mut datagram = [0; 65_536];
+            while let Ok((len, from)) = udp_echo.recv_from(&mut datagram) {
+                let _ = udp_echo.send_to(&datagram[..len], from);
+            }
+        });
+        thread::spawn(move || {
+            let mut datagram = [0; 65_536];
+            while udp_discard.recv(&mut datagram).is_ok() {}
+        });
+        Ok(())
+    }
+}
+
+/// Has each connection served by a thread.
+fn accept(listener: TcpListener, serve: impl Fn(TcpStream) -> io::Result<()> + Clone + Send + 'static) {
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let serve = serve.clone();
+            // A client that goes away is none of the others' business.
+            thread::spawn(move || serve(stream));
+        }
+    });
+}
+
+/// The most bytes of a request's line or of a header field.
+const MOST_LINE: u64 = 8192;
+
+/// Answers one request after another.
+fn serve(stream: &TcpStream, folder: Option<&Path>) -> io::Result<()> {
+    let mut input = BufReader::new(stream);
+    loop {
+        let mut line = String::new();
+        if input.by_ref().take(MOST_LINE).read_line(&mut line)? == 0 {
+            return Ok(());
+        }
+        let mut last = line.contains("HTTP/1.0");
+        loop {
+            let mut field = String::new();
+            if input.by_ref().take(MOST_LINE).read_line(&mut field)? == 0 {
+                return Ok(());
+            }
+            let field = field.trim().to_ascii_lowercase();
+            last |= field == "connection: close";
+            if field.is_empty() {
+                break;
+            }
+        }
+        let mut words = line.split_whitespace();
+        let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let mut out = stream;
+        let found = match method {
+            "GET" | "HEAD" => content(target, folder),
+            _ => Err("405 Method Not Allowed"),
+        };
+        let close = if last { "Connection: close\r\n" } else { "" };
+        match found {
+            Ok((mut body, len)) => {
+                write!(out, "HTTP/1.1 200 OK\r\nContent-Length: {len}\r\n{close}\r\n")?;
+                if method == "GET" {
+                    io::copy(&mut body.as_mut().take(len), &mut out)?;
+                }
+            }
+            Err(status) => {
+                let text = format!("{status}\n");
+                let len = text.len();
+                write!(out, "HTTP/1.1 {status}\r\nContent-Length: {len}\r\n{close}\r\n{text}")?;
+            }
+        }
+        if last {
+            return Ok(());
+        }
+    }
+}
+
+/// What a target names, and its length.
+fn content(target: &str, folder: Option<&Path>) -> Result<(Box<dyn Read>, u64), &'static str> {
+    const NOT_FOUND: &str = "404 Not Found";
+    let path = target.split(['?', '#']).next().unwrap_or_default().trim_start_matches('/');
+    if let Some(size) = path.strip_prefix("bytes/") {
+        let size =
+            if size.bytes().all(|c| c.is_ascii_digit()) { format!("{size} B") } else { size.to_owned() };
+        let size: Bytes = size.parse().map_err(|_| NOT_FOUND)?;
+        return Ok((Box::new(io::repeat(0)), size.get()));
+    }
+    let plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+    let folder = folder.filter(|_| plain).ok_or(NOT_FOUND)?;
+    let mut file = folder.join(path);
+    if file.is_dir() {
+        file = file.join("index.html");
+    }
+    let file = File::open(file).map_err(|_| NOT_FOUND)?;
+    let len = file.metadata().map_err(|_| NOT_FOUND)?.len();
+    Ok((Box::new(file), len))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_a_file_below_the_folder_or_so_many_bytes() {
+        let folder = std::env::temp_dir().join(format!("skyhop-serve-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("in")).unwrap();
+        std::fs::write(folder.join("in/index.html"), "page").unwrap();
+        let len = |target: &str| content(target, Some(&folder)).map(|(_, len)| len);
+        assert_eq!(len("/bytes/10MB"), Ok(10_000_000));
+        assert_eq!(len("/bytes/1500"), Ok(1500));
+        assert_eq!(len("/bytes/many"), Err("404 Not Found"));
+        assert_eq!(len("/in/index.html?x=1"), Ok(4));
+        assert_eq!(len("/in"), Ok(4));
+        for outside in ["/../etc/hosts", "//etc/hosts", "/in/../../x", "/none"] {
+            assert_eq!(len(outside), Err("404 Not Found"), "{outside}");
+        }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,507 @@
+//! An emulation from a loaded scenario to what it leaves behind.
+//!
+//! Follows the order: hosts, the loop, servers, the command; and when the command has ended, all of it in the other order. Nothing of it
+//! outlives this process.
+//! Differs from a simulation: the run lasts as long as its command, and its summary says whether it can be trusted.
+//! Leaves out the command line, and what is shown while it runs.
+
+use crate::capture::CaptureFile;
+use crate::driver::{Between, Driver, Shared};
+use crate::error::{Error, Tried};
+use crate::inside;
+use crate::namespace::{Namespace, set_parameter};
+use crate::netlink::Netlink;
+use crate::plan::{Host, Plan, real_flows};
+use crate::port::{Port, PortCounts};
+use crate::serve::Servers;
+use crate::tun::{Offloads, Tun};
+use crate::verdict::{Lateness, Limits, Missed, objections};
+use serde_json::{Map, Value, json};
+use skyhop_record::Meta;
+use skyhop_results::RunResult;
+use skyhop_scenario::Loaded;
+use skyhop_sim::Simulation;
+use skyhop_units::{Span, Time};
+use std::ffi::OsString;
+use std::io;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::process::Child;
+use std::sync::mpsc::{RecvTimeoutError, channel, sync_channel};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+/// The name of a host's device.
+pub const DEVICE: &str = "sky0";
+/// MTU of a device where the link behind it has none.
+const MTU: u32 = 1500;
+/// Packets that wait in a device until they are read: what comes in 30 ms at a million a second.
+const QUEUE: u32 = 30_000;
+/// How long a run may last whose end is that of its command.
+const LONGEST: Span = Span::from_secs(7 * 86_400);
+
+/// What may be said beside the scenario.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Seed of all chance; the scenario's if `None`.
+    pub seed: Option<u64>,
+    /// The host where the command runs.
+    pub at: Option<String>,
+    /// Whether frames may stand for many packets.
+    pub offload: bool,
+    /// What is tolerated.
+    pub limits: Limits,
+    /// Bytes of packets under way at most.
+    pub memory: usize,
+    /// The kernel's congestion control in all hosts.
+    pub tcp: Option<String>,
+    /// A file for a capture of the hosts' packets.
+    pub pcap: Option<PathBuf>,
+    /// The command that runs at the server; servers of skyhop's own if empty.
+    pub server: Vec<OsString>,
+    /// The folder that skyhop's own server shows.
+    pub folder: Option<PathBuf>,
+    /// The command; without one the run lasts as long as the scenario says.
+    pub command: Vec<OsString>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            seed: None,
+            at: None,
+            offload: true,
+            limits: Limits::default(),
+            memory: 1 << 30,
+            tcp: None,
+            pcap: None,
+            server: Vec::new(),
+            folder: None,
+            command: Vec::new(),
+        }
+    }
+}
+
+/// What came of it.
+pub struct Outcome {
+    /// What simulated flows and links have found.
+    pub result: RunResult,
+    /// What a summary says besides.
+    pub meta: Meta,
+    /// The command's exit code.
+    pub exit_code: u8,
+    /// Why the run is not valid; empty if it is.
+    pub objections: Vec<String>,
+    /// How late it was.
+    pub lateness: Lateness,
+}
+
+/// A host of the kernel's.
+struct Furnished {
+    namespace: Namespace,
+    netlink: Netlink,
+}
+
+/// Emulates a scenario while a command runs. `watch` is called a few times a second, and says whether to go on.
+///
+/// # Errors
+///
+/// What the scenario does not say, and what the system does not allow. What goes wrong in a program is in its exit code.
+pub fn emulate(
+    loaded: &Loaded,
+    options: &Options,
+    mut watch: impl FnMut(&Plan, &Shared) -> bool,
+) -> Result<Outcome, Error> {
+    for command in [&options.command, &options.server] {
+        command.first().map_or(Ok(()), |name| inside::find(name).map(drop))?;
+    }
+    options.tcp.as_deref().map_or(Ok(()), known)?;
+    let mut scenario = loaded.scenario.clone();
+    if !options.command.is_empty() {
+        // Samples are taken as often as in a run of the scenario's own length, and at least once a second.
+        let default = (scenario.duration / 2000).min(Span::from_secs(1));
+        scenario.record.sample_interval.get_or_insert(default);
+        scenario.duration = LONGEST;
+    }
+    let seed = options.seed.unwrap_or(scenario.seed);
+    let built = Simulation::with_programs(&scenario, &loaded.files, seed, &real_flows(&scenario));
+    let simulation = built.map_err(|e| Error::Scenario(e.key, e.message))?;
+    let plan = Plan::of(&scenario, &simulation, options.at.as_deref())?;
+    let (mut hosts, ports) = furnish(&plan, &simulation, options)?;
+    let offloads = ports.iter().map(|port| port.tun.offloads()).min_by_key(|o| *o as u8);
+    let names: Vec<String> = plan.hosts.iter().map(|host| host.name.clone()).collect();
+    let capture = options.pcap.as_deref().map(|path| CaptureFile::create(path, &names)).transpose()?;
+    let between = plan.flows.iter().map(|flow| Between {
+        flow: flow.flow as u32,
+        ports: flow.ends.map(|end| end as u32),
+        addresses: flow.ends.map(|end| plan.hosts[end].v4),
+    });
+    let tap = capture.as_ref().and_then(CaptureFile::tap);
+    let driver = Driver::new(simulation, ports, between.collect(), options.memory, tap)
+        .tried(|| "cannot wait for devices".to_owned())?;
+    let shared = Arc::new(Shared::default());
+    let until = options.command.is_empty().then(|| Time::ZERO + scenario.duration);
+    let running = Running::start(driver, shared.clone(), until)?;
+    let exit_code = attend(&plan, &hosts, options, &running, || watch(&plan, &shared));
+    shared.stop();
+    let Ended { driver, cpu_s, real_time, error } = running.join();
+    let exit_code = exit_code?;
+    if let Some(why) = error {
+        return Err(Error::System("cannot read a device".into(), why));
+    }
+    let mut missed = Missed::default();
+    for host in &mut hosts {
+        missed.before_read += host.netlink.counts(DEVICE)?.tx_dropped;
+    }
+    let (simulation, ports, lateness) = driver.into_parts();
+    for port in &ports {
+        missed.no_room += port.counts.no_room;
+        missed.not_taken += port.counts.not_taken;
+    }
+    let mut objections = objections(&options.limits, &lateness, &missed);
+    let now = simulation.now();
+    let mut result = simulation.finish();
+    result.scenario.clone_from(&loaded.name);
+    // The transport of a flow is that of its programs.
+    let theirs: Vec<_> = plan.flows.iter().map(|flow| format!("flows.{}.transport", flow.flow)).collect();
+    let said = loaded.warnings.iter().filter(|said| !theirs.iter().any(|key| said.key.starts_with(key)));
+    result.warnings.splice(0..0, said.map(ToString::to_string));
+    let mut about = json!({
+        "user": plan.hosts[plan.user].name,
+        "server": plan.hosts[plan.server].name,
+        "command": options.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
+        "exit_code": exit_code,
+        "real_time": real_time,
+        "offloads": offloads.map_or("none", Offloads::name),
+        "tcp_congestion_control": options.tcp.clone().or_else(kernels_own),
+        "cpu_s": cpu_s,
+        "late_limit_s": options.limits.late.as_secs_f64(),
+    });
+    if let Some(capture) = capture {
+        let (not_captured, wrong) = capture.finish();
+        about["not_captured_packets"] = json!(not_captured);
+        if let Some(why) = wrong {
+            result.warnings.push(format!("the capture ends early: {why}"));
+        } else if not_captured > 0 {
+            result.warnings.push(format!(
+                "{not_captured} packets are not in the capture: it was not written fast enough"
+            ));
+        }
+    }
+    if now == Time::ZERO {
+        objections.push("the run had no time".into());
+    }
+    let emulation = summary(&plan, &ports, &lateness, &missed, &objections, about);
+    let sets = loaded.sets.iter().map(|(path, value)| format!("{path}={value}")).collect();
+    let meta = Meta {
+        scenario_sha256: loaded.sha256.clone(),
+        wall_s: now.as_secs_f64(),
+        sets,
+        resolved: serde_json::to_value(loaded.written()).unwrap_or_default(),
+        emulation,
+    };
+    Ok(Outcome { result, meta, exit_code, objections, lateness })
+}
+
+/// Whether the kernel has a congestion control of that name.
+fn known(name: &str) -> Result<(), Error> {
+    let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let text = std::fs::read_to_string(path).tried(|| format!("cannot read {path}"))?;
+    match text.split_whitespace().any(|one| one == name) {
+        true => Ok(()),
+        false => Err(Error::Scenario(
+            "--tcp".into(),
+            format!(
+                "this kernel has no \"{name}\"; it has {}",
+                text.split_whitespace().collect::<Vec<_>>().join(", ")
+            ),
+        )),
+    }
+}
+
+/// The kernel's default.
+fn kernels_own() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").ok()?;
+    Some(text.trim().to_owned())
+}
+
+/// Makes the hosts, and their ports.
+fn furnish(
+    plan: &Plan,
+    simulation: &Simulation,
+    options: &Options,
+) -> Result<(Vec<Furnished>, Vec<Port>), Error> {
+    let mut hosts = Vec::new();
+    let mut ports = Vec::new();
+    for (index, host) in plan.hosts.iter().enumerate() {
+        let of_flow = |flow: &crate::plan::RealFlow| {
+            let backward = flow.ends[1] == index;
+            (backward || flow.ends[0] == index).then(|| simulation.own_mtu(flow.flow, backward)).flatten()
+        };
+        let mtu = plan.flows.iter().filter_map(of_flow).min().unwrap_or(MTU);
+        let (namespace, (tun, netlink)) = Namespace::with(|| device(host, mtu, options))?;
+        hosts.push(Furnished { namespace, netlink });
+        ports.push(Port::new(tun));
+    }
+    Ok((hosts, ports))
+}
+
+/// Makes a host's device, in the host's namespace.
+fn device(host: &Host, mtu: u32, options: &Options) -> Result<(Tun, Netlink), Error> {
+    let mut netlink = Netlink::open()?;
+    let loopback = netlink.index("lo")?;
+    netlink.set_up(loopback, None, None)?;
+    let mut tun = Tun::new(DEVICE, options.offload)?;
+    // No address that nobody has asked for, and no search for routers.
+    set_parameter(&format!("ipv6/conf/{DEVICE}/addr_gen_mode"), "1")?;
+    set_parameter(&format!("ipv6/conf/{DEVICE}/accept_ra"), "0")?;
+    let device = netlink.index(DEVICE)?;
+    netlink.set_up(device, Some(mtu), Some(QUEUE))?;
+    // Below the least MTU of IPv6 a device has none of it.
+    let addresses = [(IpAddr::V4(host.v4), 32), (IpAddr::V6(host.v6()), 128)];
+    let versions = if mtu < 1280 { 1 } else { 2 };
+    for (address, prefix) in addresses.into_iter().take(versions) {
+        match netlink.add_address(device, address, prefix) {
+            // A kernel without IPv6.
+            Err(_) if address.is_ipv6() => continue,
+            done => done?,
+        }
+        netlink.add_default_route(device, address, options.tcp.as_deref())?;
+    }
+    if tun.offloads() != Offloads::None && !takes_frames_of_many(&tun) {
+        tun.set_offloads(Offloads::None).tried(|| "cannot set the device's offloads".to_owned())?;
+    }
+    Ok((tun, netlink))
+}
+
+/// Whether the kernel takes a frame of two segments: some versions refuse what they have offered. It goes to nobody.
+fn takes_frames_of_many(tun: &Tun) -> bool {
+    let mut frame = [0u8; 40 + 200];
+    (frame[0], frame[8], frame[9]) = (0x45, 64, 6);
+    frame[2..4].copy_from_slice(&240u16.to_be_bytes());
+    frame[12..20].copy_from_slice(&[10, 255, 255, 254, 10, 255, 255, 253]);
+    let sum = !crate::offload::fold(crate::offload::sum(&frame[..20]));
+    frame[10..12].copy_from_slice(&sum.to_be_bytes());
+    (frame[32], frame[33]) = (5 << 4, 0x10);
+    let offload = crate::offload::Offload {
+        needs_checksum: true,
+        kind: 1,
+        header_len: 40,
+        segment_size: 100,
+        checksum_start: 20,
+        checksum_offset: 16,
+    };
+    tun.write(offload, &frame, &[]).is_ok()
+}
+
+/// The loop on its thread.
+struct Running {
+    thread: thread::JoinHandle<Ended>,
+    ended: mpsc::Receiver<()>,
+}
+
+struct Ended {
+    driver: Driver,
+    cpu_s: f64,
+    real_time: bool,
+    error: Option<io::Error>,
+}
+
+impl Running {
+    /// Starts the loop, at real-time priority if that is allowed, and waits until it runs.
+    fn start(mut driver: Driver, shared: Arc<Shared>, until: Option<Time>) -> Result<Self, Error> {
+        let (tell_ended, ended) = sync_channel(1);
+        let (tell_begun, begun) = sync_channel(1);
+        let run = move || {
+            let real_time = take_priority();
+            driver.begin();
+            let _ = tell_begun.send(());
+            let error = driver.run(&shared, until).err();
+            let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+            let _ = tell_ended.send(());
+            let cpu_s = cpu.tv_sec as f64 + cpu.tv_nsec as f64 * 1e-9;
+            Ended { driver, cpu_s, real_time, error }
+        };
+        let thread = thread::Builder::new().name("network".into()).spawn(run);
+        let thread = thread.tried(|| "cannot start the thread of the network".to_owned())?;
+        let _ = begun.recv();
+        Ok(Self { thread, ended })
+    }
+
+    fn join(self) -> Ended {
+        match self.thread.join() {
+            Ok(ended) => ended,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+/// Whether this thread now goes before all others. Whatever runs so for three seconds without a rest ends the process: it would leave no
+/// processor to anybody who could stop it.
+fn take_priority() -> bool {
+    const PRIORITY: i32 = 50;
+    const RESET_ON_FORK: i32 = 0x4000_0000;
+    let parameters = libc::sched_param { sched_priority: PRIORITY };
+    let limit = libc::rlimit { rlim_cur: 3_000_000, rlim_max: 4_000_000 };
+    // SAFETY: both structures live through the calls.
+    unsafe {
+        libc::setrlimit(libc::RLIMIT_RTTIME, &raw const limit);
+        libc::sched_setscheduler(0, libc::SCHED_FIFO | RESET_ON_FORK, &raw const parameters) == 0
+    }
+}
+
+/// Starts servers and the command, and waits until the command has ended. Without one, until the loop has. Its exit code.
+fn attend(
+    plan: &Plan,
+    hosts: &[Furnished],
+    options: &Options,
+    running: &Running,
+    mut go_on: impl FnMut() -> bool,
+) -> Result<u8, Error> {
+    let names = plan.names();
+    let _server = match options.server.as_slice() {
+        [] => {
+            Servers { folder: options.folder.clone() }.start(&hosts[plan.server].namespace)?;
+            None
+        }
+        command => {
+            let server = Killed(inside::start(&hosts[plan.server].namespace, &names, command)?);
+            wait_for_listener(&hosts[plan.server].namespace);
+            Some(server)
+        }
+    };
+    if options.command.is_empty() {
+        while let Err(RecvTimeoutError::Timeout) = running.ended.recv_timeout(Duration::from_millis(200)) {
+            if !go_on() {
+                return Ok(130);
+            }
+        }
+        return Ok(0);
+    }
+    let child = inside::start(&hosts[plan.user].namespace, &names, &options.command)?;
+    let pid = child.id();
+    let (tell, told) = channel();
+    let mut child = Killed(child);
+    thread::scope(|scope| {
+        let waits = scope.spawn(move || {
+            let status = child.0.wait();
+            let _ = tell.send(());
+            status
+        });
+        while let Err(RecvTimeoutError::Timeout) = told.recv_timeout(Duration::from_millis(200)) {
+            if !go_on() {
+                // The command has the interrupt too, and may need a moment to end by itself.
+                if told.recv_timeout(Duration::from_secs(2)).is_err() {
+                    // SAFETY: the process is a child that has not been waited for.
+                    unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
+                }
+                break;
+            }
+        }
+        match waits.join() {
+            Ok(status) => status.map(inside::exit_code).tried(|| "cannot wait for the command".to_owned()),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+/// A process that goes when it is no longer needed, and everything in its host with it.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Waits until somebody listens in a host, at most five seconds.
+#[expect(clippy::disallowed_methods, reason = "another process is waited for")]
+fn wait_for_listener(namespace: &Namespace) {
+    let listens = || {
+        use std::os::fd::AsFd;
+        let network = Some(rustix::thread::LinkNameSpaceType::Network);
+        rustix::thread::move_into_link_name_space(namespace.fd.as_fd(), network).ok()?;
+        // State 10 is LISTEN; sockets of UDP are in state 7.
+        let any = |file: &str, state: &str| {
+            let text = std::fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
+            text.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some(state))
+        };
+        for _ in 0..100 {
+            if ["tcp", "tcp6"].iter().any(|file| any(file, "0A"))
+                || ["udp", "udp6"].iter().any(|file| any(file, "07"))
+            {
+                break;
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        Some(())
+    };
+    thread::scope(|scope| scope.spawn(listens).join().ok());
+}
+
+/// What `summary.json` says of an emulation.
+fn summary(
+    plan: &Plan,
+    ports: &[Port],
+    lateness: &Lateness,
+    missed: &Missed,
+    objections: &[String],
+    about: Value,
+) -> Value {
+    let mut root = Map::new();
+    root.insert("valid".into(), json!(objections.is_empty()));
+    root.insert("objections".into(), json!(objections));
+    if let Value::Object(about) = about {
+        root.extend(about);
+    }
+    for (name, histogram) in [("release", &lateness.release), ("wake", &lateness.wake)] {
+        let at = |share| histogram.quantile(share).map(Span::as_secs_f64);
+        let buckets: Vec<_> = histogram.buckets().map(|(end_s, count)| json!([end_s, count])).collect();
+        let one = json!({
+            "count": histogram.count(),
+            "late_mean_s": histogram.mean_s(),
+            "late_p50_s": at(0.5),
+            "late_p99_s": at(0.99),
+            "late_p999_s": at(0.999),
+            "late_max_s": (histogram.count() > 0).then(|| histogram.max().as_secs_f64()),
+            "below_s": buckets,
+        });
+        root.insert(name.into(), one);
+    }
+    root.insert("late_looks".into(), json!(lateness.looks));
+    let Missed { before_read, no_room, not_taken } = missed;
+    root.insert("missed_before_read_packets".into(), json!(before_read));
+    root.insert("missed_no_room_packets".into(), json!(no_room));
+    root.insert("missed_not_taken_packets".into(), json!(not_taken));
+    let one = |(host, port): (&Host, &Port)| {
+        let PortCounts {
+            read_packets,
+            read_bytes,
+            read_frames,
+            written_packets,
+            written_bytes,
+            written_frames,
+            elsewhere,
+            malformed,
+            ..
+        } = port.counts;
+        let value = json!({
+            "address": host.v4,
+            "address_v6": host.v6(),
+            "read_packets": read_packets,
+            "read_bytes": read_bytes,
+            "read_frames": read_frames,
+            "written_packets": written_packets,
+            "written_bytes": written_bytes,
+            "written_frames": written_frames,
+            "elsewhere_packets": elsewhere,
+            "malformed_frames": malformed,
+            "joins": port.joins(),
+        });
+        (host.name.clone(), value)
+    };
+    root.insert("hosts".into(), plan.hosts.iter().zip(ports).map(one).collect());
+    Value::Object(root)
+}

@@ -1,0 +1,139 @@
+//! A TUN device: what a host sends is read from it, and what is written to it the host receives.
+//!
+//! Follows Documentation/networking/tuntap.rst of Linux, with the header of virtio-net before each frame.
+//! Differs from a device that others make: it has one queue, and goes when its descriptor is closed.
+//! Leaves out frames of Ethernet.
+
+use crate::error::{Error, Tried};
+use crate::offload::{self, Offload};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+const TUN: &str = "/dev/net/tun";
+const TUNSETIFF: libc::c_ulong = 0x4004_54ca;
+const TUNSETOFFLOAD: libc::c_ulong = 0x4004_54d0;
+const IFF_TUN: i16 = 1;
+const IFF_NO_PI: i16 = 0x1000;
+const IFF_VNET_HDR: i16 = 0x4000;
+const CHECKSUM: libc::c_uint = 1;
+const TCP: libc::c_uint = 2 | 4 | 8;
+const UDP: libc::c_uint = 0x20 | 0x40;
+
+/// A device of the namespace in which it was made.
+pub struct Tun {
+    fd: OwnedFd,
+    offloads: Offloads,
+}
+
+/// Of which packets a device hands on many as one frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offloads {
+    /// Of none; checksums are the kernel's.
+    None,
+    /// Of TCP.
+    Tcp,
+    /// Of TCP and UDP.
+    TcpAndUdp,
+}
+
+impl Offloads {
+    /// What a summary calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Offloads::None => "none",
+            Offloads::Tcp => "tcp",
+            Offloads::TcpAndUdp => "tcp and udp",
+        }
+    }
+}
+
+#[repr(C)]
+struct Request {
+    name: [u8; libc::IFNAMSIZ],
+    flags: i16,
+    rest: [u8; 22],
+}
+
+impl Tun {
+    /// Makes a device in the calling thread's namespace. Without `offload`, each frame is one packet whose checksum is complete.
+    pub fn new(name: &str, offload: bool) -> Result<Self, Error> {
+        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let fd = match rustix::fs::open(TUN, flags, Mode::empty()) {
+            Ok(fd) => fd,
+            Err(Errno::NOENT | Errno::NODEV | Errno::NXIO) => {
+                let missing = format!(
+                    "there is no {TUN}: load the module \"tun\" (modprobe tun), or give the container that device"
+                );
+                return Err(Error::Lacking(missing));
+            }
+            Err(why) => return Err(why).tried(|| format!("cannot open {TUN}")),
+        };
+        let mut request =
+            Request { name: [0; libc::IFNAMSIZ], flags: IFF_TUN | IFF_NO_PI | IFF_VNET_HDR, rest: [0; 22] };
+        request.name[..name.len()].copy_from_slice(name.as_bytes());
+        // SAFETY: the request is as long as the kernel's `struct ifreq`, and lives through the call.
+        let done = unsafe { libc::ioctl(fd.as_raw_fd(), TUNSETIFF as _, &raw mut request) };
+        if done < 0 {
+            return Err(io::Error::last_os_error()).tried(|| format!("cannot make the device {name}"));
+        }
+        let mut tun = Self { fd, offloads: Offloads::None };
+        if offload {
+            tun.offloads = [Offloads::TcpAndUdp, Offloads::Tcp]
+                .into_iter()
+                .find(|offloads| tun.set_offloads(*offloads).is_ok())
+                .unwrap_or(Offloads::None);
+        }
+        if tun.offloads == Offloads::None {
+            tun.set_offloads(Offloads::None).tried(|| "cannot set the device's offloads".to_owned())?;
+        }
+        Ok(tun)
+    }
+
+    /// Says what frames may stand for many packets.
+    pub fn set_offloads(&mut self, offloads: Offloads) -> io::Result<()> {
+        let flags = match offloads {
+            Offloads::None => 0,
+            Offloads::Tcp => CHECKSUM | TCP,
+            Offloads::TcpAndUdp => CHECKSUM | TCP | UDP,
+        };
+        // SAFETY: this request takes a number.
+        let done =
+            unsafe { libc::ioctl(self.fd.as_raw_fd(), TUNSETOFFLOAD as _, libc::c_ulong::from(flags)) };
+        if done < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        self.offloads = offloads;
+        Ok(())
+    }
+
+    /// What frames may stand for many packets.
+    pub fn offloads(&self) -> Offloads {
+        self.offloads
+    }
+
+    /// Reads a frame; `None` if none waits.
+    pub fn read(&self, frame: &mut [u8]) -> io::Result<Option<(Offload, usize)>> {
+        let mut header = [0; offload::LEN];
+        let read = rustix::io::readv(&self.fd, &mut [IoSliceMut::new(&mut header), IoSliceMut::new(frame)]);
+        match read {
+            Ok(len) => Ok(len.checked_sub(offload::LEN).map(|len| (Offload::read(&header), len))),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(None),
+            Err(why) => Err(why.into()),
+        }
+    }
+
+    /// Writes a frame that comes in two parts.
+    pub fn write(&self, offload: Offload, header: &[u8], payload: &[u8]) -> io::Result<()> {
+        let before = offload.write();
+        let parts = [IoSlice::new(&before), IoSlice::new(header), IoSlice::new(payload)];
+        Ok(rustix::io::writev(&self.fd, &parts).map(drop)?)
+    }
+}
+
+impl AsFd for Tun {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
