@@ -6,7 +6,7 @@
 
 use crate::error::BuildError;
 use crate::files::bytes_of;
-use crate::trace::read;
+use crate::trace::steps;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
 use skyhop_link::{
@@ -147,14 +147,15 @@ fn timeline(
 ) -> Result<Option<Timeline>, BuildError> {
     if let Some(name) = trace {
         let key = format!("{key}.trace");
-        let trace = read(bytes_of(files, name, &key)?).map_err(|e| BuildError::in_file(&key, name, e))?;
-        if let (Some(last), Some(repeat)) = (trace.steps.last(), repeat)
+        let trace = skyhop_trace::read(bytes_of(files, name, &key)?)
+            .map_err(|e| BuildError::in_file(&key, name, e))?;
+        if let (Some(last), Some(repeat)) = (trace.samples.last(), repeat)
             && last.from >= Time::ZERO + repeat
         {
             let message = format!("goes on to {}, beyond repeat, which is {repeat}", last.from);
             return Err(BuildError::in_file(&key, name, message));
         }
-        return Ok(Some(Timeline::new(trace.steps, repeat.or(trace.repeat))));
+        return Ok(Some(Timeline::new(steps(&trace), repeat.or(trace.length))));
     }
     if schedule.is_empty() {
         return Ok(None);
