@@ -5,7 +5,9 @@
 //! Leaves out configuration files and environment variables.
 
 use crate::command::values::whole;
-use crate::command::{constellation, delay, emulate, look, map, passes, route, sweep, tables, wireshark};
+use crate::command::{
+    constellation, delay, emulate, look, map, passes, route, sweep, tables, trace, wireshark,
+};
 use crate::stp;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use std::path::PathBuf;
@@ -65,6 +67,13 @@ pub enum Command {
     /// Draw a constellation and its links over the world.
     #[command(after_help = MAP_EXAMPLES)]
     Map(map::Snapshot),
+    /// Traces of links: from other programs and logs into a scenario, and for them.
+    #[command(after_help = TRACE_EXAMPLES)]
+    Trace {
+        /// What to do.
+        #[command(subcommand)]
+        what: trace::What,
+    },
     /// Move files between real hosts over STP, encrypted.
     #[command(after_help = stp::EXAMPLES)]
     Stp {
@@ -243,6 +252,8 @@ Examples:
   skyhop delay quito tokyo --constellation teledesic --cross-seam=off \\
     --isl-latitude-limit 70 --metric hops
   skyhop delay london sydney --also paris tokyo --tle starlink.tle --step 15
+  skyhop delay oslo rome --constellation oneweb --gateway london --trace \\
+    --step 1 --duration \"10 min\" --frequency \"11.7 GHz\" --out oslo-rome.csv
 
 Links and handovers are looked at from t = 0 on, every 10 s; a line of CSV
 without a path has status noroute.
@@ -275,6 +286,11 @@ Examples:
   skyhop map --constellation iridium --isls off --footprints --out feet.svg
 
 Exit code: 0 done, 1 the file cannot be written, 2 wrong usage.";
+
+const TRACE_EXAMPLES: &str = "\
+Examples:
+  skyhop trace import leocc bw_1.txt delay_1.txt --out starlink.csv
+  skyhop trace export mahimahi fade.csv --out fade.mahi";
 
 const WIRESHARK_EXAMPLES: &str = "\
 Examples:

@@ -51,6 +51,7 @@ fn main() -> ExitCode {
         Command::Route(route) => command::route::run(route),
         Command::Tables(tables) => command::tables::run(tables),
         Command::Map(map) => command::map::run(map),
+        Command::Trace { what } => command::trace::run(what),
         Command::Stp { what } => stp::run(what),
         Command::Wireshark { what } => command::wireshark::run(what),
     };

@@ -163,10 +163,14 @@ fn quick(arguments: &[String]) -> Option<Vec<String>> {
     Some(check)
 }
 
-/// A file of elements, which no document spells out.
+/// A file of elements or a measured one, which no document spells out.
 fn missing_file(arguments: &[String], folder: &Path) -> bool {
-    arguments.iter().any(|a| {
-        (a.ends_with(".tle") || a.ends_with(".toml") && !a.contains('=')) && !folder.join(a).exists()
+    let trace = arguments[0] == "trace";
+    let read = arguments.iter().enumerate().filter(|(i, _)| *i == 0 || arguments[i - 1] != "--out");
+    read.map(|(_, a)| a).any(|a| {
+        let named = a.ends_with(".tle") || a.ends_with(".toml") && !a.contains('=');
+        let measured = trace && [".csv", ".txt", ".json"].iter().any(|ending| a.ends_with(ending));
+        (named || measured) && !folder.join(a).exists()
     })
 }
 
@@ -237,7 +241,7 @@ fn without_clock(line: &str) -> String {
     }
 }
 
-/// An empty folder with the scenarios, and the files that blocks of the document name in their first line: `# first.toml`.
+/// An empty folder with the scenarios, and the files that blocks of the document name in their first line: `# first.toml`, `# first.csv`.
 fn scratch(document: &Path, text: &str) -> PathBuf {
     let name = document.file_stem().unwrap().to_str().unwrap();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("documents").join(name);
@@ -249,10 +253,13 @@ fn scratch(document: &Path, text: &str) -> PathBuf {
     }
     fs::copy(root().join("scenarios/geo.toml"), folder.join("geo.toml")).unwrap();
     let mut files = BTreeMap::new();
-    for block in text.split("```toml\n").skip(1) {
+    let blocks = ["toml", "csv"]
+        .map(|kind| text.split(&format!("```{kind}\n")).skip(1).map(move |b| (kind, b)).collect::<Vec<_>>());
+    for (kind, block) in blocks.concat() {
         let body = block.split("```").next().unwrap();
         let first = body.lines().next().unwrap_or_default();
-        if let Some(name) = first.strip_prefix("# ").filter(|n| n.ends_with(".toml") && !n.contains('/')) {
+        let name = first.strip_prefix("# ").filter(|n| n.ends_with(&format!(".{kind}")) && !n.contains('/'));
+        if let Some(name) = name {
             let before = files.insert(name.to_owned(), body);
             assert!(before.is_none(), "{}: {name} twice", document.display());
             fs::write(folder.join(name), body).unwrap();

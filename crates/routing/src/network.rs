@@ -92,11 +92,17 @@ impl Network {
         let goal_directed = self.topology.nodes() >= LARGE && self.router.metric() == Metric::Delay;
         let nodes =
             if goal_directed { self.router.path_between(from, to)? } else { self.router.path(from, to)? };
+        let delay_s = self.delay_along(&nodes, t_s)?;
+        Some(Walk { delay_s, nodes })
+    }
+
+    /// The delay in seconds of a packet that is sent at `t_s` along `nodes`; `None` where two of them have no link.
+    pub fn delay_along(&self, nodes: &[NodeId], t_s: f64) -> Option<f64> {
         let mut delay_s = 0.0;
         for hop in nodes.windows(2) {
             delay_s += self.topology.one_way_delay_s(hop[0], hop[1], t_s + delay_s)?;
         }
-        Some(Walk { delay_s, nodes })
+        Some(delay_s)
     }
 
     /// How many satellites a path has.

@@ -2,12 +2,12 @@
 //!
 //! Follows HT 6.2: links and handovers at fixed intervals from t = 0, paths and delays at the instant of sending.
 //! Differs from a walk that routes at every node: the path is chosen once, which moves a delay by microseconds at most.
-//! Leaves out queues and transmission; constellations without ISLs are crossed over satellites that both ends see.
+//! With --trace the series is what a link's trace is. Leaves out queues and transmission; constellations without ISLs are crossed over satellites that both ends see.
 
 use super::doubts;
 use super::files::write_or_print;
 use super::satellites::{Isls, Loaded, Satellites};
-use super::values::{Times, instant, seconds};
+use super::values::{Times, hertz, instant, seconds};
 use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -60,6 +60,12 @@ pub struct Delay {
     /// Print a line for each packet: time_s,delay_ms,satellites,path,status.
     #[arg(long)]
     pub csv: bool,
+    /// Print a trace for a scenario's link: t_s,delay_s,loss, counted from --start; without a path everything is lost.
+    #[arg(long, conflicts_with_all = ["csv", "also", "hypatia"])]
+    pub trace: bool,
+    /// With --trace, the carrier whose Doppler shift through the whole path is wanted: Hz, or with a unit such as "11.7 GHz".
+    #[arg(long, value_name = "FREQUENCY", value_parser = hertz, requires = "trace")]
+    pub frequency: Option<f64>,
     /// Write here instead of to standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -145,6 +151,13 @@ pub fn run(args: &Delay) -> Result<(), Failure> {
         out.push_str(if pairs.len() > 1 { "from,to," } else { "" });
         out.push_str("time_s,delay_ms,satellites,path,status\n");
     }
+    if args.trace {
+        out.push_str(if args.frequency.is_some() {
+            "t_s,delay_s,loss,doppler_hz\n"
+        } else {
+            "t_s,delay_s,loss\n"
+        });
+    }
     let mut served: Vec<bool> =
         (0..network.topology().terminals().len()).map(|terminal| network.serves(terminal)).collect();
     // Packets leave at start, start + step and so on, before the duration is over.
@@ -163,6 +176,9 @@ pub fn run(args: &Delay) -> Result<(), Failure> {
         network.route(t_s);
         for (&[from, to], tally) in pairs.iter().zip(&mut tallies) {
             let walk = network.walk(from, to, t_s);
+            if args.trace {
+                trace_row(&mut out, &network, walk.as_ref(), [t_s, times.start_s], args.frequency);
+            }
             if args.csv {
                 if pairs.len() > 1 {
                     let _ = write!(out, "{},", quoted(&network.topology().node_name(from)));
@@ -194,11 +210,35 @@ pub fn run(args: &Delay) -> Result<(), Failure> {
     doubts::tell_detours(&loaded, &terminals, network.topology(), &pairs, times, |pair, t_s| {
         tallies[pair].delay_ms_at(((t_s - times.start_s) / times.step_s).round() as usize)
     })?;
-    if args.csv {
+    if args.csv || args.trace {
         return write_or_print(args.out.as_deref(), &out);
     }
     let heading = heading(&loaded, times) + &about;
     write_or_print(args.out.as_deref(), &(heading + &statistics(&network, &pairs, &mut tallies)))
+}
+
+/// A row of a link's trace. The Doppler shift is that of a carrier which every satellite hands on as it is.
+fn trace_row(
+    out: &mut String,
+    network: &Network,
+    walk: Option<&Walk>,
+    [t_s, start_s]: [f64; 2],
+    frequency_hz: Option<f64>,
+) {
+    const APART_S: f64 = 0.05;
+    let time = ((t_s - start_s) * 1e9).round() / 1e9;
+    let comma = if frequency_hz.is_some() { "," } else { "" };
+    let Some(walk) = walk else {
+        let _ = writeln!(out, "{time},,1{comma}");
+        return;
+    };
+    let (before_s, after_s) = ((t_s - APART_S).max(0.0), t_s + APART_S);
+    let along = |t_s| network.delay_along(&walk.nodes, t_s);
+    let doppler = frequency_hz.zip(along(before_s)).zip(along(after_s)).map(|((hz, before), after)| {
+        let shift_hz = hz * (before - after) / (after_s - before_s);
+        format!("{shift_hz:.3}")
+    });
+    let _ = writeln!(out, "{time},{:.9},0{comma}{}", walk.delay_s, doppler.unwrap_or_default());
 }
 
 fn quoted(text: &str) -> String {

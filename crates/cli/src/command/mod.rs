@@ -23,6 +23,7 @@ mod satellites;
 mod show;
 pub mod sweep;
 pub mod tables;
+pub mod trace;
 pub mod values;
 pub mod wireshark;
 

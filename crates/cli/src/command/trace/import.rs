@@ -1,0 +1,236 @@
+//! `skyhop trace import`: other programs' traces and logs as the table that a scenario's link reads.
+//!
+//! Follows the form that is named, and never guesses it. Differs from the readers below: files and options are the user's.
+//! Leaves out Parquet: what wrote it writes tables of text too.
+
+use super::super::files::{read, write_or_print};
+use super::{Optional, ends, refuse_others, span, tell, wrong};
+use crate::failure::Failure;
+use clap::{Args, ValueEnum};
+use skyhop_text::table::TableError;
+use skyhop_trace::log::{Column, Columns};
+use skyhop_trace::netsatbench::{self, Ends};
+use skyhop_trace::{Read, Trace, leocc, linkem, log, mahimahi, table, theaterq};
+use skyhop_units::{Rate, Span};
+use std::path::{Path, PathBuf};
+
+/// `skyhop trace import`.
+#[derive(Debug, Args)]
+pub struct Import {
+    /// The form of the files.
+    #[arg(value_enum)]
+    pub form: Form,
+    /// The file; for leocc rates and then delays, or delays alone; for netsatbench all epochs.
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Time between packets of linkem-delay and linkem-loss, which have none of their own.
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = span)]
+    pub interval: Option<Span>,
+    /// The link of netsatbench, by its ends.
+    #[arg(long, value_name = "A,B", value_parser = ends)]
+    pub link: Option<Ends>,
+    /// The direction of autobahn, down if left out.
+    #[arg(long, value_enum)]
+    pub direction: Option<Direction>,
+    /// The column of a log with times: dates in UTC or with a zone, or numbers in seconds or as in time=ms.
+    #[arg(long, value_name = "COLUMN", value_parser = times)]
+    pub time: Option<Column>,
+    /// The column with rates, in bit/s or as in down=Mbit/s.
+    #[arg(long, value_name = "COLUMN", value_parser = rates)]
+    pub rate: Option<Column>,
+    /// The column with round-trip times, in seconds or as in rtt=ms; half of each is the delay.
+    #[arg(long, value_name = "COLUMN", value_parser = times, conflicts_with = "delay")]
+    pub rtt: Option<Column>,
+    /// The column with one-way delays, in seconds or as in delay=ms.
+    #[arg(long, value_name = "COLUMN", value_parser = times)]
+    pub delay: Option<Column>,
+    /// The column with shares of lost packets, 0 to 1 or as in lost=%.
+    #[arg(long, value_name = "COLUMN", value_parser = shares)]
+    pub loss: Option<Column>,
+    /// Leave out pauses of a log that are longer than this.
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = span)]
+    pub close_pauses: Option<Span>,
+    /// Write here instead of to standard output.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// A form that can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// Mahimahi's mm-link: a line for each packet of 1500 bytes, in milliseconds.
+    Mahimahi,
+    /// LeoCC's replayer: bw_N.txt as Mahimahi's, delay_N.txt with a line for each 10 ms.
+    Leocc,
+    /// Link'Em's delays: whole milliseconds, packet by packet.
+    LinkemDelay,
+    /// Link'Em's losses: 0 (lost) and 1, packet by packet.
+    LinkemLoss,
+    /// TheaterQ: lines of KEEP,LATENCY,RATE,LOSS,LIMIT, or of its extended form.
+    Theaterq,
+    /// NetSatBench: files of epochs in JSON.
+    Netsatbench,
+    /// A table whose columns --time, --rate, --rtt, --delay and --loss name.
+    Log,
+    /// FjordLink: a table of a Starlink terminal's status, as CSV.
+    Fjordlink,
+    /// Starlink on the Autobahn: throughput.csv.
+    Autobahn,
+}
+
+/// A direction as the terminal sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Direction {
+    /// To the terminal.
+    Down,
+    /// From it.
+    Up,
+}
+
+/// Runs the command.
+pub fn run(args: &Import) -> Result<(), Failure> {
+    let form = args.form.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+    let (log, logs): (&[_], &[_]) = (&["log"], &["log", "fjordlink", "autobahn"]);
+    let option = |name, given, forms| Optional { name, given, forms };
+    refuse_others(
+        &form,
+        &[
+            option("--interval", args.interval.is_some(), &["linkem-delay", "linkem-loss"]),
+            option("--link", args.link.is_some(), &["netsatbench"]),
+            option("--direction", args.direction.is_some(), &["autobahn"]),
+            option("--time", args.time.is_some(), log),
+            option("--rate", args.rate.is_some(), log),
+            option("--rtt", args.rtt.is_some(), log),
+            option("--delay", args.delay.is_some(), log),
+            option("--loss", args.loss.is_some(), log),
+            option("--close-pauses", args.close_pauses.is_some(), logs),
+        ],
+    )?;
+    let Read { trace, notes } = match args.form {
+        Form::Netsatbench => epochs(args)?,
+        Form::Leocc => leo(&args.files)?,
+        _ => single(args, &form)?,
+    };
+    tell(&notes);
+    if let Some(length) = trace.length {
+        tell(&[format!(
+            "lasts {length}; repeat = \"{length}\" beside the link's trace begins it again there"
+        )]);
+    }
+    write_or_print(args.out.as_deref(), &table::write(&trace))
+}
+
+fn in_file<T>(file: &Path, read: Result<T, TableError>) -> Result<T, Failure> {
+    read.map_err(|e| wrong(format!("{}: {e}", file.display())))
+}
+
+/// The forms of one file.
+fn single(args: &Import, form: &str) -> Result<Read, Failure> {
+    let [file] = &args.files[..] else {
+        return Err(wrong(format!("{} files; {form} is one", args.files.len())));
+    };
+    let interval = || {
+        let none =
+            || wrong(format!("--interval: missing; {form} does not say how far apart its packets are"));
+        args.interval.ok_or_else(none)
+    };
+    let alone = |trace: Trace| Read { trace, notes: vec![] };
+    let spread = |trace: Trace, interval: Span| Read {
+        trace,
+        notes: vec![format!(
+            "a packet each {interval}: an entry holds for that long, whatever is sent in it"
+        )],
+    };
+    let up = args.direction == Some(Direction::Up);
+    let measured = |columns: Columns| in_file(file, log::read(&read(file)?, &columns, args.close_pauses));
+    match args.form {
+        Form::Mahimahi => Ok(alone(in_file(file, mahimahi::read(&read(file)?))?)),
+        Form::LinkemDelay => {
+            let interval = interval()?;
+            Ok(spread(in_file(file, linkem::read_delays(&read(file)?, interval))?, interval))
+        }
+        Form::LinkemLoss => {
+            let interval = interval()?;
+            Ok(spread(in_file(file, linkem::read_losses(&read(file)?, interval))?, interval))
+        }
+        Form::Theaterq => in_file(file, theaterq::read(&read(file)?)),
+        Form::Fjordlink => {
+            let mut got = measured(Columns::fjordlink())?;
+            let note = "no rate: the log has the traffic of that ship, and not what the link could carry";
+            got.notes.push(note.into());
+            Ok(got)
+        }
+        Form::Autobahn => measured(Columns::autobahn(up)),
+        Form::Log => measured(columns(args)?),
+        Form::Leocc | Form::Netsatbench => unreachable!("forms of several files"),
+    }
+}
+
+fn columns(args: &Import) -> Result<Columns, Failure> {
+    let Some(time) = args.time.clone() else {
+        return Err(wrong("--time: missing; it names the column with times"));
+    };
+    let columns = Columns {
+        time,
+        rate: args.rate.clone(),
+        rtt: args.rtt.clone(),
+        delay: args.delay.clone(),
+        loss: args.loss.clone(),
+    };
+    let some =
+        [&columns.rate, &columns.rtt, &columns.delay, &columns.loss].iter().any(|column| column.is_some());
+    if some { Ok(columns) } else { Err(wrong("expected a column: --rate, --rtt, --delay or --loss")) }
+}
+
+fn leo(files: &[PathBuf]) -> Result<Read, Failure> {
+    let delays = |file: &PathBuf| in_file(file, leocc::read_delays(&read(file)?));
+    match files {
+        [alone] => Ok(Read {
+            trace: delays(alone)?,
+            notes: vec!["delays alone, a line each 10 ms; rates are the first of two files".into()],
+        }),
+        [rates, of_delay] => {
+            let rates = in_file(rates, mahimahi::read(&read(rates)?))?;
+            let (trace, note) = leocc::join(&rates, &delays(of_delay)?);
+            Ok(Read { trace, notes: note.into_iter().collect() })
+        }
+        _ => Err(wrong(format!("{} files; leocc is rates and delays, or delays alone", files.len()))),
+    }
+}
+
+fn epochs(args: &Import) -> Result<Read, Failure> {
+    let names: Vec<String> = args.files.iter().map(|file| file.display().to_string()).collect();
+    let bytes = args.files.iter().map(|file| read(file)).collect::<Result<Vec<_>, _>>()?;
+    let files: Vec<netsatbench::File> =
+        names.iter().map(String::as_str).zip(bytes.iter().map(Vec::as_slice)).collect();
+    netsatbench::read(&files, args.link.as_ref()).map_err(wrong)
+}
+
+/// A column's name, and its unit behind the last equals sign.
+fn column(text: &str, unit: impl Fn(&str) -> Result<f64, String>) -> Result<Column, String> {
+    let (name, unit) = match text.rsplit_once('=') {
+        Some((name, given)) => (name, unit(given.trim())?),
+        None => (text, 1.0),
+    };
+    match name.trim() {
+        "" => Err("expected a column's name".into()),
+        name => Ok(Column { name: name.into(), unit }),
+    }
+}
+
+fn times(text: &str) -> Result<Column, String> {
+    column(text, |unit| format!("1 {unit}").parse::<Span>().map(Span::as_secs_f64).map_err(|e| e.to_string()))
+}
+
+fn rates(text: &str) -> Result<Column, String> {
+    column(text, |unit| {
+        format!("1 {unit}").parse::<Rate>().map(|rate| rate.as_bps() as f64).map_err(|e| e.to_string())
+    })
+}
+
+fn shares(text: &str) -> Result<Column, String> {
+    column(text, |unit| match unit {
+        "%" => Ok(0.01),
+        _ => Err(format!("unit \"{unit}\"; expected % or none")),
+    })
+}
