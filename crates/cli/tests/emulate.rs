@@ -285,6 +285,48 @@ fn exit_codes_are_the_commands() {
     assert!(text.contains("10.0.0.1 a server\n") && text.contains("10.0.0.2 b user\n"), "{text}");
 }
 
+#[test]
+fn links_change_while_it_runs_and_only_what_may() {
+    needs_hosts!();
+    let folder = Folder::new("change");
+    let file = folder.write("a.toml", &wire("5 ms", "1 Gbit/s", ""));
+    let own = std::env::current_exe().unwrap();
+    let mut skyhop = Command::new(SKYHOP);
+    skyhop.arg("emulate").arg(&file).arg("--quiet").arg("--").arg(own);
+    skyhop.args(["--exact", "echoes", "--ignored", "--nocapture"]).env("SKYHOP_INSIDE", "120");
+    let child = skyhop.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(600));
+    let pid = child.id().to_string();
+    let about = |arguments: &[&str]| {
+        Command::new(SKYHOP).args(["emulate"]).args(arguments).args(["--pid", &pid]).output().unwrap()
+    };
+    let look = Command::new("timeout")
+        .args(["1", SKYHOP, "emulate", "watch", "--json", "--pid", &pid])
+        .output()
+        .unwrap();
+    let look = String::from_utf8_lossy(&look.stdout).into_owned();
+    assert!(look.contains("\"queue_packets\":0") && look.contains("\"flow-1\""), "{look}");
+    let refused = about(&["set", "links.satellite.queue.limit=5 packets"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(told.contains("only rate, delay and loss of a link can be changed while it runs"), "{told}");
+    let slip = about(&["set", "links.satelite.delay=40 ms"]);
+    assert_eq!(slip.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&slip.stderr).contains("did you mean \"satellite\""));
+    let done = about(&["set", "links.satellite.delay=40 ms"]);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let out = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    let rtts: Vec<u64> = text.lines().filter_map(|line| line.strip_prefix("found ")?.parse().ok()).collect();
+    assert_eq!(rtts.len(), 120, "{text}");
+    let (short, long) = (rtts[0], *rtts.last().unwrap());
+    assert!(short < 60_000_000 && long >= 80_000_000, "{short} ns at first, {long} ns at last");
+    // From one to the other once, and never less than the path has.
+    let changes = rtts.windows(2).filter(|pair| (pair[0] >= 80_000_000) != (pair[1] >= 80_000_000)).count();
+    assert!(changes <= 3 && rtts.iter().all(|rtt| *rtt >= 10_000_000), "{rtts:?}");
+    assert_eq!(about(&["set", "links.satellite.delay=40 ms"]).status.code(), Some(1), "it has ended");
+}
+
 /// Processes that run inside hosts of an emulation, or are its own.
 fn left(mark: &str) -> Vec<String> {
     let processes = fs::read_dir("/proc").unwrap().flatten();

@@ -14,6 +14,7 @@ use crate::verdict::Lateness;
 use rustix::event::epoll;
 use rustix::fd::OwnedFd;
 use rustix::time::Timespec;
+use skyhop_scenario::Link;
 use skyhop_sim::{Arrived, Content, Simulation};
 use skyhop_units::{Span, Time};
 use skyhop_wire::{Observed, Packet, Transport, emit, observe};
@@ -50,6 +51,17 @@ pub struct Between {
 pub struct Shared {
     stop: AtomicBool,
     latest: Mutex<Option<Latest>>,
+    /// Whether there are changes to make.
+    asked: AtomicBool,
+    changes: Mutex<Vec<Change>>,
+}
+
+/// A link of the scenario by its index, as it was and as it is to be.
+pub struct Change {
+    /// The link's place in the scenario.
+    pub index: usize,
+    /// What it was and what it is.
+    pub links: [Box<Link>; 2],
 }
 
 /// A look at the loop while it runs.
@@ -63,12 +75,24 @@ pub struct Latest {
     pub late: Option<Span>,
     /// One-way delay of propagation by flow left to programs, s, and satellites on the way; `None` where there are none.
     pub paths: Vec<Option<(f64, usize)>>,
+    /// By flow left to programs, there and back: packets handed in, arrived, and the sum of their one-way delays, s.
+    pub flows: Vec<[(u64, u64, f64); 2]>,
+    /// Links of the scenario: what waits, was dropped and was lost, there and back.
+    pub links: Vec<(String, [[u64; 3]; 2])>,
 }
 
 impl Shared {
     /// Has the loop end.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Release);
+    }
+
+    /// Has links changed, within some ten milliseconds.
+    pub fn change(&self, changes: Vec<Change>) {
+        if let Ok(mut all) = self.changes.lock() {
+            all.extend(changes);
+            self.asked.store(true, Ordering::Release);
+        }
     }
 
     /// The latest look.
@@ -164,6 +188,13 @@ impl Driver {
             self.look(now);
             self.ahead.hand_over(now, &mut self.simulation);
             self.simulation.run_until(now);
+            if shared.asked.swap(false, Ordering::Acquire)
+                && let Ok(mut changes) = shared.changes.lock()
+            {
+                for Change { index, links: [was, is] } in changes.drain(..) {
+                    self.simulation.change_link(index, [&was, &is]);
+                }
+            }
             self.write();
             if shared.stop.load(Ordering::Acquire) || until.is_some_and(|until| now >= until) {
                 break;
@@ -318,7 +349,9 @@ impl Driver {
         let Ok(mut latest) = shared.latest.try_lock() else { return };
         let paths = self.between.iter().map(|between| self.simulation.path(between.flow as usize)).collect();
         let ports = self.ports.iter().map(|port| port.counts).collect();
-        *latest = Some(Latest { now, ports, late: self.lateness.release.quantile(0.99), paths });
+        let flows = self.between.iter().filter_map(|between| self.simulation.programs(between.flow as usize));
+        let (flows, late) = (flows.collect(), self.lateness.release.quantile(0.99));
+        *latest = Some(Latest { now, ports, late, paths, flows, links: self.simulation.links_now() });
     }
 }
 

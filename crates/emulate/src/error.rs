@@ -12,6 +12,8 @@ pub enum Error {
     System(String, io::Error),
     /// The system lacks something, and what to do about it.
     Lacking(String),
+    /// What is asked of an emulation that runs cannot be.
+    Refused(String),
     /// The command cannot be started; the exit code of shells for it.
     Command(String, u8),
 }
@@ -21,7 +23,7 @@ impl fmt::Display for Error {
         match self {
             Error::Scenario(key, why) => write!(f, "{key}: {why}"),
             Error::System(what, why) => write!(f, "{what}: {why}"),
-            Error::Lacking(what) | Error::Command(what, _) => f.write_str(what),
+            Error::Lacking(what) | Error::Refused(what) | Error::Command(what, _) => f.write_str(what),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A map of the code: [`plan`] says which flows are left to programs and which hosts there are, [`namespace`], [`netlink`] and [`tun`] make a
 //! host of the kernel's, [`inside`] starts a program in it and [`serve`] answers by default; [`offload`] takes frames apart and puts them together,
 //! [`bursts`] holds them, [`port`] reads and writes them, [`driver`] steps the network by the clock and [`ahead`] works satellites out before they are
-//! due; [`lateness`] and [`verdict`] say how late it was, [`profile`] has scenarios without a file, [`session`] is all of it from a scenario to a summary.
+//! due; [`lateness`] and [`verdict`] say how late it was, [`profile`] has scenarios without a file, [`control`] answers while it runs, [`session`] is all of it from a scenario to a summary.
 //! Differs from the simulator: packets of programs enter and leave at ports, and being late is a result.
 //! Leaves out hosts on other machines.
 
@@ -13,6 +13,7 @@ pub mod ahead;
 pub mod bursts;
 pub mod capture;
 pub mod clock;
+pub mod control;
 pub mod driver;
 pub mod inside;
 pub mod lateness;

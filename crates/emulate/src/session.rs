@@ -6,6 +6,7 @@
 //! Leaves out the command line, and what is shown while it runs.
 
 use crate::capture::CaptureFile;
+use crate::control::Control;
 use crate::driver::{Between, Driver, Shared};
 use crate::error::{Error, Tried};
 use crate::inside;
@@ -142,6 +143,8 @@ pub fn emulate(
         .tried(|| "cannot wait for devices".to_owned())?;
     let shared = Arc::new(Shared::default());
     let until = options.command.is_empty().then(|| Time::ZERO + scenario.duration);
+    // Links that were changed are links of the scenario as it runs.
+    let _control = Control::listen(loaded.clone(), plan.clone(), shared.clone());
     let running = Running::start(driver, shared.clone(), until)?;
     let exit_code = attend(&plan, &hosts, options, &running, || watch(&plan, &shared));
     shared.stop();

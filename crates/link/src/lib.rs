@@ -250,6 +250,23 @@ impl<T: Copy> Link<T> {
         Some(size)
     }
 
+    /// Gives the link another rate from now on, and other losses if they are told, for which it needs `chance` if it had none. What has begun
+    /// to leave arrives as it would have; what waits leaves at the new rate. A timeline's own rate and losses go on to hold while they do.
+    pub fn change(
+        &mut self,
+        now: Time,
+        rate: Rate,
+        loss: Option<(Loss, Option<Stream>)>,
+        medium: &impl Medium,
+    ) {
+        self.advance(now, medium);
+        self.rate = rate;
+        if let Some((loss, chance)) = loss {
+            self.loss = loss;
+            self.chance = self.chance.take().or(chance);
+        }
+    }
+
     /// Where transmissions lead from now on; what is already on its way keeps its destination.
     pub fn set_peer(&mut self, now: Time, peer: u32, medium: &impl Medium) {
         self.advance(now, medium);

@@ -234,7 +234,7 @@ impl Network {
     }
 
     /// Reports transmissions and asks to be woken for what is next.
-    fn after_wire(&mut self, now: Time, agenda: &mut Agenda, index: u32) {
+    pub(crate) fn after_wire(&mut self, now: Time, agenda: &mut Agenda, index: u32) {
         let link = &self.links.wires[index as usize].link;
         if link.reports() {
             return self.report(now, agenda, index);

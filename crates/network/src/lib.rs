@@ -13,6 +13,7 @@ pub mod apart;
 mod beside;
 mod build;
 mod capture;
+mod change;
 mod constellation;
 mod error;
 mod failures;

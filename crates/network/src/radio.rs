@@ -181,7 +181,7 @@ fn timeline(
 }
 
 /// The losses of a link.
-fn losses(loss: &scenario::Loss) -> Loss {
+pub(crate) fn losses(loss: &scenario::Loss) -> Loss {
     match *loss {
         scenario::Loss::List { ref packets } => Loss::list(packets.as_slice()),
         scenario::Loss::None => Loss::None,

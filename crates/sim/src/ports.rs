@@ -6,7 +6,9 @@
 use crate::flow::App;
 use crate::programs::Arrived;
 use crate::simulation::Simulation;
+use skyhop_chance::Seed;
 use skyhop_network::{Epoch, Frame, Outlook};
+use skyhop_scenario::Link;
 use skyhop_units::Time;
 use skyhop_wire::Packet;
 use std::net::Ipv4Addr;
@@ -83,6 +85,37 @@ impl Simulation {
     /// How often an epoch was due that was not there.
     pub fn late_looks(&self) -> u64 {
         self.network.late_looks()
+    }
+
+    /// Changes rate, delay and losses of link `index` of the scenario from now on.
+    pub fn change_link(&mut self, index: usize, links: [&Link; 2]) {
+        let seed = Seed(self.seed);
+        self.network.change_link(self.now, &mut self.agenda, index, links, seed);
+    }
+
+    /// Packets of a flow that is left to programs, there and back: how many were handed in, how many have arrived, and the sum of their
+    /// one-way delays, s.
+    pub fn programs(&self, flow: usize) -> Option<[(u64, u64, f64); 2]> {
+        match &self.flows.get(flow)?.app {
+            App::Programs(programs) => Some(programs.totals()),
+            _ => None,
+        }
+    }
+
+    /// Links of the scenario by name, each with what waits now, was dropped and was lost, there and back.
+    pub fn links_now(&mut self) -> Vec<(String, [[u64; 3]; 2])> {
+        let now = self.now;
+        let mut found = Vec::new();
+        for link in 0..self.network.fixed_wires() / 2 {
+            let both = [0, 1].map(|back| {
+                let wire = 2 * link + back;
+                let waiting = self.network.waiting(wire, now) as u64;
+                let result = self.network.direction_result(wire, now);
+                [waiting, result.dropped_packets, result.lost_packets]
+            });
+            found.push((self.network.link_name(2 * link).to_owned(), both));
+        }
+        found
     }
 
     /// Ends the run here.

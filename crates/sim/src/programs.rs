@@ -62,6 +62,15 @@ impl Programs {
         }
     }
 
+    /// Packets handed in, arrived, and the sum of their delays, s, there and back.
+    pub fn totals(&self) -> [(u64, u64, f64); 2] {
+        [0, 1].map(|way| {
+            let delays = &self.delays[way];
+            let mean = delays.min_mean_max_s()[1].unwrap_or(0.0);
+            (self.sent[way], delays.count, mean * delays.count as f64)
+        })
+    }
+
     pub fn result(&self, in_flight: u64) -> ProgramsResult {
         let [there, _] = &self.delays;
         let [delay_min_s, delay_mean_s, delay_max_s] = there.min_mean_max_s();

@@ -6,13 +6,13 @@
 
 use crate::engine;
 use crate::failure::Failure;
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, Subcommand};
 use skyhop_emulate::driver::Shared;
 use skyhop_emulate::plan::Plan;
 use skyhop_emulate::profile::{Ends, PROFILES, Profile};
 use skyhop_emulate::session::{Options, Outcome, emulate};
 use skyhop_emulate::verdict::Limits;
-use skyhop_emulate::{Error, inside, namespace};
+use skyhop_emulate::{Error, control, inside, namespace};
 use skyhop_orbit::places;
 use skyhop_record::{Folder, summary_json, summary_text, write_run};
 use skyhop_scenario::parse_set;
@@ -22,7 +22,11 @@ use std::path::{Path, PathBuf};
 
 /// `skyhop emulate`.
 #[derive(Debug, ClapArgs)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Emulate {
+    /// Something about an emulation that runs already.
+    #[command(subcommand)]
+    pub what: Option<Running>,
     /// The scenario; `-` is standard input. Its flows with `real = true`, or else its first one, are left to programs; all others are simulated in the same queues.
     #[arg(required_unless_present = "profile")]
     pub file: Option<PathBuf>,
@@ -88,11 +92,42 @@ pub struct Emulate {
     pub quiet: bool,
 }
 
+/// About an emulation that runs.
+#[derive(Debug, Subcommand)]
+pub enum Running {
+    /// Change rate, delay or losses of its links: what waits leaves as they are then.
+    Set {
+        /// What to change, as `--set` has it: links.satellite.delay="300 ms".
+        #[arg(required = true, value_name = "PATH=VALUE")]
+        sets: Vec<String>,
+        /// Which emulation, if there are several.
+        #[arg(long)]
+        pid: Option<u32>,
+    },
+    /// Show rates, delays, queues and lateness every second, until it ends.
+    Watch {
+        /// Which emulation, if there are several.
+        #[arg(long)]
+        pid: Option<u32>,
+        /// Print each look as a line of JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
 /// Exit code of a run that is not valid, where that is asked for.
 const NOT_VALID: u8 = 3;
 
 /// Emulates, and returns the command's exit code.
 pub fn run(args: &Emulate) -> Result<u8, Failure> {
+    if let Some(what) = &args.what {
+        return match what {
+            Running::Set { sets, pid } => {
+                control::set(control::find(*pid).map_err(failed)?, sets).map_err(failed).map(|()| 0)
+            }
+            Running::Watch { pid, json } => super::watch::watch(*pid, *json).map(|()| 0),
+        };
+    }
     let loaded = match (&args.profile, &args.file) {
         (Some(name), _) => {
             let text = profile(name, args)?;
@@ -186,8 +221,10 @@ fn profile(name: &str, args: &Emulate) -> Result<String, Failure> {
     Ok(profile.scenario(Some(&ends)))
 }
 
-fn failed(why: Error) -> Failure {
+/// Why it is not done, as a failure of the command.
+pub fn failed(why: Error) -> Failure {
     match why {
+        Error::Refused(message) => Failure::Scenario(message),
         Error::Command(message, code) => Failure::Command(message, code),
         why => Failure::Run(why.to_string()),
     }

@@ -25,6 +25,7 @@ pub mod sweep;
 pub mod tables;
 pub mod trace;
 pub mod values;
+pub mod watch;
 pub mod wireshark;
 
 use crate::failure::Failure;

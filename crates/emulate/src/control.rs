@@ -1,0 +1,207 @@
+//! An emulation that runs, asked by another process of the same user: how it goes, and changes of its links.
+//!
+//! A socket in Linux's abstract namespace, `skyhop-emulate-PID`, takes a line of JSON and answers with one: it leaves no file, and goes with its
+//! process. What is asked goes through the same checks as the scenario.
+//! Leaves out whatever else a scenario says: only rate, delay and losses of its links may change while packets wait for them.
+
+use crate::driver::{Change, Latest, Shared};
+use crate::error::{Error, Tried};
+use crate::plan::Plan;
+use serde_json::{Value, json};
+use skyhop_scenario::{Loaded, parse_set};
+use std::io::{BufRead, BufReader, Write};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+const PREFIX: &str = "skyhop-emulate-";
+
+fn address(pid: u32) -> std::io::Result<SocketAddr> {
+    SocketAddr::from_abstract_name(format!("{PREFIX}{pid}"))
+}
+
+/// The ear of an emulation.
+pub struct Control {
+    over: Arc<AtomicBool>,
+}
+
+impl Control {
+    /// Listens for other processes. `None` if that is not possible, as with another emulation of this very process.
+    pub fn listen(loaded: Loaded, plan: Plan, shared: Arc<Shared>) -> Option<Self> {
+        let listener = UnixListener::bind_addr(&address(std::process::id()).ok()?).ok()?;
+        let over = Arc::new(AtomicBool::new(false));
+        let ended = over.clone();
+        thread::spawn(move || {
+            let mut ear = Ear { loaded, plan, shared };
+            for stream in listener.incoming().flatten() {
+                if ended.load(Ordering::Acquire) {
+                    return;
+                }
+                let own = rustix::process::geteuid();
+                let theirs = rustix::net::sockopt::socket_peercred(&stream).map(|peer| peer.uid);
+                if theirs.is_ok_and(|uid| uid == own || uid.is_root()) {
+                    // Who asks and goes away has no answer.
+                    let _ = ear.answer(&stream);
+                }
+            }
+        });
+        Some(Self { over })
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Release);
+        // Wakes the thread, which sees that it is over.
+        let _ = address(std::process::id()).and_then(|own| UnixStream::connect_addr(&own));
+    }
+}
+
+struct Ear {
+    loaded: Loaded,
+    plan: Plan,
+    shared: Arc<Shared>,
+}
+
+impl Ear {
+    fn answer(&mut self, stream: &UnixStream) -> std::io::Result<()> {
+        stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line)?;
+        let asked: Value = serde_json::from_str(&line).unwrap_or_default();
+        let answer = match asked["set"].as_array() {
+            Some(sets) => {
+                let sets: Vec<&str> = sets.iter().filter_map(Value::as_str).collect();
+                self.set(&sets).map_or_else(|error| json!({ "error": error }), |()| json!({}))
+            }
+            None => {
+                self.shared.latest().map_or(json!({}), |latest| status(&self.plan, &self.loaded, &latest))
+            }
+        };
+        let mut out = stream;
+        writeln!(out, "{answer}")
+    }
+
+    /// Changes links, all that is asked or nothing.
+    fn set(&mut self, sets: &[&str]) -> Result<(), String> {
+        let sets = sets
+            .iter()
+            .map(|set| parse_set(set))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|e| e.to_string())?;
+        let next = self.loaded.with(&sets).map_err(|e| e.to_string())?;
+        let (before, mut after) = (&self.loaded.scenario, next.scenario.clone());
+        let mut changes = Vec::new();
+        for (index, (name, was)) in before.links.iter().enumerate() {
+            let Some(is) = next.scenario.links.get(name).filter(|is| *is != was) else { continue };
+            let mut rest = is.clone();
+            (rest.rate, rest.delay, rest.loss) = (was.rate, was.delay, was.loss.clone());
+            if let (Some(back), Some(old)) = (&mut rest.reverse, &was.reverse) {
+                (back.rate, back.delay, back.loss) = (old.rate, old.delay, old.loss.clone());
+            }
+            after.links.insert(name.clone(), rest);
+            changes.push(Change { index, links: [Box::new(was.clone()), Box::new(is.clone())] });
+        }
+        if after != *before {
+            let keys = sets.iter().map(|(path, _)| path.as_str()).collect::<Vec<_>>().join(", ");
+            return Err(format!("{keys}: only rate, delay and loss of a link can be changed while it runs"));
+        }
+        self.loaded = next;
+        self.shared.change(changes);
+        Ok(())
+    }
+}
+
+/// How it goes.
+fn status(plan: &Plan, loaded: &Loaded, latest: &Latest) -> Value {
+    let hosts = plan.hosts.iter().zip(&latest.ports).map(|(host, port)| {
+        let counts = json!({ "read_bytes": port.read_bytes, "written_bytes": port.written_bytes });
+        (host.name.clone(), counts)
+    });
+    let flows = plan.flows.iter().enumerate().map(|(place, flow)| {
+        let path = latest.paths.get(place).copied().flatten();
+        let ways = latest.flows.get(place).copied().unwrap_or_default();
+        let way = |(sent, received, delay_s): (u64, u64, f64)| json!({ "sent": sent, "received": received, "delay_sum_s": delay_s });
+        let one = json!({
+            "forward": way(ways[0]),
+            "reverse": way(ways[1]),
+            "path_delay_s": path.map(|(delay_s, _)| delay_s),
+            "path_satellites": path.map(|(_, satellites)| satellites),
+        });
+        (loaded.scenario.flow_name(flow.flow), one)
+    });
+    let way = |[waiting, dropped, lost]: [u64; 3]| json!({ "queue_packets": waiting, "dropped_packets": dropped, "lost_packets": lost });
+    let links = latest
+        .links
+        .iter()
+        .map(|(name, ways)| (name.clone(), json!({ "forward": way(ways[0]), "reverse": way(ways[1]) })));
+    json!({
+        "now_s": latest.now.as_secs_f64(),
+        "late_p99_s": latest.late.map(|late| late.as_secs_f64()),
+        "hosts": hosts.collect::<serde_json::Map<_, _>>(),
+        "flows": flows.collect::<serde_json::Map<_, _>>(),
+        "links": links.collect::<serde_json::Map<_, _>>(),
+    })
+}
+
+/// Processes that emulate, as far as this one sees them.
+pub fn running() -> Vec<u32> {
+    let text = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let names = text
+        .lines()
+        .filter_map(|line| line.split_whitespace().last()?.strip_prefix('@')?.strip_prefix(PREFIX));
+    let mut found: Vec<u32> = names.filter_map(|pid| pid.parse().ok()).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The one process that emulates, or `pid` if it is told.
+///
+/// # Errors
+///
+/// None does, or several.
+pub fn find(pid: Option<u32>) -> Result<u32, Error> {
+    match (pid, running().as_slice()) {
+        (Some(pid), _) => Ok(pid),
+        (None, [one]) => Ok(*one),
+        (None, []) => Err(Error::Lacking("nothing is emulated here now".into())),
+        (None, several) => {
+            let all: Vec<_> = several.iter().map(u32::to_string).collect();
+            Err(Error::Lacking(format!(
+                "{} emulations run; say which by --pid: {}",
+                several.len(),
+                all.join(", ")
+            )))
+        }
+    }
+}
+
+/// Asks a process how it goes.
+///
+/// # Errors
+///
+/// It does not answer.
+pub fn ask(pid: u32, question: &Value) -> Result<Value, Error> {
+    let tried = || format!("process {pid} does not answer as an emulation");
+    let stream = address(pid).and_then(|address| UnixStream::connect_addr(&address)).tried(tried)?;
+    stream.set_read_timeout(Some(Duration::from_secs(5))).tried(tried)?;
+    let mut out = &stream;
+    writeln!(out, "{question}").tried(tried)?;
+    let mut line = String::new();
+    BufReader::new(&stream).read_line(&mut line).tried(tried)?;
+    serde_json::from_str(&line).map_err(|_| Error::Lacking(tried()))
+}
+
+/// Has a process change links of its scenario.
+///
+/// # Errors
+///
+/// It does not answer, or the changes are refused.
+pub fn set(pid: u32, sets: &[String]) -> Result<(), Error> {
+    let answer = ask(pid, &json!({ "set": sets }))?;
+    answer["error"].as_str().map_or(Ok(()), |error| Err(Error::Refused(error.to_owned())))
+}

@@ -1,0 +1,48 @@
+//! Changes of links while a network runs, as somebody asks for them.
+//!
+//! Differs from schedules, which are known beforehand: what has begun to leave arrives as it would have; what waits leaves at the new rate, and
+//! takes the new delay. A shorter delay lets no packet overtake another.
+//! Leaves out links of satellites, whose ends move, and queues, which keep what they hold.
+
+use crate::agenda::Agenda;
+use crate::network::Network;
+use crate::radio::losses;
+use skyhop_chance::Seed;
+use skyhop_scenario::{self as scenario, Link};
+use skyhop_units::{Rate, Span, Time};
+
+/// What of a link's direction can be changed.
+fn own(link: &Link, backward: bool) -> (Rate, Span, &scenario::Loss) {
+    let back = link.reverse.as_ref().filter(|_| backward);
+    let rate = back.and_then(|back| back.rate).unwrap_or(link.rate);
+    let loss = back.and_then(|back| back.loss.as_ref()).unwrap_or(&link.loss);
+    (rate, link.delays()[usize::from(backward)], loss)
+}
+
+impl Network {
+    /// Changes rate, delay and losses of link `index` of the scenario from now on, where they are others.
+    pub fn change_link(
+        &mut self,
+        now: Time,
+        agenda: &mut Agenda,
+        index: usize,
+        [was, is]: [&Link; 2],
+        seed: Seed,
+    ) {
+        for backward in [false, true] {
+            let number = 2 * index as u32 + u32::from(backward);
+            let (old, (rate, delay, loss)) = (own(was, backward), own(is, backward));
+            if old == (rate, delay, loss) {
+                continue;
+            }
+            let name = &self.links.names[index];
+            let direction = if backward { "reverse" } else { "forward" };
+            let stream = || seed.stream(&format!("link/{name}/{direction}/loss"));
+            let loss = (old.2 != loss).then(|| (losses(loss), Some(stream())));
+            let (wire, medium) = self.links.wire(number);
+            wire.link.change(now, rate, loss, &medium);
+            (wire.rate, wire.delay) = (rate, Some(delay));
+            self.after_wire(now, agenda, number);
+        }
+    }
+}
