@@ -23,7 +23,7 @@ mod loss;
 mod queue;
 mod timeline;
 
-pub use faults::{Alteration, Altered, Copies};
+pub use faults::{Corruption, Duplication, FlippedBit};
 pub use lateness::{Jitter, Reordering};
 pub use loss::{Change, Loss};
 pub use queue::*;
@@ -61,10 +61,10 @@ pub struct Arrival<T> {
     pub lost: bool,
     /// Whether the queue has marked it (RFC 3168).
     pub marked: bool,
-    /// Whether it has a copy, which whoever holds packets is to make and to hand to [`Link::arrives_again`].
-    pub copied: bool,
+    /// Whether it has a copy, which whoever holds packets is to make and to hand to [`Link::duplicate`].
+    pub duplicated: bool,
     /// The bit that has become another, if errors have done no more to it; it counts as lost for whoever has no bytes.
-    pub altered: Option<Altered>,
+    pub corrupted: Option<FlippedBit>,
 }
 
 /// A transmission that has begun, for a capture.
@@ -93,10 +93,10 @@ pub struct Stats {
     pub dropped_packets: u64,
     /// Packets spoilt by errors.
     pub lost_packets: u64,
-    /// Packets of which a bit was altered; `lost_packets` has them too.
-    pub altered_packets: u64,
-    /// Copies that were made of packets, which are not among `packets`.
-    pub copied_packets: u64,
+    /// Packets of which a bit was corrupted; `lost_packets` has them too.
+    pub corrupted_packets: u64,
+    /// Duplication that were made of packets, which are not among `packets`.
+    pub duplicated_packets: u64,
     /// Acknowledgments whose place a later one took; `dropped_packets` has them too.
     pub filtered_packets: u64,
     /// Packets that the queue marked.
@@ -113,8 +113,8 @@ struct Flying<T> {
     peer: u32,
     lost: bool,
     marked: bool,
-    copied: bool,
-    altered: Option<Altered>,
+    duplicated: bool,
+    corrupted: Option<FlippedBit>,
 }
 
 /// What few links have, kept apart so that the others do not look at it.
@@ -123,8 +123,8 @@ struct Extras {
     timeline: Timeline,
     jitter: Option<(Jitter, Stream)>,
     reordering: Option<(Reordering, Stream)>,
-    copies: Option<(Copies, Stream)>,
-    alteration: Option<(Alteration, Stream)>,
+    duplication: Option<(Duplication, Stream)>,
+    corruption: Option<(Corruption, Stream)>,
     /// Arrival of the last packet that keeps its order.
     in_order: Time,
 }
@@ -212,14 +212,14 @@ impl<T: Copy> Link<T> {
     }
 
     /// Lets some packets arrive twice.
-    pub fn with_copies(mut self, copies: Copies, chance: Stream) -> Self {
-        self.extras.get_or_insert_default().copies = Some((copies, chance));
+    pub fn with_duplication(mut self, duplication: Duplication, chance: Stream) -> Self {
+        self.extras.get_or_insert_default().duplication = Some((duplication, chance));
         self
     }
 
-    /// Lets some packets arrive altered.
-    pub fn with_alteration(mut self, alteration: Alteration, chance: Stream) -> Self {
-        self.extras.get_or_insert_default().alteration = Some((alteration, chance));
+    /// Lets some packets arrive corrupted.
+    pub fn with_corruption(mut self, corruption: Corruption, chance: Stream) -> Self {
+        self.extras.get_or_insert_default().corruption = Some((corruption, chance));
         self
     }
 
@@ -341,7 +341,7 @@ impl<T: Copy> Link<T> {
         let mut count = 0;
         for flying in self.flying.iter_mut().filter(|flying| flying.arrival > now && !flying.lost) {
             flying.lost = lost();
-            flying.copied &= !flying.lost;
+            flying.duplicated &= !flying.lost;
             count += flying.lost as u64;
         }
         self.stats.lost_packets += count;
@@ -437,28 +437,29 @@ impl<T: Copy> Link<T> {
         if self.flying.front()?.arrival > now {
             return None;
         }
-        let Flying { packet, peer, lost, marked, copied, altered, .. } = self.flying.pop_front()?;
-        Some(Arrival { packet, peer, lost, marked, copied, altered })
+        let Flying { packet, peer, lost, marked, duplicated, corrupted, .. } = self.flying.pop_front()?;
+        Some(Arrival { packet, peer, lost, marked, duplicated, corrupted })
     }
 
-    /// The copy of a packet that has arrived at `at` with [`Arrival::copied`], as `copy`: it arrives too, then or later.
+    /// The copy of a packet that has arrived at `at` with [`Arrival::duplicated`], as `copy`: it arrives too, then or later.
     #[inline(never)]
-    pub fn arrives_again(&mut self, at: Time, original: &Arrival<T>, copy: T) {
-        let Some((Copies { delay, .. }, _)) = self.extras.as_ref().and_then(|extras| extras.copies.as_ref())
+    pub fn duplicate(&mut self, at: Time, original: &Arrival<T>, copy: T) {
+        let Some((Duplication { delay, .. }, _)) =
+            self.extras.as_ref().and_then(|extras| extras.duplication.as_ref())
         else {
             return;
         };
         let Arrival { peer, marked, .. } = *original;
         let arrival = at + *delay;
-        self.stats.copied_packets += 1;
+        self.stats.duplicated_packets += 1;
         self.insert(Flying {
             arrival,
             packet: copy,
             peer,
             lost: false,
             marked,
-            copied: false,
-            altered: None,
+            duplicated: false,
+            corrupted: None,
         });
     }
 
@@ -552,7 +553,15 @@ impl<T: Copy> Link<T> {
         let after = self.flying.back().map_or(Time::ZERO, |f| f.arrival);
         let arrival = (leaves + medium.one_way_delay(leaves)).max(after);
         let peer = self.peer;
-        self.flying.push_back(Flying { arrival, packet, peer, lost, marked, copied: false, altered: None });
+        self.flying.push_back(Flying {
+            arrival,
+            packet,
+            peer,
+            lost,
+            marked,
+            duplicated: false,
+            corrupted: None,
+        });
         self.count(at, leaves, packet, size, lost, marked);
     }
 
@@ -564,13 +573,13 @@ impl<T: Copy> Link<T> {
         let (leaves, out) = extras.timeline.leaves(at, size, self.rate);
         let loss = extras.timeline.loss(leaves).unwrap_or(&mut self.loss);
         let spoilt = self.chance.as_mut().is_some_and(|chance| loss.spoils(leaves, size, chance));
-        let altered = match &mut extras.alteration {
-            Some((alteration, chance)) => alteration.draw(size, chance).filter(|_| !(out || spoilt)),
+        let corrupted = match &mut extras.corruption {
+            Some((corruption, chance)) => corruption.draw(size, chance).filter(|_| !(out || spoilt)),
             None => None,
         };
-        let lost = out || spoilt || altered.is_some();
-        let copied = match &mut extras.copies {
-            Some((copies, chance)) => chance.happens(copies.probability) && !lost,
+        let lost = out || spoilt || corrupted.is_some();
+        let duplicated = match &mut extras.duplication {
+            Some((duplication, chance)) => chance.happens(duplication.probability) && !lost,
             None => false,
         };
         let delay = extras.timeline.delay(leaves).unwrap_or_else(|| medium.one_way_delay(leaves));
@@ -589,8 +598,8 @@ impl<T: Copy> Link<T> {
             Some(delay) => arrival += delay,
             None => extras.in_order = arrival,
         }
-        self.stats.altered_packets += u64::from(altered.is_some());
-        self.insert(Flying { arrival, packet, peer: self.peer, lost, marked, copied, altered });
+        self.stats.corrupted_packets += u64::from(corrupted.is_some());
+        self.insert(Flying { arrival, packet, peer: self.peer, lost, marked, duplicated, corrupted });
         self.count(at, leaves, packet, size, lost, marked);
     }
 

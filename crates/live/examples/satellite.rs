@@ -4,10 +4,10 @@
 //! Differs: the size is an argument, and the result a line of JSON.
 //! Leaves out a verdict.
 
+#[path = "../tests/common/lane.rs"]
+mod lane;
 #[path = "../tests/common/namespace.rs"]
 mod namespace;
-#[path = "../tests/common/path.rs"]
-mod path;
 #[path = "../tests/common/relay.rs"]
 mod relay;
 #[path = "../tests/common/simulated.rs"]
@@ -19,7 +19,7 @@ fn main() {
     let mut args = std::env::args().skip(1).map(|arg| arg.parse().expect("numbers: bytes and seed"));
     let bytes = args.next().unwrap_or(100_000_000);
     let seed = args.next().unwrap_or(1);
-    let net = match relay::Net::new(path::PATH, seed as u64) {
+    let net = match relay::Net::new(relay::PATH, seed as u64) {
         Ok(net) => net,
         Err(e) => {
             eprintln!("no network namespaces here: {e} (root is needed, and iproute2)");
@@ -27,7 +27,7 @@ fn main() {
         }
     };
     let outcome = transfer::transfer(&net, bytes);
-    let overflown = net.done.overflown.load(std::sync::atomic::Ordering::Relaxed);
+    let overflown: u64 = net.done.lock().expect("the relay").iter().map(|way| way.dropped_packets).sum();
     let relay_late = net.stop();
     let simulated_s = simulated::simulated_median(bytes, 3);
     let transfer::Outcome { seconds, stats, receiver, lateness, curve } = outcome;

@@ -8,6 +8,7 @@
 #![allow(clippy::disallowed_methods, reason = "real hosts take real time")]
 
 mod common {
+    pub mod lane;
     pub mod namespace;
     pub mod tun;
 }
@@ -23,7 +24,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-const ROUGH: Errors = Errors { lost: 0.01, late: 0.01, doubled: 0.01, altered: 0.01 };
+const ROUGH: Errors = Errors { lost: 0.01, late: 0.01, doubled: 0.01, corrupted: 0.01 };
 
 fn size() -> usize {
     if std::env::var_os("SKYHOP_FULL").is_some() { 100_000_000 } else { 10_000_000 }
@@ -213,18 +214,18 @@ fn transfer(version: Version, we_connect: bool, seed: u64) {
     assert!((1..=14).contains(&ours.parse::<u8>().unwrap()), "{line}");
     let (mss, expected) = (after(line, "mss:"), 1480 - version.header_len() - 12);
     assert_eq!(mss.trim_end_matches(','), expected.to_string(), "{line}");
-    // The path did what it is for, and what it altered was noticed.
+    // The path did what it is for, and what it corrupted was noticed.
     for stats in stats {
         let share = |count: u64| count as f64 / stats.packets as f64;
-        assert!((0.005..0.016).contains(&share(stats.altered_packets)), "{stats:?}");
-        assert!((0.005..0.016).contains(&share(stats.copied_packets)), "{stats:?}");
+        assert!((0.005..0.016).contains(&share(stats.corrupted_packets)), "{stats:?}");
+        assert!((0.005..0.016).contains(&share(stats.duplicated_packets)), "{stats:?}");
         assert!((0.012..0.028).contains(&share(stats.lost_packets)), "{stats:?}");
     }
     let refused = carry.refused();
     let noticed = refused.corrupt + refused.malformed + refused.unsupported;
-    let altered = stats[1].altered_packets;
+    let corrupted = stats[1].corrupted_packets;
     // Packets of the kernel's own, as its calls for routers, are not understood either.
-    assert!((altered * 9 / 10..=altered + 20).contains(&noticed), "{refused:?} of {altered}");
+    assert!((corrupted * 9 / 10..=corrupted + 20).contains(&noticed), "{refused:?} of {corrupted}");
 }
 
 #[test]

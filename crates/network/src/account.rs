@@ -1,6 +1,6 @@
 //! Accounts: how many packets a sender has handed to the network, and how they ended.
 //!
-//! Follows the rule that sent = delivered + dropped + lost + in flight at every instant.
+//! Follows the rule that sent + duplicated = delivered + dropped + lost + in flight at every instant.
 
 /// How a packet's way through the network ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub enum Fate {
 pub struct Account {
     /// Packets handed to the network, routers' messages about them included.
     pub sent: u64,
+    /// Copies that links have made of them.
+    pub duplicated: u64,
     /// Packets that came to the end of their route.
     pub delivered: u64,
     /// Packets that a node dropped.
@@ -31,7 +33,7 @@ pub struct Account {
 impl Account {
     /// Packets in the network.
     pub fn in_flight(&self) -> u64 {
-        self.sent - self.delivered - self.dropped - self.lost
+        self.sent + self.duplicated - self.delivered - self.dropped - self.lost
     }
 
     pub(crate) fn end(&mut self, fate: Fate) {

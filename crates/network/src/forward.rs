@@ -13,7 +13,7 @@ use crate::pinned::{Over, Pinned, Step};
 use crate::route::Way;
 use crate::routes::Stuck;
 use crate::space::Space;
-use skyhop_link::Label;
+use skyhop_link::{Arrival, FlippedBit, Label};
 use skyhop_topology::NodeId;
 use skyhop_units::Time;
 use skyhop_wire::{Ecn, Transport, stp};
@@ -103,10 +103,15 @@ impl Network {
                 }
             };
             if lost {
-                self.packets.discard(arrival.packet, Fate::Lost);
-                continue;
+                match self.lose(now, agenda, index, &arrival) {
+                    Some(delivery) => return Some(delivery),
+                    None => continue,
+                }
             }
             frame.hop = frame.hop.wrapping_add(1);
+            if arrival.duplicated {
+                self.duplicate(now, index, &arrival);
+            }
             if let Some(id) = self.forward(now, agenda, arrival.packet, NodeId(arrival.peer)) {
                 self.draining = Some(index);
                 return Some(Delivery(id));
@@ -114,6 +119,46 @@ impl Network {
         }
         self.after_wire(now, agenda, index);
         None
+    }
+
+    /// A packet has been spoilt by errors: it ends here, unless only a bit of it is another and whoever drives the network wants it so.
+    #[inline(never)]
+    fn lose(
+        &mut self,
+        now: Time,
+        agenda: &mut Agenda,
+        index: u32,
+        arrival: &Arrival<u32>,
+    ) -> Option<Delivery> {
+        let whole = self.links.wires[index as usize].compression.is_none();
+        if !(whole && self.packets.keep(arrival)) {
+            self.packets.discard(arrival.packet, Fate::Lost);
+            return None;
+        }
+        let id = self.forward(now, agenda, arrival.packet, NodeId(arrival.peer))?;
+        self.draining = Some(index);
+        Some(Delivery(id))
+    }
+
+    /// A packet has arrived that arrives again, on the same link.
+    #[inline(never)]
+    fn duplicate(&mut self, now: Time, index: u32, arrival: &Arrival<u32>) {
+        let copy = self.packets.duplicate(arrival.packet);
+        if let Some(space) = &mut self.links.space {
+            space.routes.duplicate(arrival.packet, copy);
+        }
+        self.links.wires[index as usize].link.duplicate(now, arrival, copy);
+    }
+
+    /// From now on packets of which a bit has become another go on, for a driver that has their bytes: it is to ask
+    /// [`Network::flipped`] of each delivery.
+    pub fn keep_corrupted(&mut self) {
+        self.packets.flipped.get_or_insert_default();
+    }
+
+    /// The bits that have become others in a packet that has come to the end of its route.
+    pub fn flipped(&mut self, delivery: &Delivery) -> Vec<FlippedBit> {
+        self.packets.flipped.as_mut().and_then(|flipped| flipped.remove(&delivery.0)).unwrap_or_default()
     }
 
     /// A packet is at `node`: it goes out on the next link, or is at the end of its route. Returns the one that is at its end,
@@ -225,7 +270,8 @@ impl Network {
             _ => None,
         };
         let packet = message(from, mtu, &frame.packet);
-        let message = Frame { hop, backward: !frame.backward, sent_at: frame.sent_at, packet, ..frame };
+        let message =
+            Frame { hop, backward: !frame.backward, twin: false, sent_at: frame.sent_at, packet, ..frame };
         let message = self.packets.begin(message, None);
         if let Some(step) = turned {
             self.packets.steps.begin(message, step);

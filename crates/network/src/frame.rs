@@ -20,6 +20,8 @@ pub struct Frame {
     pub(crate) hop: u16,
     /// Whether it goes towards the beginning of its route.
     pub backward: bool,
+    /// Whether a link has made two of it, of which this is one.
+    pub twin: bool,
     /// When its sender began the exchange that it belongs to (a ping's request).
     pub sent_at: Time,
     /// Headers and length.
@@ -36,7 +38,7 @@ impl Frame {
     /// A packet that has not left yet.
     #[inline]
     pub fn new(route: u32, backward: bool, [stream, tag]: [u32; 2], sent_at: Time, packet: Packet) -> Self {
-        Self { route, stream, tag, hop: 0, backward, sent_at, packet }
+        Self { route, stream, tag, hop: 0, backward, twin: false, sent_at, packet }
     }
 
     /// What queues may know of the packet. Connections and directions are flows of their own.

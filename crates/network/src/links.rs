@@ -89,6 +89,8 @@ impl Links {
             bytes: stats.bytes,
             dropped_packets: stats.dropped_packets + wire.too_large,
             lost_packets: stats.lost_packets,
+            corrupted_packets: stats.corrupted_packets,
+            duplicated_packets: stats.duplicated_packets,
             filtered_packets: stats.filtered_packets,
             too_large_packets: wire.too_large,
             marked_packets: stats.marked_packets,

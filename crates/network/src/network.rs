@@ -256,7 +256,7 @@ impl Network {
         self.packets.frames.capacity()
     }
 
-    /// Whether no packet has been made or lost track of: sent = delivered + dropped + lost + in flight, and what is
+    /// Whether no packet has been made or lost track of: sent + duplicated = delivered + dropped + lost + in flight, and what is
     /// in flight is what the links hold. An error says what differs.
     pub fn check_conservation(&self) -> Result<(), String> {
         let (exist, in_flight) = (self.packets.frames.len(), self.packets.in_flight());

@@ -1,15 +1,16 @@
 //! The packets in the network: frames, what lies beside them, their routes, and the accounts that they are counted on.
 //!
-//! Every packet comes in and ends here, so that sent = delivered + dropped + lost + in flight for whoever drives the network.
+//! Every packet comes in and ends here, so that sent + duplicated = delivered + dropped + lost + in flight for whoever drives the network.
 
 use crate::account::{Account, Fate};
 use crate::beside::Beside;
 use crate::frame::Frame;
 use crate::frames::Frames;
 use crate::pinned::Steps;
-use crate::route::Route;
+use crate::route::{Route, Way};
+use skyhop_link::{Arrival, FlippedBit};
 use skyhop_wire::{Transport, stp};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 pub(crate) struct Packets {
     pub frames: Frames<Frame>,
@@ -20,6 +21,8 @@ pub(crate) struct Packets {
     pub steps: Steps,
     /// Tags of packets that have ended on the way, of routes whose drivers are told.
     pub ended: VecDeque<u32>,
+    /// The bits that links have flipped in packets that go on, if those are to.
+    pub flipped: Option<Box<BTreeMap<u32, Vec<FlippedBit>>>>,
 }
 
 impl Packets {
@@ -31,6 +34,7 @@ impl Packets {
             accounts: Vec::new(),
             steps: Steps::default(),
             ended: VecDeque::new(),
+            flipped: None,
         }
     }
 
@@ -46,6 +50,41 @@ impl Packets {
         id
     }
 
+    /// A link has made a copy of a packet, which goes on from where the packet is. Returns the copy's number; from now on both are told
+    /// to be two of one.
+    #[inline(never)]
+    pub fn duplicate(&mut self, id: u32) -> u32 {
+        self.frames[id].twin = true;
+        let mut frame = self.frames[id].clone();
+        // It crosses the same link as the packet, which counts it already.
+        frame.hop = frame.hop.wrapping_sub(1);
+        self.accounts[self.routes[frame.route as usize].account as usize].duplicated += 1;
+        let pinned = matches!(self.routes[frame.route as usize].way, Way::Pinned(_));
+        let copy = self.frames.insert(frame);
+        if pinned {
+            let step = *self.steps.of(id);
+            self.steps.begin(copy, step);
+        }
+        if let Some(stp) = self.beside.get(id).cloned() {
+            self.beside.put(copy, stp);
+        }
+        if let Some(flipped) = &mut self.flipped
+            && let Some(bits) = flipped.get(&id).cloned()
+        {
+            flipped.insert(copy, bits);
+        }
+        copy
+    }
+
+    /// A packet has arrived with a bit that is another. Whether it goes on, across one link more.
+    pub fn keep(&mut self, arrival: &Arrival<u32>) -> bool {
+        let Some((flipped, bit)) = self.flipped.as_mut().zip(arrival.corrupted) else { return false };
+        flipped.entry(arrival.packet).or_default().push(bit);
+        let frame = &mut self.frames[arrival.packet];
+        frame.hop = frame.hop.wrapping_add(1);
+        true
+    }
+
     /// A packet has come to the end of its route, and its driver has it.
     #[inline(always)]
     pub fn take(&mut self, id: u32) -> (Frame, Option<stp::Packet<stp::Length>>) {
@@ -56,6 +95,9 @@ impl Packets {
     /// A packet goes no further.
     #[inline(never)]
     pub fn discard(&mut self, id: u32, fate: Fate) -> Frame {
+        if let Some(flipped) = &mut self.flipped {
+            flipped.remove(&id);
+        }
         self.beside.take(id);
         let frame = self.end(id, fate);
         // A router's own message has nothing of its sender's beside it.

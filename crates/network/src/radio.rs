@@ -10,8 +10,8 @@ use crate::trace::steps;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
 use skyhop_link::{
-    Change, CodelConfig, Discipline, DrrConfig, FqCodelConfig, Jitter, Limit, Link, Loss, Outage,
-    PriorityConfig, RedConfig, Reordering, Step, Timeline,
+    Change, CodelConfig, Corruption, Discipline, DrrConfig, Duplication, FqCodelConfig, Jitter, Limit, Link,
+    Loss, Outage, PriorityConfig, RedConfig, Reordering, Step, Timeline,
 };
 use skyhop_scenario::{self as scenario, Files, rates::Rates};
 use skyhop_topology::NodeId;
@@ -25,6 +25,8 @@ pub(crate) struct Radio {
     timeline: Option<Timeline>,
     jitter: Option<scenario::Jitter>,
     reordering: Option<scenario::Reordering>,
+    duplication: Option<scenario::Duplication>,
+    corruption: Option<scenario::Corruption>,
     header_compression: bool,
     mtu: Option<Bytes>,
     black_hole: bool,
@@ -46,6 +48,8 @@ impl Radio {
             timeline,
             jitter: None,
             reordering: None,
+            duplication: None,
+            corruption: None,
             header_compression: false,
             mtu: None,
             black_hole: false,
@@ -62,6 +66,8 @@ impl Radio {
             timeline: timeline(&key, &link.schedule, link.trace.as_deref(), link.repeat, files)?,
             jitter: link.jitter,
             reordering: link.reordering,
+            duplication: link.duplication,
+            corruption: link.corruption,
             header_compression: link.header_compression,
             mtu: link.mtu,
             black_hole: link.mtu_black_hole,
@@ -80,6 +86,8 @@ impl Radio {
             },
             jitter: back.jitter.or(link.jitter),
             reordering: back.reordering.or(link.reordering),
+            duplication: back.duplication.or(link.duplication),
+            corruption: back.corruption.or(link.corruption),
             header_compression: link.header_compression,
             mtu: back.mtu.or(link.mtu),
             black_hole: link.mtu_black_hole,
@@ -117,6 +125,12 @@ impl Radio {
         }
         if let Some(scenario::Reordering { probability, delay }) = self.reordering {
             link = link.with_reordering(Reordering { probability, delay }, stream("reordering"));
+        }
+        if let Some(scenario::Duplication { probability, delay }) = self.duplication {
+            link = link.with_duplication(Duplication { probability, delay }, stream("duplication"));
+        }
+        if let Some(scenario::Corruption { probability }) = self.corruption {
+            link = link.with_corruption(Corruption { probability }, stream("corruption"));
         }
         link.set_peer(Time::ZERO, to.0, &skyhop_link::Fixed(Span::ZERO));
         let compression = self.header_compression.then(Default::default);

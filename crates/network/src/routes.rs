@@ -264,6 +264,17 @@ impl Routes {
         header.carried.clear();
     }
 
+    /// The packet in frame `copy` is a copy of that in frame `id`.
+    pub fn duplicate(&mut self, id: u32, copy: u32) {
+        let Some(header) = self.headers.get(id as usize).cloned() else { return };
+        let at = copy as usize;
+        if at >= self.headers.len() {
+            self.headers.resize(at + 1, header);
+        } else {
+            self.headers[at] = header;
+        }
+    }
+
     /// The link that leads from `node` towards `destination` for the packet in frame `id`.
     #[inline(always)]
     pub fn next_hop(

@@ -114,7 +114,10 @@ fn packets_cross_links_that_stay_and_every_end_is_counted() {
     // The first arrives after all delays; each other one when the narrowest link has sent it. The third is lost.
     assert_eq!(at, [(0, 92), (1, 108), (3, 140), (4, 156)]);
     let account = bench.network.account(0);
-    assert_eq!(account, Account { sent: 6, delivered: 4, dropped: 1, lost: 1, bytes: [6000, 0] });
+    assert_eq!(
+        account,
+        Account { sent: 6, duplicated: 0, delivered: 4, dropped: 1, lost: 1, bytes: [6000, 0] }
+    );
 
     // Back, from the other end, and a packet that the second link does not carry: its router says so.
     bench.arrived.clear();
@@ -255,4 +258,86 @@ fn an_epoch_that_is_late_leaves_links_and_routes_as_they_were() {
     assert_ne!(bench.network.path(route), Some(before));
     bench.run_until(Time::from_nanos(5_900_000_000));
     assert_eq!(bench.arrived.len(), 1);
+}
+
+const FAULTY: &str = r#"
+duration = "100 s"
+[links.first]
+rate = "10 Mbit/s"
+delay = "10 ms"
+duplication = { probability = 0.3, delay = "2 ms" }
+corruption = { probability = 0.1 }
+[links.second]
+rate = "10 Mbit/s"
+delay = "20 ms"
+duplication = { probability = 0.2 }
+corruption = { probability = 0.2 }
+loss = { kind = "packets", probability = 0.1 }
+[[flows]]
+path = ["a", "first", "second", "b"]
+traffic = { kind = "ping" }
+"#;
+
+/// A thousand packets over two faulty links, and the bits that were flipped in what arrived.
+fn over_faulty_links(keep: bool) -> (Bench, Vec<usize>) {
+    let mut bench = Bench::new(FAULTY, 5);
+    if keep {
+        bench.network.keep_corrupted();
+    }
+    let route = bench.route(wires(&[0, 2]), false);
+    let mut flipped = Vec::new();
+    for number in 0..1000 {
+        let until = Time::ZERO + Span::from_millis(u64::from(number) * 10);
+        while let Some((now, slot)) = bench.agenda.pop(until) {
+            let mut next = bench.network.handle_timeout(now, &mut bench.agenda, slot);
+            while let Some(delivery) = next {
+                flipped.push(bench.network.flipped(&delivery).len());
+                let (frame, _) = bench.network.take(delivery);
+                bench.arrived.push((now, frame));
+                bench.network.check_conservation().unwrap();
+                next = bench.network.poll_delivery(now, &mut bench.agenda);
+            }
+            bench.network.check_conservation().unwrap();
+        }
+        bench.now = until;
+        bench.send(route, false, number, 1000);
+    }
+    (bench, flipped)
+}
+
+#[test]
+fn copies_are_packets_of_their_own_and_what_is_corrupted_is_lost() {
+    let (bench, flipped) = over_faulty_links(false);
+    let account = bench.network.account(0);
+    let within = |n: u64, from: u64, to: u64| assert!((from..to).contains(&n), "{n} of {account:?}");
+    // Of 1000, 900 pass the first link and 270 copies of them; of 1170, 0.9 * 0.8 pass the second, and a fifth of those twice.
+    within(account.duplicated, 370, 510);
+    within(account.delivered, 930, 1090);
+    within(account.lost, 360, 500);
+    let Account { sent, duplicated, delivered, dropped, lost, .. } = account;
+    assert_eq!((sent, dropped), (1000, 0));
+    assert_eq!(sent + duplicated, delivered + lost + account.in_flight());
+    assert_eq!(flipped.iter().sum::<usize>(), 0);
+    // Each packet arrives up to four times, and is told to be one of several.
+    let mut times = vec![0; 1000];
+    for (_, frame) in &bench.arrived {
+        times[frame.tag as usize] += 1;
+    }
+    assert_eq!(times.iter().max(), Some(&4));
+    assert!(bench.arrived.iter().all(|(_, frame)| frame.twin || times[frame.tag as usize] == 1));
+    let result = bench.network.direction_result(0, bench.now);
+    within(result.duplicated_packets, 220, 320);
+    within(result.corrupted_packets, 70, 135);
+    assert_eq!((result.packets, result.lost_packets), (1000, result.corrupted_packets));
+}
+
+#[test]
+fn a_driver_that_has_the_bytes_gets_what_is_corrupted_with_the_bits() {
+    let (bench, flipped) = over_faulty_links(true);
+    let account = bench.network.account(0);
+    // Only the second link loses anything now; 1 % and more have a bit of each link that is another.
+    assert!((90..160).contains(&account.lost), "{account:?}");
+    let with = |bits: usize| flipped.iter().filter(|count| **count == bits).count();
+    assert!((200..330).contains(&with(1)) && (5..45).contains(&with(2)), "{} {}", with(1), with(2));
+    assert_eq!(with(0) + with(1) + with(2), bench.arrived.len());
 }

@@ -181,6 +181,8 @@ measured! {
         pub return_bytes: u64,
         /// Packets handed to the network by either end.
         pub packets_sent: u64,
+        /// Copies of them that links have made.
+        pub packets_duplicated: u64,
         /// Packets that reached either end.
         pub packets_delivered: u64,
         /// Packets dropped at a full queue or at a link that went down, or for want of a route.
@@ -547,6 +549,10 @@ measured! {
         pub dropped_packets: u64,
         /// Packets lost to errors, after they were put on the wire.
         pub lost_packets: u64,
+        /// Of those lost, packets that arrived with a bit that is another.
+        pub corrupted_packets: u64,
+        /// Copies that arrived behind packets, which are not among `packets`.
+        pub duplicated_packets: u64,
         /// Of those dropped, acknowledgments whose place a later one took.
         pub filtered_packets: u64,
         /// Of those dropped, packets larger than its MTU.

@@ -155,6 +155,7 @@ mod tests {
             forward_bytes: 0,
             return_bytes: 0,
             packets_sent: 0,
+            packets_duplicated: 0,
             packets_delivered: 0,
             packets_dropped: 0,
             packets_lost: 0,

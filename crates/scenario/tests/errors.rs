@@ -106,7 +106,7 @@ fn values_set_beside_the_file() {
         ),
         (
             "links.satellite.rat=1 Mbit/s",
-            r#"links.satellite.rat: unknown key "rat"; expected one of between, count, rate, delay, queue, loss, schedule, trace, repeat, jitter, reordering, header_compression, mtu, mtu_black_hole, reverse; did you mean "rate"?"#,
+            r#"links.satellite.rat: unknown key "rat"; expected one of between, count, rate, delay, queue, loss, schedule, trace, repeat, jitter, reordering, duplication, corruption, header_compression, mtu, mtu_black_hole, reverse; did you mean "rate"?"#,
         ),
         (
             "links.satellite.rate=1",

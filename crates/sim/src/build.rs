@@ -156,6 +156,7 @@ impl<'a> FlowBuilder<'a> {
                 addresses: ends,
                 identifier: index as u16,
                 next: 0,
+                twins: Default::default(),
                 forward: Delays::default(),
                 round_trip: Delays::default(),
                 series: NOWHERE,

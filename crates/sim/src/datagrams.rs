@@ -5,6 +5,7 @@
 //! Leaves out answers; nothing goes back.
 
 use crate::echo::Delays;
+use crate::twins::Twins;
 use skyhop_results::DatagramResult;
 use skyhop_traffic::Datagrams;
 use skyhop_units::{Span, Time};
@@ -17,6 +18,7 @@ pub(crate) struct Sending {
     ip: Version,
     addresses: [SocketAddrV4; 2],
     sent: u64,
+    pub twins: Twins,
     delays: Delays,
     /// Sent latest of those that arrived, and the delay of the one that arrived last.
     newest: Option<Time>,
@@ -37,6 +39,7 @@ impl Sending {
             ip,
             addresses,
             sent: 0,
+            twins: Twins::default(),
             delays: Delays::default(),
             newest: None,
             last_delay: None,
@@ -98,7 +101,8 @@ impl Sending {
         let [delay_min_s, delay_mean_s, delay_max_s] = self.delays.min_mean_max_s();
         let received = self.delays.count;
         let bytes = received * u64::from(self.source.size());
-        let due = self.sent - in_flight;
+        // Copies may be in flight of what has arrived.
+        let due = self.sent - in_flight.min(self.sent - received);
         DatagramResult {
             sent: self.sent,
             received,

@@ -4,6 +4,7 @@
 //! Differs: the delays reported are one way, since both ends have one clock here.
 //! Leaves out every other ICMP message.
 
+use crate::twins::Twins;
 use skyhop_traffic::Ping;
 use skyhop_units::Span;
 use skyhop_wire::{Echo, Ecn, Ip, Packet, Transport, Version};
@@ -16,6 +17,7 @@ pub(crate) struct Pinging {
     pub addresses: [SocketAddrV4; 2],
     pub identifier: u16,
     pub next: u64,
+    pub twins: Twins,
     pub forward: Delays,
     pub round_trip: Delays,
     /// Series of one-way delays, at the instants of sending.

@@ -132,6 +132,7 @@ impl Flow {
             forward_bytes: account.bytes[0],
             return_bytes: account.bytes[1],
             packets_sent: account.sent,
+            packets_duplicated: account.duplicated,
             packets_delivered: account.delivered,
             packets_dropped: account.dropped,
             packets_lost: account.lost,

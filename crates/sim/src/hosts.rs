@@ -55,6 +55,9 @@ impl Simulation {
             App::Ping(ping) => {
                 let (frame, _) = self.network.take(delivery);
                 let Transport::Icmp(echo) = frame.packet.transport else { return };
+                if !ping.twins.is_first(&frame) {
+                    return;
+                }
                 let took = self.now.since(frame.sent_at);
                 if echo.reply {
                     ping.round_trip.add(took);
@@ -73,7 +76,8 @@ impl Simulation {
             }
             App::Datagrams(sending) => {
                 let (frame, _) = self.network.take(delivery);
-                if matches!(frame.packet.transport, Transport::TooLarge(_)) {
+                let told = matches!(frame.packet.transport, Transport::TooLarge(_));
+                if told || !sending.twins.is_first(&frame) {
                     // A source of datagrams does not make them smaller.
                 } else if sending.arrived(frame.sent_at, self.now, self.observer.interval()) {
                     let took = self.now.since(frame.sent_at);

@@ -24,6 +24,7 @@ mod sample;
 mod simulation;
 mod splice;
 mod stp;
+mod twins;
 mod unfinished;
 
 pub use programs::{Arrived, Content};

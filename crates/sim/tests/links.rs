@@ -249,3 +249,72 @@ fn filtered_acknowledgments_do_not_wait_for_each_other() {
     assert!((0.95 * 256e3 * 8.0 / 0.56..256e3 * 8.0 / 0.52).contains(&few), "{few}");
     assert_eq!((last.queue_max_packets, last.filtered_packets), (1, last.dropped_packets));
 }
+
+#[test]
+fn copies_and_corrupted_packets_are_counted_and_nothing_arrives_twice() {
+    let text = |faults: &str| {
+        format!(
+            r#"
+            duration = "60 s"
+            [links.satellite]
+            rate = "2 Mbit/s"
+            delay = "100 ms"
+            {faults}
+            [[flows]]
+            name = "download"
+            path = ["server", "satellite", "user"]
+            traffic = {{ kind = "bulk", size = "2 MB" }}
+            [[flows]]
+            name = "voice"
+            path = ["user", "satellite", "server"]
+            transport = {{ kind = "udp" }}
+            traffic = {{ kind = "cbr", rate = "64 kbit/s", size = "160 B" }}
+            [[flows]]
+            name = "ping"
+            path = ["user", "satellite", "server"]
+            traffic = {{ kind = "ping", interval = "100 ms" }}
+            [[flows]]
+            name = "file"
+            path = ["server", "satellite", "user"]
+            transport = {{ kind = "stp" }}
+            traffic = {{ kind = "bulk", size = "2 MB" }}
+            "#
+        )
+    };
+    let run = |faults: &str| {
+        let loaded = skyhop_scenario::parse(text(faults).as_bytes(), "test.toml", &[]).unwrap();
+        let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
+        while simulation.step() {
+            simulation.check_conservation().unwrap();
+        }
+        simulation.finish()
+    };
+    let twice = "duplication = { probability = 0.1, delay = \"5 ms\" }\ncorruption = { probability = 0.02 }";
+    let result = run(twice);
+    for flow in &result.flows {
+        let gone = flow.packets_delivered + flow.packets_dropped + flow.packets_lost + flow.packets_in_flight;
+        assert_eq!(flow.packets_sent + flow.packets_duplicated, gone, "{}", flow.name);
+        let share = flow.packets_duplicated as f64 / flow.packets_sent as f64;
+        assert!((0.06..0.14).contains(&share), "{}: {share}", flow.name);
+        match &flow.kind {
+            FlowKind::Transfer(transfer) => assert_eq!(transfer.bytes_delivered, 2_000_000),
+            FlowKind::Datagrams(voice) => {
+                assert!((0.012..0.03).contains(&voice.loss.unwrap()), "{voice:?}");
+                assert!(voice.received < voice.sent && voice.reordered == 0, "{voice:?}");
+            }
+            FlowKind::Ping(ping) => {
+                assert!(ping.received <= ping.sent && ping.answers_received <= ping.received, "{ping:?}")
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let link = &result.links[0].forward;
+    assert!(link.duplicated_packets > 100 && link.corrupted_packets > 30, "{link:?}");
+    assert_eq!(link.corrupted_packets, link.lost_packets);
+    // The reverse direction may be without.
+    let forward = format!("{twice}\nreverse = {{ duplication = {{ probability = 0 }} }}");
+    let link = run(&forward).links[0].clone();
+    assert!(link.reverse.duplicated_packets == 0 && link.reverse.corrupted_packets > 0, "{link:?}");
+    let none = run("");
+    assert!(none.flows.iter().all(|flow| flow.packets_duplicated == 0));
+}

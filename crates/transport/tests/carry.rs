@@ -1,10 +1,10 @@
-//! Two ends that carry bytes, over a path that loses, delays, doubles and alters packets, in virtual time.
+//! Two ends that carry bytes, over a path that loses, delays, doubles and corrupts packets, in virtual time.
 //!
 //! RFC 9293: whatever the path does, the bytes that are read are those that were written, each once and in order, and both ends close. The
-//! packets are real ones, of IPv4 and IPv6; what was altered is noticed by its checksum.
+//! packets are real ones, of IPv4 and IPv6; what was corrupted is noticed by its checksum.
 
 use skyhop_chance::{Seed, Stream};
-use skyhop_link::{Alteration, Copies, Fixed, Label, Limit, Link, Loss, Reordering};
+use skyhop_link::{Corruption, Duplication, Fixed, Label, Limit, Link, Loss, Reordering};
 use skyhop_transport::tcp::{Carry, Config, DelayedAck, Event, Refused, State, Variant};
 use skyhop_units::{Rate, Span, Time};
 use skyhop_wire::{Flags, Packet, TcpHeader, Transport, Version, emit_with, parse, parse_with_payload};
@@ -17,11 +17,11 @@ struct Errors {
     lost: f64,
     late: f64,
     doubled: f64,
-    altered: f64,
+    corrupted: f64,
 }
 
-const CLEAN: Errors = Errors { lost: 0.0, late: 0.0, doubled: 0.0, altered: 0.0 };
-const ROUGH: Errors = Errors { lost: 0.01, late: 0.01, doubled: 0.01, altered: 0.01 };
+const CLEAN: Errors = Errors { lost: 0.0, late: 0.0, doubled: 0.0, corrupted: 0.0 };
+const ROUGH: Errors = Errors { lost: 0.01, late: 0.01, doubled: 0.01, corrupted: 0.01 };
 
 const MEDIUM: Fixed = Fixed(Span::from_millis(20));
 
@@ -85,12 +85,12 @@ impl World {
             let stream = |what: &str| Seed(seed).stream(&format!("{name}/{what}"));
             let loss = Loss::Packets { probability: errors.lost };
             let reordering = Reordering { probability: errors.late, delay: Span::from_millis(7) };
-            let copies = Copies { probability: errors.doubled, delay: Span::from_millis(3) };
-            let alteration = Alteration { probability: errors.altered };
+            let duplication = Duplication { probability: errors.doubled, delay: Span::from_millis(3) };
+            let corruption = Corruption { probability: errors.corrupted };
             Link::new(Rate::mbit(50), Limit::packets(300), loss, Some(stream("loss")))
                 .with_reordering(reordering, stream("reordering"))
-                .with_copies(copies, stream("copies"))
-                .with_alteration(alteration, stream("alteration"))
+                .with_duplication(duplication, stream("duplication"))
+                .with_corruption(corruption, stream("corruption"))
         });
         World { now: Time::ZERO, ends, links, packets: BTreeMap::new(), next: 0, largest: [0; 2] }
     }
@@ -159,12 +159,12 @@ impl World {
             for side in 0..2 {
                 while let Some(arrival) = self.links[side].poll_arrival(self.now, &MEDIUM) {
                     let mut bytes = self.packets.remove(&arrival.packet).expect("each arrives once");
-                    if arrival.copied {
+                    if arrival.duplicated {
                         let copy = self.hold(bytes.clone());
-                        self.links[side].arrives_again(self.now, &arrival, copy);
+                        self.links[side].duplicate(self.now, &arrival, copy);
                     }
-                    match arrival.altered {
-                        Some(altered) => altered.alter(&mut bytes),
+                    match arrival.corrupted {
+                        Some(bit) => bit.flip(&mut bytes),
                         None if arrival.lost => continue,
                         None => {}
                     }
@@ -223,16 +223,19 @@ fn ten_megabytes_arrive_as_they_were_written() {
         let refused = world.ends[1].carry.refused();
         println!("seed {seed}, {version:?}: {:.1} s, {forward:?}, {refused:?}", world.now.as_secs_f64());
         // The path did what it is for: about 1 % each of at least 7000 packets.
-        for count in [forward.altered_packets, forward.copied_packets, forward.lost_packets / 2] {
+        for count in [forward.corrupted_packets, forward.duplicated_packets, forward.lost_packets / 2] {
             let share = count as f64 / forward.packets as f64;
             assert!((0.006..0.014).contains(&share), "{share}");
         }
         // Each bit of a packet of IPv4 is summed up; of one of IPv6 traffic class, label and hop limit are not.
         let Refused { corrupt, malformed, unsupported, strays } = refused;
         let noticed = corrupt + malformed + unsupported;
-        let least =
-            if version == Version::V4 { forward.altered_packets } else { forward.altered_packets * 9 / 10 };
-        assert!((least..=forward.altered_packets).contains(&noticed), "{refused:?}");
+        let least = if version == Version::V4 {
+            forward.corrupted_packets
+        } else {
+            forward.corrupted_packets * 9 / 10
+        };
+        assert!((least..=forward.corrupted_packets).contains(&noticed), "{refused:?}");
         assert_eq!(strays, 0);
     }
 }
@@ -259,7 +262,7 @@ fn a_thousand_small_transfers_arrive_as_they_were_written() {
         let config = configs()[pick(3) as usize].clone();
         let version = [Version::V4, Version::V6][pick(2) as usize];
         let config = Config { ip: version, mss: 1480 - version.header_len(), ..config };
-        let errors = Errors { lost: 0.05, late: 0.1, doubled: 0.1, altered: 0.05 };
+        let errors = Errors { lost: 0.05, late: 0.1, doubled: 0.1, corrupted: 0.05 };
         let sizes = [pick(60_000) as usize, pick(60_000) as usize];
         let mut world = World::new(&config, errors, seed, sizes);
         for end in &mut world.ends {
@@ -503,7 +506,7 @@ fn what_is_sent_again_is_what_was_sent() {
 #[test]
 fn seeds_make_other_paths() {
     let draw = |seed: u64| -> Vec<u64> {
-        let mut stream: Stream = Seed(seed).stream("there/copies");
+        let mut stream: Stream = Seed(seed).stream("there/duplication");
         (0..4).map(|_| stream.bits()).collect()
     };
     assert_ne!(draw(1), draw(2));

@@ -6,17 +6,35 @@
 
 #![allow(clippy::disallowed_methods, reason = "real hosts take real time")]
 
+use super::lane::{Lane, Path};
 use super::namespace::{Namespace, ip};
-use super::path::{Direction, Done, Path};
 use polling::{Event, Events, PollMode, Poller};
+use skyhop_link::{Duplication, Reordering, Stats};
 use skyhop_live::socket::{Carrier, Part, Socket};
+use skyhop_units::{Bytes, Rate, Span, Time};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+/// 100 Mbit/s, a round trip of 600 ms, a queue of one bandwidth-delay product, and errors both ways.
+pub const PATH: Path = Path {
+    rate: Rate::mbit(100),
+    delay: Span::from_millis(300),
+    queue: Bytes::new(7_500_000),
+    headers: 28,
+    lost: 0.01,
+    corrupted: 0.01,
+    reordering: Reordering { probability: 0.01, delay: Span::from_micros(1500) },
+    duplication: Duplication { probability: 0.001, delay: Span::from_millis(1) },
+};
+
+fn time(since: Duration) -> Time {
+    Time::from_nanos(since.as_nanos() as u64)
+}
 
 /// Two namespaces with a relay in a third. They vanish with the threads that are in them, whatever happens.
 pub struct Net {
@@ -24,11 +42,12 @@ pub struct Net {
     pub far: SocketAddr,
     /// The address of the second namespace.
     pub server: SocketAddr,
-    pub done: Arc<Done>,
+    /// What the path has done, there and back.
+    pub done: Arc<Mutex<[Stats; 2]>>,
     left: Namespace,
     right: Namespace,
     stop: Arc<AtomicBool>,
-    relay: Option<JoinHandle<[Direction; 2]>>,
+    relay: Option<JoinHandle<[Lane; 2]>>,
 }
 
 impl Net {
@@ -59,7 +78,7 @@ impl Net {
             let far = bind(SocketAddr::from((Ipv4Addr::new(198, 18, 1, 1), 0)))?;
             Ok::<_, io::Error>((near, far))
         })?;
-        let done = Arc::new(Done::default());
+        let done = Arc::new(Mutex::new([Stats::default(); 2]));
         let stop = Arc::new(AtomicBool::new(false));
         let (counted, stopped) = (done.clone(), stop.clone());
         let relay =
@@ -86,7 +105,8 @@ impl Net {
             self.relay.take().and_then(|relay| relay.join().ok()).expect("the relay has run until now");
         let of_most = directions.map(|mut direction| {
             direction.late.sort_unstable();
-            direction.late.get(direction.late.len() * 99 / 100).copied().unwrap_or_default()
+            let late = direction.late.get(direction.late.len() * 99 / 100).copied().unwrap_or_default();
+            Duration::from_nanos(late.as_nanos())
         });
         of_most[0].max(of_most[1])
     }
@@ -140,13 +160,13 @@ fn relay(
     mut near: Socket,
     mut far: Socket,
     server: SocketAddr,
-    done: &Done,
+    done: &Mutex<[Stats; 2]>,
     stop: &AtomicBool,
-) -> [Direction; 2] {
+) -> [Lane; 2] {
     run_first();
     let begin = Instant::now();
-    let mut there = Direction::new(path, seed, "relay/forward");
-    let mut back = Direction::new(path, seed, "relay/reverse");
+    let mut there = Lane::new(path, seed, "relay/forward");
+    let mut back = Lane::new(path, seed, "relay/reverse");
     let mut client = None;
     let poller = Poller::new().expect("a poller");
     // SAFETY: both sockets are taken out again below, before they are dropped.
@@ -158,17 +178,20 @@ fn relay(
     while !stop.load(Ordering::Relaxed) {
         read(&mut near, begin, |at, from, packet| {
             client = Some(from);
-            there.take(at, packet, done);
+            there.take(time(at), packet);
         });
-        read(&mut far, begin, |at, _, packet| back.take(at, packet, done));
-        while let Some(packet) = there.next(begin.elapsed(), done) {
+        read(&mut far, begin, |at, _, packet| back.take(time(at), packet));
+        while let Some(packet) = there.next(time(begin.elapsed())) {
             send(&far, server, &packet);
         }
-        while let Some(packet) = back.next(begin.elapsed(), done) {
+        while let Some(packet) = back.next(time(begin.elapsed())) {
             client.inspect(|client| send(&near, *client, &packet));
         }
         let due = there.due().into_iter().chain(back.due()).min();
-        let patience = due.map_or(PATIENCE, |due| due.saturating_sub(begin.elapsed()).min(PATIENCE));
+        let patience = due.map_or(PATIENCE, |due| {
+            Duration::from_nanos(due.since(time(begin.elapsed())).as_nanos()).min(PATIENCE)
+        });
+        *done.lock().expect("nobody panics with it") = [there.stats(), back.stats()];
         events.clear();
         let _ = poller.wait(&mut events, Some(patience));
     }

@@ -7,15 +7,14 @@
 
 #![allow(clippy::disallowed_methods, reason = "real hosts take real time")]
 
+use super::lane::{Lane, Path};
 use super::namespace::{Namespace, ip};
 use polling::{Event, Events, PollMode, Poller};
 use rustix::ioctl::{Updater, ioctl};
-use skyhop_chance::Seed;
-use skyhop_link::{Alteration, Copies, Fixed, Label, Limit, Link, Loss, Reordering, Stats};
+use skyhop_link::{Duplication, Reordering, Stats};
 use skyhop_transport::tcp::{Carry, Config};
-use skyhop_units::{Rate, Span, Time};
+use skyhop_units::{Bytes, Rate, Span, Time};
 use skyhop_wire::{Transport, Version, parse};
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4};
@@ -58,16 +57,16 @@ fn open() -> io::Result<File> {
     Ok(file)
 }
 
-/// What the path does to packets, each way.
+/// Probabilities of what the path does to packets, each way.
 #[derive(Clone, Copy)]
 pub struct Errors {
     pub lost: f64,
     pub late: f64,
     pub doubled: f64,
-    pub altered: f64,
+    pub corrupted: f64,
 }
 
-pub const CLEAN: Errors = Errors { lost: 0.0, late: 0.0, doubled: 0.0, altered: 0.0 };
+pub const CLEAN: Errors = Errors { lost: 0.0, late: 0.0, doubled: 0.0, corrupted: 0.0 };
 
 /// The end, the path and the device.
 pub struct Tun {
@@ -78,11 +77,8 @@ pub struct Tun {
     file: File,
     poller: Poller,
     begin: Instant,
-    medium: Fixed,
     /// To the kernel, and from it.
-    links: [Link<u32>; 2],
-    packets: BTreeMap<u32, Vec<u8>>,
-    next: u32,
+    lanes: [Lane; 2],
 }
 
 impl Tun {
@@ -94,29 +90,18 @@ impl Tun {
         let poller = Poller::new()?;
         // SAFETY: the device is taken out again before it is dropped.
         unsafe { poller.add_with_mode(&file, Event::readable(0), PollMode::Level) }?;
-        let links = ["there", "back"].map(|name| {
-            let stream = |what: &str| Seed(seed).stream(&format!("{name}/{what}"));
-            let loss = Loss::Packets { probability: errors.lost };
-            let reordering = Reordering { probability: errors.late, delay: Span::from_millis(2) };
-            let copies = Copies { probability: errors.doubled, delay: Span::from_millis(1) };
-            let alteration = Alteration { probability: errors.altered };
-            Link::new(Rate::mbit(400), Limit::packets(1000), loss, Some(stream("loss")))
-                .with_reordering(reordering, stream("reordering"))
-                .with_copies(copies, stream("copies"))
-                .with_alteration(alteration, stream("alteration"))
-        });
-        Ok(Tun {
-            carry: None,
-            config: Config::default(),
-            kernel,
-            file,
-            poller,
-            begin: Instant::now(),
-            medium: Fixed(delay),
-            links,
-            packets: BTreeMap::new(),
-            next: 0,
-        })
+        let path = Path {
+            rate: Rate::mbit(400),
+            delay,
+            queue: Bytes::new(1_500_000),
+            headers: 0,
+            lost: errors.lost,
+            corrupted: errors.corrupted,
+            reordering: Reordering { probability: errors.late, delay: Span::from_millis(2) },
+            duplication: Duplication { probability: errors.doubled, delay: Span::from_millis(1) },
+        };
+        let lanes = ["there", "back"].map(|name| Lane::new(path, seed, name));
+        Ok(Tun { carry: None, config: Config::default(), kernel, file, poller, begin: Instant::now(), lanes })
     }
 
     /// An end that connects to a port of the kernel's.
@@ -127,50 +112,21 @@ impl Tun {
 
     /// Counters of the path: to the kernel, and from it.
     pub fn stats(&self) -> [Stats; 2] {
-        self.links.each_ref().map(Link::stats)
+        self.lanes.each_ref().map(Lane::stats)
     }
 
     fn now(&self) -> Time {
         Time::from_nanos(self.begin.elapsed().as_nanos() as u64)
     }
 
-    /// A packet goes onto the path.
-    fn offer(&mut self, way: usize, bytes: Vec<u8>) {
-        let (now, size) = (self.now(), bytes.len() as u32);
-        self.next = self.next.wrapping_add(1);
-        self.packets.insert(self.next, bytes);
-        if self.links[way].handle_packet(now, self.next, size, Label::default(), &self.medium).is_err() {
-            self.packets.remove(&self.next);
-        }
-    }
-
-    /// The next packet that comes from the path.
-    fn arrival(&mut self, way: usize) -> Option<Vec<u8>> {
-        loop {
-            let now = self.now();
-            let arrival = self.links[way].poll_arrival(now, &self.medium)?;
-            let mut bytes = self.packets.remove(&arrival.packet).expect("each arrives once");
-            if arrival.copied {
-                self.next = self.next.wrapping_add(1);
-                self.packets.insert(self.next, bytes.clone());
-                self.links[way].arrives_again(now, &arrival, self.next);
-            }
-            match arrival.altered {
-                Some(altered) => altered.alter(&mut bytes),
-                None if arrival.lost => continue,
-                None => {}
-            }
-            return Some(bytes);
-        }
-    }
-
     /// Takes what has come, sends what is due, and waits for more, but no longer than until something is due.
     pub fn step(&mut self) {
         let mut buffer = [0; 2048];
         while let Ok(size @ 1..) = self.file.read(&mut buffer) {
-            self.offer(1, buffer[..size].to_vec());
+            let now = self.now();
+            self.lanes[1].take(now, &buffer[..size]);
         }
-        while let Some(bytes) = self.arrival(1) {
+        while let Some(bytes) = self.arrived(1) {
             let now = self.now();
             if self.carry.is_none()
                 && let Ok(packet) = parse(&bytes)
@@ -184,29 +140,31 @@ impl Tun {
             }
         }
         let now = self.now();
-        let mut sent = Vec::new();
         if let Some(carry) = &mut self.carry {
             if carry.poll_timeout().is_some_and(|at| at <= now) {
                 carry.handle_timeout(now);
             }
             let mut out = Vec::new();
             while carry.transmit(now, &mut out) {
-                sent.push(std::mem::take(&mut out));
+                self.lanes[0].take(now, &out);
+                out.clear();
             }
         }
-        for bytes in sent {
-            self.offer(0, bytes);
-        }
-        while let Some(bytes) = self.arrival(0) {
+        while let Some(bytes) = self.arrived(0) {
             // What the kernel does not take is lost, as on any path.
             let _ = self.file.write(&bytes);
         }
         self.wait();
     }
 
+    fn arrived(&mut self, lane: usize) -> Option<Vec<u8>> {
+        let now = self.now();
+        self.lanes[lane].next(now)
+    }
+
     fn wait(&mut self) {
         let timer = self.carry.as_ref().and_then(Carry::poll_timeout);
-        let due = self.links.iter().filter_map(Link::poll_timeout).chain(timer).min();
+        let due = self.lanes.iter().filter_map(Lane::due).chain(timer).min();
         let patience = due.map_or(PATIENCE, |at| at.since(self.now()).as_nanos().into()).min(PATIENCE);
         if patience > 0 {
             let mut events = Events::new();

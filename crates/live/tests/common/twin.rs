@@ -4,7 +4,7 @@
 //! Differs: nothing is late, unless the test says by how much.
 //! Leaves out the association's handshake.
 
-use super::path::{Direction, Done, Path};
+use super::lane::{Lane, Path};
 use bytes::Bytes;
 use skyhop_transport::stp::{Config, Connection, Ends};
 use skyhop_units::{Span, Time};
@@ -18,8 +18,7 @@ const SEAL: usize = 28;
 pub struct Twin {
     now: Duration,
     ends: [Connection<Bytes>; 2],
-    directions: [Direction; 2],
-    done: Done,
+    lanes: [Lane; 2],
     /// How late the timer of each end comes.
     pub lateness: Box<dyn FnMut() -> Duration>,
     late_until: [Option<Duration>; 2],
@@ -28,6 +27,11 @@ pub struct Twin {
 /// As the machines count it: not from zero, which they might take for "never".
 fn time(at: Duration) -> Time {
     Time::from_nanos(at.as_nanos() as u64 + 1_000_000_000)
+}
+
+/// As the path counts it.
+fn path_time(at: Duration) -> Time {
+    Time::from_nanos(at.as_nanos() as u64)
 }
 
 /// Tells altered packets, as a seal does.
@@ -53,11 +57,7 @@ impl Twin {
                 Connection::connect(config.clone(), ends, 1000 * seed as u32),
                 Connection::listen(config, listener, 77),
             ],
-            directions: [
-                Direction::new(path, seed, "relay/forward"),
-                Direction::new(path, seed, "relay/reverse"),
-            ],
-            done: Done::default(),
+            lanes: [Lane::new(path, seed, "relay/forward"), Lane::new(path, seed, "relay/reverse")],
             lateness: Box::new(|| Duration::ZERO),
             late_until: [None; 2],
         }
@@ -72,7 +72,7 @@ impl Twin {
                 let sum = sum(&bytes);
                 bytes.extend_from_slice(&sum.to_be_bytes());
                 bytes.resize(bytes.len() + SEAL - 8, 0);
-                self.directions[side].take(self.now, &bytes, &self.done);
+                self.lanes[side].take(path_time(self.now), &bytes);
             }
             while self.ends[side].poll_event().is_some() {}
             while self.ends[side].read(usize::MAX).is_some() {}
@@ -88,7 +88,8 @@ impl Twin {
         while self.ends[0].acknowledged() < bytes as u64 {
             let mut next = Duration::from_secs(120);
             for side in 0..2 {
-                next = next.min(self.directions[side].due().unwrap_or(next));
+                let due = self.lanes[side].due().map(|due| Duration::from_nanos(due.as_nanos()));
+                next = next.min(due.unwrap_or(next));
                 let timer = self.ends[side].poll_timeout().map(|at| {
                     Duration::from_nanos(at.as_nanos().saturating_sub(1_000_000_000)).max(self.now)
                 });
@@ -100,7 +101,7 @@ impl Twin {
             assert!(next < Duration::from_secs(120));
             self.now = self.now.max(next);
             for side in 0..2 {
-                while let Some(bytes) = self.directions[side].next(self.now, &self.done) {
+                while let Some(bytes) = self.lanes[side].next(path_time(self.now)) {
                     let (packet, seal) = bytes.split_at(bytes.len() - SEAL);
                     if sum(packet).to_be_bytes() != seal[..8] {
                         continue;

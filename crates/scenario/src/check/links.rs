@@ -7,7 +7,9 @@
 use super::name;
 use crate::error::{expected, quoted};
 use crate::finding::Findings;
-use crate::model::{Interval, Ip, Jitter, Loss, Queue, Reordering, Scenario, Traffic, Transport};
+use crate::model::{
+    Corruption, Duplication, Interval, Ip, Jitter, Loss, Queue, Reordering, Scenario, Traffic, Transport,
+};
 use crate::network::{Direction, Network, Over, Route};
 use crate::path::KeyPath;
 use skyhop_units::{Amount, Bytes, Depth, Span, Time};
@@ -30,11 +32,13 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
             || at.key("mtu_black_hole"),
             || "there is no mtu that packets could be larger than; expected one beside it".into(),
         );
+        faults(&at, link.duplication, link.corruption, out);
         extras(&at, link.repeat, (&link.schedule, link.trace.as_deref()), late, out);
         if let Some(reverse) = &link.reverse {
             let at = at.key("reverse");
             reverse.queue.iter().for_each(|q| queue(*q, &at, out));
             reverse.loss.iter().for_each(|l| loss(l, &at, out));
+            faults(&at, reverse.duplication, reverse.corruption, out);
             let timeline = (reverse.schedule.as_deref().unwrap_or_default(), reverse.trace.as_deref());
             // What is repeated stands at the link.
             let repeat = link.repeat.filter(|_| reverse.trace.is_some() || reverse.schedule.is_some());
@@ -231,6 +235,21 @@ fn extras(
     if let Some(Reordering { probability: p, .. }) = reordering {
         let at = || at.key("reordering").key("probability");
         out.require((0.0..=1.0).contains(&p), at, || format!("probability {p} is outside 0 to 1"));
+    }
+}
+
+/// Packets that arrive twice, and that arrive corrupted.
+fn faults(at: &KeyPath, twice: Option<Duplication>, corrupted: Option<Corruption>, out: &mut Findings) {
+    let mut probability = |key: &'static str, p: f64| {
+        let at = || at.key(key).key("probability");
+        out.require((0.0..=1.0).contains(&p), at, || format!("probability {p} is outside 0 to 1"));
+    };
+    twice.iter().for_each(|twice| probability("duplication", twice.probability));
+    corrupted.iter().for_each(|corrupted| probability("corruption", corrupted.probability));
+    if let Some(Duplication { delay, .. }) = twice {
+        let most = Span::from_secs(3600);
+        let at = || at.key("duplication").key("delay");
+        out.require(delay <= most, at, || format!("{delay}; expected at most {most}"));
     }
 }
 

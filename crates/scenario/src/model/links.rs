@@ -44,6 +44,12 @@ pub struct Link {
     /// Packets that are held back while others pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reordering: Option<Reordering>,
+    /// Packets that arrive twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplication: Option<Duplication>,
+    /// Packets that arrive with a bit that is another, which checksums notice: they are lost, and count as corrupted too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corruption: Option<Corruption>,
     /// Headers of TCP go as differences from the packet before, 3 to 10 bytes instead of 40 (RFC 1144), those of IPv4; a packet lost on the link breaks its connection's headers until one goes whole.
     #[serde(default)]
     pub header_compression: bool,
@@ -94,6 +100,12 @@ pub struct Reverse {
     /// Packets that are held back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reordering: Option<Reordering>,
+    /// Packets that arrive twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplication: Option<Duplication>,
+    /// Packets that arrive with a bit that is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corruption: Option<Corruption>,
     /// The largest packet that the direction carries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Bytes>,
@@ -155,6 +167,25 @@ pub struct Reordering {
     pub probability: f64,
     /// For how long.
     pub delay: Span,
+}
+
+/// Packets that arrive twice (RFC 5560).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Duplication {
+    /// Probability that a packet which arrives has a copy, from 0 to 1.
+    pub probability: f64,
+    /// How much later the copy arrives.
+    #[serde(default)]
+    pub delay: Span,
+}
+
+/// Packets that arrive with a bit that is another.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Corruption {
+    /// Probability, from 0 to 1.
+    pub probability: f64,
 }
 
 /// A queue discipline and its limit. The limit counts what waits and what is being sent.
