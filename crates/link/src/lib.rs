@@ -17,13 +17,16 @@
 //! assert_eq!(link.poll_arrival(at, &medium).unwrap().packet, "hello");
 //! ```
 
+mod distribution;
 mod faults;
 mod lateness;
 mod loss;
 mod queue;
 mod timeline;
 
+pub use distribution::Shape;
 pub use faults::{Corruption, Duplication, FlippedBit};
+use lateness::Delays;
 pub use lateness::{Jitter, Reordering};
 pub use loss::{Change, Loss};
 pub use queue::*;
@@ -121,7 +124,7 @@ struct Flying<T> {
 #[derive(Default)]
 struct Extras {
     timeline: Timeline,
-    jitter: Option<(Jitter, Stream)>,
+    jitter: Option<Delays>,
     reordering: Option<(Reordering, Stream)>,
     duplication: Option<(Duplication, Stream)>,
     corruption: Option<(Corruption, Stream)>,
@@ -198,9 +201,10 @@ impl<T: Copy> Link<T> {
         self
     }
 
-    /// Adds a random delay to each packet; order is kept.
+    /// Adds a random delay to each packet.
     pub fn with_jitter(mut self, jitter: Jitter, chance: Stream) -> Self {
-        self.extras.get_or_insert_default().jitter = Some((jitter, chance));
+        self.wakes_to_send |= jitter.reorders;
+        self.extras.get_or_insert_default().jitter = Some(Delays::new(jitter, chance));
         self
     }
 
@@ -584,10 +588,13 @@ impl<T: Copy> Link<T> {
         };
         let delay = extras.timeline.delay(leaves).unwrap_or_else(|| medium.one_way_delay(leaves));
         let mut arrival = leaves + delay;
-        if let Some((jitter, chance)) = &mut extras.jitter {
-            arrival += jitter.draw(chance);
+        if let Some(delays) = &mut extras.jitter {
+            arrival += delays.draw();
         }
-        arrival = arrival.max(extras.in_order);
+        let passes = extras.jitter.as_ref().is_some_and(Delays::reorders);
+        if !passes {
+            arrival = arrival.max(extras.in_order);
+        }
         let held_back = match &mut extras.reordering {
             Some((reordering, chance)) if reordering.probability > 0.0 => {
                 chance.happens(reordering.probability).then_some(reordering.delay)

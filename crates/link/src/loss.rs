@@ -28,6 +28,11 @@ pub enum Loss {
         /// Probability that a packet is lost.
         probability: f64,
     },
+    /// Independent packet losses, by the size of the packet.
+    BySize {
+        /// Largest sizes, bytes, smallest first, and the probability that a packet up to it is lost; larger ones have the last.
+        sizes: Arc<[(u32, f64)]>,
+    },
     /// Two states, good and bad, each with a loss probability.
     Bursts {
         /// When the state changes.
@@ -133,6 +138,10 @@ impl Loss {
         match self {
             Loss::None => false,
             Loss::Packets { probability } => chance.happens(*probability),
+            Loss::BySize { sizes } => {
+                let known = sizes.iter().find(|(up_to, _)| packet <= *up_to).or(sizes.last());
+                chance.happens(known.map_or(0.0, |(_, probability)| *probability))
+            }
             Loss::BitErrors { ln_bit_right, size, probability } => {
                 if *size != packet {
                     *size = packet;

@@ -5,7 +5,7 @@
 //! Leaves out files; the scenario reads those.
 
 use skyhop_chance::Seed;
-use skyhop_link::{Fixed, Jitter, Label, Limit, Link, Loss, Outage, Reordering, Step, Timeline};
+use skyhop_link::{Fixed, Jitter, Label, Limit, Link, Loss, Outage, Reordering, Shape, Step, Timeline};
 use skyhop_units::{Rate, Span, Time};
 
 const FAR: Fixed = Fixed(Span::from_millis(100));
@@ -142,11 +142,11 @@ fn a_list_loses_its_packets_and_within_a_step_those_counted_in_it() {
 #[test]
 fn jitter_keeps_order_and_has_its_mean() {
     for (jitter, mean_us) in [
-        (Jitter::Uniform { most: Span::from_millis(4) }, 2000.0),
-        (Jitter::Exponential { mean: Span::from_millis(2) }, 2000.0),
+        (Jitter::new(Shape::Uniform { most: Span::from_millis(4) }), 2000.0),
+        (Jitter::new(Shape::Exponential { mean: Span::from_millis(2) }), 2000.0),
     ] {
         // Packets so far apart that none is held by the one before.
-        let mut link = link().with_jitter(jitter, Seed(3).stream("jitter"));
+        let mut link = link().with_jitter(jitter.clone(), Seed(3).stream("jitter"));
         let n = 4000u64;
         let mut late = Vec::new();
         for packet in 0..n {
@@ -160,8 +160,8 @@ fn jitter_keeps_order_and_has_its_mean() {
         assert!((mean - mean_us).abs() < 130.0, "{jitter:?}: {mean} us");
         assert!(late.iter().all(|l| *l >= 0.0));
     }
-    let mut link =
-        link().with_jitter(Jitter::Exponential { mean: Span::from_millis(50) }, Seed(3).stream("j"));
+    let mut link = link()
+        .with_jitter(Jitter::new(Shape::Exponential { mean: Span::from_millis(50) }), Seed(3).stream("j"));
     offer(&mut link, Time::ZERO, 0..900);
     let order: Vec<u64> = drain(&mut link).iter().map(|a| a.0).collect();
     assert!(order.is_sorted(), "packets 10 ms apart and 50 ms late do not pass each other");

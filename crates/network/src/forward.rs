@@ -103,14 +103,14 @@ impl Network {
                 }
             };
             if lost {
-                match self.lose(now, agenda, index, &arrival) {
+                match self.lose(now, agenda, index, (arrival.packet, arrival.peer), arrival.corrupted) {
                     Some(delivery) => return Some(delivery),
                     None => continue,
                 }
             }
             frame.hop = frame.hop.wrapping_add(1);
             if arrival.duplicated {
-                self.duplicate(now, index, &arrival);
+                self.duplicate(now, index, (arrival.packet, arrival.peer), arrival.marked);
             }
             if let Some(id) = self.forward(now, agenda, arrival.packet, NodeId(arrival.peer)) {
                 self.draining = Some(index);
@@ -128,26 +128,29 @@ impl Network {
         now: Time,
         agenda: &mut Agenda,
         index: u32,
-        arrival: &Arrival<u32>,
+        (packet, peer): (u32, u32),
+        corrupted: Option<FlippedBit>,
     ) -> Option<Delivery> {
         let whole = self.links.wires[index as usize].compression.is_none();
-        if !(whole && self.packets.keep(arrival)) {
-            self.packets.discard(arrival.packet, Fate::Lost);
+        if !(whole && self.packets.keep(packet, corrupted)) {
+            self.packets.discard(packet, Fate::Lost);
             return None;
         }
-        let id = self.forward(now, agenda, arrival.packet, NodeId(arrival.peer))?;
+        let id = self.forward(now, agenda, packet, NodeId(peer))?;
         self.draining = Some(index);
         Some(Delivery(id))
     }
 
     /// A packet has arrived that arrives again, on the same link.
     #[inline(never)]
-    fn duplicate(&mut self, now: Time, index: u32, arrival: &Arrival<u32>) {
-        let copy = self.packets.duplicate(arrival.packet);
+    fn duplicate(&mut self, now: Time, index: u32, (packet, peer): (u32, u32), marked: bool) {
+        let copy = self.packets.duplicate(packet);
         if let Some(space) = &mut self.links.space {
-            space.routes.duplicate(arrival.packet, copy);
+            space.routes.duplicate(packet, copy);
         }
-        self.links.wires[index as usize].link.duplicate(now, arrival, copy);
+        // The arrival as its parts: the others do not have to be put together in memory.
+        let original = Arrival { packet, peer, marked, lost: false, duplicated: true, corrupted: None };
+        self.links.wires[index as usize].link.duplicate(now, &original, copy);
     }
 
     /// From now on packets of which a bit has become another go on, for a driver that has their bytes: it is to ask

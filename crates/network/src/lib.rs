@@ -15,6 +15,7 @@ mod build;
 mod capture;
 mod change;
 mod constellation;
+mod delays;
 mod error;
 mod failures;
 mod files;

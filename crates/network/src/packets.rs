@@ -8,7 +8,7 @@ use crate::frame::Frame;
 use crate::frames::Frames;
 use crate::pinned::Steps;
 use crate::route::{Route, Way};
-use skyhop_link::{Arrival, FlippedBit};
+use skyhop_link::FlippedBit;
 use skyhop_wire::{Transport, stp};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -76,11 +76,11 @@ impl Packets {
         copy
     }
 
-    /// A packet has arrived with a bit that is another. Whether it goes on, across one link more.
-    pub fn keep(&mut self, arrival: &Arrival<u32>) -> bool {
-        let Some((flipped, bit)) = self.flipped.as_mut().zip(arrival.corrupted) else { return false };
-        flipped.entry(arrival.packet).or_default().push(bit);
-        let frame = &mut self.frames[arrival.packet];
+    /// A packet has been spoilt, by a bit that is another if there is one here. Whether it goes on, across one link more.
+    pub fn keep(&mut self, id: u32, corrupted: Option<FlippedBit>) -> bool {
+        let Some((flipped, bit)) = self.flipped.as_mut().zip(corrupted) else { return false };
+        flipped.entry(id).or_default().push(bit);
+        let frame = &mut self.frames[id];
         frame.hop = frame.hop.wrapping_add(1);
         true
     }

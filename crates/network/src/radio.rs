@@ -4,14 +4,15 @@
 //! Differs: whatever the reverse direction leaves out is settled here.
 //! Leaves out where links lead.
 
+use crate::delays;
 use crate::error::BuildError;
 use crate::files::bytes_of;
 use crate::trace::steps;
 use crate::wire::Wire;
 use skyhop_chance::Seed;
 use skyhop_link::{
-    Change, CodelConfig, Corruption, Discipline, DrrConfig, Duplication, FqCodelConfig, Jitter, Limit, Link,
-    Loss, Outage, PriorityConfig, RedConfig, Reordering, Step, Timeline,
+    Change, CodelConfig, Corruption, Discipline, DrdConfig, DrrConfig, Duplication, FqCodelConfig, Jitter,
+    Limit, Link, Loss, Outage, PriorityConfig, RedConfig, Reordering, Shape, Step, Timeline,
 };
 use skyhop_scenario::{self as scenario, Files, rates::Rates};
 use skyhop_topology::NodeId;
@@ -23,7 +24,7 @@ pub(crate) struct Radio {
     queue: scenario::Queue,
     loss: scenario::Loss,
     timeline: Option<Timeline>,
-    jitter: Option<scenario::Jitter>,
+    jitter: Option<Jitter>,
     reordering: Option<scenario::Reordering>,
     duplication: Option<scenario::Duplication>,
     corruption: Option<scenario::Corruption>,
@@ -64,7 +65,7 @@ impl Radio {
             queue: link.queue,
             loss: link.loss.clone(),
             timeline: timeline(&key, &link.schedule, link.trace.as_deref(), link.repeat, files)?,
-            jitter: link.jitter,
+            jitter: late(&key, link.jitter.as_ref(), files)?,
             reordering: link.reordering,
             duplication: link.duplication,
             corruption: link.corruption,
@@ -84,7 +85,10 @@ impl Radio {
             } else {
                 forward.timeline.clone()
             },
-            jitter: back.jitter.or(link.jitter),
+            jitter: match &back.jitter {
+                Some(own) => late(&format!("{key}.reverse"), Some(own), files)?,
+                None => forward.jitter.clone(),
+            },
             reordering: back.reordering.or(link.reordering),
             duplication: back.duplication.or(link.duplication),
             corruption: back.corruption.or(link.corruption),
@@ -116,12 +120,8 @@ impl Radio {
         if let Some(timeline) = &self.timeline {
             link = link.with_timeline(timeline.clone());
         }
-        if let Some(jitter) = self.jitter {
-            let jitter = match jitter {
-                scenario::Jitter::Uniform { most } => Jitter::Uniform { most },
-                scenario::Jitter::Exponential { mean } => Jitter::Exponential { mean },
-            };
-            link = link.with_jitter(jitter, stream("jitter"));
+        if let Some(jitter) = &self.jitter {
+            link = link.with_jitter(jitter.clone(), stream("jitter"));
         }
         if let Some(scenario::Reordering { probability, delay }) = self.reordering {
             link = link.with_reordering(Reordering { probability, delay }, stream("reordering"));
@@ -194,6 +194,26 @@ fn timeline(
     Ok(Some(Timeline::new(steps, repeat)))
 }
 
+/// The random delay of a link whose table is at `key`.
+fn late(key: &str, jitter: Option<&scenario::Jitter>, files: &Files) -> Result<Option<Jitter>, BuildError> {
+    use scenario::Jitter as Said;
+    let Some(jitter) = jitter else { return Ok(None) };
+    let (correlation, reorders) = jitter.sequence();
+    let shape = match jitter {
+        Said::Uniform { most, .. } => Shape::Uniform { most: *most },
+        Said::Exponential { mean, .. } => Shape::Exponential { mean: *mean },
+        &Said::Normal { mean, deviation, .. } => Shape::Normal { mean, deviation },
+        &Said::Pareto { mean, deviation, .. } => Shape::Pareto { mean, deviation },
+        &Said::ParetoNormal { mean, deviation, .. } => Shape::ParetoNormal { mean, deviation },
+        Said::Table { file, mean, deviation, .. } => {
+            let key = format!("{key}.jitter.file");
+            let table = delays::read(bytes_of(files, file, &key)?, &key, file)?;
+            Shape::Table { table, mean: *mean, deviation: *deviation }
+        }
+    };
+    Ok(Some(Jitter { shape, correlation, reorders }))
+}
+
 /// The losses of a link.
 pub(crate) fn losses(loss: &scenario::Loss) -> Loss {
     match *loss {
@@ -201,6 +221,10 @@ pub(crate) fn losses(loss: &scenario::Loss) -> Loss {
         scenario::Loss::None => Loss::None,
         scenario::Loss::BitErrors { bit_error_rate } => Loss::bit_errors(bit_error_rate),
         scenario::Loss::Packets { probability } => Loss::Packets { probability },
+        scenario::Loss::BySize { ref sizes } => {
+            let bytes = |size: Bytes| u32::try_from(size.get()).unwrap_or(u32::MAX);
+            Loss::BySize { sizes: sizes.iter().map(|by| (bytes(by.up_to), by.probability)).collect() }
+        }
         scenario::Loss::GilbertElliott { good, bad, loss_good, loss_bad } => {
             Loss::bursts(Change::Times { good, bad }, [loss_good, loss_bad])
         }
@@ -210,7 +234,7 @@ pub(crate) fn losses(loss: &scenario::Loss) -> Loss {
     }
 }
 
-/// The queue of a link; RED draws from `chance`.
+/// The queue of a link; RED and DRD draw from `chance`.
 fn discipline(
     queue: scenario::Queue,
     rate: Rate,
@@ -223,6 +247,9 @@ fn discipline(
         scenario::Queue::Red { min, max, weight, max_p, gentle, wait, ecn, mean_packet, .. } => {
             let config = RedConfig { limit, min, max, weight, max_p, gentle, wait, ecn, mean_packet };
             Discipline::Red(config, chance())
+        }
+        scenario::Queue::Drd { min, max, max_p, .. } => {
+            Discipline::Drd(DrdConfig { limit, min, max, max_p }, chance())
         }
         scenario::Queue::Codel { target, interval, ecn, .. } => {
             Discipline::Codel(CodelConfig { limit, target, interval, ecn })

@@ -61,6 +61,10 @@ pub(crate) fn named(scenario: &Scenario) -> Vec<Named<'_>> {
     for (name, link) in &scenario.links {
         let at = links.key(name);
         all.extend(link.trace.as_deref().map(|name| Named { key: at.key("trace"), name }));
+        let late = link.jitter.as_ref().and_then(|jitter| jitter.file());
+        all.extend(late.map(|name| Named { key: at.key("jitter").key("file"), name }));
+        let late = link.reverse.as_ref().and_then(|reverse| reverse.jitter.as_ref()?.file());
+        all.extend(late.map(|name| Named { key: at.key("reverse").key("jitter").key("file"), name }));
         let reverse = link.reverse.as_ref().and_then(|reverse| reverse.trace.as_deref());
         all.extend(reverse.map(|name| Named { key: at.key("reverse").key("trace"), name }));
     }

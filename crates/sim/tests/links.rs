@@ -318,3 +318,61 @@ fn copies_and_corrupted_packets_are_counted_and_nothing_arrives_twice() {
     let none = run("");
     assert!(none.flows.iter().all(|flow| flow.packets_duplicated == 0));
 }
+
+#[test]
+fn delays_come_from_a_table_and_each_direction_has_its_own() {
+    let text =
+        "jitter = { kind = \"table\", file = \"delays.dist\", mean = \"10 ms\", deviation = \"4 ms\" }";
+    let with = |text: &str, table: &[u8]| {
+        let mut loaded = load(text, PINGS);
+        loaded.files.insert("delays.dist".into(), table.to_vec().into());
+        loaded
+    };
+    // A deviation below the mean, and two above: 6 ms, or 18 ms, beside the 258 ms of way and sending.
+    let table = b"# mean 0\n -8192\n 16384 -8192\n";
+    let result = run(&with(text, table));
+    let FlowKind::Ping(ping) = &result.flows[0].kind else { panic!("not a ping") };
+    assert!(
+        (ping.delay_min_s.unwrap() - 0.264).abs() < 1e-9 && (ping.delay_max_s.unwrap() - 0.276).abs() < 1e-9
+    );
+    assert!((ping.delay_mean_s.unwrap() - 0.268).abs() < 0.000_8, "{ping:?}");
+    // There and back two tables' delays; with another in reverse, its own.
+    let both = ping.rtt_mean_s.unwrap();
+    assert!((both - 2.0 * 0.268).abs() < 0.001_2, "{both}");
+    let back = format!("{text}\nreverse = {{ jitter = {{ kind = \"uniform\", most = \"0 s\" }} }}");
+    let result = run(&with(&back, table));
+    let FlowKind::Ping(ping) = &result.flows[0].kind else { panic!("not a ping") };
+    assert!((ping.rtt_mean_s.unwrap() - 0.268 - 0.258).abs() < 0.000_8, "{ping:?}");
+    for (table, expected) in [
+        (
+            &b"1 2\n# 3\n4 x"[..],
+            "line 3: \"x\" is no whole number; expected whole numbers, of which 8192 are a deviation",
+        ),
+        (b"1", "has 1 numbers; expected 2 to 65536"),
+        (b"\xff", "is not text"),
+    ] {
+        let wrong = with(text, table);
+        let error = Simulation::new(&wrong.scenario, &wrong.files, 1).err().unwrap().to_string();
+        assert_eq!(error, format!("links.sat.jitter.file: delays.dist: {expected}"));
+    }
+}
+
+#[test]
+fn drops_by_the_length_of_the_queue_and_losses_by_size_reach_the_results() {
+    let drd =
+        "queue = { kind = \"drd\", limit = \"100 packets\", min = \"5 packets\", max = \"20 packets\" }";
+    let transfer = "transport = { kind = \"tcp\", variant = \"newreno\", window = \"200 kB\" }\ntraffic = { kind = \"bulk\" }";
+    let forward = run(&load(drd, transfer)).links[0].forward;
+    // Of 100 packets it never holds more than a few beyond 20, as 19 of 20 that come then are dropped.
+    assert!((12..32).contains(&forward.queue_max_packets), "{forward:?}");
+    assert!(forward.dropped_packets > 5, "{forward:?}");
+    // Pings of 1000 bytes one way; acknowledgments of a transfer are short.
+    let sizes = "loss = { kind = \"by-size\", sizes = [{ up_to = \"100 B\", probability = 0 }, { up_to = \"1500 B\", probability = 0.02 }] }";
+    let result = run(&load(sizes, transfer));
+    let (forward, reverse) = (result.links[0].forward, result.links[0].reverse);
+    let share = forward.lost_packets as f64 / forward.packets as f64;
+    assert!(
+        (0.01..0.03).contains(&share) && reverse.lost_packets == 0 && reverse.packets > 500,
+        "{result:?}"
+    );
+}

@@ -6,6 +6,7 @@
 
 mod ack_filter;
 mod codel;
+mod drd;
 mod drop_tail;
 mod drr;
 mod flow_index;
@@ -16,6 +17,7 @@ mod red;
 
 pub use ack_filter::Ack;
 pub use codel::CodelConfig;
+pub use drd::DrdConfig;
 pub use drr::DrrConfig;
 pub use fq_codel::FqCodelConfig;
 pub use priority::PriorityConfig;
@@ -23,6 +25,7 @@ pub use red::RedConfig;
 
 use ack_filter::Tail;
 use codel::Codel;
+use drd::Drd;
 use drop_tail::DropTail;
 use drr::Drr;
 use fq_codel::FqCodel;
@@ -72,6 +75,8 @@ pub enum Discipline {
     DropTail(Limit),
     /// Random early detection, with the stream it draws from.
     Red(RedConfig, Stream),
+    /// Derivative random drop, with the stream it draws from.
+    Drd(DrdConfig, Stream),
     /// Controlled delay.
     Codel(CodelConfig),
     /// Flow queues with controlled delay.
@@ -119,6 +124,7 @@ pub(crate) enum Queue<T> {
     DropTail(DropTail<T>),
     Tail(Box<Tail<T>>),
     Red(Box<Red<T>>),
+    Drd(Box<Drd<T>>),
     Codel(Box<Codel<T>>),
     FqCodel(Box<FqCodel<T>>),
     Drr(Box<Drr<T>>),
@@ -130,6 +136,7 @@ impl<T: Copy> Queue<T> {
         match discipline {
             Discipline::DropTail(limit) => Queue::DropTail(DropTail::new(limit)),
             Discipline::Red(config, chance) => Queue::Red(Box::new(Red::new(config, rate, chance))),
+            Discipline::Drd(config, chance) => Queue::Drd(Box::new(Drd::new(config, chance))),
             Discipline::Codel(config) => Queue::Codel(Box::new(Codel::new(config))),
             Discipline::FqCodel(config) => Queue::FqCodel(Box::new(FqCodel::new(config))),
             Discipline::Drr(config) => Queue::Drr(Box::new(Drr::new(config))),
@@ -155,6 +162,7 @@ impl<T: Copy> Queue<T> {
             Queue::DropTail(_) => false,
             Queue::Tail(queue) => queue.fifo.filter(packet, out),
             Queue::Red(queue) => queue.fifo.filter(packet, out),
+            Queue::Drd(queue) => queue.fifo.filter(packet, out),
             Queue::Codel(queue) => queue.fifo.filter(packet, out),
             Queue::FqCodel(queue) => queue.filter(packet, out),
             Queue::Drr(queue) => queue.filter(packet, out),
@@ -176,6 +184,7 @@ impl<T: Copy> Queue<T> {
             }
             Queue::Tail(queue) => queue.offer(packet, sending),
             Queue::Red(queue) => queue.offer(packet, sending),
+            Queue::Drd(queue) => queue.offer(packet, sending),
             Queue::Codel(queue) => queue.offer(packet, sending),
             Queue::FqCodel(queue) => queue.offer(packet, sending, out),
             Queue::Drr(queue) => queue.offer(packet, sending, out),
@@ -193,6 +202,7 @@ impl<T: Copy> Queue<T> {
             }
             Queue::Tail(queue) => queue.pop(),
             Queue::Red(queue) => queue.pop(now),
+            Queue::Drd(queue) => queue.pop(),
             Queue::Codel(queue) => queue.pop(now, out),
             Queue::FqCodel(queue) => queue.pop(now, out),
             Queue::Drr(queue) => queue.pop(),
@@ -215,6 +225,7 @@ impl<T: Copy> Queue<T> {
             }
             Queue::Tail(queue) => queue.fifo.retain(&mut lost, &mut dropped),
             Queue::Red(queue) => queue.fifo.retain(&mut lost, &mut dropped),
+            Queue::Drd(queue) => queue.fifo.retain(&mut lost, &mut dropped),
             Queue::Codel(queue) => queue.fifo.retain(&mut lost, &mut dropped),
             Queue::FqCodel(queue) => queue.retain(&mut lost, &mut dropped),
             Queue::Drr(queue) => queue.retain(&mut lost, &mut dropped),
@@ -227,6 +238,7 @@ impl<T: Copy> Queue<T> {
             Queue::DropTail(queue) => queue.len(),
             Queue::Tail(queue) => queue.fifo.len(),
             Queue::Red(queue) => queue.fifo.len(),
+            Queue::Drd(queue) => queue.fifo.len(),
             Queue::Codel(queue) => queue.fifo.len(),
             Queue::FqCodel(queue) => queue.len(),
             Queue::Drr(queue) => queue.len(),

@@ -8,7 +8,8 @@ use super::name;
 use crate::error::{expected, quoted};
 use crate::finding::Findings;
 use crate::model::{
-    Corruption, Duplication, Interval, Ip, Jitter, Loss, Queue, Reordering, Scenario, Traffic, Transport,
+    Corruption, Duplication, Interval, Ip, Jitter, Loss, Queue, Reordering, Scenario, SizeLoss, Traffic,
+    Transport,
 };
 use crate::network::{Direction, Network, Over, Route};
 use crate::path::KeyPath;
@@ -22,7 +23,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
         name::is_plain(name, || at.clone(), out);
         queue(link.queue, &at, out);
         loss(&link.loss, &at, out);
-        let late = (link.jitter, link.reordering);
+        let late = (link.jitter.as_ref(), link.reordering);
         mtu(link.mtu, &at, out);
         mtu(link.reverse.as_ref().and_then(|reverse| reverse.mtu), &at.key("reverse"), out);
         out.require(
@@ -46,7 +47,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
                 &at,
                 repeat.filter(|_| !timeline.0.is_empty() || timeline.1.is_some()),
                 timeline,
-                (reverse.jitter, reverse.reordering),
+                (reverse.jitter.as_ref(), reverse.reordering),
                 out,
             );
         }
@@ -80,6 +81,9 @@ pub(super) fn queue(queue: Queue, at: &KeyPath, out: &mut Findings) {
             )
         },
     );
+    if let Queue::Red { min, max, .. } | Queue::Drd { min, max, .. } = queue {
+        thresholds([min, max], limit, &at, out);
+    }
     let mut probability = |key: &'static str, p: f64| {
         out.require(
             p > 0.0 && p <= 1.0,
@@ -89,28 +93,10 @@ pub(super) fn queue(queue: Queue, at: &KeyPath, out: &mut Findings) {
     };
     match queue {
         Queue::DropTail { .. } | Queue::Priority { .. } => {}
-        Queue::Red { min, max, weight, max_p, mean_packet, .. } => {
+        Queue::Drd { max_p, .. } => probability("max_p", max_p),
+        Queue::Red { weight, max_p, mean_packet, .. } => {
             probability("weight", weight);
             probability("max_p", max_p);
-            let alike = matches!(min, Amount::Bytes(_)) == matches!(max, Amount::Bytes(_));
-            out.require(alike, || at("max"), || format!("{max} and a min of {min} cannot be compared"));
-            out.require(
-                !alike || min.in_bytes(1) < max.in_bytes(1),
-                || at("min"),
-                || format!("min of {min} is not below max, which is {max}"),
-            );
-            let within = match limit {
-                Depth::Amount(limit) => {
-                    matches!(limit, Amount::Bytes(_)) != matches!(max, Amount::Bytes(_))
-                        || max.in_bytes(1) <= limit.in_bytes(1)
-                }
-                Depth::Time(_) => true,
-            };
-            out.require(
-                !alike || within,
-                || at("max"),
-                || format!("max of {max} is above the limit of {limit}, so that the queue overflows first"),
-            );
             out.require(mean_packet.get() > 0, || at("mean_packet"), || "no packet has 0 bytes".into());
         }
         Queue::Codel { target, interval, .. } | Queue::FqCodel { target, interval, .. } => {
@@ -128,6 +114,34 @@ pub(super) fn queue(queue: Queue, at: &KeyPath, out: &mut Findings) {
     }
 }
 
+/// Two lengths of a queue that can be compared, the first the smaller.
+fn thresholds(
+    [min, max]: [Amount; 2],
+    limit: Depth,
+    at: &impl Fn(&'static str) -> KeyPath,
+    out: &mut Findings,
+) {
+    let alike = matches!(min, Amount::Bytes(_)) == matches!(max, Amount::Bytes(_));
+    out.require(alike, || at("max"), || format!("{max} and a min of {min} cannot be compared"));
+    out.require(
+        !alike || min.in_bytes(1) < max.in_bytes(1),
+        || at("min"),
+        || format!("min of {min} is not below max, which is {max}"),
+    );
+    let within = match limit {
+        Depth::Amount(limit) => {
+            matches!(limit, Amount::Bytes(_)) != matches!(max, Amount::Bytes(_))
+                || max.in_bytes(1) <= limit.in_bytes(1)
+        }
+        Depth::Time(_) => true,
+    };
+    out.require(
+        !alike || within,
+        || at("max"),
+        || format!("max of {max} is above the limit of {limit}, so that the queue overflows first"),
+    );
+}
+
 fn quantum_fits(quantum: Bytes, at: impl Fn() -> KeyPath, out: &mut Findings) {
     out.require((1..=1_000_000_000).contains(&quantum.get()), at, || {
         format!("quantum of {quantum}; expected 1 B to 1 GB, best a packet")
@@ -135,6 +149,7 @@ fn quantum_fits(quantum: Bytes, at: impl Fn() -> KeyPath, out: &mut Findings) {
 }
 
 pub(super) fn loss(loss: &Loss, at: &KeyPath, out: &mut Findings) {
+    let at_sizes = at.key("loss").key("sizes");
     let at = |key: &'static str| at.key("loss").key(key);
     let mut probability = |key: &'static str, p: f64| {
         out.require((0.0..=1.0).contains(&p), || at(key), || format!("probability {p} is outside 0 to 1"));
@@ -143,6 +158,20 @@ pub(super) fn loss(loss: &Loss, at: &KeyPath, out: &mut Findings) {
         Loss::None => {}
         Loss::BitErrors { bit_error_rate } => probability("bit_error_rate", bit_error_rate),
         Loss::Packets { probability: p } => probability("probability", p),
+        Loss::BySize { ref sizes } => {
+            let at = |i: usize, key: &'static str| at("sizes").index(i).key(key);
+            out.require(!sizes.is_empty(), || at_sizes.clone(), || "no size; expected one at least".into());
+            for (i, SizeLoss { up_to, probability: p }) in sizes.iter().enumerate() {
+                let fits = (0.0..=1.0).contains(p);
+                out.require(fits, || at(i, "probability"), || format!("probability {p} is outside 0 to 1"));
+                let before = i.checked_sub(1).map_or(Bytes::new(0), |i| sizes[i].up_to);
+                out.require(
+                    *up_to > before,
+                    || at(i, "up_to"),
+                    || format!("{up_to} is not more than {before}; expected sizes that grow"),
+                );
+            }
+        }
         Loss::GilbertElliott { good, bad, loss_good, loss_bad } => {
             probability("loss_good", loss_good);
             probability("loss_bad", loss_bad);
@@ -224,18 +253,42 @@ fn extras(
     at: &KeyPath,
     repeat: Option<Span>,
     timeline: (&[Interval], Option<&str>),
-    (jitter, reordering): (Option<Jitter>, Option<Reordering>),
+    (late, reordering): (Option<&Jitter>, Option<Reordering>),
     out: &mut Findings,
 ) {
     clock(at, repeat, timeline, out);
-    if let Some(Jitter::Uniform { most: span } | Jitter::Exponential { mean: span }) = jitter {
-        let most = Span::from_secs(3600);
-        out.require(span <= most, || at.key("jitter"), || format!("{span}; expected at most {most}"));
-    }
+    late.iter().for_each(|late| jitter(late, &at.key("jitter"), out));
     if let Some(Reordering { probability: p, .. }) = reordering {
         let at = || at.key("reordering").key("probability");
         out.require((0.0..=1.0).contains(&p), at, || format!("probability {p} is outside 0 to 1"));
     }
+}
+
+/// A random delay: not of hours, and not the packet before's own.
+fn jitter(jitter: &Jitter, at: &KeyPath, out: &mut Findings) {
+    let mut within = |at: KeyPath, span: Span| {
+        let most = Span::from_secs(3600);
+        out.require(span <= most, || at.clone(), || format!("{span}; expected at most {most}"));
+    };
+    match jitter {
+        Jitter::Uniform { most: span, .. } | Jitter::Exponential { mean: span, .. } => {
+            within(at.clone(), *span)
+        }
+        Jitter::Normal { mean, deviation, .. }
+        | Jitter::Pareto { mean, deviation, .. }
+        | Jitter::ParetoNormal { mean, deviation, .. }
+        | Jitter::Table { mean, deviation, .. } => {
+            within(at.key("mean"), *mean);
+            within(at.key("deviation"), *deviation);
+        }
+    }
+    let (correlation, _) = jitter.sequence();
+    let fits = correlation > -1.0 && correlation < 1.0;
+    out.require(
+        fits,
+        || at.key("correlation"),
+        || format!("correlation {correlation} is not between -1 and 1"),
+    );
 }
 
 /// Packets that arrive twice, and that arrive corrupted.

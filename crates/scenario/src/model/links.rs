@@ -38,7 +38,7 @@ pub struct Link {
     /// After this long, schedule or trace begin again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Span>,
-    /// A random delay of each packet beside propagation; order is kept.
+    /// A random delay of each packet beside propagation; order is kept unless it says otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Jitter>,
     /// Packets that are held back while others pass.
@@ -143,20 +143,112 @@ pub enum Outage {
     Wait,
 }
 
-/// A random delay.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// A random delay; what comes to less than nothing is none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Jitter {
     /// Uniform from nothing to `most`.
     Uniform {
         /// The most.
         most: Span,
+        /// Correlation of a packet's delay with that of the packet before, between -1 and 1.
+        #[serde(default, skip_serializing_if = "is_none")]
+        correlation: f64,
+        /// Packets pass each other by it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        reorders: bool,
     },
     /// Exponentially distributed.
     Exponential {
         /// The mean.
         mean: Span,
+        /// Correlation of a packet's delay with that of the packet before, between -1 and 1.
+        #[serde(default, skip_serializing_if = "is_none")]
+        correlation: f64,
+        /// Packets pass each other by it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        reorders: bool,
     },
+    /// Normally distributed.
+    Normal {
+        /// The mean, of what comes to less than nothing too.
+        mean: Span,
+        /// The standard deviation.
+        deviation: Span,
+        /// Correlation of a packet's delay with that of the packet before, between -1 and 1.
+        #[serde(default, skip_serializing_if = "is_none")]
+        correlation: f64,
+        /// Packets pass each other by it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        reorders: bool,
+    },
+    /// By Pareto's distribution of shape 3.
+    Pareto {
+        /// The mean, of what comes to less than nothing too.
+        mean: Span,
+        /// The standard deviation.
+        deviation: Span,
+        /// Correlation of a packet's delay with that of the packet before, between -1 and 1.
+        #[serde(default, skip_serializing_if = "is_none")]
+        correlation: f64,
+        /// Packets pass each other by it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        reorders: bool,
+    },
+    /// A quarter normal and three quarters of that Pareto, as in NIST Net.
+    ParetoNormal {
+        /// The mean, of what comes to less than nothing too.
+        mean: Span,
+        /// The standard deviation.
+        deviation: Span,
+        /// Correlation of a packet's delay with that of the packet before, between -1 and 1.
+        #[serde(default, skip_serializing_if = "is_none")]
+        correlation: f64,
+        /// Packets pass each other by it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        reorders: bool,
+    },
+    /// As a table says, of NIST Net's and netem's form: whole numbers of which 8192 are a deviation, each as likely as the others.
+    Table {
+        /// The file with the table, beside the scenario.
+        file: String,
+        /// The mean, of what comes to less than nothing too.
+        mean: Span,
+        /// The standard deviation.
+        deviation: Span,
+        /// Correlation of a packet's delay with that of the packet before, between -1 and 1.
+        #[serde(default, skip_serializing_if = "is_none")]
+        correlation: f64,
+        /// Packets pass each other by it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        reorders: bool,
+    },
+}
+
+impl Jitter {
+    /// The file of a table.
+    pub fn file(&self) -> Option<&str> {
+        match self {
+            Jitter::Table { file, .. } => Some(file),
+            _ => None,
+        }
+    }
+
+    /// Correlation, and whether packets pass each other.
+    pub fn sequence(&self) -> (f64, bool) {
+        match self {
+            Jitter::Uniform { correlation, reorders, .. }
+            | Jitter::Exponential { correlation, reorders, .. }
+            | Jitter::Normal { correlation, reorders, .. }
+            | Jitter::Pareto { correlation, reorders, .. }
+            | Jitter::ParetoNormal { correlation, reorders, .. }
+            | Jitter::Table { correlation, reorders, .. } => (*correlation, *reorders),
+        }
+    }
+}
+
+fn is_none(correlation: &f64) -> bool {
+    *correlation == 0.0
 }
 
 /// Packets that are held back while others pass.
@@ -228,6 +320,22 @@ pub enum Queue {
         /// Size of a typical packet, by which idle time is counted.
         #[serde(default = "default_red_mean_packet")]
         mean_packet: Bytes,
+        /// A later pure acknowledgment takes the place of an older one of its connection that waits (RFC 3449).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        ack_filter: bool,
+    },
+    /// Derivative random drop, as in NIST Net: by a probability that rises in a line with what waits now.
+    Drd {
+        /// The most that may wait, counting the packet on the transmitter.
+        #[serde(default = "default_queue_limit")]
+        limit: Depth,
+        /// What may wait without a drop: packets or bytes, not counting the packet on the transmitter.
+        min: Amount,
+        /// From which on the probability is `max_p`, in the unit of `min`.
+        max: Amount,
+        /// The largest probability of a drop.
+        #[serde(default = "default_drd_max_p")]
+        max_p: f64,
         /// A later pure acknowledgment takes the place of an older one of its connection that waits (RFC 3449).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         ack_filter: bool,
@@ -308,6 +416,7 @@ impl Queue {
         match self {
             Queue::DropTail { limit, .. }
             | Queue::Red { limit, .. }
+            | Queue::Drd { limit, .. }
             | Queue::Codel { limit, .. }
             | Queue::FqCodel { limit, .. }
             | Queue::Drr { limit, .. }
@@ -320,6 +429,7 @@ impl Queue {
         match self {
             Queue::DropTail { ack_filter, .. }
             | Queue::Red { ack_filter, .. }
+            | Queue::Drd { ack_filter, .. }
             | Queue::Codel { ack_filter, .. }
             | Queue::FqCodel { ack_filter, .. }
             | Queue::Drr { ack_filter, .. }
@@ -339,6 +449,9 @@ fn default_red_weight() -> f64 {
 }
 fn default_red_max_p() -> f64 {
     0.1
+}
+fn default_drd_max_p() -> f64 {
+    0.95
 }
 fn default_red_mean_packet() -> Bytes {
     Bytes::new(500)
@@ -372,6 +485,16 @@ impl Default for Queue {
     }
 }
 
+/// What is lost of packets up to a size.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SizeLoss {
+    /// The largest size, headers included.
+    pub up_to: Bytes,
+    /// Probability that a packet is lost, from 0 to 1.
+    pub probability: f64,
+}
+
 /// How a link loses packets, after they have used its time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -388,6 +511,11 @@ pub enum Loss {
     Packets {
         /// Probability that a packet is lost, from 0 to 1.
         probability: f64,
+    },
+    /// Independent packet losses, by the size of the packet.
+    BySize {
+        /// Sizes with headers, each larger than the one before, and what is lost of packets up to it; larger ones than the last are lost as the last.
+        sizes: Vec<SizeLoss>,
     },
     /// Losses in bursts by the clock (Gilbert and Elliott): a good state and a bad one, each for a time that is exponentially distributed.
     GilbertElliott {

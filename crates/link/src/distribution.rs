@@ -1,0 +1,146 @@
+//! Distributions of delays, each by what lies below a share of it.
+//!
+//! Follows NIST Net and netem for which there are: normal, Pareto of shape 3, a quarter normal and three quarters of that Pareto, and tables of
+//! which each entry is as likely as the others. Mean and deviation are those that are asked for.
+//! Differs: quantiles are worked out and not looked up, so that tails are not cut off at four deviations.
+//! Leaves out how packets follow each other, which `lateness` has.
+
+use skyhop_units::Span;
+use std::sync::Arc;
+
+/// A distribution. Mean and deviation are those before what is less than nothing becomes nothing.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shape {
+    /// Uniform from nothing to this.
+    Uniform {
+        /// The most.
+        most: Span,
+    },
+    /// Exponentially distributed.
+    Exponential {
+        /// The mean.
+        mean: Span,
+    },
+    /// Normally distributed.
+    Normal {
+        /// The mean.
+        mean: Span,
+        /// The standard deviation.
+        deviation: Span,
+    },
+    /// Pareto of shape 3.
+    Pareto {
+        /// The mean.
+        mean: Span,
+        /// The standard deviation.
+        deviation: Span,
+    },
+    /// A quarter normal and three quarters Pareto.
+    ParetoNormal {
+        /// The mean.
+        mean: Span,
+        /// The standard deviation.
+        deviation: Span,
+    },
+    /// As a table says.
+    Table {
+        /// What stands for a mean of 0 and a deviation of 1, smallest first; each as likely as the others.
+        table: Arc<[f64]>,
+        /// The mean.
+        mean: Span,
+        /// The standard deviation.
+        deviation: Span,
+    },
+}
+
+/// Of Pareto's distribution of shape 3 from 1 on: mean, and standard deviation, the root of 3/4.
+const PARETO_MEAN: f64 = 1.5;
+const PARETO_DEVIATION: f64 = 0.866_025_403_784_438_6;
+/// Weights of the normal and the Pareto part.
+const NORMAL_PART: f64 = 0.25;
+const PARETO_PART: f64 = 0.75;
+
+impl Shape {
+    /// Whether normal numbers are all that it needs.
+    pub(crate) fn is_normal(&self) -> bool {
+        matches!(self, Shape::Normal { .. } | Shape::ParetoNormal { .. })
+    }
+
+    /// Seconds, below which lies the share `at` of the distribution.
+    pub(crate) fn quantile(&self, at: f64) -> f64 {
+        match self {
+            Shape::Uniform { most } => most.as_secs_f64() * at,
+            Shape::Exponential { mean } => -mean.as_secs_f64() * (1.0 - at).ln(),
+            Shape::Pareto { mean, deviation } => scaled(*mean, *deviation, pareto(1.0 - at)),
+            Shape::Table { table, mean, deviation } => {
+                let last = table.len().saturating_sub(1);
+                let entry = table.get(((at * table.len() as f64) as usize).min(last));
+                scaled(*mean, *deviation, entry.copied().unwrap_or(0.0))
+            }
+            Shape::Normal { .. } | Shape::ParetoNormal { .. } => 0.0,
+        }
+    }
+
+    /// Seconds, from two normal numbers.
+    pub(crate) fn of_normal(&self, [first, second]: [f64; 2]) -> f64 {
+        match self {
+            Shape::Normal { mean, deviation } => scaled(*mean, *deviation, first),
+            Shape::ParetoNormal { mean, deviation } => {
+                let of_both = (NORMAL_PART.powi(2) + (PARETO_PART * PARETO_DEVIATION).powi(2)).sqrt();
+                let mixed = NORMAL_PART * second + PARETO_PART * PARETO_DEVIATION * pareto(below(-first));
+                scaled(*mean, *deviation, mixed / of_both)
+            }
+            _ => self.quantile(below(first)),
+        }
+    }
+}
+
+fn scaled(mean: Span, deviation: Span, x: f64) -> f64 {
+    mean.as_secs_f64() + deviation.as_secs_f64() * x
+}
+
+/// Of mean 0 and deviation 1, above which lies the share `above`.
+fn pareto(above: f64) -> f64 {
+    (above.max(1e-15).powf(-1.0 / 3.0) - PARETO_MEAN) / PARETO_DEVIATION
+}
+
+/// The share of normal numbers that lies below `z`: a series (Marsaglia 2004), and in the tail a continued fraction (Laplace).
+pub(crate) fn below(z: f64) -> f64 {
+    let density = (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt();
+    if z.abs() > 4.0 {
+        let fraction = (1..=40).rev().fold(z.abs(), |rest, n| z.abs() + f64::from(n) / rest);
+        let tail = density / fraction;
+        return if z > 0.0 { 1.0 - tail } else { tail };
+    }
+    let (mut term, mut sum, mut n) = (z, z, 1.0);
+    while term.abs() > 1e-17 * sum.abs() {
+        n += 2.0;
+        term *= z * z / n;
+        sum += term;
+    }
+    0.5 + density * sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Tables of the normal distribution.
+    #[test]
+    fn shares_of_the_normal_distribution_are_those_of_the_tables() {
+        for (z, share) in [
+            (0.0, 0.5),
+            (1.0, 0.841_344_746_068_543),
+            (-1.0, 0.158_655_253_931_457),
+            (1.959_963_984_540_054, 0.975),
+            (3.0, 0.998_650_101_968_37),
+            (-4.5, 3.397_673_124_730_06e-6),
+            (-6.0, 9.865_876_450_376_98e-10),
+        ] {
+            let found = below(z);
+            assert!((found / share - 1.0).abs() < 1e-9, "{z}: {found} against {share}");
+        }
+        // The two ways meet.
+        assert!((below(-4.000_001) / below(-4.0) - 1.0).abs() < 1e-5);
+    }
+}
