@@ -123,6 +123,9 @@ fn flow(flow: &FlowResult) -> Value {
         out.insert("bottleneck".into(), json!(limits.bottleneck));
     }
     out.extend(entries(FlowResult::METRICS, flow));
+    if flow.packets_duplicated > 0 {
+        out.insert("packets_duplicated".into(), json!(flow.packets_duplicated));
+    }
     Value::Object(out)
 }
 
@@ -131,10 +134,10 @@ fn link(link: &LinkResult) -> Value {
     json!({ "forward": direction(&link.forward), "reverse": direction(&link.reverse) })
 }
 
-/// Names and values of a result's metrics.
 /// Counts of what few links do; they are left out where they are 0.
-const RARE: [&str; 3] = ["packets_duplicated", "duplicated_packets", "corrupted_packets"];
+const RARE: [&str; 2] = ["duplicated_packets", "corrupted_packets"];
 
+/// Names and values of a result's metrics.
 fn entries<'a, T>(metrics: &'a [Metric<T>], of: &'a T) -> impl Iterator<Item = (String, Value)> + 'a {
     let all = metrics.iter().map(|metric| entry((metric.name, (metric.get)(of))));
     all.filter(|(name, value)| !RARE.contains(&name.as_str()) || *value != json!(0))

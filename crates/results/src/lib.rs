@@ -174,6 +174,8 @@ measured! {
         pub kind: FlowKind,
         /// What limited it; `None` without connections.
         pub limits: Option<LimitsResult>,
+        /// Copies of its packets that links have made; no column, since few flows have any.
+        pub packets_duplicated: u64,
         ;
         /// Bytes, headers of IP and above included, that its `from` handed to a first link.
         pub forward_bytes: u64,
@@ -181,8 +183,6 @@ measured! {
         pub return_bytes: u64,
         /// Packets handed to the network by either end.
         pub packets_sent: u64,
-        /// Copies of them that links have made.
-        pub packets_duplicated: u64,
         /// Packets that reached either end.
         pub packets_delivered: u64,
         /// Packets dropped at a full queue or at a link that went down, or for want of a route.

@@ -144,7 +144,7 @@ fn values_set_beside_the_file() {
         ("flows.0.path.1=lan", r#"flows.0.path.1: unknown link "lan"; expected one of access, satellite"#),
         (
             "links.satellite.queue.kind=codle",
-            r#"links.satellite.queue.kind: unknown queue "codle"; expected one of drop-tail, red, codel, fq-codel, drr, priority; did you mean "codel"?"#,
+            r#"links.satellite.queue.kind: unknown queue "codle"; expected one of drop-tail, red, drd, codel, fq-codel, drr, priority; did you mean "codel"?"#,
         ),
         (
             "links.satellite.queue.limt=5",

@@ -363,8 +363,8 @@ fn drops_by_the_length_of_the_queue_and_losses_by_size_reach_the_results() {
         "queue = { kind = \"drd\", limit = \"100 packets\", min = \"5 packets\", max = \"20 packets\" }";
     let transfer = "transport = { kind = \"tcp\", variant = \"newreno\", window = \"200 kB\" }\ntraffic = { kind = \"bulk\" }";
     let forward = run(&load(drd, transfer)).links[0].forward;
-    // Of 100 packets it never holds more than a few beyond 20, as 19 of 20 that come then are dropped.
-    assert!((12..32).contains(&forward.queue_max_packets), "{forward:?}");
+    // Of 100 packets it holds more than 5 and never many beyond 20, as 19 of 20 that come then are dropped.
+    assert!((6..32).contains(&forward.queue_max_packets), "{forward:?}");
     assert!(forward.dropped_packets > 5, "{forward:?}");
     // Pings of 1000 bytes one way; acknowledgments of a transfer are short.
     let sizes = "loss = { kind = \"by-size\", sizes = [{ up_to = \"100 B\", probability = 0 }, { up_to = \"1500 B\", probability = 0.02 }] }";
