@@ -22,7 +22,7 @@ pub(crate) struct Packets {
     /// Tags of packets that have ended on the way, of routes whose drivers are told.
     pub ended: VecDeque<u32>,
     /// The bits that links have flipped in packets that go on, if those are to.
-    pub flipped: Option<Box<BTreeMap<u32, Vec<FlippedBit>>>>,
+    pub flipped: Option<BTreeMap<u32, Vec<FlippedBit>>>,
 }
 
 impl Packets {
