@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help tools build demo test test-rust test-python check bench bench-instructions papers fuzz mutants schema clean
+.PHONY: help tools build demo test test-rust test-python check bench bench-instructions bench-emulate papers fuzz mutants schema clean
 
 CARGO := cargo
 SKYHOP := target/release/skyhop
@@ -49,6 +49,10 @@ check:  ## Format, circles of files, lints and documentation, all as errors
 bench: build  ## Packets and runs per CPU second beside ns-2's, a long fat pipe, sweeps, large constellations
 	python3 bench/bench.py
 	python3 bench/stp.py
+
+bench-emulate: build  ## The emulator beside a naive relay: processor time a packet, lateness (root)
+	@tools/install curl
+	python3 bench/emulate.py
 
 bench-instructions: build  ## Instructions per packet hop, which a busy machine does not move; AGAINST=REV and BAR=1.02 hold them against another revision's
 	@tools/install valgrind

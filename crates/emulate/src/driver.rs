@@ -25,8 +25,13 @@ use std::sync::{Arc, Mutex};
 
 /// From one look at the clock to the next.
 const LOOK: Span = Span::from_millis(10);
-/// How long the loop rests after work, so that packets that come one by one are read and written together.
+/// How long the loop rests after work, so that packets that come one by one are read and written together: a little, or longer while many
+/// come. Then what is due in half of that is done at once, so that packets are as much early as late.
 const REST: Span = Span::from_micros(30);
+const LONG_REST: Span = Span::from_micros(80);
+const EARLY: Span = Span::from_micros(40);
+/// Frames of a round from which on many come.
+const MANY: u64 = 3;
 /// How long before something is due the loop stops sleeping and looks at the clock instead, as a sleeper wakes late.
 const AWAKE: Span = Span::from_micros(50);
 /// Of which share of all time it may do so, and how much of that it may save up.
@@ -121,6 +126,8 @@ pub struct Driver {
     next_look: Time,
     /// What is left of the time for staying awake, and when it was last counted.
     awake: (Span, Time),
+    /// Whether the last round had many frames, and all of them so far.
+    busy: (bool, u64),
 }
 
 impl Driver {
@@ -161,6 +168,7 @@ impl Driver {
             frame: vec![0; FRAME].into(),
             next_look: Time::ZERO,
             awake: (Span::ZERO, Time::ZERO),
+            busy: (false, 0),
         })
     }
 
@@ -187,7 +195,8 @@ impl Driver {
             let now = self.clock.now();
             self.look(now);
             self.ahead.hand_over(now, &mut self.simulation);
-            self.simulation.run_until(now);
+            let early = if self.busy.0 { EARLY } else { Span::ZERO };
+            self.simulation.run_until(now + early);
             if shared.asked.swap(false, Ordering::Acquire)
                 && let Ok(mut changes) = shared.changes.lock()
             {
@@ -226,7 +235,9 @@ impl Driver {
 
     /// Rests a little if there was work, then waits until something is due or a port can be read, and reads.
     fn wait(&mut self, worked: Time, events: &mut Vec<epoll::Event>) -> io::Result<()> {
-        let rested = self.clock.absolute(worked + REST);
+        let frames = self.ports.iter().map(|port| port.counts.read_frames + port.counts.written_frames).sum();
+        self.busy = (frames >= self.busy.1 + MANY, frames);
+        let rested = self.clock.absolute(worked + if self.busy.0 { LONG_REST } else { REST });
         let flags = rustix::time::ClockId::Monotonic;
         // Interrupted is rested.
         let _ = rustix::thread::clock_nanosleep_absolute(flags, &rested);
@@ -271,7 +282,8 @@ impl Driver {
     fn read(&mut self, index: usize) -> io::Result<()> {
         for _ in 0..MOST_FRAMES {
             let Some((offload, len)) = self.ports[index].tun.read(&mut self.frame)? else { return Ok(()) };
-            let now = self.clock.now();
+            // What was done early is done.
+            let now = self.clock.now().max(self.simulation.now());
             self.simulation.run_until(now);
             self.take(index, offload, len, now);
         }

@@ -108,7 +108,8 @@ impl Port {
         let Some(run) = self.run.take() else { return };
         let packets = run.last - run.first + 1;
         let now = io.clock.now();
-        self.dues.drain(..).for_each(|due| io.release.add(now.since(due), 1));
+        // Early is as wrong as late.
+        self.dues.drain(..).for_each(|due| io.release.add(now.since(due).max(due.since(now)), 1));
         let done = self.write(run, io);
         if done.is_err() && packets > 1 {
             // Some kernels refuse frames of many packets, and say so only now.
