@@ -46,7 +46,13 @@ fn cannot() -> Option<String> {
     let folder = Folder::new("probe");
     let out = emulate(&folder.write("a.toml", &wire("1 ms", "1 Gbit/s", "")), &[], &["true"]);
     let told = String::from_utf8_lossy(&out.stderr).into_owned();
-    let lacks = ["network namespaces, which need", "there is no /dev/net/tun", "cannot make", "cannot open"];
+    let lacks = [
+        "network namespaces, which need",
+        "there is no /dev/net/tun",
+        "may not open /dev/net/tun",
+        "cannot make",
+        "cannot open",
+    ];
     (!out.status.success() && lacks.iter().any(|lack| told.contains(lack))).then_some(told)
 }
 
@@ -218,6 +224,37 @@ fn bytes_come_whole_through_losses_with_offloads_and_without() {
         let all = |key: &str| flow[key].as_u64().unwrap();
         let ended = all("packets_delivered") + all("packets_dropped") + all("packets_lost");
         assert_eq!(all("packets_sent"), ended + all("packets_in_flight"));
+    }
+}
+
+#[test]
+fn bytes_come_whole_where_packets_come_twice_late_or_altered() {
+    needs_hosts!();
+    let folder = Folder::new("faults");
+    let bytes: Vec<u8> = (0..2_000_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    fs::write(folder.0.join("file"), &bytes).unwrap();
+    let sum = bytes.iter().fold(7u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
+    let faults = "duplication = { probability = 0.05 }\ncorruption = { probability = 0.01 }\nreordering = { probability = 0.01, delay = \"3 ms\" }";
+    for (options, version) in [(&[][..], "4"), (&[], "6"), (&["--no-offload"], "4")] {
+        let (lines, summary) = program(
+            &folder,
+            &wire("5 ms", "50 Mbit/s", faults),
+            options,
+            "downloads",
+            &format!("file {version}"),
+        );
+        assert!(lines[0].starts_with(&format!("2000000 {sum} ")), "{options:?} {version}: {lines:?}");
+        let link = &summary["links"]["satellite"]["forward"];
+        let of = |key: &str| link[key].as_u64().unwrap();
+        let packets = of("packets");
+        assert!((packets / 40..packets / 14).contains(&of("duplicated_packets")), "{link}");
+        assert!((packets / 400..packets / 40).contains(&of("corrupted_packets")), "{link}");
+        let emulation = &summary["emulation"];
+        assert_eq!(emulation["missed_not_taken_packets"], 0, "{emulation}");
+        let written = emulation["hosts"]["user"]["written_packets"].as_u64().unwrap();
+        // Copies are written too; altered ones unless they are no packets any more.
+        let all = packets + of("duplicated_packets");
+        assert!(written > all - of("corrupted_packets") - 50 && written <= all, "{written} of {all}: {link}");
     }
 }
 

@@ -334,12 +334,21 @@ impl Driver {
         let Self { simulation, ports, bursts, lateness, clock, tap, between, .. } = self;
         let mut io =
             Io { port: 0, bursts, clock: *clock, release: &mut lateness.release, tap: tap.as_deref_mut() };
+        while let Some(tag) = simulation.poll_copied() {
+            io.bursts.copied(Tag(tag).burst());
+        }
         while let Some(Arrived { at, flow, backward, what }) = simulation.poll_arrival() {
             let Some(flow) = between.iter().find(|between| between.flow == flow) else { continue };
             io.port = flow.ports[usize::from(!backward)] as usize;
             let port = &mut ports[io.port];
             match what {
-                Content::Tagged { tag, marked } => port.deliver(Tag(tag), marked, at, &mut io),
+                Content::Tagged { tag, marked, corrupted: false } => {
+                    port.deliver(Tag(tag), marked, at, &mut io)
+                }
+                Content::Tagged { tag, marked, corrupted: true } => {
+                    let bits = simulation.poll_flipped().unwrap_or_default();
+                    port.corrupted(Tag(tag), marked, &bits, &mut io);
+                }
                 Content::Message(packet) => {
                     let mut bytes = Vec::new();
                     emit(&packet, usize::MAX, &mut bytes);

@@ -6,8 +6,9 @@
 
 use crate::bursts::{Bursts, Tag};
 use crate::lateness::Histogram;
-use crate::offload::{MAX_HEADERS, Offload};
+use crate::offload::{MAX_HEADERS, Offload, complete};
 use crate::tun::Tun;
+use skyhop_link::FlippedBit;
 use skyhop_units::Time;
 use std::io;
 
@@ -164,6 +165,29 @@ impl Port {
         self.tun.write(offload, &self.room[..len], &frame[shape.payload(run.first, run.last)])
     }
 
+    /// Writes a packet by itself of which bits have become others, its checksum being complete before.
+    pub fn corrupted(&mut self, tag: Tag, marked: bool, bits: &[FlippedBit], io: &mut Io<'_>) {
+        self.flush(io);
+        let (shape, frame) = io.bursts.get(tag.burst());
+        let ends = [tag.index(); 2];
+        let (len, offload) = shape.headers(frame, ends, &mut self.room);
+        let mut packet = self.room[..len].to_vec();
+        packet.extend_from_slice(&frame[shape.payload(ends[0], ends[1])]);
+        if marked {
+            skyhop_wire::mark(&mut packet);
+        }
+        complete(&offload, &mut packet);
+        bits.iter().for_each(|bit| bit.flip(&mut packet));
+        io.bursts.release(tag.burst(), 1);
+        if let Some(tap) = &mut io.tap {
+            tap.packet(io.port, io.clock.now(), &Offload::default(), &packet, &[]);
+        }
+        // What is no packet of IP any more the kernel refuses, as a host would.
+        if self.tun.write(Offload::default(), &packet, &[]).is_ok() {
+            self.wrote_one(packet.len());
+        }
+    }
+
     /// Writes what a router has to say.
     pub fn message(&mut self, packet: &[u8], io: &mut Io<'_>) {
         self.flush(io);
@@ -171,13 +195,15 @@ impl Port {
             tap.packet(io.port, io.clock.now(), &Offload::default(), packet, &[]);
         }
         match self.tun.write(Offload::default(), packet, &[]) {
-            Ok(()) => {
-                self.counts.written_packets += 1;
-                self.counts.written_bytes += packet.len() as u64;
-                self.counts.written_frames += 1;
-            }
+            Ok(()) => self.wrote_one(packet.len()),
             Err(_) => self.counts.not_taken += 1,
         }
+    }
+
+    fn wrote_one(&mut self, bytes: usize) {
+        self.counts.written_packets += 1;
+        self.counts.written_bytes += bytes as u64;
+        self.counts.written_frames += 1;
     }
 
     /// Whether packets are written together; not any more once the kernel has refused that.

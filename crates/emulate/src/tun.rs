@@ -68,6 +68,12 @@ impl Tun {
                 );
                 return Err(Error::Lacking(missing));
             }
+            Err(Errno::ACCESS | Errno::PERM) => {
+                let closed = format!(
+                    "this user may not open {TUN}: as root, chmod 666 {TUN}, as most systems have it"
+                );
+                return Err(Error::Lacking(closed));
+            }
             Err(why) => return Err(why).tried(|| format!("cannot open {TUN}")),
         };
         let mut request =

@@ -144,11 +144,6 @@ impl Network {
     /// A packet has arrived that arrives again, on the same link.
     #[inline(never)]
     fn duplicate(&mut self, now: Time, index: u32, (packet, peer): (u32, u32), marked: bool) {
-        let route = self.packets.frames[packet].route;
-        if self.packets.routes[route as usize].told {
-            // Whoever has its bytes counts on one end of it.
-            return;
-        }
         let copy = self.packets.duplicate(packet);
         if let Some(space) = &mut self.links.space {
             space.routes.duplicate(packet, copy);

@@ -116,6 +116,11 @@ impl Network {
         self.packets.ended.pop_front()
     }
 
+    /// The tag of the next packet of which a link has made one more, of routes whose driver is told: both will end.
+    pub fn poll_copied(&mut self) -> Option<u32> {
+        self.packets.copied.pop_front()
+    }
+
     /// Whether a slot is the network's own, and its timeouts go to [`Network::handle_timeout`].
     #[inline]
     pub fn owns(&self, slot: Slot) -> bool {

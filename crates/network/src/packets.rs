@@ -21,6 +21,8 @@ pub(crate) struct Packets {
     pub steps: Steps,
     /// Tags of packets that have ended on the way, of routes whose drivers are told.
     pub ended: VecDeque<u32>,
+    /// Tags of packets of which there is one more, of the same routes.
+    pub copied: VecDeque<u32>,
     /// The bits that links have flipped in packets that go on, if those are to.
     pub flipped: Option<BTreeMap<u32, Vec<FlippedBit>>>,
 }
@@ -34,6 +36,7 @@ impl Packets {
             accounts: Vec::new(),
             steps: Steps::default(),
             ended: VecDeque::new(),
+            copied: VecDeque::new(),
             flipped: None,
         }
     }
@@ -60,6 +63,9 @@ impl Packets {
         frame.hop = frame.hop.wrapping_sub(1);
         self.accounts[self.routes[frame.route as usize].account as usize].duplicated += 1;
         let pinned = matches!(self.routes[frame.route as usize].way, Way::Pinned(_));
+        if self.routes[frame.route as usize].told {
+            self.copied.push_back(frame.tag);
+        }
         let copy = self.frames.insert(frame);
         if pinned {
             let step = *self.steps.of(id);

@@ -83,6 +83,10 @@ impl Simulation {
             agenda.wake(slot, flow.start);
             owners.push(Owner::App(index as u32));
         }
+        if !programs.is_empty() {
+            // Their receivers have checksums of their own.
+            network.keep_corrupted();
+        }
         network.start(&mut agenda);
         let places: Vec<Place> = scenario.splices.keys().map(|name| Place::new(name)).collect();
         let observer = Observer::new(scenario, &mut flows, &network, &places);
@@ -108,6 +112,7 @@ impl Simulation {
             observer,
             events: 0,
             arrived: VecDeque::new(),
+            flipped: VecDeque::new(),
             warnings: Vec::new(),
         })
     }

@@ -69,9 +69,14 @@ impl Simulation {
                 }
             }
             App::Programs(programs) => {
+                let bits = self.network.flipped(&delivery);
                 let (frame, _) = self.network.take(delivery);
                 programs.arrived(&frame, self.now);
-                self.arrived.push_back(Arrived::of(index as u32, &frame, self.now));
+                let corrupted = !bits.is_empty() && !matches!(frame.packet.transport, Transport::TooLarge(_));
+                self.arrived.push_back(Arrived::of(index as u32, &frame, self.now, corrupted));
+                if corrupted {
+                    self.flipped.push_back(bits);
+                }
                 return;
             }
             App::Datagrams(sending) => {

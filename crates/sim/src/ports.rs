@@ -7,6 +7,7 @@ use crate::flow::App;
 use crate::programs::Arrived;
 use crate::simulation::Simulation;
 use skyhop_chance::Seed;
+use skyhop_link::FlippedBit;
 use skyhop_network::{Epoch, Frame, Outlook};
 use skyhop_scenario::Link;
 use skyhop_units::Time;
@@ -43,6 +44,16 @@ impl Simulation {
     /// The tag of the next program's packet that will not arrive.
     pub fn poll_ended(&mut self) -> Option<u32> {
         self.network.poll_ended()
+    }
+
+    /// The tag of the next program's packet of which a link has made one more: both arrive, or are told of by [`Simulation::poll_ended`].
+    pub fn poll_copied(&mut self) -> Option<u32> {
+        self.network.poll_copied()
+    }
+
+    /// The bits that have become others of the next packet from [`Simulation::poll_arrival`] that is corrupted.
+    pub fn poll_flipped(&mut self) -> Option<Vec<FlippedBit>> {
+        self.flipped.pop_front()
     }
 
     /// When something is due; `None` if nothing is.

@@ -41,6 +41,8 @@ pub enum Content {
         tag: u32,
         /// Whether a queue has marked it.
         marked: bool,
+        /// Whether bits of it have become others: the next list of [`Simulation::poll_flipped`](crate::Simulation::poll_flipped) has them.
+        corrupted: bool,
     },
     /// What a router has to say.
     Message(Packet),
@@ -87,10 +89,12 @@ fn is_message(packet: &Packet) -> bool {
 }
 
 impl Arrived {
-    pub(crate) fn of(flow: u32, frame: &Frame, at: Time) -> Self {
+    pub(crate) fn of(flow: u32, frame: &Frame, at: Time, corrupted: bool) -> Self {
         let what = match is_message(&frame.packet) {
             true => Content::Message(frame.packet),
-            false => Content::Tagged { tag: frame.tag, marked: frame.packet.ip.ecn == Ecn::Marked },
+            false => {
+                Content::Tagged { tag: frame.tag, marked: frame.packet.ip.ecn == Ecn::Marked, corrupted }
+            }
         };
         Self { at, flow, backward: frame.backward, what }
     }

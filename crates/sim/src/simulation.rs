@@ -11,6 +11,7 @@ use crate::observe::Observer;
 use crate::programs::Arrived;
 use crate::splice::Place;
 use crate::unfinished::Unfinished;
+use skyhop_link::FlippedBit;
 use skyhop_network::{Agenda, Capture, Network, Slot};
 use skyhop_results::{PopulationResult, RunResult};
 use skyhop_scenario::network::SkyWay;
@@ -48,6 +49,8 @@ pub struct Simulation {
     pub(crate) unfinished: Unfinished,
     /// Packets for programs, in order of time.
     pub(crate) arrived: VecDeque<Arrived>,
+    /// Bits of those that are corrupted, in the same order.
+    pub(crate) flipped: VecDeque<Vec<FlippedBit>>,
     pub(crate) warnings: Vec<String>,
 }
 
