@@ -36,10 +36,11 @@ impl Control {
         let ended = over.clone();
         thread::spawn(move || {
             let mut ear = Ear { loaded, plan, shared };
-            for stream in listener.incoming().flatten() {
+            for stream in listener.incoming() {
                 if ended.load(Ordering::Acquire) {
                     return;
                 }
+                let Ok(stream) = stream else { return };
                 let own = rustix::process::geteuid();
                 let theirs = rustix::net::sockopt::socket_peercred(&stream).map(|peer| peer.uid);
                 if theirs.is_ok_and(|uid| uid == own || uid.is_root()) {
@@ -99,8 +100,16 @@ impl Ear {
             let Some(is) = next.scenario.links.get(name).filter(|is| *is != was) else { continue };
             let mut rest = is.clone();
             (rest.rate, rest.delay, rest.loss) = (was.rate, was.delay, was.loss.clone());
-            if let (Some(back), Some(old)) = (&mut rest.reverse, &was.reverse) {
+            if !was.schedule.is_empty() || was.trace.is_some() {
+                return Err(format!("links.{name}: what it is goes by its schedule or trace, and stays so"));
+            }
+            // A reverse direction that says nothing of its own is none.
+            let old = was.reverse.clone().unwrap_or_default();
+            if let Some(back) = &mut rest.reverse {
                 (back.rate, back.delay, back.loss) = (old.rate, old.delay, old.loss.clone());
+            }
+            if rest.reverse.as_ref() == Some(&old) {
+                rest.reverse.clone_from(&was.reverse);
             }
             after.links.insert(name.clone(), rest);
             changes.push(Change { index, links: [Box::new(was.clone()), Box::new(is.clone())] });
@@ -110,7 +119,7 @@ impl Ear {
             return Err(format!("{keys}: only rate, delay and loss of a link can be changed while it runs"));
         }
         self.loaded = next;
-        self.shared.change(changes);
+        self.shared.change(changes, sets.iter().map(|(path, value)| format!("{path}={value}")).collect());
         Ok(())
     }
 }

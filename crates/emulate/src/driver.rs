@@ -10,7 +10,7 @@ use crate::bursts::{Bursts, Tag};
 use crate::clock::Clock;
 use crate::offload::{Offload, Shape};
 use crate::port::{FRAME, Io, Port, Tap};
-use crate::verdict::Lateness;
+use crate::verdict::{Lateness, Limits};
 use rustix::event::epoll;
 use rustix::fd::OwnedFd;
 use rustix::time::Timespec;
@@ -28,6 +28,7 @@ const LOOK: Span = Span::from_millis(10);
 /// How long the loop rests after work, so that packets that come one by one are read and written together: a little, or longer while many
 /// come. Then what is due in half of that is done at once, so that packets are as much early as late.
 const REST: Span = Span::from_micros(30);
+const LEAST_REST: Span = Span::from_micros(5);
 const LONG_REST: Span = Span::from_micros(80);
 const EARLY: Span = Span::from_micros(40);
 /// Frames of a round from which on many come.
@@ -37,8 +38,8 @@ const AWAKE: Span = Span::from_micros(50);
 /// Of which share of all time it may do so, and how much of that it may save up.
 const AWAKE_SHARE: u64 = 20;
 const AWAKE_MOST: Span = Span::from_millis(1);
-/// The most frames that are read from a port before what is due is done.
-const MOST_FRAMES: u32 = 32;
+/// The most packets that are read from a port before what is due is done; a frame is read whole.
+const MOST_PACKETS: u64 = 64;
 
 /// A flow that is left to programs, as the loop needs it.
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +59,9 @@ pub struct Shared {
     latest: Mutex<Option<Latest>>,
     /// Whether there are changes to make.
     asked: AtomicBool,
-    changes: Mutex<Vec<Change>>,
+    changes: Mutex<Vec<(Vec<Change>, Vec<String>)>>,
+    /// The changes that were made: when, and as they were asked for.
+    made: Mutex<Vec<(Time, Vec<String>)>>,
 }
 
 /// A link of the scenario by its index, as it was and as it is to be.
@@ -93,11 +96,16 @@ impl Shared {
     }
 
     /// Has links changed, within some ten milliseconds.
-    pub fn change(&self, changes: Vec<Change>) {
+    pub fn change(&self, changes: Vec<Change>, words: Vec<String>) {
         if let Ok(mut all) = self.changes.lock() {
-            all.extend(changes);
+            all.push((changes, words));
             self.asked.store(true, Ordering::Release);
         }
+    }
+
+    /// The changes that were made: when, and as they were asked for.
+    pub fn made(&self) -> Vec<(Time, Vec<String>)> {
+        self.made.lock().map(|made| made.clone()).unwrap_or_default()
     }
 
     /// The latest look.
@@ -140,7 +148,7 @@ impl Driver {
         mut simulation: Simulation,
         ports: Vec<Port>,
         between: Vec<Between>,
-        memory: usize,
+        (memory, limits): (usize, &Limits),
         tap: Option<Box<dyn Tap + Send>>,
     ) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
@@ -157,7 +165,7 @@ impl Driver {
         Ok(Self {
             simulation,
             ports,
-            lateness: Lateness::default(),
+            lateness: Lateness::new(limits),
             clock: Clock::start(),
             between,
             routes,
@@ -200,8 +208,13 @@ impl Driver {
             if shared.asked.swap(false, Ordering::Acquire)
                 && let Ok(mut changes) = shared.changes.lock()
             {
-                for Change { index, links: [was, is] } in changes.drain(..) {
-                    self.simulation.change_link(index, [&was, &is]);
+                for (changes, words) in changes.drain(..) {
+                    for Change { index, links: [was, is] } in changes {
+                        self.simulation.change_link(index, [&was, &is]);
+                    }
+                    if let Ok(mut made) = shared.made.lock() {
+                        made.push((now, words));
+                    }
                 }
             }
             self.write();
@@ -237,7 +250,9 @@ impl Driver {
     fn wait(&mut self, worked: Time, events: &mut Vec<epoll::Event>) -> io::Result<()> {
         let frames = self.ports.iter().map(|port| port.counts.read_frames + port.counts.written_frames).sum();
         self.busy = (frames >= self.busy.1 + MANY, frames);
-        let rested = self.clock.absolute(worked + if self.busy.0 { LONG_REST } else { REST });
+        // However long the round has taken, the loop sleeps: what never does is ended by the system.
+        let rest = worked + if self.busy.0 { LONG_REST } else { REST };
+        let rested = self.clock.absolute(rest.max(self.clock.now() + LEAST_REST));
         let flags = rustix::time::ClockId::Monotonic;
         // Interrupted is rested.
         let _ = rustix::thread::clock_nanosleep_absolute(flags, &rested);
@@ -280,7 +295,12 @@ impl Driver {
 
     /// Hands frames of a port to the network.
     fn read(&mut self, index: usize) -> io::Result<()> {
-        for _ in 0..MOST_FRAMES {
+        let before = self.ports[index].counts.read_packets;
+        let elsewhere = self.ports[index].counts.elsewhere;
+        let most = |counts: &crate::port::PortCounts| {
+            counts.read_packets - before + counts.elsewhere - elsewhere >= MOST_PACKETS
+        };
+        while !most(&self.ports[index].counts) {
             let Some((offload, len)) = self.ports[index].tun.read(&mut self.frame)? else { return Ok(()) };
             // What was done early is done.
             let now = self.clock.now().max(self.simulation.now());
@@ -292,11 +312,16 @@ impl Driver {
 
     /// Hands the packets of a frame to the network, one by one.
     fn take(&mut self, index: usize, offload: Offload, len: usize, now: Time) {
-        let frame = &self.frame[..len];
         let counts = &mut self.ports[index].counts;
-        let (Ok(Observed { packet, flow: stream }), Some(shape)) =
-            (observe(frame), Shape::of(offload, frame))
-        else {
+        let Ok(Observed { packet, flow: stream }) = observe(&self.frame[..len]) else {
+            counts.malformed += 1;
+            return;
+        };
+        // What is behind a packet is padding; a frame of many has none.
+        let whole = packet.wire_len();
+        let frame = &self.frame[..len.min(whole as usize)];
+        let shape = Shape::of(offload, frame).filter(|shape| len == frame.len() || !shape.joins());
+        let Some(shape) = shape else {
             counts.malformed += 1;
             return;
         };
@@ -320,11 +345,10 @@ impl Driver {
                 tap.packet(index, now, &offload, &room[..len], &frame[shape.payload(part, part)]);
             }
         }
-        let whole = packet.wire_len();
         for part in 0..shape.count() {
             let size = shape.packet_len(part);
             counts.read_bytes += u64::from(size);
-            let one = segment(packet, whole - size, shape.ahead(part));
+            let one = segment(packet, whole.saturating_sub(size), shape.ahead(part));
             self.simulation.send_for(now, (flow, backward), [stream, Tag::new(burst, part).0], one);
         }
     }
@@ -378,7 +402,7 @@ impl Driver {
 
 /// A packet of a frame of many: `less` bytes shorter than the frame, and `ahead` bytes behind its first.
 fn segment(mut packet: Packet, less: u32, ahead: u32) -> Packet {
-    packet.payload_len -= less;
+    packet.payload_len = packet.payload_len.saturating_sub(less);
     if let Transport::Tcp(tcp) = &mut packet.transport {
         tcp.seq = tcp.seq.wrapping_add(ahead);
     }

@@ -15,9 +15,10 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 
 /// The first argument of a process that is to become a program inside a host. Nobody types it.
 pub const ARGUMENT: &str = "emulate-inside";
@@ -49,24 +50,49 @@ pub fn find(command: &OsStr) -> Result<PathBuf, Error> {
     found.ok_or_else(|| Error::Command(format!("{shown}: command not found"), NOT_FOUND))
 }
 
+/// Who has the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The command: it reads and writes what skyhop was given.
+    Front,
+    /// A server: it reads nothing, writes to standard error, and is not interrupted with the command.
+    Behind,
+}
+
 /// Starts a command in a host where `names` is the table of hosts.
 ///
 /// # Errors
 ///
 /// The system starts no process.
-pub fn start(namespace: &Namespace, names: &str, command: &[OsString]) -> Result<Child, Error> {
+pub fn start(namespace: &Namespace, names: &str, command: &[OsString], place: Place) -> Result<Child, Error> {
     let own = std::env::current_exe().tried(|| "cannot find this program's own file".to_owned())?;
     let network = namespace.fd.as_fd().as_raw_fd();
     let mut process = Command::new(own);
     process.arg(ARGUMENT).arg(names).args(command);
+    if place == Place::Behind {
+        let to = io::stderr()
+            .as_fd()
+            .try_clone_to_owned()
+            .tried(|| "cannot write to standard error".to_owned())?;
+        process.stdin(Stdio::null()).stdout(to).process_group(0);
+    }
     let enter = move || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
         // SAFETY: the descriptor is that of a namespace which outlives the call; the parent waits until the child has done this.
         let network = unsafe { rustix::fd::BorrowedFd::borrow_raw(network) };
         rustix::thread::move_into_link_name_space(network, Some(LinkNameSpaceType::Network))?;
+        // The loop's limit is none of the command's.
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the structure lives through the calls.
+        unsafe {
+            if libc::getrlimit(libc::RLIMIT_RTTIME, &raw mut limit) == 0 {
+                limit.rlim_cur = limit.rlim_max;
+                libc::setrlimit(libc::RLIMIT_RTTIME, &raw const limit);
+            }
+        }
         Ok(())
     };
-    // SAFETY: between fork and exec two system calls are made, which allocate nothing.
+    // SAFETY: between fork and exec system calls are made, which allocate nothing.
     unsafe { process.pre_exec(enter) };
     process.spawn().tried(|| "cannot start a process inside a host".to_owned())
 }
@@ -125,6 +151,8 @@ fn prepare(names: &OsStr) -> Result<(), Error> {
         let Ok(target) = fs::canonicalize(file) else { continue };
         let own = Path::new("/sys").join(target.file_name().unwrap_or_default());
         fs::write(&own, text).tried(|| format!("cannot write {file} of this host"))?;
+        // Readable to a program that gives its rights up.
+        let _ = fs::set_permissions(&own, fs::Permissions::from_mode(0o644));
         rustix::mount::mount_bind(&own, &target).tried(|| format!("cannot give this host its own {file}"))?;
     }
     rustix::mount::unmount("/sys", UnmountFlags::DETACH).tried(|| "cannot unmount /sys".to_owned())?;

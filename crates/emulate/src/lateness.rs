@@ -8,6 +8,8 @@ use skyhop_units::Span;
 
 const SUB: u64 = 8;
 const BUCKETS: usize = 256;
+/// Nothing is too long.
+const NONE: Span = Span::from_secs(u32::MAX as u64);
 
 /// How often a time was of which length.
 #[derive(Debug, Clone)]
@@ -16,11 +18,14 @@ pub struct Histogram {
     count: u64,
     sum_ns: u128,
     max: Span,
+    /// What is too long, and how many were.
+    limit: Span,
+    beyond: u64,
 }
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self { counts: [0; BUCKETS], count: 0, sum_ns: 0, max: Span::ZERO }
+        Self { counts: [0; BUCKETS], count: 0, sum_ns: 0, max: Span::ZERO, limit: NONE, beyond: 0 }
     }
 }
 
@@ -44,10 +49,21 @@ fn end_us(bucket: usize) -> u64 {
 }
 
 impl Histogram {
+    /// Of times that are too long beyond `limit`.
+    pub fn with_limit(limit: Span) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
+    /// How many were too long, exactly.
+    pub fn beyond(&self) -> u64 {
+        self.beyond
+    }
+
     /// One more time, or as many of the same.
     pub fn add(&mut self, time: Span, times: u64) {
         self.counts[bucket(time.as_nanos() / 1000)] += times;
         self.count += times;
+        self.beyond += if time > self.limit { times } else { 0 };
         self.sum_ns += u128::from(time.as_nanos()) * u128::from(times);
         self.max = self.max.max(time);
     }

@@ -139,8 +139,10 @@ impl Plan {
         let mut text = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
         for (index, host) in self.hosts.iter().enumerate() {
             let mut names = vec![host.name.as_str()];
-            names.extend((index == self.user && host.name != "user").then_some("user"));
-            names.extend((index == self.server && host.name != "server").then_some("server"));
+            // A name that a host has in the scenario is that host's.
+            let free = |name: &str| !self.hosts.iter().any(|other| other.name == name);
+            names.extend((index == self.user && free("user")).then_some("user"));
+            names.extend((index == self.server && free("server")).then_some("server"));
             let names = names.join(" ");
             text += &format!("{} {names}\n{} {names}\n", host.v4, host.v6());
         }

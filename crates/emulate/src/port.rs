@@ -143,26 +143,34 @@ impl Port {
 
     fn write(&mut self, run: Run, io: &mut Io<'_>) -> io::Result<()> {
         let (shape, frame) = io.bursts.get(run.burst);
-        if let Some(tap) = &mut io.tap {
+        let (len, offload) = shape.headers(frame, [run.first, run.last], &mut self.room);
+        let payload = &frame[shape.payload(run.first, run.last)];
+        let done = match (run.marked, len) {
+            (true, 0) => {
+                let mut packet = frame.to_vec();
+                skyhop_wire::mark(&mut packet);
+                self.tun.write(offload, &packet, &[])
+            }
+            (marked, len) => {
+                if marked {
+                    skyhop_wire::mark(&mut self.room[..len]);
+                }
+                self.tun.write(offload, &self.room[..len], payload)
+            }
+        };
+        if let (Ok(()), Some(tap)) = (&done, &mut io.tap) {
             let at = io.clock.now();
             for index in run.first..=run.last {
-                let mut room = [0; MAX_HEADERS];
-                let (len, offload) = shape.headers(frame, [index, index], &mut room);
+                let (len, offload) = shape.headers(frame, [index, index], &mut self.room);
+                let mut packet = self.room[..len].to_vec();
+                packet.extend_from_slice(&frame[shape.payload(index, index)]);
                 if run.marked {
-                    skyhop_wire::mark(&mut room[..len]);
+                    skyhop_wire::mark(&mut packet);
                 }
-                tap.packet(io.port, at, &offload, &room[..len], &frame[shape.payload(index, index)]);
+                tap.packet(io.port, at, &offload, &packet, &[]);
             }
         }
-        let (len, offload) = shape.headers(frame, [run.first, run.last], &mut self.room);
-        if run.marked && len > 0 {
-            skyhop_wire::mark(&mut self.room[..len]);
-        } else if run.marked {
-            let mut packet = frame.to_vec();
-            skyhop_wire::mark(&mut packet);
-            return self.tun.write(offload, &packet, &[]);
-        }
-        self.tun.write(offload, &self.room[..len], &frame[shape.payload(run.first, run.last)])
+        done
     }
 
     /// Writes a packet by itself of which bits have become others, its checksum being complete before.

@@ -10,11 +10,12 @@ use crate::namespace::Namespace;
 use rustix::thread::LinkNameSpaceType;
 use skyhop_units::Bytes;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{Ipv6Addr, TcpListener, TcpStream, UdpSocket};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::path::{Component, Path, PathBuf};
 use std::thread;
+use std::time::Duration;
 
 const ECHO: u16 = 7;
 const DISCARD: u16 = 9;
@@ -37,15 +38,13 @@ impl Servers {
         let open = || -> Result<_, Error> {
             rustix::thread::move_into_link_name_space(namespace.fd.as_fd(), Some(LinkNameSpaceType::Network))
                 .tried(|| "cannot enter the server's host".to_owned())?;
-            // Sockets of IPv6 take connections of IPv4 too.
-            let tcp = |port| {
-                TcpListener::bind((Ipv6Addr::UNSPECIFIED, port))
-                    .tried(|| format!("cannot listen at TCP port {port}"))
-            };
-            let udp = |port| {
-                UdpSocket::bind((Ipv6Addr::UNSPECIFIED, port))
-                    .tried(|| format!("cannot listen at UDP port {port}"))
-            };
+            // Sockets of IPv6 take connections of IPv4 too; some kernels have none.
+            let any = [IpAddr::V6(Ipv6Addr::UNSPECIFIED), IpAddr::V4(Ipv4Addr::UNSPECIFIED)];
+            let at = |port| any.map(|address| SocketAddr::new(address, port));
+            let tcp =
+                |port| TcpListener::bind(&at(port)[..]).tried(|| format!("cannot listen at TCP port {port}"));
+            let udp =
+                |port| UdpSocket::bind(&at(port)[..]).tried(|| format!("cannot listen at UDP port {port}"));
             Ok(([tcp(ECHO)?, tcp(DISCARD)?, tcp(HTTP)?], [udp(ECHO)?, udp(DISCARD)?]))
         };
         let opened = thread::scope(|scope| scope.spawn(open).join());
@@ -70,13 +69,25 @@ impl Servers {
     }
 }
 
+/// How long to wait where there are no descriptors or threads left.
+const AGAIN: Duration = Duration::from_millis(10);
+
 /// Has each connection served by a thread.
+#[expect(clippy::disallowed_methods, reason = "a server that cannot go on waits until it can")]
 fn accept(listener: TcpListener, serve: impl Fn(TcpStream) -> io::Result<()> + Clone + Send + 'static) {
     thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
+        for stream in listener.incoming() {
+            let Ok(stream) = stream else {
+                thread::sleep(AGAIN);
+                continue;
+            };
+            // Answers leave when they are written.
+            let _ = stream.set_nodelay(true);
             let serve = serve.clone();
             // A client that goes away is none of the others' business.
-            thread::spawn(move || serve(stream));
+            if thread::Builder::new().spawn(move || serve(stream)).is_err() {
+                thread::sleep(AGAIN);
+            }
         }
     });
 }
@@ -106,7 +117,7 @@ fn serve(stream: &TcpStream, folder: Option<&Path>) -> io::Result<()> {
         }
         let mut words = line.split_whitespace();
         let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        let mut out = stream;
+        let mut out = BufWriter::with_capacity(1 << 16, stream);
         let found = match method {
             "GET" | "HEAD" => content(target, folder),
             _ => Err("405 Method Not Allowed"),
@@ -125,6 +136,7 @@ fn serve(stream: &TcpStream, folder: Option<&Path>) -> io::Result<()> {
                 write!(out, "HTTP/1.1 {status}\r\nContent-Length: {len}\r\n{close}\r\n{text}")?;
             }
         }
+        out.flush()?;
         if last {
             return Ok(());
         }

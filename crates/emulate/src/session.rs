@@ -26,9 +26,10 @@ use skyhop_units::{Span, Time};
 use std::ffi::OsString;
 use std::io;
 use std::net::IpAddr;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::Child;
-use std::sync::mpsc::{RecvTimeoutError, channel, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, TryRecvError, channel, sync_channel};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -139,7 +140,7 @@ pub fn emulate(
         addresses: flow.ends.map(|end| plan.hosts[end].v4),
     });
     let tap = capture.as_ref().and_then(CaptureFile::tap);
-    let driver = Driver::new(simulation, ports, between.collect(), options.memory, tap)
+    let driver = Driver::new(simulation, ports, between.collect(), (options.memory, &options.limits), tap)
         .tried(|| "cannot wait for devices".to_owned())?;
     let shared = Arc::new(Shared::default());
     let until = options.command.is_empty().then(|| Time::ZERO + scenario.duration);
@@ -181,6 +182,15 @@ pub fn emulate(
         "cpu_s": cpu_s,
         "late_limit_s": options.limits.late.as_secs_f64(),
     });
+    let changes = shared.made();
+    if !changes.is_empty() {
+        let one = |(at, sets): &(Time, Vec<String>)| json!({ "at_s": at.as_secs_f64(), "set": sets });
+        about["changes"] = changes.iter().map(one).collect();
+    }
+    if !scenario.record.pcap.is_empty() {
+        let word = "record.pcap is for runs of the simulator; --pcap captures what hosts send and receive";
+        result.warnings.push(word.into());
+    }
     if let Some(capture) = capture {
         let (not_captured, wrong) = capture.finish();
         about["not_captured_packets"] = json!(not_captured);
@@ -257,8 +267,10 @@ fn device(host: &Host, mtu: u32, options: &Options) -> Result<(Tun, Netlink), Er
     netlink.set_up(loopback, None, None)?;
     let mut tun = Tun::new(DEVICE, options.offload)?;
     // No address that nobody has asked for, and no search for routers.
-    set_parameter(&format!("ipv6/conf/{DEVICE}/addr_gen_mode"), "1")?;
-    set_parameter(&format!("ipv6/conf/{DEVICE}/accept_ra"), "0")?;
+    for (name, value) in [("addr_gen_mode", "1"), ("accept_ra", "0")] {
+        // Where that cannot be said, some packets go to nobody.
+        let _ = set_parameter(&format!("ipv6/conf/{DEVICE}/{name}"), value);
+    }
     let device = netlink.index(DEVICE)?;
     netlink.set_up(device, Some(mtu), Some(QUEUE))?;
     // Below the least MTU of IPv6 a device has none of it.
@@ -346,10 +358,15 @@ fn take_priority() -> bool {
     const PRIORITY: i32 = 50;
     const RESET_ON_FORK: i32 = 0x4000_0000;
     let parameters = libc::sched_param { sched_priority: PRIORITY };
-    let limit = libc::rlimit { rlim_cur: 3_000_000, rlim_max: 4_000_000 };
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: both structures live through the calls.
     unsafe {
-        libc::setrlimit(libc::RLIMIT_RTTIME, &raw const limit);
+        if libc::getrlimit(libc::RLIMIT_RTTIME, &raw mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max.min(3_000_000);
+            libc::setrlimit(libc::RLIMIT_RTTIME, &raw const limit);
+        }
+        // Without the priority a sleeper is woken up to 50 us late, so that others can be woken with it.
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong);
         libc::sched_setscheduler(0, libc::SCHED_FIFO | RESET_ON_FORK, &raw const parameters) == 0
     }
 }
@@ -369,8 +386,9 @@ fn attend(
             None
         }
         command => {
-            let server = Killed(inside::start(&hosts[plan.server].namespace, &names, command)?);
-            wait_for_listener(&hosts[plan.server].namespace);
+            let host = &hosts[plan.server].namespace;
+            let mut server = Killed(inside::start(host, &names, command, inside::Place::Behind)?);
+            wait_for_listener(host, &mut server.0)?;
             Some(server)
         }
     };
@@ -382,7 +400,8 @@ fn attend(
         }
         return Ok(0);
     }
-    let child = inside::start(&hosts[plan.user].namespace, &names, &options.command)?;
+    let place = inside::Place::Front;
+    let child = inside::start(&hosts[plan.user].namespace, &names, &options.command, place)?;
     let pid = child.id();
     let (tell, told) = channel();
     let mut child = Killed(child);
@@ -393,7 +412,9 @@ fn attend(
             status
         });
         while let Err(RecvTimeoutError::Timeout) = told.recv_timeout(Duration::from_millis(200)) {
-            if !go_on() {
+            // Without the loop the command would wait for ever.
+            let ended = !matches!(running.ended.try_recv(), Err(TryRecvError::Empty));
+            if ended || !go_on() {
                 // The command has the interrupt too, and may need a moment to end by itself.
                 if told.recv_timeout(Duration::from_secs(2)).is_err() {
                     // SAFETY: the process is a child that has not been waited for.
@@ -419,11 +440,10 @@ impl Drop for Killed {
     }
 }
 
-/// Waits until somebody listens in a host, at most five seconds.
+/// Waits until somebody listens in a host, at most five seconds; a server that has ended by then is an error.
 #[expect(clippy::disallowed_methods, reason = "another process is waited for")]
-fn wait_for_listener(namespace: &Namespace) {
+fn wait_for_listener(namespace: &Namespace, server: &mut Child) -> Result<(), Error> {
     let listens = || {
-        use std::os::fd::AsFd;
         let network = Some(rustix::thread::LinkNameSpaceType::Network);
         rustix::thread::move_into_link_name_space(namespace.fd.as_fd(), network).ok()?;
         // State 10 is LISTEN; sockets of UDP are in state 7.
@@ -435,13 +455,20 @@ fn wait_for_listener(namespace: &Namespace) {
             if ["tcp", "tcp6"].iter().any(|file| any(file, "0A"))
                 || ["udp", "udp6"].iter().any(|file| any(file, "07"))
             {
-                break;
+                return Some(Ok(()));
+            }
+            if let Ok(Some(status)) = server.try_wait() {
+                let code = inside::exit_code(status);
+                return Some(Err(Error::Command(format!("--server: it has ended at once, with {code}"), 1)));
             }
             thread::sleep(Duration::from_millis(50));
         }
-        Some(())
+        let word = b"skyhop: nobody listens at the server after 5 s; the command begins all the same\n";
+        let _ = io::Write::write_all(&mut io::stderr(), word);
+        None
     };
-    thread::scope(|scope| scope.spawn(listens).join().ok());
+    let done = thread::scope(|scope| scope.spawn(listens).join());
+    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).unwrap_or(Ok(()))
 }
 
 /// What `summary.json` says of an emulation.

@@ -18,6 +18,7 @@ use skyhop_record::{Folder, summary_json, summary_text, write_run};
 use skyhop_scenario::parse_set;
 use skyhop_units::{Bytes, Span};
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// `skyhop emulate`.
@@ -42,7 +43,7 @@ pub struct Emulate {
     /// Print the profile's scenario, to be changed and kept, and do nothing else.
     #[arg(long, requires = "profile")]
     pub print: bool,
-    /// The command, which runs at the user's end. The other end is called `server` there. Without one, the run lasts as long as the scenario says.
+    /// The command, which runs at the user's end. Where no host has that name, the other end is `server` there. Without one, the run lasts as long as the scenario says.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
     /// Start a shell at the user's end.
@@ -164,10 +165,10 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
     let done = emulate(&loaded, &options, |plan: &Plan, _: &Shared| {
         if !std::mem::replace(&mut told, true) && plan.by_default {
             let flow = &plan.flows[0];
-            eprintln!(
-                "skyhop: flow {} is left to programs; say `real = true` of those that are to be",
-                loaded.scenario.flow_name(flow.flow)
-            );
+            let name = loaded.scenario.flow_name(flow.flow);
+            tell(&format!(
+                "skyhop: flow {name} is left to programs; say `real = true` of those that are to be\n"
+            ));
         }
         !engine::interrupted()
     });
@@ -183,16 +184,20 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
         folder.commit()?;
     }
     if args.json {
-        eprint!("{}", summary_text(&summary_json(&result, &meta)));
+        tell(&summary_text(&summary_json(&result, &meta)));
     } else if !args.quiet {
-        result.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
-        eprint!("{}", super::show::emulation(&result, &meta));
+        result.warnings.iter().for_each(|warning| tell(&format!("warning: {warning}\n")));
+        tell(&super::show::emulation(&result, &meta));
     }
-    objections
-        .iter()
-        .filter(|_| !args.quiet)
-        .for_each(|why| eprintln!("skyhop: the run is not valid: {why}"));
+    for why in objections.iter().filter(|_| !args.quiet) {
+        tell(&format!("skyhop: the run is not valid: {why}\n"));
+    }
     Ok(if args.strict && !objections.is_empty() && exit_code == 0 { NOT_VALID } else { exit_code })
+}
+
+/// Writes to standard error, if somebody still reads it.
+fn tell(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// The scenario of a profile.

@@ -133,9 +133,9 @@ mod tests {
         };
         let looks =
             VecDeque::from([look(0.0, 0, 0, 0.0), look(1.0, 1000, 10, 0.1), look(2.0, 126_000, 20, 0.4)]);
-        let text = picture(&looks);
-        assert!(text.contains("1.000 Mbit/s"), "{text}");
-        assert!(text.contains("30.00 ms      20.00 ms"), "{text}");
+        let text = picture(&looks).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("user 1.000 Mbit/s 0.000 bit/s"), "{text}");
+        assert!(text.contains("f forward 20 20 30.00 ms 20.00 ms - -"), "{text}");
         assert!(text.contains("20.00 us late"), "{text}");
     }
 }
