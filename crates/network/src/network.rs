@@ -210,7 +210,7 @@ impl Network {
         }
     }
 
-    /// How often an epoch was due that was not there.
+    /// How many epochs were due and not there.
     pub fn late_looks(&self) -> u64 {
         self.links.space.as_ref().map_or(0, Space::late_looks)
     }

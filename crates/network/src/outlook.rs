@@ -105,8 +105,8 @@ pub(crate) struct Ahead {
     epochs: VecDeque<Epoch>,
     /// When the next one is due.
     next: Time,
-    /// How often one was due that was not there.
-    late: u64,
+    /// How many were due and not there, and when the last of them was due.
+    late: (u64, Option<Time>),
 }
 
 /// How soon a network asks again for an epoch that was not there.
@@ -114,7 +114,7 @@ const AGAIN: Span = Span::from_millis(1);
 
 impl Ahead {
     pub fn new(next: Time) -> Self {
-        Self { epochs: VecDeque::new(), next, late: 0 }
+        Self { epochs: VecDeque::new(), next, late: (0, None) }
     }
 
     pub fn add(&mut self, epoch: Epoch) {
@@ -129,7 +129,9 @@ impl Ahead {
         let epoch = self.epochs.pop_front();
         match &epoch {
             Some(epoch) => self.next = epoch.next,
-            None => self.late += 1,
+            // It is asked for until it comes, and counts once.
+            None if self.late.1 != Some(self.next) => self.late = (self.late.0 + 1, Some(self.next)),
+            None => {}
         }
         epoch
     }
@@ -140,6 +142,6 @@ impl Ahead {
     }
 
     pub fn late(&self) -> u64 {
-        self.late
+        self.late.0
     }
 }

@@ -173,7 +173,7 @@ impl Space {
         }
     }
 
-    /// How often an epoch was due that was not there.
+    /// How many epochs were due and not there.
     pub fn late_looks(&self) -> u64 {
         self.ahead.as_ref().map_or(0, |ahead| ahead.late())
     }

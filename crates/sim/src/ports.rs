@@ -93,7 +93,7 @@ impl Simulation {
         self.network.look_ahead(epoch);
     }
 
-    /// How often an epoch was due that was not there.
+    /// How many epochs were due and not there.
     pub fn late_looks(&self) -> u64 {
         self.network.late_looks()
     }

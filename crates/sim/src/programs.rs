@@ -77,9 +77,11 @@ impl Programs {
         let [there, _] = &self.delays;
         let [delay_min_s, delay_mean_s, delay_max_s] = there.min_mean_max_s();
         let (sent, received) = (self.sent[0], there.count);
-        // Which way those go that are still in flight is not counted.
+        // Those in flight go this way if none of the other way's is missing; else it is not known which do.
+        let back = self.sent[1].saturating_sub(self.delays[1].count);
+        let known = back == 0 || in_flight == 0;
         let missing = sent.saturating_sub(received).saturating_sub(in_flight);
-        let loss = (sent > 0).then(|| missing as f64 / sent as f64);
+        let loss = (sent > 0 && known).then(|| missing as f64 / sent as f64);
         ProgramsResult { sent, received, loss, delay_min_s, delay_mean_s, delay_max_s }
     }
 }

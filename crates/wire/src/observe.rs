@@ -112,27 +112,28 @@ fn of_v6(bytes: &[u8]) -> Result<(Packet, u32), ParseError> {
 
 /// A packet of `total` bytes whose `body` is another protocol's; what of it is understood.
 fn packet(ip: Ip, protocol: u8, body: Option<&[u8]>, total: usize) -> Packet {
-    let known = body.and_then(|body| understood(ip.version, protocol, body));
-    let known = known.map(|(transport, payload_len)| Packet { ip, transport, payload_len });
-    // Options and extension headers of IP have no place in a packet that is understood.
-    known.filter(|packet| packet.wire_len() as usize == total).unwrap_or(Packet {
-        ip,
-        transport: Transport::Other(protocol),
-        payload_len: total as u32 - ip.version.header_len(),
-    })
+    let payload_len = total as u32 - ip.version.header_len();
+    let other = Packet { ip, transport: Transport::Other(protocol), payload_len };
+    let Some(transport) = body.and_then(|body| understood(ip.version, protocol, body)) else { return other };
+    // Options of IP and TCP that have no place here, and their padding, count as payload.
+    let headers = Packet { ip, transport, payload_len: 0 }.wire_len();
+    match (total as u32).checked_sub(headers) {
+        Some(payload_len) => Packet { ip, transport, payload_len },
+        None => other,
+    }
 }
 
-/// A transport and bytes of payload. A router's message stays another protocol, as what it quotes is none of the network's.
-fn understood(version: Version, protocol: u8, body: &[u8]) -> Option<(Transport, u32)> {
+/// A transport. A router's message stays another protocol, as what it quotes is none of the network's.
+fn understood(version: Version, protocol: u8, body: &[u8]) -> Option<Transport> {
     Some(match (protocol, version) {
         (6, _) => {
             let slice = TcpSlice::from_slice(body).ok()?;
-            (Transport::Tcp(tcp_header(&slice.to_header())), slice.payload().len() as u32)
+            Transport::Tcp(tcp_header(&slice.to_header()))
         }
         (17, _) => {
             let [a, b, c, d, _, _, _, _] = *body.first_chunk()?;
             let [source_port, destination_port] = [[a, b], [c, d]].map(u16::from_be_bytes);
-            (Transport::Udp(Udp { source_port, destination_port }), body.len() as u32 - 8)
+            Transport::Udp(Udp { source_port, destination_port })
         }
         (1, Version::V4) | (58, Version::V6) => {
             let [kind, 0, _, _, a, b, c, d] = *body.first_chunk()? else { return None };
@@ -142,7 +143,7 @@ fn understood(version: Version, protocol: u8, body: &[u8]) -> Option<(Transport,
                 _ => return None,
             };
             let [identifier, sequence] = [[a, b], [c, d]].map(u16::from_be_bytes);
-            (Transport::Icmp(Echo { reply, identifier, sequence }), body.len() as u32 - 8)
+            Transport::Icmp(Echo { reply, identifier, sequence })
         }
         _ => return None,
     })
@@ -151,4 +152,30 @@ fn understood(version: Version, protocol: u8, body: &[u8]) -> Option<(Transport,
 /// Both ports of a protocol that has them: TCP, UDP, DCCP, SCTP, UDP-Lite.
 fn ports(protocol: u8, body: &[u8]) -> &[u8] {
     if matches!(protocol, 6 | 17 | 33 | 132 | 136) { body.get(..4).unwrap_or_default() } else { &[] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_with_linuxs_padding_are_understood() {
+        let mut bytes = vec![0u8; 20 + 20 + 24];
+        (bytes[0], bytes[3], bytes[8], bytes[9]) = (0x45, 64, 64, 6);
+        bytes[12..20].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
+        bytes[20..24].copy_from_slice(&[0, 80, 200, 1]);
+        (bytes[32], bytes[33]) = (11 << 4, 0x10);
+        // Two blanks before the timestamps and two before the blocks.
+        bytes[40..44].copy_from_slice(&[1, 1, 8, 10]);
+        bytes[52..56].copy_from_slice(&[1, 1, 5, 10]);
+        bytes[59] = 9;
+        bytes[63] = 19;
+        let observed = observe(&bytes).unwrap();
+        let Transport::Tcp(tcp) = observed.packet.transport else { panic!("{observed:?}") };
+        assert_eq!((tcp.source_port, tcp.destination_port, observed.packet.wire_len()), (80, 51_201, 64));
+        assert!(tcp.timestamps.is_some() && !tcp.sack.is_empty());
+        // A header that is longer than the packet is none.
+        bytes[32] = 15 << 4;
+        assert!(matches!(observe(&bytes).unwrap().packet.transport, Transport::Other(6)));
+    }
 }

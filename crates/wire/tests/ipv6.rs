@@ -158,7 +158,7 @@ fn packets_of_real_hosts_have_their_length_and_a_flow() {
     real[8..24].copy_from_slice(&[0xfe, 0x80, 0, 0, 0, 0, 0, 0, 2, 3, 4, 5, 6, 7, 8, 9]);
     assert!(matches!(parse(&real), Err(ParseError::Unsupported(why)) if why.contains("fe80::203:405")));
     let Observed { packet: seen, flow } = of(&real);
-    assert_eq!((seen.transport, seen.wire_len()), (Transport::Other(6), 70));
+    assert_eq!((seen.transport, seen.wire_len()), (segment(10).transport, 70));
     assert!(seen.ip.source != segment(10).ip.source && flow != of(&one).flow);
     let mut hops = one.clone();
     (hops[6], hops[7]) = (0, 3);
