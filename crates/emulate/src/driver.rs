@@ -136,6 +136,8 @@ pub struct Driver {
     awake: (Span, Time),
     /// Whether the last round had many frames, and all of them so far.
     busy: (bool, u64),
+    /// Whether the last round looked for more without a rest: never two of them do.
+    swept: bool,
 }
 
 impl Driver {
@@ -177,6 +179,7 @@ impl Driver {
             next_look: Time::ZERO,
             awake: (Span::ZERO, Time::ZERO),
             busy: (false, 0),
+            swept: false,
         })
     }
 
@@ -250,6 +253,14 @@ impl Driver {
     fn wait(&mut self, worked: Time, events: &mut Vec<epoll::Event>) -> io::Result<()> {
         let frames = self.ports.iter().map(|port| port.counts.read_frames + port.counts.written_frames).sum();
         self.busy = (frames >= self.busy.1 + MANY, frames);
+        self.swept = !self.busy.0 && !self.swept;
+        if self.swept {
+            // What a host answers at once, as to an echo, is there when the packet is written.
+            self.poll(Span::ZERO, events)?;
+            if !events.is_empty() {
+                return self.read_all(events);
+            }
+        }
         // However long the round has taken, the loop sleeps: what never does is ended by the system.
         let rest = worked + if self.busy.0 { LONG_REST } else { REST };
         let rested = self.clock.absolute(rest.max(self.clock.now() + LEAST_REST));
@@ -263,13 +274,7 @@ impl Driver {
             true => Time::ZERO + due.since(Time::ZERO + AWAKE),
             false => due.min(self.next_look),
         };
-        let wait = until.since(now).as_nanos();
-        let wait = Timespec { tv_sec: (wait / 1_000_000_000) as i64, tv_nsec: (wait % 1_000_000_000) as i64 };
-        events.clear();
-        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&wait)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(why) => return Err(why.into()),
-        }
+        self.poll(until.since(now), events)?;
         if stays_awake && events.is_empty() {
             let began = self.clock.now();
             let mut now = began;
@@ -279,10 +284,23 @@ impl Driver {
             }
             self.awake.0 = self.awake.0.saturating_sub(now.since(began));
         }
-        for event in events.iter() {
-            self.read(event.data.u64() as usize)?;
+        self.read_all(events)
+    }
+
+    /// Waits for ports that can be read, so long at most.
+    fn poll(&self, most: Span, events: &mut Vec<epoll::Event>) -> io::Result<()> {
+        let ns = most.as_nanos();
+        let wait = Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 };
+        events.clear();
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&wait)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(why) => Err(why.into()),
         }
-        Ok(())
+    }
+
+    /// Reads ports.
+    fn read_all(&mut self, events: &[epoll::Event]) -> io::Result<()> {
+        events.iter().try_for_each(|event| self.read(event.data.u64() as usize))
     }
 
     /// Whether there is time left for staying awake until something is due.
