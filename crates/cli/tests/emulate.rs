@@ -313,6 +313,9 @@ fn exit_codes_are_the_commands() {
     let wrong = emulate(&file, &["--at", "nobody"], &["true"]);
     let told = String::from_utf8_lossy(&wrong.stderr).into_owned();
     assert!(told.contains("no host \"nobody\"; there are server, user"), "{told}");
+    assert_eq!(wrong.status.code(), Some(2));
+    let wrong = emulate(&file, &["--tcp", "cubik"], &["true"]);
+    assert_eq!(wrong.status.code(), Some(2), "{}", String::from_utf8_lossy(&wrong.stderr));
     let none = folder.write(
         "none.toml",
         &wire("1 ms", "1 Gbit/s", "").replace("server\"", "a\"").replace("user\"", "b\""),

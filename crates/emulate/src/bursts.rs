@@ -1,4 +1,4 @@
-//! What has been read from devices and not been written yet: frames in buffers, and how many of their packets are still under way.
+//! Frames that have been read from devices, in buffers, until none of their packets is under way any more.
 //!
 //! A packet is called by its tag: the place of the frame that it came in, and its own place in that.
 //! Differs from a queue: frames leave in any order. Buffers come in four sizes and are used again, so that nothing is allocated for a packet
@@ -118,7 +118,7 @@ impl Bursts {
         self.bursts.len() - self.free.len()
     }
 
-    /// Whether nothing is under way.
+    /// True if no frame is under way.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -34,7 +34,7 @@ pub struct CaptureFile {
     missed: Arc<AtomicU64>,
 }
 
-/// What the ports see of it.
+/// The ports' end of it.
 pub struct CaptureTap {
     sender: SyncSender<Captured>,
     missed: Arc<AtomicU64>,

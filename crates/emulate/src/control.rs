@@ -78,9 +78,7 @@ impl Ear {
                 let sets: Vec<&str> = sets.iter().filter_map(Value::as_str).collect();
                 self.set(&sets).map_or_else(|error| json!({ "error": error }), |()| json!({}))
             }
-            None => {
-                self.shared.latest().map_or(json!({}), |latest| status(&self.plan, &self.loaded, &latest))
-            }
+            None => self.shared.look().map_or(json!({}), |latest| status(&self.plan, &self.loaded, &latest)),
         };
         let mut out = stream;
         writeln!(out, "{answer}")

@@ -9,6 +9,7 @@ use crate::ahead::Ahead;
 use crate::bursts::{Bursts, Tag};
 use crate::clock::Clock;
 use crate::offload::{Offload, Shape};
+use crate::pace::{Pace, Wait};
 use crate::port::{FRAME, Io, Port, Tap};
 use crate::verdict::{Lateness, Limits};
 use rustix::event::epoll;
@@ -21,23 +22,11 @@ use skyhop_wire::{Observed, Packet, Transport, emit, observe};
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 /// From one look at the clock to the next.
 const LOOK: Span = Span::from_millis(10);
-/// How long the loop rests after work, so that packets that come one by one are read and written together: a little, or longer while many
-/// come. Then what is due in half of that is done at once, so that packets are as much early as late.
-const REST: Span = Span::from_micros(30);
-const LEAST_REST: Span = Span::from_micros(5);
-const LONG_REST: Span = Span::from_micros(80);
-const EARLY: Span = Span::from_micros(40);
-/// Frames of a round from which on many come.
-const MANY: u64 = 3;
-/// How long before something is due the loop stops sleeping and looks at the clock instead, as a sleeper wakes late.
-const AWAKE: Span = Span::from_micros(50);
-/// Of which share of all time it may do so, and how much of that it may save up.
-const AWAKE_SHARE: u64 = 20;
-const AWAKE_MOST: Span = Span::from_millis(1);
 /// The most packets that are read from a port before what is due is done; a frame is read whole.
 const MOST_PACKETS: u64 = 64;
 
@@ -52,12 +41,15 @@ pub struct Between {
     pub addresses: [Ipv4Addr; 2],
 }
 
-/// What others are told while the loop runs, and what they tell it.
+/// The loop and others tell each other, while it runs.
 #[derive(Default)]
 pub struct Shared {
     stop: AtomicBool,
+    /// A look is wanted: paths through satellites take time to find, which packets would wait for.
+    wanted: AtomicBool,
     latest: Mutex<Option<Latest>>,
-    /// Whether there are changes to make.
+    told: Condvar,
+    /// There are changes to make.
     asked: AtomicBool,
     changes: Mutex<Vec<(Vec<Change>, Vec<String>)>>,
     /// The changes that were made: when, and as they were asked for.
@@ -68,7 +60,7 @@ pub struct Shared {
 pub struct Change {
     /// The link's place in the scenario.
     pub index: usize,
-    /// What it was and what it is.
+    /// The link before and after.
     pub links: [Box<Link>; 2],
 }
 
@@ -108,9 +100,14 @@ impl Shared {
         self.made.lock().map(|made| made.clone()).unwrap_or_default()
     }
 
-    /// The latest look.
-    pub fn latest(&self) -> Option<Latest> {
-        self.latest.lock().ok()?.clone()
+    /// A look at the loop, which takes it at its next round; `None` if it does not within a second.
+    pub fn look(&self) -> Option<Latest> {
+        let mut latest = self.latest.lock().ok()?;
+        *latest = None;
+        self.wanted.store(true, Ordering::Release);
+        let waits = |latest: &mut Option<Latest>| latest.is_none();
+        let told = self.told.wait_timeout_while(latest, Duration::from_secs(1), waits);
+        told.ok()?.0.take()
     }
 }
 
@@ -132,12 +129,7 @@ pub struct Driver {
     epoll: OwnedFd,
     frame: Box<[u8]>,
     next_look: Time,
-    /// What is left of the time for staying awake, and when it was last counted.
-    awake: (Span, Time),
-    /// Whether the last round had many frames, and all of them so far.
-    busy: (bool, u64),
-    /// Whether the last round looked for more without a rest: never two of them do.
-    swept: bool,
+    pace: Pace,
 }
 
 impl Driver {
@@ -177,9 +169,7 @@ impl Driver {
             epoll,
             frame: vec![0; FRAME].into(),
             next_look: Time::ZERO,
-            awake: (Span::ZERO, Time::ZERO),
-            busy: (false, 0),
-            swept: false,
+            pace: Pace::default(),
         })
     }
 
@@ -201,31 +191,19 @@ impl Driver {
     /// A device that cannot be read any more.
     pub fn run(&mut self, shared: &Arc<Shared>, until: Option<Time>) -> io::Result<()> {
         let mut events = Vec::with_capacity(64);
-        let mut told = Time::ZERO;
         loop {
             let now = self.clock.now();
             self.look(now);
             self.ahead.hand_over(now, &mut self.simulation);
-            let early = if self.busy.0 { EARLY } else { Span::ZERO };
-            self.simulation.run_until(now + early);
-            if shared.asked.swap(false, Ordering::Acquire)
-                && let Ok(mut changes) = shared.changes.lock()
-            {
-                for (changes, words) in changes.drain(..) {
-                    for Change { index, links: [was, is] } in changes {
-                        self.simulation.change_link(index, [&was, &is]);
-                    }
-                    if let Ok(mut made) = shared.made.lock() {
-                        made.push((now, words));
-                    }
-                }
+            self.simulation.run_until(now + self.pace.early());
+            if shared.asked.swap(false, Ordering::Acquire) {
+                self.change(now, shared);
             }
             self.write();
             if shared.stop.load(Ordering::Acquire) || until.is_some_and(|until| now >= until) {
                 break;
             }
-            if now >= told {
-                told = now + Span::from_millis(250);
+            if shared.wanted.swap(false, Ordering::Acquire) {
                 self.tell(now, shared);
             }
             self.wait(now, &mut events)?;
@@ -233,6 +211,17 @@ impl Driver {
         self.simulation.end_now();
         self.lateness.looks = self.simulation.late_looks();
         Ok(())
+    }
+
+    /// Changes links as others have asked for.
+    fn change(&mut self, now: Time, shared: &Shared) {
+        let (Ok(mut changes), Ok(mut made)) = (shared.changes.lock(), shared.made.lock()) else { return };
+        for (changes, words) in changes.drain(..) {
+            for Change { index, links: [was, is] } in changes {
+                self.simulation.change_link(index, [&was, &is]);
+            }
+            made.push((now, words));
+        }
     }
 
     /// The network, the ports and the lateness; what taps have written to is closed.
@@ -249,42 +238,41 @@ impl Driver {
         }
     }
 
-    /// Rests a little if there was work, then waits until something is due or a port can be read, and reads.
-    fn wait(&mut self, worked: Time, events: &mut Vec<epoll::Event>) -> io::Result<()> {
+    /// Rests, then waits until something is due or a port can be read, and reads.
+    fn wait(&mut self, began: Time, events: &mut Vec<epoll::Event>) -> io::Result<()> {
         let frames = self.ports.iter().map(|port| port.counts.read_frames + port.counts.written_frames).sum();
-        self.busy = (frames >= self.busy.1 + MANY, frames);
-        self.swept = !self.busy.0 && !self.swept;
-        if self.swept {
-            // What a host answers at once, as to an echo, is there when the packet is written.
+        if self.pace.handle_round(frames) {
             self.poll(Span::ZERO, events)?;
             if !events.is_empty() {
                 return self.read_all(events);
             }
         }
-        // However long the round has taken, the loop sleeps: what never does is ended by the system.
-        let rest = worked + if self.busy.0 { LONG_REST } else { REST };
-        let rested = self.clock.absolute(rest.max(self.clock.now() + LEAST_REST));
-        let flags = rustix::time::ClockId::Monotonic;
+        let rested = self.clock.absolute(self.pace.rest(began, self.clock.now()));
         // Interrupted is rested.
-        let _ = rustix::thread::clock_nanosleep_absolute(flags, &rested);
+        let _ = rustix::thread::clock_nanosleep_absolute(rustix::time::ClockId::Monotonic, &rested);
         let now = self.clock.now();
         let due = self.simulation.poll_timeout().unwrap_or(Time::MAX);
-        let stays_awake = due < self.next_look && self.may_stay_awake(now);
-        let until = match stays_awake {
-            true => Time::ZERO + due.since(Time::ZERO + AWAKE),
-            false => due.min(self.next_look),
-        };
-        self.poll(until.since(now), events)?;
-        if stays_awake && events.is_empty() {
-            let began = self.clock.now();
-            let mut now = began;
-            while now < due {
-                std::hint::spin_loop();
-                now = self.clock.now();
+        match self.pace.wait(now, due, self.next_look) {
+            Wait::Asleep(until) => self.poll(until.since(now), events)?,
+            Wait::Awake(from, until) => {
+                self.poll(from.since(now), events)?;
+                if events.is_empty() {
+                    self.stay_awake(until);
+                }
             }
-            self.awake.0 = self.awake.0.saturating_sub(now.since(began));
         }
         self.read_all(events)
+    }
+
+    /// Looks at the clock until it is time.
+    fn stay_awake(&mut self, until: Time) {
+        let began = self.clock.now();
+        let mut now = began;
+        while now < until {
+            std::hint::spin_loop();
+            now = self.clock.now();
+        }
+        self.pace.was_awake(now.since(began));
     }
 
     /// Waits for ports that can be read, so long at most.
@@ -303,14 +291,6 @@ impl Driver {
         events.iter().try_for_each(|event| self.read(event.data.u64() as usize))
     }
 
-    /// Whether there is time left for staying awake until something is due.
-    fn may_stay_awake(&mut self, now: Time) -> bool {
-        let (left, counted) = self.awake;
-        let more = Span::from_nanos(now.since(counted).as_nanos() / AWAKE_SHARE);
-        self.awake = ((left + more).min(AWAKE_MOST), now);
-        self.awake.0 >= AWAKE
-    }
-
     /// Hands frames of a port to the network.
     fn read(&mut self, index: usize) -> io::Result<()> {
         let before = self.ports[index].counts.read_packets;
@@ -320,7 +300,7 @@ impl Driver {
         };
         while !most(&self.ports[index].counts) {
             let Some((offload, len)) = self.ports[index].tun.read(&mut self.frame)? else { return Ok(()) };
-            // What was done early is done.
+            // Time does not go back behind events that were done early.
             let now = self.clock.now().max(self.simulation.now());
             self.simulation.run_until(now);
             self.take(index, offload, len, now);
@@ -335,7 +315,7 @@ impl Driver {
             counts.malformed += 1;
             return;
         };
-        // What is behind a packet is padding; a frame of many has none.
+        // Bytes behind a packet are padding; a frame of many has none.
         let whole = packet.wire_len();
         let frame = &self.frame[..len.min(whole as usize)];
         let shape = Shape::of(offload, frame).filter(|shape| len == frame.len() || !shape.joins());
@@ -380,7 +360,9 @@ impl Driver {
             io.bursts.copied(Tag(tag).burst());
         }
         while let Some(Arrived { at, flow, backward, what }) = simulation.poll_arrival() {
-            let Some(flow) = between.iter().find(|between| between.flow == flow) else { continue };
+            // Flows are in the scenario's order.
+            let Ok(place) = between.binary_search_by_key(&flow, |between| between.flow) else { continue };
+            let flow = &between[place];
             io.port = flow.ports[usize::from(!backward)] as usize;
             let port = &mut ports[io.port];
             match what {
@@ -407,14 +389,17 @@ impl Driver {
         }
     }
 
-    /// Tells others how far it is, if none of them is reading that just now.
+    /// Tells those who have asked how far it is.
     fn tell(&mut self, now: Time, shared: &Shared) {
-        let Ok(mut latest) = shared.latest.try_lock() else { return };
         let paths = self.between.iter().map(|between| self.simulation.path(between.flow as usize)).collect();
         let ports = self.ports.iter().map(|port| port.counts).collect();
         let flows = self.between.iter().filter_map(|between| self.simulation.programs(between.flow as usize));
         let (flows, late) = (flows.collect(), self.lateness.release.quantile(0.99));
-        *latest = Some(Latest { now, ports, late, paths, flows, links: self.simulation.links_now() });
+        let look = Latest { now, ports, late, paths, flows, links: self.simulation.links_now() };
+        if let Ok(mut latest) = shared.latest.lock() {
+            *latest = Some(look);
+            shared.told.notify_all();
+        }
     }
 }
 

@@ -12,7 +12,7 @@ pub enum Error {
     System(String, io::Error),
     /// The system lacks something, and what to do about it.
     Lacking(String),
-    /// What is asked of an emulation that runs cannot be.
+    /// An emulation that runs cannot do what is asked of it.
     Refused(String),
     /// The command cannot be started; the exit code of shells for it.
     Command(String, u8),

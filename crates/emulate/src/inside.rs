@@ -103,7 +103,7 @@ pub fn exit_code(status: ExitStatus) -> u8 {
     code.map_or(1, |code| code as u8)
 }
 
-/// What a process does whose first argument is [`ARGUMENT`]: it makes its namespaces, and in them a process that starts the command and
+/// The course of a process whose first argument is [`ARGUMENT`]: it makes its namespaces, and in them a process that starts the command and
 /// waits for it.
 pub fn main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let names = arguments.next().unwrap_or_default();

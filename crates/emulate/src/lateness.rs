@@ -18,7 +18,7 @@ pub struct Histogram {
     count: u64,
     sum_ns: u128,
     max: Span,
-    /// What is too long, and how many were.
+    /// The longest time that is not too long, and how many were longer.
     limit: Span,
     beyond: u64,
 }

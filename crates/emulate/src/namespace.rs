@@ -14,7 +14,7 @@ use std::thread;
 
 /// A network namespace.
 pub struct Namespace {
-    /// What it is entered by.
+    /// A descriptor to enter it by.
     pub fd: OwnedFd,
 }
 

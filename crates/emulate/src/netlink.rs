@@ -23,7 +23,7 @@ pub struct Netlink {
     sequence: u32,
 }
 
-/// What a device has counted.
+/// A device's counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Packets that the kernel did not queue for the device's reader.
@@ -94,7 +94,7 @@ impl Netlink {
         Ok(link.header.index)
     }
 
-    /// What a device has counted.
+    /// A device's counters.
     pub fn counts(&mut self, name: &str) -> Result<Counts, Error> {
         let link = self.link(name).tried(|| format!("cannot ask for the counters of {name}"))?;
         let stats = link.attributes.into_iter().find_map(|attribute| match attribute {

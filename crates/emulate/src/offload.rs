@@ -126,7 +126,7 @@ impl Shape {
         self.count
     }
 
-    /// Whether it may be written as one with its neighbours.
+    /// True of packets that may be written as one frame with their neighbours.
     pub fn joins(&self) -> bool {
         self.transport.is_some()
     }

@@ -24,7 +24,7 @@ struct Run {
     marked: bool,
 }
 
-/// What has gone through a port.
+/// Counters of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PortCounts {
     /// Packets of programs that were read, and their bytes.
@@ -53,9 +53,9 @@ pub struct PortCounts {
 pub struct Port {
     /// The device.
     pub tun: Tun,
-    /// What has gone through.
+    /// Its counters.
     pub counts: PortCounts,
-    /// Whether packets are written together.
+    /// Neighbours are written as one frame.
     joins: bool,
     run: Option<Run>,
     /// When the packets of the run were due.
@@ -82,7 +82,7 @@ impl Port {
         }
     }
 
-    /// Whether a packet is the next neighbour of those that are written next.
+    /// True of a packet that is the next neighbour of those in the run.
     fn continues(&self, tag: Tag, marked: bool, bursts: &Bursts) -> bool {
         self.joins
             && self.run.is_some_and(|run| {
@@ -190,7 +190,7 @@ impl Port {
         if let Some(tap) = &mut io.tap {
             tap.packet(io.port, io.clock.now(), &Offload::default(), &packet, &[]);
         }
-        // What is no packet of IP any more the kernel refuses, as a host would.
+        // The kernel refuses bytes that are no packet of IP any more, as a host would.
         if self.tun.write(Offload::default(), &packet, &[]).is_ok() {
             self.wrote_one(packet.len());
         }
@@ -214,13 +214,13 @@ impl Port {
         self.counts.written_frames += 1;
     }
 
-    /// Whether packets are written together; not any more once the kernel has refused that.
+    /// Neighbours are written as one frame: until the kernel refuses one.
     pub fn joins(&self) -> bool {
         self.joins
     }
 }
 
-/// What a port needs to write.
+/// Things that a port needs to write.
 pub struct Io<'a> {
     /// The port's number.
     pub port: usize,

@@ -18,7 +18,7 @@ pub struct Ends {
 pub struct Profile {
     /// Its name.
     pub name: &'static str,
-    /// What it is.
+    /// A line about it.
     pub about: &'static str,
     text: &'static str,
     /// Cities of its ends if none are told; `None` where nothing moves.

@@ -21,7 +21,7 @@ const ECHO: u16 = 7;
 const DISCARD: u16 = 9;
 const HTTP: u16 = 80;
 
-/// What is served.
+/// The servers of a host.
 #[derive(Debug, Clone)]
 pub struct Servers {
     /// The folder of HTTP's files; none if there is none.
@@ -143,7 +143,7 @@ fn serve(stream: &TcpStream, folder: Option<&Path>) -> io::Result<()> {
     }
 }
 
-/// What a target names, and its length.
+/// The bytes that a target names, and their number.
 fn content(target: &str, folder: Option<&Path>) -> Result<(Box<dyn Read>, u64), &'static str> {
     const NOT_FOUND: &str = "404 Not Found";
     let path = target.split(['?', '#']).next().unwrap_or_default().trim_start_matches('/');

@@ -43,16 +43,16 @@ const QUEUE: u32 = 30_000;
 /// How long a run may last whose end is that of its command.
 const LONGEST: Span = Span::from_secs(7 * 86_400);
 
-/// What may be said beside the scenario.
+/// Choices beside the scenario.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Seed of all chance; the scenario's if `None`.
     pub seed: Option<u64>,
     /// The host where the command runs.
     pub at: Option<String>,
-    /// Whether frames may stand for many packets.
+    /// Frames may stand for many packets.
     pub offload: bool,
-    /// What is tolerated.
+    /// Limits beyond which the run is not valid.
     pub limits: Limits,
     /// Bytes of packets under way at most.
     pub memory: usize,
@@ -85,11 +85,11 @@ impl Default for Options {
     }
 }
 
-/// What came of it.
+/// The outcome of an emulation.
 pub struct Outcome {
-    /// What simulated flows and links have found.
+    /// Results of simulated flows and of links.
     pub result: RunResult,
-    /// What a summary says besides.
+    /// Everything else of a summary.
     pub meta: Meta,
     /// The command's exit code.
     pub exit_code: u8,
@@ -109,7 +109,7 @@ struct Furnished {
 ///
 /// # Errors
 ///
-/// What the scenario does not say, and what the system does not allow. What goes wrong in a program is in its exit code.
+/// Something that the scenario does not say or the system does not allow. A program's own failure is in its exit code.
 pub fn emulate(
     loaded: &Loaded,
     options: &Options,
@@ -217,7 +217,7 @@ pub fn emulate(
     Ok(Outcome { result, meta, exit_code, objections, lateness })
 }
 
-/// Whether the kernel has a congestion control of that name.
+/// An error if the kernel has no congestion control of that name.
 fn known(name: &str) -> Result<(), Error> {
     let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     let text = std::fs::read_to_string(path).tried(|| format!("cannot read {path}"))?;
@@ -290,7 +290,7 @@ fn device(host: &Host, mtu: u32, options: &Options) -> Result<(Tun, Netlink), Er
     Ok((tun, netlink))
 }
 
-/// Whether the kernel takes a frame of two segments: some versions refuse what they have offered. It goes to nobody.
+/// True if the kernel takes a frame of two segments: some versions refuse what they have offered. Its address is no host's.
 fn takes_frames_of_many(tun: &Tun) -> bool {
     let mut frame = [0u8; 40 + 200];
     (frame[0], frame[8], frame[9]) = (0x45, 64, 6);
@@ -352,7 +352,7 @@ impl Running {
     }
 }
 
-/// Whether this thread now goes before all others. Whatever runs so for three seconds without a rest ends the process: it would leave no
+/// Puts this thread before all others; false if that is not allowed. A thread that runs so for three seconds without a rest ends the process: it would leave no
 /// processor to anybody who could stop it.
 fn take_priority() -> bool {
     const PRIORITY: i32 = 50;
@@ -471,7 +471,7 @@ fn wait_for_listener(namespace: &Namespace, server: &mut Child) -> Result<(), Er
     done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).unwrap_or(Ok(()))
 }
 
-/// What `summary.json` says of an emulation.
+/// The key `emulation` of `summary.json`.
 fn summary(
     plan: &Plan,
     ports: &[Port],

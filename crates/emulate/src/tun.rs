@@ -27,7 +27,7 @@ pub struct Tun {
     offloads: Offloads,
 }
 
-/// Of which packets a device hands on many as one frame.
+/// Kinds of packets that a device may combine into one frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offloads {
     /// Of none; checksums are the kernel's.
@@ -39,7 +39,7 @@ pub enum Offloads {
 }
 
 impl Offloads {
-    /// What a summary calls it.
+    /// Its name in a summary.
     pub fn name(self) -> &'static str {
         match self {
             Offloads::None => "none",
@@ -114,7 +114,7 @@ impl Tun {
         Ok(())
     }
 
-    /// What frames may stand for many packets.
+    /// The packets that are combined.
     pub fn offloads(&self) -> Offloads {
         self.offloads
     }

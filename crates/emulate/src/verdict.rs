@@ -1,4 +1,4 @@
-//! Whether what an emulation shows can be trusted: how late it was, and which packets it never saw.
+//! The verdict on an emulation: valid, or too late, or without packets that it never saw.
 //!
 //! Differs from a warning: a run is valid or not, by limits that are told before it begins.
 //! Leaves out what the programs did.
@@ -6,7 +6,7 @@
 use crate::lateness::Histogram;
 use skyhop_units::Span;
 
-/// What is tolerated.
+/// Limits beyond which a run is not valid.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// How late 99 of 100 packets may leave, and 99 of 100 looks at the clock may come.
@@ -29,7 +29,7 @@ impl Default for Limits {
     }
 }
 
-/// What was not the scenario's doing.
+/// Delays that are not in the scenario.
 #[derive(Debug, Clone)]
 pub struct Lateness {
     /// Of packets: from when each was due until it was written.

@@ -11,7 +11,7 @@ use skyhop_chance::Seed;
 use skyhop_scenario::{self as scenario, Link};
 use skyhop_units::{Rate, Span, Time};
 
-/// What of a link's direction can be changed.
+/// Rate, delay and losses of a link's direction.
 fn own(link: &Link, backward: bool) -> (Rate, Span, &scenario::Loss) {
     let back = link.reverse.as_ref().filter(|_| backward);
     let rate = back.and_then(|back| back.rate).unwrap_or(link.rate);

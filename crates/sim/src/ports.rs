@@ -75,7 +75,7 @@ impl Simulation {
         self.network.own_mtu_of(route, backward)
     }
 
-    /// Whether programs' packets of a flow get through now: what [`skyhop_network::Network::path`] says of its one-way delay, s, and of the
+    /// The path of a flow that is left to programs, as [`skyhop_network::Network::path`] has it: its one-way delay, s, and the
     /// satellites on its way. `None` without satellites.
     pub fn path(&mut self, flow: usize) -> Option<(f64, usize)> {
         let route = self.flows.get(flow)?.routes.start;

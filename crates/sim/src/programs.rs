@@ -10,7 +10,7 @@ use skyhop_units::Time;
 use skyhop_wire::{Ecn, Packet, Transport};
 use std::net::Ipv4Addr;
 
-/// What the packets of a flow have met.
+/// Counters of a flow's packets.
 pub(crate) struct Programs {
     pub ends: [Ipv4Addr; 2],
     /// Packets handed in, there and back.
@@ -26,7 +26,7 @@ pub struct Arrived {
     pub at: Time,
     /// Index of its flow.
     pub flow: u32,
-    /// Whether it is for the flow's `from`.
+    /// True of a packet for the flow's `from`.
     pub backward: bool,
     /// The packet.
     pub what: Content,
@@ -39,12 +39,12 @@ pub enum Content {
     Tagged {
         /// Its tag.
         tag: u32,
-        /// Whether a queue has marked it.
+        /// A queue has marked it.
         marked: bool,
-        /// Whether bits of it have become others: the next list of [`Simulation::poll_flipped`](crate::Simulation::poll_flipped) has them.
+        /// Bits of it have become others: the next list of [`Simulation::poll_flipped`](crate::Simulation::poll_flipped) has them.
         corrupted: bool,
     },
-    /// What a router has to say.
+    /// A router's message.
     Message(Packet),
 }
 

@@ -98,7 +98,7 @@ pub struct Emulate {
 pub enum Running {
     /// Change rate, delay or losses of its links: what waits leaves as they are then.
     Set {
-        /// What to change, as `--set` has it: links.satellite.delay="300 ms".
+        /// A key and its value, as `--set` has it: links.satellite.delay="300 ms".
         #[arg(required = true, value_name = "PATH=VALUE")]
         sets: Vec<String>,
         /// Which emulation, if there are several.
@@ -230,6 +230,8 @@ fn profile(name: &str, args: &Emulate) -> Result<String, Failure> {
 pub fn failed(why: Error) -> Failure {
     match why {
         Error::Refused(message) => Failure::Scenario(message),
+        // An option that says what there is not.
+        Error::Scenario(option, message) => Failure::Scenario(format!("{option}: {message}")),
         Error::Command(message, code) => Failure::Command(message, code),
         why => Failure::Run(why.to_string()),
     }

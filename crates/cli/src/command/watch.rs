@@ -47,7 +47,7 @@ pub fn watch(pid: Option<u32>, lines: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the looks show, the last of them last.
+/// Tables of the looks, the last of which is now.
 fn picture(looks: &VecDeque<Value>) -> String {
     let (Some(first), Some(last)) = (looks.front(), looks.back()) else { return String::new() };
     let before = looks.iter().rev().nth(1).unwrap_or(last);
