@@ -316,6 +316,22 @@ fn exit_codes_are_the_commands() {
     assert_eq!(wrong.status.code(), Some(2));
     let wrong = emulate(&file, &["--tcp", "cubik"], &["true"]);
     assert_eq!(wrong.status.code(), Some(2), "{}", String::from_utf8_lossy(&wrong.stderr));
+    for (sysctl, why) in [
+        ("net.ipv4.no_such=1", "net.ipv4.no_such: a host has no such parameter"),
+        ("net.ipv4.tcp_rmem=many", "the kernel does not take \"many\""),
+        ("kernel.ostype=1", "\"kernel.ostype\" is not below net."),
+        ("net.ipv4.tcp_rmem", "expected a name and a value"),
+    ] {
+        let wrong = emulate(&file, &["--sysctl", sysctl], &["true"]);
+        let told = String::from_utf8_lossy(&wrong.stderr).into_owned();
+        assert!(wrong.status.code() == Some(2) && told.contains(why), "{told}");
+    }
+    let given = emulate(
+        &file,
+        &["--sysctl", "net.ipv4.tcp_rmem=4096 131072 67108864"],
+        &["cat", "/proc/sys/net/ipv4/tcp_rmem"],
+    );
+    assert!(String::from_utf8_lossy(&given.stdout).contains("67108864"));
     let none = folder.write(
         "none.toml",
         &wire("1 ms", "1 Gbit/s", "").replace("server\"", "a\"").replace("user\"", "b\""),

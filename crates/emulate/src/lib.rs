@@ -3,7 +3,8 @@
 //! A map of the code: [`plan`] says which flows are left to programs and which hosts there are, [`namespace`], [`netlink`] and [`tun`] make a
 //! host of the kernel's, [`inside`] starts a program in it and [`serve`] answers by default; [`offload`] takes frames apart and puts them together,
 //! [`bursts`] holds them, [`port`] reads and writes them, [`driver`] steps the network by the clock, at the [`pace`] that packets have, and [`ahead`] works satellites out before they are
-//! due; [`lateness`] and [`verdict`] say how late it was, [`profile`] has scenarios without a file, [`control`] answers while it runs, [`session`] is all of it from a scenario to a summary.
+//! due; [`lateness`] and [`verdict`] say how late it was, [`profile`] has scenarios without a file, [`control`] answers while it runs, [`session`] is all of it from a scenario to its
+//! end, and `report` its summary.
 //! Differs from the simulator: packets of programs enter and leave at ports, and being late is a result.
 //! Leaves out hosts on other machines.
 
@@ -24,6 +25,7 @@ pub mod pace;
 pub mod plan;
 pub mod port;
 pub mod profile;
+mod report;
 pub mod serve;
 pub mod session;
 pub mod tun;

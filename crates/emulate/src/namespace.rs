@@ -6,10 +6,10 @@
 
 use crate::error::{Error, Tried};
 use rustix::fs::{CWD, Mode, OFlags, openat};
-use rustix::thread::{CapabilitySet, UnshareFlags};
+use rustix::thread::{CapabilitySet, LinkNameSpaceType, UnshareFlags};
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::thread;
 
 /// A network namespace.
@@ -19,6 +19,19 @@ pub struct Namespace {
 }
 
 impl Namespace {
+    /// Has `work` done in it, on a thread of its own. Sockets stay where they were opened.
+    pub fn within<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+        let enter = || {
+            let network = Some(LinkNameSpaceType::Network);
+            rustix::thread::move_into_link_name_space(self.fd.as_fd(), network)?;
+            Ok(work())
+        };
+        thread::scope(|scope| match scope.spawn(enter).join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    }
+
     /// Makes a namespace and has `furnish` run in it, on a thread of its own.
     pub fn with<T: Send>(furnish: impl FnOnce() -> Result<T, Error> + Send) -> Result<(Self, T), Error> {
         let make = || {
@@ -43,6 +56,22 @@ pub fn set_parameter(name: &str, value: &str) -> Result<(), Error> {
         Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(()),
         done => done.tried(|| format!("cannot set net/{name} to {value}")),
     }
+}
+
+/// Sets a parameter that somebody has asked for.
+///
+/// # Errors
+///
+/// This kernel has none of that name for each host, or not that value.
+pub fn require_parameter(name: &str, value: &str) -> Result<(), Error> {
+    let option = || format!("--sysctl net.{}", name.replace('/', "."));
+    fs::write(format!("/proc/sys/net/{name}"), value).map_err(|why| match why.kind() {
+        io::ErrorKind::NotFound => Error::Scenario(
+            option(),
+            "a host has no such parameter; expected one below net., such as net.ipv4.tcp_rmem".into(),
+        ),
+        _ => Error::Scenario(option(), format!("the kernel does not take \"{value}\": {why}")),
+    })
 }
 
 /// Makes the whole process root of a user namespace of its own if it may not make network namespaces. To be called before there is another

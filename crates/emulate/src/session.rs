@@ -6,21 +6,22 @@
 //! Leaves out the command line, and what is shown while it runs.
 
 use crate::capture::CaptureFile;
+use crate::clock::Clock;
 use crate::control::Control;
 use crate::driver::{Between, Driver, Shared};
 use crate::error::{Error, Tried};
 use crate::inside;
-use crate::namespace::{Namespace, set_parameter};
+use crate::namespace::{Namespace, require_parameter, set_parameter};
 use crate::netlink::Netlink;
 use crate::plan::{Host, Plan, real_flows};
-use crate::port::{Port, PortCounts};
+use crate::port::Port;
+use crate::report;
 use crate::serve::Servers;
 use crate::tun::{Offloads, Tun};
-use crate::verdict::{Lateness, Limits, Missed, objections};
-use serde_json::{Map, Value, json};
+use crate::verdict::{Lateness, Limits, Missed};
 use skyhop_record::Meta;
 use skyhop_results::RunResult;
-use skyhop_scenario::Loaded;
+use skyhop_scenario::{Loaded, Scenario};
 use skyhop_sim::Simulation;
 use skyhop_units::{Span, Time};
 use std::ffi::OsString;
@@ -58,6 +59,8 @@ pub struct Options {
     pub memory: usize,
     /// The kernel's congestion control in all hosts.
     pub tcp: Option<String>,
+    /// Parameters of the kernel's network in all hosts, by their names below /proc/sys/net: ipv4/tcp_rmem.
+    pub sysctls: Vec<(String, String)>,
     /// A file for a capture of the hosts' packets.
     pub pcap: Option<PathBuf>,
     /// The command that runs at the server; servers of skyhop's own if empty.
@@ -77,6 +80,7 @@ impl Default for Options {
             limits: Limits::default(),
             memory: 1 << 30,
             tcp: None,
+            sysctls: Vec::new(),
             pcap: None,
             server: Vec::new(),
             folder: None,
@@ -100,9 +104,9 @@ pub struct Outcome {
 }
 
 /// A host of the kernel's.
-struct Furnished {
-    namespace: Namespace,
-    netlink: Netlink,
+pub(crate) struct Furnished {
+    pub namespace: Namespace,
+    pub netlink: Netlink,
 }
 
 /// Emulates a scenario while a command runs. `watch` is called a few times a second, and says whether to go on.
@@ -115,106 +119,128 @@ pub fn emulate(
     options: &Options,
     mut watch: impl FnMut(&Plan, &Shared) -> bool,
 ) -> Result<Outcome, Error> {
-    for command in [&options.command, &options.server] {
-        command.first().map_or(Ok(()), |name| inside::find(name).map(drop))?;
-    }
-    options.tcp.as_deref().map_or(Ok(()), known)?;
-    let mut scenario = loaded.scenario.clone();
-    if !options.command.is_empty() {
-        // Samples are taken as often as in a run of the scenario's own length, and at least once a second.
-        let default = (scenario.duration / 2000).min(Span::from_secs(1));
-        scenario.record.sample_interval.get_or_insert(default);
-        scenario.duration = LONGEST;
-    }
-    let seed = options.seed.unwrap_or(scenario.seed);
-    let built = Simulation::with_programs(&scenario, &loaded.files, seed, &real_flows(&scenario));
-    let simulation = built.map_err(|e| Error::Scenario(e.key, e.message))?;
-    let plan = Plan::of(&scenario, &simulation, options.at.as_deref())?;
-    let (mut hosts, ports) = furnish(&plan, &simulation, options)?;
-    let offloads = ports.iter().map(|port| port.tun.offloads()).min_by_key(|o| *o as u8);
-    let names: Vec<String> = plan.hosts.iter().map(|host| host.name.clone()).collect();
-    let capture = options.pcap.as_deref().map(|path| CaptureFile::create(path, &names)).transpose()?;
-    let between = plan.flows.iter().map(|flow| Between {
-        flow: flow.flow as u32,
-        ports: flow.ends.map(|end| end as u32),
-        addresses: flow.ends.map(|end| plan.hosts[end].v4),
-    });
-    let tap = capture.as_ref().and_then(CaptureFile::tap);
-    let driver = Driver::new(simulation, ports, between.collect(), (options.memory, &options.limits), tap)
-        .tried(|| "cannot wait for devices".to_owned())?;
-    let shared = Arc::new(Shared::default());
-    let until = options.command.is_empty().then(|| Time::ZERO + scenario.duration);
+    let ready = Ready::new(loaded, options)?;
     // Links that were changed are links of the scenario as it runs.
-    let _control = Control::listen(loaded.clone(), plan.clone(), shared.clone());
-    let running = Running::start(driver, shared.clone(), until)?;
-    let exit_code = attend(&plan, &hosts, options, &running, || watch(&plan, &shared));
-    shared.stop();
-    let Ended { driver, cpu_s, real_time, error } = running.join();
-    let exit_code = exit_code?;
-    if let Some(why) = error {
-        return Err(Error::System("cannot read a device".into(), why));
-    }
-    let mut missed = Missed::default();
-    for host in &mut hosts {
-        missed.before_read += host.netlink.counts(DEVICE)?.tx_dropped;
-    }
-    let (simulation, ports, lateness) = driver.into_parts();
-    for port in &ports {
-        missed.no_room += port.counts.no_room;
-        missed.not_taken += port.counts.not_taken;
-    }
-    let mut objections = objections(&options.limits, &lateness, &missed);
-    let now = simulation.now();
-    let mut result = simulation.finish();
-    result.scenario.clone_from(&loaded.name);
-    // The transport of a flow is that of its programs.
-    let theirs: Vec<_> = plan.flows.iter().map(|flow| format!("flows.{}.transport", flow.flow)).collect();
-    let said = loaded.warnings.iter().filter(|said| !theirs.iter().any(|key| said.key.starts_with(key)));
-    result.warnings.splice(0..0, said.map(ToString::to_string));
-    let mut about = json!({
-        "user": plan.hosts[plan.user].name,
-        "server": plan.hosts[plan.server].name,
-        "command": options.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
-        "exit_code": exit_code,
-        "real_time": real_time,
-        "offloads": offloads.map_or("none", Offloads::name),
-        "tcp_congestion_control": options.tcp.clone().or_else(kernels_own),
-        "cpu_s": cpu_s,
-        "late_limit_s": options.limits.late.as_secs_f64(),
-    });
-    let changes = shared.made();
-    if !changes.is_empty() {
-        let one = |(at, sets): &(Time, Vec<String>)| json!({ "at_s": at.as_secs_f64(), "set": sets });
-        about["changes"] = changes.iter().map(one).collect();
-    }
-    if !scenario.record.pcap.is_empty() {
-        let word = "record.pcap is for runs of the simulator; --pcap captures what hosts send and receive";
-        result.warnings.push(word.into());
-    }
-    if let Some(capture) = capture {
-        let (not_captured, wrong) = capture.finish();
-        about["not_captured_packets"] = json!(not_captured);
-        if let Some(why) = wrong {
-            result.warnings.push(format!("the capture ends early: {why}"));
-        } else if not_captured > 0 {
-            result.warnings.push(format!(
-                "{not_captured} packets are not in the capture: it was not written fast enough"
-            ));
+    let _control = Control::listen(loaded.clone(), ready.about.plan.clone(), ready.about.shared.clone());
+    let begun = ready.begin()?;
+    let Begun { about, running } = &begun;
+    let exit_code = attend(&about.plan, &about.hosts, options, running, || watch(&about.plan, &about.shared));
+    begun.end(exit_code)
+}
+
+/// The loop and all that it does not own.
+pub(crate) struct About<'a> {
+    pub loaded: &'a Loaded,
+    pub options: &'a Options,
+    /// The scenario, which lasts as long as the command does.
+    pub scenario: Scenario,
+    pub plan: Plan,
+    pub hosts: Vec<Furnished>,
+    pub offloads: Offloads,
+    pub capture: Option<CaptureFile>,
+    pub shared: Arc<Shared>,
+}
+
+/// An emulation whose hosts are there, and whose time has not begun.
+pub struct Ready<'a> {
+    about: About<'a>,
+    driver: Driver,
+}
+
+/// An emulation that runs.
+pub struct Begun<'a> {
+    about: About<'a>,
+    running: Running,
+}
+
+impl<'a> Ready<'a> {
+    /// Makes the hosts of a scenario.
+    ///
+    /// # Errors
+    ///
+    /// Something that the scenario does not say or the system does not allow.
+    pub fn new(loaded: &'a Loaded, options: &'a Options) -> Result<Self, Error> {
+        for command in [&options.command, &options.server] {
+            command.first().map_or(Ok(()), |name| inside::find(name).map(drop))?;
         }
+        options.tcp.as_deref().map_or(Ok(()), known)?;
+        let mut scenario = loaded.scenario.clone();
+        if !options.command.is_empty() {
+            // Samples are taken as often as in a run of the scenario's own length, and at least once a second.
+            let default = (scenario.duration / 2000).min(Span::from_secs(1));
+            scenario.record.sample_interval.get_or_insert(default);
+            scenario.duration = LONGEST;
+        }
+        let seed = options.seed.unwrap_or(scenario.seed);
+        let built = Simulation::with_programs(&scenario, &loaded.files, seed, &real_flows(&scenario));
+        let simulation = built.map_err(|e| Error::Scenario(e.key, e.message))?;
+        let plan = Plan::of(&scenario, &simulation, options.at.as_deref())?;
+        let (hosts, ports) = furnish(&plan, &simulation, options)?;
+        let offloads = ports.iter().map(|port| port.tun.offloads()).min_by_key(|o| *o as u8);
+        let names: Vec<String> = plan.hosts.iter().map(|host| host.name.clone()).collect();
+        let capture = options.pcap.as_deref().map(|path| CaptureFile::create(path, &names)).transpose()?;
+        let between = plan.flows.iter().map(|flow| Between {
+            flow: flow.flow as u32,
+            ports: flow.ends.map(|end| end as u32),
+            addresses: flow.ends.map(|end| plan.hosts[end].v4),
+        });
+        let tap = capture.as_ref().and_then(CaptureFile::tap);
+        let driver =
+            Driver::new(simulation, ports, between.collect(), (options.memory, &options.limits), tap)
+                .tried(|| "cannot wait for devices".to_owned())?;
+        let (offloads, shared) = (offloads.unwrap_or(Offloads::None), Arc::new(Shared::default()));
+        let about = About { loaded, options, scenario, plan, hosts, offloads, capture, shared };
+        Ok(Self { about, driver })
     }
-    if now == Time::ZERO {
-        objections.push("the run had no time".into());
+
+    /// Hosts and flows.
+    pub fn plan(&self) -> &Plan {
+        &self.about.plan
     }
-    let emulation = summary(&plan, &ports, &lateness, &missed, &objections, about);
-    let sets = loaded.sets.iter().map(|(path, value)| format!("{path}={value}")).collect();
-    let meta = Meta {
-        scenario_sha256: loaded.sha256.clone(),
-        wall_s: now.as_secs_f64(),
-        sets,
-        resolved: serde_json::to_value(loaded.written()).unwrap_or_default(),
-        emulation,
-    };
-    Ok(Outcome { result, meta, exit_code, objections, lateness })
+
+    /// The network of a host, by its index in the plan.
+    pub fn host(&self, index: usize) -> &Namespace {
+        &self.about.hosts[index].namespace
+    }
+
+    /// Begins: from now on time goes on. Without a command it ends when the scenario does.
+    ///
+    /// # Errors
+    ///
+    /// The system has no thread left.
+    pub fn begin(self) -> Result<Begun<'a>, Error> {
+        let Self { about, driver } = self;
+        let until = about.options.command.is_empty().then(|| Time::ZERO + about.scenario.duration);
+        let running = Running::start(driver, about.shared.clone(), until)?;
+        Ok(Begun { about, running })
+    }
+}
+
+impl Begun<'_> {
+    /// The clock of the run.
+    pub fn clock(&self) -> Clock {
+        self.running.clock
+    }
+
+    /// Ends the run, and says what came of it. An error of whoever has used it stays that.
+    ///
+    /// # Errors
+    ///
+    /// A device could not be read any more; its counters cannot be asked for.
+    pub fn end(self, exit_code: Result<u8, Error>) -> Result<Outcome, Error> {
+        let Self { mut about, running } = self;
+        about.shared.stop();
+        let ended = running.join();
+        let exit_code = exit_code?;
+        if let Some(why) = ended.error {
+            return Err(Error::System("cannot read a device".into(), why));
+        }
+        let mut missed = Missed::default();
+        for host in &mut about.hosts {
+            missed.before_read += host.netlink.counts(DEVICE)?.tx_dropped;
+        }
+        Ok(report::outcome(about, (ended.driver, ended.cpu_s, ended.real_time), missed, exit_code))
+    }
 }
 
 /// An error if the kernel has no congestion control of that name.
@@ -231,12 +257,6 @@ fn known(name: &str) -> Result<(), Error> {
             ),
         )),
     }
-}
-
-/// The kernel's default.
-fn kernels_own() -> Option<String> {
-    let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").ok()?;
-    Some(text.trim().to_owned())
 }
 
 /// Makes the hosts, and their ports.
@@ -270,6 +290,9 @@ fn device(host: &Host, mtu: u32, options: &Options) -> Result<(Tun, Netlink), Er
     for (name, value) in [("addr_gen_mode", "1"), ("accept_ra", "0")] {
         // Where that cannot be said, some packets go to nobody.
         let _ = set_parameter(&format!("ipv6/conf/{DEVICE}/{name}"), value);
+    }
+    for (name, value) in &options.sysctls {
+        require_parameter(name, value)?;
     }
     let device = netlink.index(DEVICE)?;
     netlink.set_up(device, Some(mtu), Some(QUEUE))?;
@@ -312,6 +335,7 @@ fn takes_frames_of_many(tun: &Tun) -> bool {
 
 /// The loop on its thread.
 struct Running {
+    clock: Clock,
     thread: thread::JoinHandle<Ended>,
     ended: mpsc::Receiver<()>,
 }
@@ -331,7 +355,7 @@ impl Running {
         let run = move || {
             let real_time = take_priority();
             driver.begin();
-            let _ = tell_begun.send(());
+            let _ = tell_begun.send(driver.clock());
             let error = driver.run(&shared, until).err();
             let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
             let _ = tell_ended.send(());
@@ -340,8 +364,8 @@ impl Running {
         };
         let thread = thread::Builder::new().name("network".into()).spawn(run);
         let thread = thread.tried(|| "cannot start the thread of the network".to_owned())?;
-        let _ = begun.recv();
-        Ok(Self { thread, ended })
+        let clock = begun.recv().unwrap_or_else(|_| Clock::start());
+        Ok(Self { clock, thread, ended })
     }
 
     fn join(self) -> Ended {
@@ -469,69 +493,4 @@ fn wait_for_listener(namespace: &Namespace, server: &mut Child) -> Result<(), Er
     };
     let done = thread::scope(|scope| scope.spawn(listens).join());
     done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).unwrap_or(Ok(()))
-}
-
-/// The key `emulation` of `summary.json`.
-fn summary(
-    plan: &Plan,
-    ports: &[Port],
-    lateness: &Lateness,
-    missed: &Missed,
-    objections: &[String],
-    about: Value,
-) -> Value {
-    let mut root = Map::new();
-    root.insert("valid".into(), json!(objections.is_empty()));
-    root.insert("objections".into(), json!(objections));
-    if let Value::Object(about) = about {
-        root.extend(about);
-    }
-    for (name, histogram) in [("release", &lateness.release), ("wake", &lateness.wake)] {
-        let at = |share| histogram.quantile(share).map(Span::as_secs_f64);
-        let buckets: Vec<_> = histogram.buckets().map(|(end_s, count)| json!([end_s, count])).collect();
-        let one = json!({
-            "count": histogram.count(),
-            "late_mean_s": histogram.mean_s(),
-            "late_p50_s": at(0.5),
-            "late_p99_s": at(0.99),
-            "late_p999_s": at(0.999),
-            "late_max_s": (histogram.count() > 0).then(|| histogram.max().as_secs_f64()),
-            "below_s": buckets,
-        });
-        root.insert(name.into(), one);
-    }
-    root.insert("late_looks".into(), json!(lateness.looks));
-    let Missed { before_read, no_room, not_taken } = missed;
-    root.insert("missed_before_read_packets".into(), json!(before_read));
-    root.insert("missed_no_room_packets".into(), json!(no_room));
-    root.insert("missed_not_taken_packets".into(), json!(not_taken));
-    let one = |(host, port): (&Host, &Port)| {
-        let PortCounts {
-            read_packets,
-            read_bytes,
-            read_frames,
-            written_packets,
-            written_bytes,
-            written_frames,
-            elsewhere,
-            malformed,
-            ..
-        } = port.counts;
-        let value = json!({
-            "address": host.v4,
-            "address_v6": host.v6(),
-            "read_packets": read_packets,
-            "read_bytes": read_bytes,
-            "read_frames": read_frames,
-            "written_packets": written_packets,
-            "written_bytes": written_bytes,
-            "written_frames": written_frames,
-            "elsewhere_packets": elsewhere,
-            "malformed_frames": malformed,
-            "joins": port.joins(),
-        });
-        (host.name.clone(), value)
-    };
-    root.insert("hosts".into(), plan.hosts.iter().zip(ports).map(one).collect());
-    Value::Object(root)
 }

@@ -70,6 +70,9 @@ pub struct Emulate {
     /// The kernel's congestion control in all hosts: cubic, reno, bbr.
     #[arg(long, value_name = "NAME")]
     pub tcp: Option<String>,
+    /// A parameter of the kernel's network in all hosts: net.ipv4.tcp_rmem="4096 131072 67108864"; may be given often.
+    #[arg(long = "sysctl", value_name = "NAME=VALUE", value_parser = sysctl)]
+    pub sysctls: Vec<(String, String)>,
     /// Read and write every packet by itself, with its checksum, as a capture inside a host shows it then.
     #[arg(long)]
     pub no_offload: bool,
@@ -156,6 +159,7 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
         limits: Limits { late: args.late, ..Limits::default() },
         memory: args.memory.get() as usize,
         tcp: args.tcp.clone(),
+        sysctls: args.sysctls.clone(),
         pcap: args.pcap.clone(),
         server,
         folder: Some(args.folder.clone()),
@@ -224,6 +228,20 @@ fn profile(name: &str, args: &Emulate) -> Result<String, Failure> {
     let ends =
         Ends { user: place("--from", &args.from, cities[0])?, server: place("--to", &args.to, cities[1])? };
     Ok(profile.scenario(Some(&ends)))
+}
+
+/// A parameter's path below /proc/sys/net, and its value.
+fn sysctl(text: &str) -> Result<(String, String), String> {
+    let expected = || "expected a name and a value, such as net.ipv4.tcp_window_scaling=0".to_owned();
+    let (name, value) = text.split_once('=').ok_or_else(expected)?;
+    let path = name.trim().replace('.', "/");
+    let path =
+        path.strip_prefix("net/").ok_or_else(|| format!("\"{name}\" is not below net.; {}", expected()))?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-/".contains(c);
+    match !path.is_empty() && path.chars().all(plain) {
+        true => Ok((path.to_owned(), value.trim().to_owned())),
+        false => Err(expected()),
+    }
 }
 
 /// Why it is not done, as a failure of the command.

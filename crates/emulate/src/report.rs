@@ -1,0 +1,151 @@
+//! The outcome of an emulation: results of the network, and how far they can be trusted.
+//!
+//! Follows the simulator's summary, with the key `emulation` beside its own.
+//! Leaves out how a run is ended.
+
+use crate::driver::Driver;
+use crate::plan::{Host, Plan};
+use crate::port::{Port, PortCounts};
+use crate::session::{About, Outcome};
+use crate::verdict::{Lateness, Missed, objections};
+use serde_json::{Map, Value, json};
+use skyhop_record::Meta;
+use skyhop_units::{Span, Time};
+
+/// The outcome of a run whose loop has ended.
+pub(crate) fn outcome(
+    about: About<'_>,
+    (driver, cpu_s, real_time): (Driver, f64, bool),
+    mut missed: Missed,
+    exit_code: u8,
+) -> Outcome {
+    let About { loaded, options, scenario, plan, offloads, capture, shared, .. } = about;
+    let (simulation, ports, lateness) = driver.into_parts();
+    for port in &ports {
+        missed.no_room += port.counts.no_room;
+        missed.not_taken += port.counts.not_taken;
+    }
+    let mut objections = objections(&options.limits, &lateness, &missed);
+    let now = simulation.now();
+    let mut result = simulation.finish();
+    result.scenario.clone_from(&loaded.name);
+    // The transport of a flow is that of its programs.
+    let theirs: Vec<_> = plan.flows.iter().map(|flow| format!("flows.{}.transport", flow.flow)).collect();
+    let said = loaded.warnings.iter().filter(|said| !theirs.iter().any(|key| said.key.starts_with(key)));
+    result.warnings.splice(0..0, said.map(ToString::to_string));
+    let mut about = json!({
+        "user": plan.hosts[plan.user].name,
+        "server": plan.hosts[plan.server].name,
+        "command": options.command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>(),
+        "exit_code": exit_code,
+        "real_time": real_time,
+        "offloads": offloads.name(),
+        "tcp_congestion_control": options.tcp.clone().or_else(kernels_own),
+        "cpu_s": cpu_s,
+        "late_limit_s": options.limits.late.as_secs_f64(),
+    });
+    let changes = shared.made();
+    if !changes.is_empty() {
+        let one = |(at, sets): &(Time, Vec<String>)| json!({ "at_s": at.as_secs_f64(), "set": sets });
+        about["changes"] = changes.iter().map(one).collect();
+    }
+    if !scenario.record.pcap.is_empty() {
+        let word = "record.pcap is for runs of the simulator; --pcap captures what hosts send and receive";
+        result.warnings.push(word.into());
+    }
+    if let Some(capture) = capture {
+        let (not_captured, wrong) = capture.finish();
+        about["not_captured_packets"] = json!(not_captured);
+        if let Some(why) = wrong {
+            result.warnings.push(format!("the capture ends early: {why}"));
+        } else if not_captured > 0 {
+            result.warnings.push(format!(
+                "{not_captured} packets are not in the capture: it was not written fast enough"
+            ));
+        }
+    }
+    if now == Time::ZERO {
+        objections.push("the run had no time".into());
+    }
+    let emulation = summary(&plan, &ports, &lateness, &missed, &objections, about);
+    let sets = loaded.sets.iter().map(|(path, value)| format!("{path}={value}")).collect();
+    let meta = Meta {
+        scenario_sha256: loaded.sha256.clone(),
+        wall_s: now.as_secs_f64(),
+        sets,
+        resolved: serde_json::to_value(loaded.written()).unwrap_or_default(),
+        emulation,
+    };
+    Outcome { result, meta, exit_code, objections, lateness }
+}
+
+/// The kernel's default.
+fn kernels_own() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").ok()?;
+    Some(text.trim().to_owned())
+}
+
+/// The key `emulation` of `summary.json`.
+fn summary(
+    plan: &Plan,
+    ports: &[Port],
+    lateness: &Lateness,
+    missed: &Missed,
+    objections: &[String],
+    about: Value,
+) -> Value {
+    let mut root = Map::new();
+    root.insert("valid".into(), json!(objections.is_empty()));
+    root.insert("objections".into(), json!(objections));
+    if let Value::Object(about) = about {
+        root.extend(about);
+    }
+    for (name, histogram) in [("release", &lateness.release), ("wake", &lateness.wake)] {
+        let at = |share| histogram.quantile(share).map(Span::as_secs_f64);
+        let buckets: Vec<_> = histogram.buckets().map(|(end_s, count)| json!([end_s, count])).collect();
+        let one = json!({
+            "count": histogram.count(),
+            "late_mean_s": histogram.mean_s(),
+            "late_p50_s": at(0.5),
+            "late_p99_s": at(0.99),
+            "late_p999_s": at(0.999),
+            "late_max_s": (histogram.count() > 0).then(|| histogram.max().as_secs_f64()),
+            "below_s": buckets,
+        });
+        root.insert(name.into(), one);
+    }
+    root.insert("late_looks".into(), json!(lateness.looks));
+    let Missed { before_read, no_room, not_taken } = missed;
+    root.insert("missed_before_read_packets".into(), json!(before_read));
+    root.insert("missed_no_room_packets".into(), json!(no_room));
+    root.insert("missed_not_taken_packets".into(), json!(not_taken));
+    let one = |(host, port): (&Host, &Port)| {
+        let PortCounts {
+            read_packets,
+            read_bytes,
+            read_frames,
+            written_packets,
+            written_bytes,
+            written_frames,
+            elsewhere,
+            malformed,
+            ..
+        } = port.counts;
+        let value = json!({
+            "address": host.v4,
+            "address_v6": host.v6(),
+            "read_packets": read_packets,
+            "read_bytes": read_bytes,
+            "read_frames": read_frames,
+            "written_packets": written_packets,
+            "written_bytes": written_bytes,
+            "written_frames": written_frames,
+            "elsewhere_packets": elsewhere,
+            "malformed_frames": malformed,
+            "joins": port.joins(),
+        });
+        (host.name.clone(), value)
+    };
+    root.insert("hosts".into(), plan.hosts.iter().zip(ports).map(one).collect());
+    Value::Object(root)
+}
