@@ -146,7 +146,7 @@ impl Network {
     fn duplicate(&mut self, now: Time, index: u32, (packet, peer): (u32, u32), marked: bool) {
         let copy = self.packets.duplicate(packet);
         if let Some(space) = &mut self.links.space {
-            space.routes.duplicate(packet, copy);
+            space.duplicate(packet, copy);
         }
         // The arrival as its parts: the others do not have to be put together in memory.
         let original = Arrival { packet, peer, marked, lost: false, duplicated: true, corrupted: None };

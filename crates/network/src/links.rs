@@ -60,7 +60,7 @@ impl Links {
     pub fn look(&mut self, now: Time, mut dropped: impl FnMut(u32)) -> Option<Moved> {
         let space = self.space.as_mut()?;
         let (changes, whole) = space.update(now);
-        let paths = !changes.is_empty() || space.routes.lag();
+        let paths = !changes.is_empty() || space.lag();
         for change in &changes {
             space.apply(change, now, &mut self.wires, &mut dropped);
         }

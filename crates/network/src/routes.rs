@@ -173,7 +173,7 @@ impl Routes {
         let t_s = now.as_secs_f64();
         let mut delay = self.model.convergence;
         let network = (self.protocol.is_some() || self.model.flooding_hop_delay.is_some())
-            .then(|| Box::new(Snapshot::new(promised, actual, t_s)));
+            .then(|| Box::new(Snapshot::of(promised, actual, &self.selection, t_s)));
         let told = !first && self.model.scheme != scenario::Scheme::Central;
         if let (Some(network), Some(per_hop), true) = (&network, self.model.flooding_hop_delay, told) {
             let flood = self.flood(network, promised, changes, per_hop);
@@ -205,7 +205,11 @@ impl Routes {
             let ground = view.topology().terminal_index(change.is.a).is_some();
             ground || promised.link(change.link) == Some(&change.is)
         };
-        let (foreseen, failures): (Vec<Change>, Vec<Change>) = changes.iter().copied().partition(published);
+        // The far end of a link of a constellation is one of its satellites.
+        let all = self.selection.only().is_none();
+        let shown = changes.iter().copied();
+        let shown = shown.filter(|change| all || view.members().contains(&change.is.b.0));
+        let (foreseen, failures): (Vec<Change>, Vec<Change>) = shown.partition(published);
         let per_hop_s = per_hop.as_secs_f64();
         let told = |changes: &[Change], cause| announce(scheme, &view, changes, cause, per_hop_s);
         told(&foreseen, Cause::Published).and(told(&failures, Cause::Failure))
@@ -230,7 +234,7 @@ impl Routes {
         let view = network.view();
         let scheme = protocol.scheme();
         scheme.refresh(&view);
-        for satellite in (0..view.satellites() as u32).map(NodeId) {
+        for satellite in view.members().map(NodeId) {
             let entries = scheme.state(&view, satellite) as u64;
             let (sum, count, most) = self.entries;
             self.entries = (sum + entries, count + 1, most.max(entries));
@@ -250,7 +254,8 @@ impl Routes {
             None => None,
         };
         let place = place.or_else(|| topology.position_ecef(destination, now.as_secs_f64()));
-        let serving = held(topology, destination).next().map(|(_, satellite)| satellite);
+        let only = self.selection.only();
+        let serving = held(topology, destination, only).next().map(|(_, satellite)| satellite);
         let plane = serving.and_then(|satellite| topology.constellation().plane_slot(satellite.0));
         let id = id as usize;
         let nowhere = skyhop_orbit::Ecef(skyhop_orbit::Vec3::new(0.0, 0.0, 0.0));
@@ -307,7 +312,8 @@ impl Routes {
     ) -> Result<LinkId, Stuck> {
         self.advance(now);
         // Who is at either end of a ground link knows of it at once.
-        if let Some((link, _)) = held(topology, destination).find(|(_, satellite)| *satellite == node) {
+        let only = self.selection.only();
+        if let Some((link, _)) = held(topology, destination, only).find(|(_, satellite)| *satellite == node) {
             return Ok(link);
         }
         let stands = |link: LinkId| {
@@ -341,7 +347,7 @@ impl Routes {
             Ok(link) if stands(link) => Ok(link),
             // A terminal takes whichever antenna has a satellite.
             planned if !relays => {
-                let held = held(topology, node).next().map(|(link, _)| link);
+                let held = held(topology, node, only).next().map(|(link, _)| link);
                 held.ok_or(planned.err().unwrap_or(Stuck::LinkDown))
             }
             Ok(_) => Err(Stuck::LinkDown),
@@ -414,12 +420,17 @@ impl Routes {
     }
 }
 
-/// The links on which a terminal holds satellites now, or is about to.
-fn held(topology: &Topology, node: NodeId) -> impl Iterator<Item = (LinkId, NodeId)> + '_ {
+/// The links on which a terminal holds satellites now, or is about to; those of one constellation, if that is given.
+fn held(
+    topology: &Topology,
+    node: NodeId,
+    only: Option<usize>,
+) -> impl Iterator<Item = (LinkId, NodeId)> + '_ {
     let links = topology.terminal_index(node).into_iter().flat_map(|terminal| topology.gsls(terminal));
     let there = |link: LinkId| {
         let state = topology.link(link)?;
         (state.up || topology.is_acquiring(link)).then_some((link, state.b))
     };
-    links.filter_map(there)
+    let shown = move |satellite| only.is_none_or(|only| topology.fleets().index_of(satellite) == only);
+    links.filter_map(there).filter(move |(_, satellite)| shown(*satellite))
 }

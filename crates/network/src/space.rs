@@ -32,6 +32,8 @@ pub(crate) struct Space {
     /// The same without failures, if somebody has to tell them from what orbits switch off.
     promised: Option<Box<Topology>>,
     pub routes: Routes,
+    /// By constellation, those within one that has a scheme of its own; empty if none has.
+    own: Vec<Option<Routes>>,
     /// Routes over links and satellites alike, where another scheme finds the way between satellites and links end at terminals.
     across: Option<Box<Routes>>,
     /// Routes within single constellations, by their numbers, for pinned ways.
@@ -70,7 +72,9 @@ impl Space {
                 .check_asynchronously(period.as_secs_f64(), dither_s, chance)
                 .map_err(|e| BuildError::new(&fleet.at.key("handover_check").to_string(), e))?;
         }
-        let twin = !outages.is_empty() && Routes::tells_failures(&scenario.routing);
+        let own = own_schemes(scenario, seed);
+        let tells = !own.is_empty() || Routes::tells_failures(&scenario.routing);
+        let twin = !outages.is_empty() && tells;
         let promised = twin.then(|| Box::new(topology.clone()));
         topology.schedule(outages.clone());
         let first_ground_link = topology.first_ground_link();
@@ -86,6 +90,7 @@ impl Space {
             outages,
             promised,
             routes,
+            own,
             across,
             within: Vec::new(),
             pinning: Pinning { routing: scenario.routing.clone(), seed },
@@ -144,7 +149,7 @@ impl Space {
         self.looked_at = now;
         let promised = self.promised.as_deref().unwrap_or(&self.topology);
         self.routes.refresh(promised, &self.topology, changes, now);
-        let others = self.within.iter_mut().map(|(_, routes)| routes);
+        let others = self.within.iter_mut().map(|(_, routes)| routes).chain(self.own.iter_mut().flatten());
         for routes in others.chain(self.across.as_deref_mut()) {
             routes.refresh(promised, &self.topology, changes, now);
         }
@@ -255,8 +260,39 @@ impl Space {
         }
     }
 
+    /// Routes over all there is, and those of the scheme that has a satellite, if it is not the same.
+    #[inline]
+    fn layers(&mut self, satellite: NodeId) -> (&mut Routes, Option<&mut Routes>, &Topology) {
+        let topology = &self.topology;
+        match &mut self.across {
+            Some(across) => (across, Some(&mut self.routes), topology),
+            None => {
+                let own = self.own.get_mut(topology.fleets().index_of(satellite));
+                (&mut self.routes, own.and_then(Option::as_mut), topology)
+            }
+        }
+    }
+
+    /// Whether packets go by one scheme among satellites and by another over all there is.
+    #[inline]
+    fn is_layered(&self) -> bool {
+        self.across.is_some() || !self.own.is_empty()
+    }
+
+    /// Whether nodes may route by something else than the network as it stands.
+    pub fn lag(&self) -> bool {
+        !self.own.is_empty() || self.routes.lag()
+    }
+
+    /// The packet in frame `copy` is a copy of that in frame `id`.
+    pub fn duplicate(&mut self, id: u32, copy: u32) {
+        for routes in std::iter::once(&mut self.routes).chain(self.own.iter_mut().flatten()) {
+            routes.duplicate(id, copy);
+        }
+    }
+
     /// As [`Space::next_wire`] where a scheme has the satellites: it finds the way from the terminal where a packet goes up to the one
-    /// where it is to come down, which the shortest way over all there is says.
+    /// where it is to come down, which the way over all there is says.
     #[inline(never)]
     fn next_wire_across(
         &mut self,
@@ -265,23 +301,26 @@ impl Space {
         packet: (u32, &Packet),
         now: Time,
     ) -> Result<u32, Stuck> {
-        let (looked_at, topology) = (self.looked_at, &self.topology);
-        let egress = match (topology.is_satellite(node), &mut self.across) {
-            (true, _) => self.routes.egress(packet.0).unwrap_or(destination),
-            (false, Some(across)) => {
-                let hops = across.hops(topology, node, destination, looked_at).ok_or(Stuck::NoPath)?;
-                let first = hops.first().ok_or(Stuck::NoPath)?;
-                if !topology.is_satellite(first.to) {
-                    return self.wire_from(first.link, node);
+        let looked_at = self.looked_at;
+        let link = if self.topology.is_satellite(node) {
+            let (all, inside, topology) = self.layers(node);
+            let egress = inside.as_ref().and_then(|inside| inside.egress(packet.0)).unwrap_or(destination);
+            inside.unwrap_or(all).next_hop(topology, node, egress, packet, now, looked_at)?
+        } else {
+            let all = self.across.as_deref_mut().unwrap_or(&mut self.routes);
+            let hops = all.hops(&self.topology, node, destination, looked_at).ok_or(Stuck::NoPath)?;
+            let first = hops.first().ok_or(Stuck::NoPath)?;
+            let (all, inside, topology) = self.layers(first.to);
+            match inside.filter(|_| topology.is_satellite(first.to)) {
+                None => all.next_hop(topology, node, destination, packet, now, looked_at)?,
+                Some(inside) => {
+                    let down = hops.iter().find(|hop| !topology.is_satellite(hop.to));
+                    let egress = down.map_or(destination, |hop| hop.to);
+                    inside.begin(packet.0, topology, egress, now);
+                    inside.next_hop(topology, node, egress, packet, now, looked_at)?
                 }
-                let down = hops.iter().find(|hop| !topology.is_satellite(hop.to));
-                let egress = down.map_or(destination, |hop| hop.to);
-                self.routes.begin(packet.0, topology, egress, now);
-                egress
             }
-            (false, None) => destination,
         };
-        let link = self.routes.next_hop(topology, node, egress, packet, now, looked_at)?;
         self.wire_from(link, node)
     }
 
@@ -319,7 +358,7 @@ impl Space {
         packet: (u32, &Packet),
         now: Time,
     ) -> Result<u32, Stuck> {
-        if self.across.is_some() {
+        if self.is_layered() {
             return self.next_wire_across(node, destination, packet, now);
         }
         let link = self.routes.next_hop(&self.topology, node, destination, packet, now, self.looked_at)?;
@@ -368,18 +407,21 @@ impl Space {
     /// The links from a terminal to another as packets take them: as a scheme has it among satellites, and over links on the ground
     /// before and after them.
     fn hops_between(&mut self, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
-        let (topology, looked_at) = (&self.topology, self.looked_at);
-        let Some(across) = &mut self.across else {
-            return self.routes.hops(topology, from, to, looked_at);
-        };
+        let looked_at = self.looked_at;
+        let all = self.across.as_deref_mut().unwrap_or(&mut self.routes);
+        let ways = all.hops(&self.topology, from, to, looked_at)?;
+        if !self.is_layered() {
+            return Some(ways);
+        }
         let (mut hops, mut up) = (Vec::new(), None);
-        for (begin, hop) in begun(from, across.hops(topology, from, to, looked_at)?) {
-            match (up, topology.is_satellite(hop.to)) {
-                (None, false) => hops.push(hop),
-                (None, true) => up = Some(begin),
-                (Some(_), true) => {}
-                (Some(begin), false) => {
-                    hops.extend(self.routes.hops(topology, begin, hop.to, looked_at)?);
+        for (begin, hop) in begun(from, ways) {
+            let (_, inside, topology) = self.layers(up.map_or(hop.to, |(_, satellite)| satellite));
+            match (up, topology.is_satellite(hop.to), inside) {
+                (None, true, Some(_)) => up = Some((begin, hop.to)),
+                (None, ..) => hops.push(hop),
+                (Some(_), true, _) => {}
+                (Some((begin, _)), false, inside) => {
+                    hops.extend(inside?.hops(topology, begin, hop.to, looked_at)?);
                     up = None;
                 }
             }
@@ -490,6 +532,17 @@ fn begun(from: NodeId, hops: Vec<Hop>) -> Vec<(NodeId, Hop)> {
 struct Pinning {
     routing: scenario::Routing,
     seed: Seed,
+}
+
+/// By constellation, routes within it where it has a scheme of its own; nothing if none has.
+fn own_schemes(scenario: &scenario::Scenario, seed: Seed) -> Vec<Option<Routes>> {
+    let own = |(index, fleet): (usize, scenario::Fleet<'_>)| {
+        let scheme = fleet.model.scheme.filter(|scheme| *scheme != scenario.routing.scheme)?;
+        let routing = scenario::Routing { scheme, ..scenario.routing.clone() };
+        Some(Routes::new(&routing, Selection::within(index), seed))
+    };
+    let own: Vec<Option<Routes>> = scenario.fleets().enumerate().map(own).collect();
+    if own.iter().all(Option::is_none) { Vec::new() } else { own }
 }
 
 /// All links, with the constellations that the scenario prefers.

@@ -35,7 +35,7 @@ impl Scheme for Centralised {
 
     fn refresh(&mut self, view: &View<'_>) {
         if self.controller.is_none() {
-            let (constellation, rules) = (view.topology().constellation(), *view.topology().rules());
+            let (constellation, rules) = (view.topology().constellation(), *view.rules());
             self.controller = Controller::new(constellation.clone(), rules).ok();
         }
         self.entered = false;

@@ -194,7 +194,7 @@ fn candidates(view: &View<'_>, to: NodeId, place: Ecef) -> Vec<NodeId> {
 /// How far a satellite is from the zenith of a place, as an angle at the Earth's centre, if it may serve it: if it was
 /// above the mask when links were looked at last, or will be soon.
 pub fn may_serve(view: &View<'_>, satellite: NodeId, place: Ecef) -> Option<f64> {
-    let (earth, rules) = (view.topology().constellation().earth(), view.topology().rules());
+    let (earth, rules) = (view.topology().constellation().earth(), view.rules());
     let position = view.position(satellite)?;
     let (radius_m, ground_m) = (position.0.norm(), place.0.norm());
     let apart_rad = (position.0.dot(place.0) / (radius_m * ground_m)).clamp(-1.0, 1.0).acos();

@@ -34,6 +34,11 @@ impl Selection {
         Self { only: None, costs: ranks.iter().map(cost).collect() }
     }
 
+    /// The one constellation whose links count.
+    pub fn only(&self) -> Option<usize> {
+        self.only
+    }
+
     /// True for a link that paths may lead over.
     #[inline]
     pub(crate) fn has(&self, link: &LinkState, topology: &Topology) -> bool {

@@ -8,6 +8,7 @@ use skyhop_orbit::Ecef;
 use skyhop_topology::{LinkId, LinkKind, Topology};
 
 use crate::graph::Graph;
+use crate::selection::Selection;
 use crate::view::{Failures, View};
 
 /// What is known of the network at an instant.
@@ -18,20 +19,35 @@ pub struct Snapshot {
     t_s: f64,
     positions: Vec<Option<Ecef>>,
     published: Graph,
+    /// The one constellation that schemes see.
+    only: Option<usize>,
 }
 
 impl Snapshot {
     /// ISLs as `promised` has them, with those failed that `actual` does not have; all other links as in `actual`, without those on the ground. Both
     /// are of one constellation, terminals and rules, updated at the same instants; distances are those at `t_s`.
     pub fn new(promised: &Topology, actual: &Topology, t_s: f64) -> Self {
+        Self::of(promised, actual, &Selection::default(), t_s)
+    }
+
+    /// The same over the links of `selection`. Satellites of other constellations than its one keep their numbers and have no position.
+    pub fn of(promised: &Topology, actual: &Topology, selection: &Selection, t_s: f64) -> Self {
+        let only = selection.only();
         let mut positions = Vec::new();
         promised.positions_ecef(t_s, &mut positions);
+        if let Some(fleet) = only {
+            let members = promised.fleets().satellites(fleet);
+            let satellites = (0u32..).zip(&mut positions[..promised.constellation().len()]);
+            for (_, position) in satellites.filter(|(satellite, _)| !members.contains(satellite)) {
+                *position = None;
+            }
+        }
         let mut failures = Failures::none();
         let mut links = Vec::new();
         for (number, (ought, is)) in (0u32..).zip(promised.links().iter().zip(actual.links())) {
             let link = LinkId(number);
             let isl = !matches!(ought.kind, LinkKind::Gsl | LinkKind::Fibre | LinkKind::Ground);
-            if ought.kind == LinkKind::Ground {
+            if ought.kind == LinkKind::Ground || !selection.has(ought, promised) {
                 // Satellites do not pass packets on over these.
                 continue;
             }
@@ -49,11 +65,11 @@ impl Snapshot {
         }
         let published = Graph::new(promised.nodes(), promised.constellation().len(), &links)
             .with_gateways(promised.gateways().to_vec());
-        Self { topology: promised.clone(), failures, t_s, positions, published }
+        Self { topology: promised.clone(), failures, t_s, positions, published, only }
     }
 
     /// The snapshot as schemes look at it.
     pub fn view(&self) -> View<'_> {
-        View::of(&self.topology, &self.failures, self.t_s, &self.positions, &self.published)
+        View::of(&self.topology, &self.failures, self.t_s, &self.positions, &self.published).only(self.only)
     }
 }

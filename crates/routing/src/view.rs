@@ -5,9 +5,10 @@
 //! visible what a scheme can compute and what it must be told. Left out: time passing while a packet is under way.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use skyhop_orbit::Ecef;
-use skyhop_topology::{LinkId, LinkKind, NodeId, Topology};
+use skyhop_topology::{LinkId, LinkKind, NodeId, Rules, Topology};
 
 use crate::graph::{Edge, Graph};
 
@@ -62,6 +63,7 @@ pub struct View<'a> {
     t_s: f64,
     positions: Cow<'a, [Option<Ecef>]>,
     published: Cow<'a, Graph>,
+    only: Option<usize>,
 }
 
 impl<'a> View<'a> {
@@ -80,7 +82,8 @@ impl<'a> View<'a> {
             .collect();
         let published = Graph::new(topology.nodes(), topology.constellation().len(), &links)
             .with_gateways(topology.gateways().to_vec());
-        Self { topology, failures, t_s, positions: positions.into(), published: Cow::Owned(published) }
+        let (positions, published) = (positions.into(), Cow::Owned(published));
+        Self { topology, failures, t_s, positions, published, only: None }
     }
 
     /// A view of what somebody else keeps; see [`crate::Snapshot`].
@@ -92,7 +95,25 @@ impl<'a> View<'a> {
         published: &'a Graph,
     ) -> Self {
         let (positions, published) = (Cow::Borrowed(positions), Cow::Borrowed(published));
-        Self { topology, failures, t_s, positions, published }
+        Self { topology, failures, t_s, positions, published, only: None }
+    }
+
+    /// The same view of one constellation.
+    pub(crate) fn only(self, only: Option<usize>) -> Self {
+        Self { only, ..self }
+    }
+
+    /// The rules of its links; of several constellations, those of the one that it shows, else of the first.
+    pub fn rules(&self) -> &'a Rules {
+        self.topology.fleets().rules(self.only.unwrap_or(0))
+    }
+
+    /// The satellites that it shows: all, or those of one constellation.
+    pub fn members(&self) -> Range<u32> {
+        match self.only {
+            Some(fleet) => self.topology.fleets().satellites(fleet),
+            None => 0..self.satellites() as u32,
+        }
     }
 
     /// The topology.
@@ -110,7 +131,7 @@ impl<'a> View<'a> {
         self.t_s
     }
 
-    /// Number of satellites; these are nodes 0 and on.
+    /// Number of satellites; these are nodes 0 and on. Those that it does not show are among them.
     pub fn satellites(&self) -> usize {
         self.topology.constellation().len()
     }

@@ -330,3 +330,101 @@ fn everything_stands_on_a_pinned_path_too() {
     let apart = result.warnings.iter().find(|warning| warning.contains("found no path"));
     assert_eq!(apart, None, "a pinned path is no fault of the constellations");
 }
+
+/// A flow of pings between two terminals, each with keys of its own.
+fn pings(ends: [&str; 2]) -> String {
+    format!(
+        "[terminals]\nlima = {{ lat = \"-12.05 deg\", lon = \"-77.04 deg\"{} }}\n\
+         oslo = {{ lat = \"59.91 deg\", lon = \"10.75 deg\"{} }}\n[[flows]]\nname = \"echo\"\nfrom = \"lima\"\nto = \"oslo\"\n\
+         traffic = {{ kind = \"ping\", interval = \"7 s\" }}\n",
+        ends[0], ends[1]
+    )
+}
+
+const IRIDIUM: &str = "preset = \"iridium\"\ngsl = { rate = \"10 Mbit/s\" }\n";
+
+#[test]
+fn a_constellation_with_a_scheme_of_its_own_is_what_it_is_alone_with_that_scheme() {
+    let failures = |prefix: &str| -> String {
+        let satellites = ["0.3", "1.5", "2.2", "3.6", "4.1", "5.8"].iter().map(|name| {
+            format!("[[failures]]\nsatellite = \"{prefix}{name}\"\nfrom = \"10 min\"\nuntil = \"40 min\"\n")
+        });
+        let link =
+            format!("[[failures]]\nlink = \"isl:{prefix}0.1-0.2\"\nfrom = \"5 min\"\nuntil = \"50 min\"\n");
+        satellites.chain([link]).collect()
+    };
+    for scheme in ["hybrid", "geographic", "central"] {
+        let mut before = Vec::new();
+        for more in ["", "failures", "convergence = \"3 s\"\n", "metric = \"hops\"\n"] {
+            let (routing, fail) = if more == "failures" { ("", true) } else { (more, false) };
+            let failing = |prefix: &str| if fail { failures(prefix) } else { String::new() };
+            // The metric is that of the ways across.
+            let alone = routing.replace("metric = \"hops\"\n", "");
+            let alone = run(&format!(
+                "duration = \"1 h\"\n[routing]\nscheme = \"{scheme}\"\n{alone}[constellation]\n{IRIDIUM}{}{}",
+                failing(""),
+                pings(["", ""])
+            ));
+            let beside = run(&format!(
+                "duration = \"1 h\"\n[routing]\nprefer = [\"b\"]\n{routing}[constellations.a]\npreset = \"teledesic\"\n\
+                 [constellations.b]\nscheme = \"{scheme}\"\n{IRIDIUM}[constellations.c]\npreset = \"iridium\"\nscheme = \"shortest\"\n{}{}",
+                failing("b:"),
+                pings(["", ""])
+            ));
+            let [alone, beside] = [alone, beside].map(|result| series(&result, "echo", "delay_s"));
+            assert!(alone.len() > 300, "{scheme}: {} of 515 pings arrived", alone.len());
+            assert_eq!(alone, beside, "{scheme}, {more}");
+            before.push(alone);
+        }
+        assert_ne!(before[0], before[1], "{scheme}: failures are of no consequence");
+    }
+}
+
+#[test]
+fn a_packet_goes_through_two_constellations_each_with_its_scheme() {
+    let hub = |keys: &str| format!("hub = {{ lat = \"40.7 deg\", lon = \"-74.0 deg\"{keys} }}\n");
+    let whole = run(&format!(
+        "duration = \"1 h\"\n[constellations.a]\npreset = \"teledesic\"\nscheme = \"geographic\"\n[constellations.b]\n\
+         scheme = \"central\"\n{IRIDIUM}{}",
+        pings([", sees = [\"b\"]", ", sees = [\"a\"]"])
+            .replace("[terminals]\n", &format!("[terminals]\n{}", hub(", gateway = true")))
+    ));
+    let part = |scheme: &str, constellation: &str, from: &str, to: &str| {
+        let flow = pings(["", ""]).replace("[terminals]\n", &format!("[terminals]\n{}", hub("")));
+        let flow = flow.replace("from = \"lima\"", &format!("from = \"{from}\""));
+        let flow = flow.replace("to = \"oslo\"", &format!("to = \"{to}\""));
+        let head = format!("duration = \"1 h\"\n[routing]\nscheme = \"{scheme}\"\n[constellation]\n");
+        series(&run(&format!("{head}{constellation}{flow}")), "echo", "delay_s")
+    };
+    let to_hub = part("central", IRIDIUM, "lima", "hub");
+    let from_hub = part("geographic", "preset = \"teledesic\"\n", "hub", "oslo");
+    let whole = series(&whole, "echo", "delay_s");
+    assert!(whole.len() > 500, "{}", whole.len());
+    let sums: Vec<f64> = whole
+        .iter()
+        .filter_map(|(at, delay_s)| {
+            let of =
+                |part: &[(f64, f64)]| part.iter().find(|(t_s, _)| t_s == at).map(|(_, delay_s)| *delay_s);
+            Some(delay_s - of(&to_hub)? - of(&from_hub)?)
+        })
+        .collect();
+    // A packet is on its way when satellites move on, or a look changes its way.
+    let close = sums.iter().filter(|apart_s| apart_s.abs() < 20e-6).count();
+    assert!(sums.len() > 500 && close * 100 > sums.len() * 97, "{close} of {}", sums.len());
+}
+
+// Both terminals hold satellites of both, and the nearer constellation without a scheme is not drawn into the other's.
+#[test]
+fn a_flow_goes_over_the_constellation_without_a_scheme_where_that_is_shorter() {
+    let text = |scheme: &str| {
+        format!(
+            "duration = \"10 min\"\n[constellations.high]\nshell = {{ planes = 6, satellites_per_plane = 8, altitude = \"8000 km\", \
+             inclination = \"80 deg\" }}\n{scheme}[constellations.low]\npreset = \"teledesic\"\n{}",
+            pings(["", ""])
+        )
+    };
+    let [plain, own] =
+        ["", "scheme = \"geographic\"\n"].map(|scheme| series(&run(&text(scheme)), "echo", "delay_s"));
+    assert!(plain.len() > 80);
+    assert_eq!(plain, own);
+}

@@ -35,13 +35,14 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
         || format!("scheme \"{name}\" has no metric; \"shortest\" has one"),
     );
     let radius = routing.failure_radius;
+    let geographic = scenario.fleets().any(|fleet| fleet.model.scheme == Some(Scheme::Geographic));
     out.require(
         radius > 0,
         || at.key("failure_radius"),
         || "failure_radius is 0; expected at least 1, the ends of the failed link".into(),
     );
     out.require(
-        radius == 1 || routing.scheme == Scheme::Geographic,
+        radius == 1 || geographic || routing.scheme == Scheme::Geographic,
         || at.key("failure_radius"),
         || format!("scheme \"{name}\" has no failure_radius; \"geographic\" has one"),
     );
@@ -67,6 +68,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
         );
     }
     several(scenario, out);
+    own_schemes(scenario, out);
     failures(scenario, out);
     random_failures(scenario, out);
 }
@@ -79,7 +81,7 @@ fn several(scenario: &Scenario, out: &mut Findings) {
     out.require(
         scenario.constellations.is_empty() || routing.scheme.knows_all(),
         || at.key("scheme"),
-        || format!("scheme \"{scheme}\" stays in one constellation, and there are {}; expected \"shortest\" or \"multipath\"", scenario.constellations.len()),
+        || format!("scheme \"{scheme}\" stays in one constellation, and there are {}; expected \"shortest\" or \"multipath\", or constellations.NAME.scheme for one of them", scenario.constellations.len()),
     );
     out.require(
         routing.prefer.is_empty() || routing.scheme == Scheme::Shortest,
@@ -101,6 +103,31 @@ fn several(scenario: &Scenario, out: &mut Findings) {
         || at.key("prefer"),
         || format!("{} constellations; expected at most {most}", routing.prefer.len()),
     );
+}
+
+/// Constellations have schemes of their own beside one another, and shortest ways lead from one to another.
+fn own_schemes(scenario: &Scenario, out: &mut Findings) {
+    let across = scenario.routing.scheme;
+    for fleet in scenario.fleets() {
+        let Some(scheme) = fleet.model.scheme else { continue };
+        let at = || fleet.at.key("scheme");
+        let name = scheme.name();
+        if scenario.constellations.is_empty() {
+            out.push(at, || {
+                format!("scheme \"{name}\" of the only constellation; expected it in routing.scheme")
+            });
+        } else if scheme == Scheme::Multipath {
+            let message = "scheme \"multipath\" spreads over the whole network; expected \"shortest\", \"hybrid\", \"geographic\" or \"central\"";
+            out.push(at, || message.into());
+        } else if across == Scheme::Multipath {
+            let message = || {
+                format!(
+                    "scheme \"{name}\" within a constellation, and \"multipath\" over all; expected routing.scheme = \"shortest\" with it"
+                )
+            };
+            out.push(at, message);
+        }
+    }
 }
 
 fn random_failures(scenario: &Scenario, out: &mut Findings) {

@@ -113,6 +113,9 @@ pub struct Constellation {
     /// How often links, handovers and routes are looked at anew.
     #[serde(default = "default_update_interval")]
     pub update_interval: Span,
+    /// Who works out routes within it where there are several constellations; as `routing.scheme` if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheme: Option<Scheme>,
     /// Links between satellites.
     #[serde(default = "default_isl")]
     pub isl: Radio,
