@@ -47,13 +47,16 @@ impl Snapshot {
         for (number, (ought, is)) in (0u32..).zip(promised.links().iter().zip(actual.links())) {
             let link = LinkId(number);
             let isl = !matches!(ought.kind, LinkKind::Gsl | LinkKind::Fibre | LinkKind::Ground);
-            if ought.kind == LinkKind::Ground || !selection.has(ought, promised) {
+            if ought.kind == LinkKind::Ground {
                 // Satellites do not pass packets on over these.
                 continue;
             }
             let state = if isl { ought } else { is };
             // Packets wait for a satellite that is being acquired.
             if !state.up && (isl || !actual.is_acquiring(link)) {
+                continue;
+            }
+            if !selection.has(state, promised) {
                 continue;
             }
             let ends = positions[state.a.index()].zip(positions[state.b.index()]);

@@ -209,8 +209,9 @@ impl Loaded {
     /// How paths are chosen: by the option, else as the scenario says.
     pub fn metric(&self, asked: Option<Metric>) -> Metric {
         let routing = &self.scenario.routing;
-        if !routing.scheme.knows_all() {
-            let scheme = routing.scheme.name();
+        let own = self.scenario.fleets().filter_map(|fleet| fleet.model.scheme);
+        if let Some(scheme) = std::iter::once(routing.scheme).chain(own).find(|scheme| !scheme.knows_all()) {
+            let scheme = scheme.name();
             eprintln!("warning: the scenario routes by \"{scheme}\"; paths here are shortest ones");
         }
         asked.unwrap_or_else(|| skyhop_network::metric(routing))
