@@ -302,26 +302,39 @@ impl Space {
         now: Time,
     ) -> Result<u32, Stuck> {
         let looked_at = self.looked_at;
-        let link = if self.topology.is_satellite(node) {
+        if self.topology.is_satellite(node) {
             let (all, inside, topology) = self.layers(node);
             let egress = inside.as_ref().and_then(|inside| inside.egress(packet.0)).unwrap_or(destination);
-            inside.unwrap_or(all).next_hop(topology, node, egress, packet, now, looked_at)?
-        } else {
-            let all = self.across.as_deref_mut().unwrap_or(&mut self.routes);
-            let hops = all.hops(&self.topology, node, destination, looked_at).ok_or(Stuck::NoPath)?;
-            let first = hops.first().ok_or(Stuck::NoPath)?;
-            let (all, inside, topology) = self.layers(first.to);
-            match inside.filter(|_| topology.is_satellite(first.to)) {
-                None => all.next_hop(topology, node, destination, packet, now, looked_at)?,
-                Some(inside) => {
-                    let down = hops.iter().find(|hop| !topology.is_satellite(hop.to));
-                    let egress = down.map_or(destination, |hop| hop.to);
-                    inside.begin(packet.0, topology, egress, now);
-                    inside.next_hop(topology, node, egress, packet, now, looked_at)?
-                }
-            }
-        };
+            let link = inside.unwrap_or(all).next_hop(topology, node, egress, packet, now, looked_at)?;
+            return self.wire_from(link, node);
+        }
+        let all = self.across.as_deref_mut().unwrap_or(&mut self.routes);
+        let hops = all.hops(&self.topology, node, destination, looked_at).ok_or(Stuck::NoPath)?;
+        let first = hops.first().ok_or(Stuck::NoPath)?.to;
+        let (all, inside, topology) = self.layers(first);
+        let first_hop = inside.filter(|_| topology.is_satellite(first)).unwrap_or(all);
+        let link = first_hop.next_hop(topology, node, destination, packet, now, looked_at)?;
+        let next = topology.link(link).and_then(|state| state.other(node));
+        if let Some(satellite) = next.filter(|next| topology.is_satellite(*next)) {
+            self.go_up(packet.0, satellite, &hops, destination, now);
+        }
         self.wire_from(link, node)
+    }
+
+    /// The packet in frame `id` goes up to a satellite, whose scheme is told where it is to come down: as `planned` says, or as all ways
+    /// do from there, where what a terminal knows is out of date and it takes an antenna of another constellation.
+    fn go_up(&mut self, id: u32, satellite: NodeId, planned: &[Hop], destination: NodeId, now: Time) {
+        let looked_at = self.looked_at;
+        let (all, inside, topology) = self.layers(satellite);
+        let Some(inside) = inside else { return };
+        let fleet = |node| topology.is_satellite(node).then(|| topology.fleets().index_of(node));
+        let as_planned = planned.first().is_some_and(|first| fleet(first.to) == fleet(satellite));
+        let down = |hops: &[Hop]| hops.iter().map(|hop| hop.to).find(|node| !topology.is_satellite(*node));
+        let egress = match as_planned {
+            true => down(planned),
+            false => all.hops(topology, satellite, destination, looked_at).as_deref().and_then(down),
+        };
+        inside.begin(id, topology, egress.unwrap_or(destination), now);
     }
 
     fn wire_from(&self, link: LinkId, node: NodeId) -> Result<u32, Stuck> {

@@ -445,3 +445,24 @@ fn a_flow_goes_over_the_constellation_without_a_scheme_where_that_is_shorter() {
     assert!(plain.len() > 80);
     assert_eq!(plain, own);
 }
+
+// Routes are out of date for a while: a terminal whose planned satellite is gone takes an antenna of the constellation that has a scheme.
+#[test]
+fn a_packet_comes_into_a_scheme_by_an_antenna_that_was_not_planned() {
+    let text = |scheme: &str| {
+        let gone = (0..12).flat_map(|plane| (0..24).map(move |slot| (plane, slot))).map(|(plane, slot)| {
+            format!("[[failures]]\nsatellite = \"leo:{plane}.{slot}\"\nfrom = \"61 s\"\nuntil = \"5 min\"\n")
+        });
+        format!(
+            "duration = \"10 min\"\n[routing]\nconvergence = \"100 s\"\nprefer = [\"leo\"]\n[constellations.leo]\n\
+             preset = \"teledesic\"\n[constellations.b]\nscheme = \"{scheme}\"\n{IRIDIUM}{}{}",
+            pings(["", ""]),
+            gone.collect::<String>()
+        )
+    };
+    for scheme in ["shortest", "central", "geographic"] {
+        let arrived = series(&run(&text(scheme)), "echo", "delay_s");
+        let stale = arrived.iter().filter(|(at, _)| (61.0..161.0).contains(at)).count();
+        assert_eq!(stale, 14, "{scheme}: one every seven seconds");
+    }
+}
