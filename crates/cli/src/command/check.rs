@@ -9,9 +9,9 @@ use crate::args::Check;
 use crate::engine;
 use crate::failure::Failure;
 use crate::table::count;
-use skyhop_scenario::Loaded;
 use skyhop_scenario::check::about;
 use skyhop_scenario::network::{Direction, Leg, Network, Over, Route, resolve};
+use skyhop_scenario::{Loaded, Scenario, Scheme};
 use skyhop_sim::LegWays;
 use skyhop_units::Depth;
 use std::fmt::Write;
@@ -64,7 +64,31 @@ fn meaning(file: &str, loaded: &Loaded, ways: &LegWays) -> String {
         let _ = writeln!(out, "  and {} more flows", count((all - MOST_FLOWS) as u64));
     }
     let satellites = in_a_line(loaded).map_or_else(String::new, |line| format!("  constellation: {line}\n"));
-    out + &satellites
+    out + &satellites + &schemes(scenario, &network)
+}
+
+/// The scheme of each of several constellations, and of a single one if packets do not simply take shortest ways.
+fn schemes(scenario: &Scenario, network: &Network) -> String {
+    let steps = network.routes.iter().flat_map(|route| match route {
+        Route::Pinned { steps, .. } => &steps[..],
+        _ => &[],
+    });
+    let pinned = steps.map(|step| step.over).collect::<Vec<_>>();
+    let mut out = String::new();
+    for (index, fleet) in scenario.fleets().enumerate() {
+        let scheme = fleet.model.scheme.unwrap_or(scenario.routing.scheme);
+        let name = match scenario.constellations.is_empty() {
+            true if scheme == Scheme::Shortest => continue,
+            true => "constellation".to_owned(),
+            false => format!("constellation {}", fleet.name),
+        };
+        let through =
+            |over: &Over| matches!(over, Over::Fleet(fleet) if *fleet == index) || matches!(over, Over::Any);
+        let shortest = !scheme.knows_all() && pinned.iter().any(through);
+        let paths = if shortest { "; paths pinned through it take shortest ways" } else { "" };
+        let _ = writeln!(out, "  {name}: routed by \"{}\"{paths}", scheme.name());
+    }
+    out
 }
 
 /// `server -access-> access~satellite -satellite-> user`; a link crossed backwards has its arrow on the left.

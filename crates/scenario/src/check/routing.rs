@@ -46,14 +46,19 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
         || at.key("failure_radius"),
         || format!("scheme \"{name}\" has no failure_radius; \"geographic\" has one"),
     );
+    let several_there = !scenario.constellations.is_empty();
     for (key, given) in
         [("mobility", routing.mobility.is_some()), ("address_delay", routing.address_delay.is_some())]
     {
-        out.require(
-            !global || !given,
-            || at.key(key),
-            || format!("scheme \"{name}\" knows where every terminal is; expected \"hybrid\", \"geographic\" or \"central\" with {key}"),
-        );
+        let message = || match several_there {
+            true => format!(
+                "{key} among several constellations; expected it with [constellation] and \"hybrid\", \"geographic\" or \"central\""
+            ),
+            false => format!(
+                "scheme \"{name}\" knows where every terminal is; expected \"hybrid\", \"geographic\" or \"central\" with {key}"
+            ),
+        };
+        out.require(!global || !given, || at.key(key), message);
     }
     let gateway = scenario.terminals.iter().find(|(_, terminal)| terminal.gateway);
     if let Some((gateway, _)) = gateway.filter(|_| !global) {
@@ -81,7 +86,10 @@ fn several(scenario: &Scenario, out: &mut Findings) {
     out.require(
         scenario.constellations.is_empty() || routing.scheme.knows_all(),
         || at.key("scheme"),
-        || format!("scheme \"{scheme}\" stays in one constellation, and there are {}; expected \"shortest\" or \"multipath\", or constellations.NAME.scheme for one of them", scenario.constellations.len()),
+        || match scenario.constellations.keys().collect::<Vec<_>>()[..] {
+            [only] => format!("scheme \"{scheme}\" is one within a constellation; expected it in constellations.{only}.scheme"),
+            ref all => format!("scheme \"{scheme}\" stays in one constellation, and there are {}; expected \"shortest\" or \"multipath\", or constellations.NAME.scheme for one of them", all.len()),
+        },
     );
     out.require(
         routing.prefer.is_empty() || routing.scheme == Scheme::Shortest,
