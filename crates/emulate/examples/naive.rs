@@ -33,7 +33,7 @@ fn host(last: u8) -> Result<(Namespace, Tun), Error> {
         netlink.set_up(device, Some(1500), Some(30_000))?;
         let own = IpAddr::V4(Ipv4Addr::new(10, 0, 0, last));
         netlink.add_address(device, own, 32)?;
-        netlink.add_default_route(device, own, Some("cubic"))?;
+        netlink.add_default_route(device, own, None, Some("cubic"))?;
         Ok(tun)
     })
 }

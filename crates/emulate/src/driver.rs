@@ -11,6 +11,7 @@ use crate::clock::Clock;
 use crate::offload::{Offload, Shape};
 use crate::pace::{Pace, Wait};
 use crate::port::{FRAME, Io, Port, Tap};
+use crate::routes::{Prefix, Routes};
 use crate::verdict::{Lateness, Limits};
 use rustix::event::epoll;
 use rustix::fd::OwnedFd;
@@ -18,7 +19,7 @@ use rustix::time::Timespec;
 use skyhop_scenario::Link;
 use skyhop_sim::{Arrived, Content, Simulation};
 use skyhop_units::{Span, Time};
-use skyhop_wire::{Observed, Packet, Transport, emit, observe};
+use skyhop_wire::{Observed, Packet, Transport, observe};
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,14 +32,23 @@ const LOOK: Span = Span::from_millis(10);
 const MOST_PACKETS: u64 = 64;
 
 /// A flow that is left to programs, as the loop needs it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Between {
     /// Its index in the scenario.
     pub flow: u32,
     /// Ports at its `from` and its `to`.
     pub ports: [u32; 2],
-    /// Their addresses.
-    pub addresses: [Ipv4Addr; 2],
+    /// Their addresses; of a device, what is behind it.
+    pub ends: [End; 2],
+}
+
+/// Addresses at an end of a flow.
+#[derive(Debug, Clone)]
+pub enum End {
+    /// Those of a host.
+    Host(Ipv4Addr),
+    /// Those behind a device.
+    Device(Vec<Prefix>),
 }
 
 /// The loop and others tell each other, while it runs.
@@ -121,8 +131,8 @@ pub struct Driver {
     pub lateness: Lateness,
     clock: Clock,
     between: Vec<Between>,
-    /// Where packets go, by port: sorted addresses.
-    routes: Vec<Vec<(Ipv4Addr, u32, bool)>>,
+    /// Where packets go, by port.
+    routes: Vec<Routes>,
     bursts: Bursts,
     ahead: Ahead,
     tap: Option<Box<dyn Tap + Send>>,
@@ -149,12 +159,16 @@ impl Driver {
         for (index, port) in ports.iter().enumerate() {
             epoll::add(&epoll, &port.tun, epoll::EventData::new_u64(index as u64), epoll::EventFlags::IN)?;
         }
-        let mut routes = vec![Vec::new(); ports.len()];
-        for Between { flow, ports: [from, to], addresses } in &between {
-            routes[*from as usize].push((addresses[1], *flow, false));
-            routes[*to as usize].push((addresses[0], *flow, true));
+        let mut routes = vec![Routes::default(); ports.len()];
+        for Between { flow, ports, ends } in &between {
+            for (port, end, backward) in [(ports[0], &ends[1], false), (ports[1], &ends[0], true)] {
+                match end {
+                    End::Host(address) => routes[port as usize].to_host(*address, (*flow, backward)),
+                    End::Device(behind) => routes[port as usize].to_device(behind, (*flow, backward)),
+                }
+            }
         }
-        routes.iter_mut().for_each(|routes| routes.sort_unstable());
+        routes.iter_mut().for_each(Routes::complete);
         let ahead = Ahead::start(&mut simulation);
         Ok(Self {
             simulation,
@@ -323,13 +337,10 @@ impl Driver {
             counts.malformed += 1;
             return;
         };
-        let routes = &self.routes[index];
-        let destination = packet.ip.destination;
-        let Ok(route) = routes.binary_search_by_key(&destination, |(address, ..)| *address) else {
-            counts.elsewhere += 1;
+        let Some((flow, backward)) = self.routes[index].find(packet.ip.destination, frame) else {
+            counts.elsewhere += u64::from(shape.count());
             return;
         };
-        let (_, flow, backward) = routes[route];
         counts.read_frames += 1;
         counts.read_packets += u64::from(shape.count());
         let Some(burst) = self.bursts.insert(frame, shape) else {
@@ -373,11 +384,7 @@ impl Driver {
                     let bits = simulation.poll_flipped().unwrap_or_default();
                     port.corrupted(Tag(tag), marked, &bits, &mut io);
                 }
-                Content::Message(packet) => {
-                    let mut bytes = Vec::new();
-                    emit(&packet, usize::MAX, &mut bytes);
-                    port.message(&bytes, &mut io);
-                }
+                Content::Message { tag, packet } => port.message(Tag(tag), &packet, &mut io),
             }
         }
         for (index, port) in ports.iter_mut().enumerate() {

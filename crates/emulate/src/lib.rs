@@ -1,12 +1,12 @@
 //! Real programs behind the paths of a scenario: the simulator's network, driven by the clock.
 //!
 //! A map of the code: [`plan`] says which flows are left to programs and which hosts there are, [`namespace`], [`netlink`] and [`tun`] make a
-//! host of the kernel's, [`inside`] starts a program in it and [`serve`] answers by default; [`offload`] takes frames apart and puts them together,
-//! [`bursts`] holds them, [`port`] reads and writes them, [`driver`] steps the network by the clock, at the [`pace`] that packets have, and [`ahead`] works satellites out before they are
+//! host of the kernel's, [`device`] and [`rules`] make one of a device of this machine, [`inside`] starts a program in it and [`serve`] answers by default; [`offload`] takes frames apart and puts them together,
+//! [`bursts`] holds them, [`port`] reads and writes them, [`routes`] say where their packets go, [`driver`] steps the network by the clock, at the [`pace`] that packets have, and [`ahead`] works satellites out before they are
 //! due; [`lateness`] and [`verdict`] say how late it was, [`profile`] has scenarios without a file, [`control`] answers while it runs, [`session`] is all of it from a scenario to its
 //! end, and `report` its summary.
 //! Differs from the simulator: packets of programs enter and leave at ports, and being late is a result.
-//! Leaves out hosts on other machines.
+//! Leaves out hosts on other machines, but for those behind a device.
 
 #![cfg(target_os = "linux")]
 
@@ -15,6 +15,7 @@ pub mod bursts;
 pub mod capture;
 pub mod clock;
 pub mod control;
+pub mod device;
 pub mod driver;
 pub mod inside;
 pub mod lateness;
@@ -26,8 +27,11 @@ pub mod plan;
 pub mod port;
 pub mod profile;
 mod report;
+pub mod routes;
+pub mod rules;
 pub mod serve;
 pub mod session;
+mod told;
 pub mod tun;
 pub mod verdict;
 

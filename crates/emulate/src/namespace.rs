@@ -32,15 +32,19 @@ impl Namespace {
         })
     }
 
+    /// The calling thread's own.
+    pub fn own() -> Result<Self, Error> {
+        let fd = openat(CWD, "/proc/thread-self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+        fd.map(|fd| Self { fd }).tried(|| "cannot open a network namespace".to_owned())
+    }
+
     /// Makes a namespace and has `furnish` run in it, on a thread of its own.
     pub fn with<T: Send>(furnish: impl FnOnce() -> Result<T, Error> + Send) -> Result<(Self, T), Error> {
         let make = || {
             // SAFETY: a namespace for the network changes no memory and no file descriptor of this thread.
             unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }
                 .tried(|| "cannot make a network namespace".to_owned())?;
-            let fd = openat(CWD, "/proc/thread-self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-                .tried(|| "cannot open a network namespace".to_owned())?;
-            Ok((Namespace { fd }, furnish()?))
+            Ok((Self::own()?, furnish()?))
         };
         thread::scope(|scope| match scope.spawn(make).join() {
             Ok(made) => made,
@@ -56,6 +60,11 @@ pub fn set_parameter(name: &str, value: &str) -> Result<(), Error> {
         Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(()),
         done => done.tried(|| format!("cannot set net/{name} to {value}")),
     }
+}
+
+/// A parameter of the calling thread's network namespace; `None` where this kernel has none of that name.
+pub fn parameter(name: &str) -> Option<String> {
+    fs::read_to_string(format!("/proc/sys/net/{name}")).ok().map(|text| text.trim().to_owned())
 }
 
 /// Sets a parameter that somebody has asked for.
@@ -75,16 +84,22 @@ pub fn require_parameter(name: &str, value: &str) -> Result<(), Error> {
 }
 
 /// Makes the whole process root of a user namespace of its own if it may not make network namespaces. To be called before there is another
-/// thread.
+/// thread. `device` is a device of this machine that is to be a host, if there is one: a user namespace has none of them.
 ///
 /// # Errors
 ///
 /// Neither is allowed; the message says which settings of the system forbid it.
-pub fn become_able() -> Result<bool, Error> {
+pub fn become_able(device: Option<&str>) -> Result<bool, Error> {
     let able = rustix::thread::capabilities(None)
         .is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN | CapabilitySet::NET_ADMIN));
     if able {
         return Ok(false);
+    }
+    if let Some(device) = device {
+        return Err(Error::Lacking(format!(
+            "{device} is a device of this machine, so that its packets are for root alone to lead through the network (CAP_NET_ADMIN and \
+             CAP_SYS_ADMIN); without a device at a host, this user may emulate the same scenario"
+        )));
     }
     let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     // SAFETY: the process has one thread, and a user namespace changes neither memory nor descriptors.

@@ -1,21 +1,23 @@
 //! Links, addresses and routes of the network namespace in which a socket was opened.
 //!
 //! Follows rtnetlink(7), one request and its answer at a time.
-//! Leaves out everything that a host with one device does not need.
+//! Leaves out everything that a host with one device does not need, and rules, which `rules` has.
 
 use crate::error::{Error, Tried};
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage,
+    NetlinkPayload,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{
-    RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope,
+    RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A socket in one namespace.
 pub struct Netlink {
@@ -43,17 +45,30 @@ impl Netlink {
     }
 
     /// Sends a request and returns what comes before its acknowledgment.
-    fn ask(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<Option<RouteNetlinkMessage>> {
+    pub(crate) fn ask(
+        &mut self,
+        message: RouteNetlinkMessage,
+        flags: u16,
+    ) -> io::Result<Option<RouteNetlinkMessage>> {
+        Ok(self.exchange(message, NLM_F_ACK | flags)?.pop())
+    }
+
+    /// All of a kind.
+    pub(crate) fn list(&mut self, message: RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
+        self.exchange(message, NLM_F_DUMP)
+    }
+
+    fn exchange(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<Vec<RouteNetlinkMessage>> {
         self.sequence += 1;
         let mut header = NetlinkHeader::default();
-        header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+        header.flags = NLM_F_REQUEST | flags;
         header.sequence_number = self.sequence;
         let mut request = NetlinkMessage::new(header, NetlinkPayload::from(message));
         request.finalize();
         let mut bytes = vec![0; request.buffer_len()];
         request.serialize(&mut bytes);
         self.socket.send(&bytes, 0)?;
-        let mut found = None;
+        let mut found = Vec::new();
         loop {
             let (bytes, _) = self.socket.recv_from_full()?;
             let mut rest = &bytes[..];
@@ -72,7 +87,8 @@ impl Netlink {
                             Some(_) => Err(answer.to_io()),
                         };
                     }
-                    NetlinkPayload::InnerMessage(message) => found = Some(message),
+                    NetlinkPayload::InnerMessage(message) => found.push(message),
+                    NetlinkPayload::Done(_) => return Ok(found),
                     _ => {}
                 }
             }
@@ -86,6 +102,79 @@ impl Netlink {
             Some(RouteNetlinkMessage::NewLink(link)) => Ok(link),
             _ => Err(io::ErrorKind::NotFound.into()),
         }
+    }
+
+    /// The index of a device, and whether it is up; `None` if there is none.
+    pub fn device(&mut self, name: &str) -> Result<Option<(u32, bool)>, Error> {
+        match self.link(name) {
+            Ok(link) => Ok(Some((link.header.index, link.header.flags.contains(LinkFlags::Up)))),
+            Err(why) if why.raw_os_error() == Some(libc::ENODEV) => Ok(None),
+            Err(why) => Err(why).tried(|| format!("cannot ask for the device {name}")),
+        }
+    }
+
+    /// Indices and names of all devices.
+    pub fn devices(&mut self) -> Result<Vec<(u32, String)>, Error> {
+        let all = self.list(RouteNetlinkMessage::GetLink(LinkMessage::default()));
+        let all = all.tried(|| "cannot ask for devices".to_owned())?;
+        let named = |message| {
+            let RouteNetlinkMessage::NewLink(link) = message else { return None };
+            let index = link.header.index;
+            link.attributes.into_iter().find_map(|attribute| match attribute {
+                LinkAttribute::IfName(name) => Some((index, name)),
+                _ => None,
+            })
+        };
+        Ok(all.into_iter().filter_map(named).collect())
+    }
+
+    /// Addresses of a device.
+    pub fn addresses(&mut self, index: u32) -> Result<Vec<IpAddr>, Error> {
+        let all = self.list(RouteNetlinkMessage::GetAddress(AddressMessage::default()));
+        let all = all.tried(|| "cannot ask for addresses".to_owned())?;
+        let own = |message| {
+            let RouteNetlinkMessage::NewAddress(found) = message else { return None };
+            let mut own = None;
+            for attribute in found.attributes.into_iter().filter(|_| found.header.index == index) {
+                match attribute {
+                    // Of a device with a peer, the other one is the peer's.
+                    AddressAttribute::Local(address) => own = Some(address),
+                    AddressAttribute::Address(address) => own = own.or(Some(address)),
+                    _ => {}
+                }
+            }
+            own
+        };
+        Ok(all.into_iter().filter_map(own).collect())
+    }
+
+    /// Destinations of the main table that lead over a device: an address and how many of its bits count.
+    pub fn destinations(&mut self, index: u32) -> Result<Vec<(IpAddr, u8)>, Error> {
+        let mut found = Vec::new();
+        for family in [AddressFamily::Inet, AddressFamily::Inet6] {
+            let mut message = RouteMessage::default();
+            message.header.address_family = family;
+            let all = self.list(RouteNetlinkMessage::GetRoute(message));
+            for message in all.tried(|| "cannot ask for routes".to_owned())? {
+                let RouteNetlinkMessage::NewRoute(route) = message else { continue };
+                let over = route.attributes.contains(&RouteAttribute::Oif(index));
+                let header = &route.header;
+                if !over || header.table != RouteHeader::RT_TABLE_MAIN || header.kind != RouteType::Unicast {
+                    continue;
+                }
+                let to = route.attributes.iter().find_map(|attribute| match attribute {
+                    RouteAttribute::Destination(RouteAddress::Inet(v4)) => Some(IpAddr::V4(*v4)),
+                    RouteAttribute::Destination(RouteAddress::Inet6(v6)) => Some(IpAddr::V6(*v6)),
+                    _ => None,
+                });
+                let any = match family {
+                    AddressFamily::Inet => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+                    _ => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+                };
+                found.push((to.unwrap_or(any), header.destination_prefix_length));
+            }
+        }
+        Ok(found)
     }
 
     /// The index of a device.
@@ -130,19 +219,26 @@ impl Netlink {
         done.map(drop).tried(|| format!("cannot give a device the address {address}"))
     }
 
-    /// Sends everything of an address's version to a device. What TCP sends there has that congestion control, if it is told: a namespace
-    /// may not have a default of its own.
-    pub fn add_default_route(&mut self, index: u32, source: IpAddr, tcp: Option<&str>) -> Result<(), Error> {
+    /// Sends everything of an address's version to a device, in the main table or another. What TCP sends there has that congestion
+    /// control, if it is told: a namespace may not have a default of its own.
+    pub fn add_default_route(
+        &mut self,
+        index: u32,
+        source: IpAddr,
+        table: Option<u32>,
+        tcp: Option<&str>,
+    ) -> Result<(), Error> {
         let mut message = RouteMessage::default();
         message.header = RouteHeader {
             address_family: family(source),
-            table: RouteHeader::RT_TABLE_MAIN,
+            table: table.map_or(RouteHeader::RT_TABLE_MAIN, |_| RouteHeader::RT_TABLE_UNSPEC),
             protocol: RouteProtocol::Boot,
             scope: RouteScope::Universe,
             kind: RouteType::Unicast,
             ..RouteHeader::default()
         };
         message.attributes = vec![RouteAttribute::Oif(index)];
+        message.attributes.extend(table.map(RouteAttribute::Table));
         let metric = tcp.map(|name| RouteMetric::CcAlgo(name.to_owned()));
         message.attributes.extend(metric.map(|metric| RouteAttribute::Metrics(vec![metric])));
         let done = self.ask(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL);
@@ -150,6 +246,6 @@ impl Netlink {
     }
 }
 
-fn family(address: IpAddr) -> AddressFamily {
+pub(crate) fn family(address: IpAddr) -> AddressFamily {
     if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
 }

@@ -15,8 +15,10 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 pub struct Host {
     /// Its name in the scenario.
     pub name: String,
-    /// Its address.
+    /// Its address. A host that is a device of this machine has the device's own instead.
     pub v4: Ipv4Addr,
+    /// The device of this machine that it is.
+    pub device: Option<String>,
 }
 
 impl Host {
@@ -48,8 +50,25 @@ pub struct Plan {
     pub user: usize,
     /// Where the server runs.
     pub server: usize,
+    /// The host where the command runs if that is another one than the user, which is a device then; `None` where all hosts are devices.
+    pub at: Option<usize>,
     /// No flow of the scenario says `real`: the first was taken.
     pub by_default: bool,
+}
+
+/// Which host is which device of this machine, each with the option or the key that says so.
+pub type Devices = [(String, String, String)];
+
+/// Devices of the scenario's nodes; those that the command line names come before them.
+pub fn devices(scenario: &Scenario, told: &[(String, String)]) -> Vec<(String, String, String)> {
+    let mut all: Vec<_> =
+        told.iter().map(|(host, device)| ("--device".to_owned(), host.clone(), device.clone())).collect();
+    for (name, node) in &scenario.nodes {
+        if let Some(device) = node.device.as_ref().filter(|_| !told.iter().any(|(host, _)| host == name)) {
+            all.push((format!("nodes.{name}.device"), name.clone(), device.clone()));
+        }
+    }
+    all
 }
 
 /// Indices of the flows that are left to programs.
@@ -72,13 +91,19 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// No flow; two flows between the same hosts; a host that there is not.
-    pub fn of(scenario: &Scenario, simulation: &Simulation, at: Option<&str>) -> Result<Self, Error> {
+    /// No flow; two flows between the same hosts; a host that there is not; a device that is two hosts.
+    pub fn of(
+        scenario: &Scenario,
+        simulation: &Simulation,
+        at: Option<&str>,
+        devices: &Devices,
+    ) -> Result<Self, Error> {
         let mut plan = Self {
             hosts: Vec::new(),
             flows: Vec::new(),
             user: 0,
             server: 0,
+            at: None,
             by_default: !scenario.flows.iter().any(|f| f.real),
         };
         for flow in real_flows(scenario) {
@@ -111,12 +136,15 @@ impl Plan {
         let by_traffic = ends[usize::from(!asks)];
         let other = |host: usize| if host == ends[0] { ends[1] } else { ends[0] };
         plan.user = named("user").or_else(|| named("server").map(other)).unwrap_or(by_traffic);
+        plan.attach(devices)?;
         if let Some(name) = at {
-            let found = plan.hosts.iter().position(|host| host.name == name);
-            plan.user = found.ok_or_else(|| {
-                let names: Vec<_> = plan.hosts.iter().map(|host| host.name.as_str()).collect();
-                Error::Scenario("--at".into(), format!("no host \"{name}\"; there are {}", names.join(", ")))
-            })?;
+            plan.user = plan.named("--at", name)?;
+            if let Some(device) = &plan.hosts[plan.user].device {
+                let why = format!(
+                    "{name} is the device {device}, so that no command can run there but on machines behind it"
+                );
+                return Err(Error::Scenario("--at".into(), why));
+            }
         }
         let peer = plan.flows.iter().find_map(|flow| match flow.ends {
             [from, to] if from == plan.user => Some(to),
@@ -124,12 +152,38 @@ impl Plan {
             _ => None,
         });
         plan.server = peer.unwrap_or(plan.user);
+        let here = |host: &usize| plan.hosts[*host].device.is_none();
+        plan.at = [plan.user, plan.server].into_iter().chain(0..plan.hosts.len()).find(here);
         Ok(plan)
+    }
+
+    /// A host by its name, which `key` has.
+    fn named(&self, key: &str, name: &str) -> Result<usize, Error> {
+        self.hosts.iter().position(|host| host.name == name).ok_or_else(|| {
+            let names: Vec<_> = self.hosts.iter().map(|host| host.name.as_str()).collect();
+            Error::Scenario(key.into(), format!("no host \"{name}\"; there are {}", names.join(", ")))
+        })
+    }
+
+    /// Says which hosts are devices.
+    fn attach(&mut self, devices: &Devices) -> Result<(), Error> {
+        for (key, name, device) in devices {
+            let host = self.named(key, name)?;
+            let wrong = |why: String| Err(Error::Scenario(key.clone(), why));
+            if let Some(before) = &self.hosts[host].device {
+                return wrong(format!("{name} is the device {before} already"));
+            }
+            if let Some(other) = self.hosts.iter().find(|other| other.device.as_ref() == Some(device)) {
+                return wrong(format!("{device} is the device of {} already", other.name));
+            }
+            self.hosts[host].device = Some(device.clone());
+        }
+        Ok(())
     }
 
     fn host(&mut self, name: &str, v4: Ipv4Addr) -> usize {
         self.hosts.iter().position(|host| host.name == name).unwrap_or_else(|| {
-            self.hosts.push(Host { name: name.to_owned(), v4 });
+            self.hosts.push(Host { name: name.to_owned(), v4, device: None });
             self.hosts.len() - 1
         })
     }
@@ -137,7 +191,8 @@ impl Plan {
     /// The table of names for programs of a host: `/etc/hosts`.
     pub fn names(&self) -> String {
         let mut text = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
-        for (index, host) in self.hosts.iter().enumerate() {
+        // Machines behind a device have names of their own, which nobody here knows.
+        for (index, host) in self.hosts.iter().enumerate().filter(|(_, host)| host.device.is_none()) {
             let mut names = vec![host.name.as_str()];
             // A name that a host has in the scenario is that host's.
             let free = |name: &str| !self.hosts.iter().any(|other| other.name == name);

@@ -7,9 +7,11 @@
 use crate::bursts::{Bursts, Tag};
 use crate::lateness::Histogram;
 use crate::offload::{MAX_HEADERS, Offload, complete};
+use crate::told::too_large;
 use crate::tun::Tun;
 use skyhop_link::FlippedBit;
 use skyhop_units::Time;
+use skyhop_wire::Packet;
 use std::io;
 
 /// Bytes in which a frame is read.
@@ -173,18 +175,24 @@ impl Port {
         done
     }
 
-    /// Writes a packet by itself of which bits have become others, its checksum being complete before.
-    pub fn corrupted(&mut self, tag: Tag, marked: bool, bits: &[FlippedBit], io: &mut Io<'_>) {
-        self.flush(io);
+    /// A packet by itself, its checksum complete.
+    fn whole(&mut self, tag: Tag, io: &Io<'_>) -> Vec<u8> {
         let (shape, frame) = io.bursts.get(tag.burst());
         let ends = [tag.index(); 2];
         let (len, offload) = shape.headers(frame, ends, &mut self.room);
         let mut packet = self.room[..len].to_vec();
         packet.extend_from_slice(&frame[shape.payload(ends[0], ends[1])]);
+        complete(&offload, &mut packet);
+        packet
+    }
+
+    /// Writes a packet by itself of which bits have become others, its checksum being complete before.
+    pub fn corrupted(&mut self, tag: Tag, marked: bool, bits: &[FlippedBit], io: &mut Io<'_>) {
+        self.flush(io);
+        let mut packet = self.whole(tag, io);
         if marked {
             skyhop_wire::mark(&mut packet);
         }
-        complete(&offload, &mut packet);
         bits.iter().for_each(|bit| bit.flip(&mut packet));
         io.bursts.release(tag.burst(), 1);
         if let Some(tap) = &mut io.tap {
@@ -196,9 +204,12 @@ impl Port {
         }
     }
 
-    /// Writes what a router has to say.
-    pub fn message(&mut self, packet: &[u8], io: &mut Io<'_>) {
+    /// Writes what a router has to say about a packet, which is no longer under way.
+    pub fn message(&mut self, tag: Tag, router: &Packet, io: &mut Io<'_>) {
         self.flush(io);
+        let packet = too_large(router, &self.whole(tag, io));
+        let packet = packet.as_slice();
+        io.bursts.release(tag.burst(), 1);
         if let Some(tap) = &mut io.tap {
             tap.packet(io.port, io.clock.now(), &Offload::default(), packet, &[]);
         }

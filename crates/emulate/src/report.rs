@@ -3,6 +3,7 @@
 //! Follows the simulator's summary, with the key `emulation` beside its own.
 //! Leaves out how a run is ended.
 
+use crate::device::Attached;
 use crate::driver::Driver;
 use crate::plan::{Host, Plan};
 use crate::port::{Port, PortCounts};
@@ -19,7 +20,7 @@ pub(crate) fn outcome(
     mut missed: Missed,
     exit_code: u8,
 ) -> Outcome {
-    let About { loaded, options, scenario, plan, offloads, capture, shared, .. } = about;
+    let About { loaded, options, scenario, plan, offloads, capture, shared, hosts } = about;
     let (simulation, ports, lateness) = driver.into_parts();
     for port in &ports {
         missed.no_room += port.counts.no_room;
@@ -33,6 +34,9 @@ pub(crate) fn outcome(
     let theirs: Vec<_> = plan.flows.iter().map(|flow| format!("flows.{}.transport", flow.flow)).collect();
     let said = loaded.warnings.iter().filter(|said| !theirs.iter().any(|key| said.key.starts_with(key)));
     result.warnings.splice(0..0, said.map(ToString::to_string));
+    let attached: Vec<_> =
+        hosts.iter().map(|host| host.attached.as_ref().map(|one| (one, &host.tun))).collect();
+    result.warnings.extend(attached.iter().flatten().flat_map(|(one, _)| one.warnings.iter().cloned()));
     let mut about = json!({
         "user": plan.hosts[plan.user].name,
         "server": plan.hosts[plan.server].name,
@@ -67,7 +71,7 @@ pub(crate) fn outcome(
     if now == Time::ZERO {
         objections.push("the run had no time".into());
     }
-    let emulation = summary(&plan, &ports, &lateness, &missed, &objections, about);
+    let emulation = summary((&plan, &attached), &ports, &lateness, &missed, &objections, about);
     let sets = loaded.sets.iter().map(|(path, value)| format!("{path}={value}")).collect();
     let meta = Meta {
         scenario_sha256: loaded.sha256.clone(),
@@ -87,7 +91,7 @@ fn kernels_own() -> Option<String> {
 
 /// The key `emulation` of `summary.json`.
 fn summary(
-    plan: &Plan,
+    (plan, attached): (&Plan, &[Option<(&Attached, &String)>]),
     ports: &[Port],
     lateness: &Lateness,
     missed: &Missed,
@@ -119,7 +123,7 @@ fn summary(
     root.insert("missed_before_read_packets".into(), json!(before_read));
     root.insert("missed_no_room_packets".into(), json!(no_room));
     root.insert("missed_not_taken_packets".into(), json!(not_taken));
-    let one = |(host, port): (&Host, &Port)| {
+    let one = |((host, port), attached): ((&Host, &Port), &Option<(&Attached, &String)>)| {
         let PortCounts {
             read_packets,
             read_bytes,
@@ -131,7 +135,7 @@ fn summary(
             malformed,
             ..
         } = port.counts;
-        let value = json!({
+        let mut value = json!({
             "address": host.v4,
             "address_v6": host.v6(),
             "read_packets": read_packets,
@@ -144,8 +148,13 @@ fn summary(
             "malformed_frames": malformed,
             "joins": port.joins(),
         });
+        if let Some((attached, tun)) = attached {
+            let first = |v6: bool| attached.addresses.iter().find(|address| address.is_ipv6() == v6);
+            (value["address"], value["address_v6"]) = (json!(first(false)), json!(first(true)));
+            (value["device"], value["tun"]) = (json!(host.device), json!(tun));
+        }
         (host.name.clone(), value)
     };
-    root.insert("hosts".into(), plan.hosts.iter().zip(ports).map(one).collect());
+    root.insert("hosts".into(), plan.hosts.iter().zip(ports).zip(attached).map(one).collect());
     Value::Object(root)
 }

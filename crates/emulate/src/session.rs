@@ -8,12 +8,13 @@
 use crate::capture::CaptureFile;
 use crate::clock::Clock;
 use crate::control::Control;
-use crate::driver::{Between, Driver, Shared};
+use crate::device::{self, Attached};
+use crate::driver::{Between, Driver, End, Shared};
 use crate::error::{Error, Tried};
 use crate::inside;
 use crate::namespace::{Namespace, require_parameter, set_parameter};
 use crate::netlink::Netlink;
-use crate::plan::{Host, Plan, real_flows};
+use crate::plan::{Host, Plan, RealFlow, devices, real_flows};
 use crate::port::Port;
 use crate::report;
 use crate::serve::Servers;
@@ -40,8 +41,8 @@ pub const DEVICE: &str = "sky0";
 /// MTU of a device where the link behind it has none.
 const MTU: u32 = 1500;
 /// Packets that wait in a device until they are read: what comes in 30 ms at a million a second.
-const QUEUE: u32 = 30_000;
-/// How long a run may last whose end is that of its command.
+pub(crate) const QUEUE: u32 = 30_000;
+/// How long a run may last whose end is that of its command, or of whoever routes through it.
 const LONGEST: Span = Span::from_secs(7 * 86_400);
 
 /// Choices beside the scenario.
@@ -67,8 +68,10 @@ pub struct Options {
     pub server: Vec<OsString>,
     /// The folder that skyhop's own server shows.
     pub folder: Option<PathBuf>,
-    /// The command; without one the run lasts as long as the scenario says.
+    /// The command; without one the run lasts as long as the scenario says, or where a host is a device until it is stopped.
     pub command: Vec<OsString>,
+    /// Hosts that are devices of this machine, each with the device; they come before those of the scenario.
+    pub devices: Vec<(String, String)>,
 }
 
 impl Default for Options {
@@ -85,6 +88,7 @@ impl Default for Options {
             server: Vec::new(),
             folder: None,
             command: Vec::new(),
+            devices: Vec::new(),
         }
     }
 }
@@ -105,8 +109,12 @@ pub struct Outcome {
 
 /// A host of the kernel's.
 pub(crate) struct Furnished {
+    /// Its own; that of this machine where it is a device.
     pub namespace: Namespace,
     pub netlink: Netlink,
+    /// The device that leads into the network.
+    pub tun: String,
+    pub attached: Option<Attached>,
 }
 
 /// Emulates a scenario while a command runs. `watch` is called a few times a second, and says whether to go on.
@@ -165,7 +173,8 @@ impl<'a> Ready<'a> {
         }
         options.tcp.as_deref().map_or(Ok(()), known)?;
         let mut scenario = loaded.scenario.clone();
-        if !options.command.is_empty() {
+        let devices = devices(&scenario, &options.devices);
+        if !options.command.is_empty() || !devices.is_empty() {
             // Samples are taken as often as in a run of the scenario's own length, and at least once a second.
             let default = (scenario.duration / 2000).min(Span::from_secs(1));
             scenario.record.sample_interval.get_or_insert(default);
@@ -174,15 +183,19 @@ impl<'a> Ready<'a> {
         let seed = options.seed.unwrap_or(scenario.seed);
         let built = Simulation::with_programs(&scenario, &loaded.files, seed, &real_flows(&scenario));
         let simulation = built.map_err(|e| Error::Scenario(e.key, e.message))?;
-        let plan = Plan::of(&scenario, &simulation, options.at.as_deref())?;
-        let (hosts, ports) = furnish(&plan, &simulation, options)?;
+        let plan = Plan::of(&scenario, &simulation, options.at.as_deref(), &devices)?;
+        possible(&plan, options)?;
+        let (hosts, ports) = furnish(&plan, &simulation, options, &devices)?;
         let offloads = ports.iter().map(|port| port.tun.offloads()).min_by_key(|o| *o as u8);
         let names: Vec<String> = plan.hosts.iter().map(|host| host.name.clone()).collect();
         let capture = options.pcap.as_deref().map(|path| CaptureFile::create(path, &names)).transpose()?;
         let between = plan.flows.iter().map(|flow| Between {
             flow: flow.flow as u32,
             ports: flow.ends.map(|end| end as u32),
-            addresses: flow.ends.map(|end| plan.hosts[end].v4),
+            ends: flow.ends.map(|end| match &hosts[end].attached {
+                Some(attached) => End::Device(attached.behind.clone()),
+                None => End::Host(plan.hosts[end].v4),
+            }),
         });
         let tap = capture.as_ref().and_then(CaptureFile::tap);
         let driver =
@@ -203,16 +216,23 @@ impl<'a> Ready<'a> {
         &self.about.hosts[index].namespace
     }
 
-    /// Begins: from now on time goes on. Without a command it ends when the scenario does.
+    /// Begins: from now on time goes on. Without a command and a device it ends when the scenario does.
     ///
     /// # Errors
     ///
     /// The system has no thread left.
     pub fn begin(self) -> Result<Begun<'a>, Error> {
         let Self { about, driver } = self;
-        let until = about.options.command.is_empty().then(|| Time::ZERO + about.scenario.duration);
+        let until = about.ends_by_itself().then(|| Time::ZERO + about.scenario.duration);
         let running = Running::start(driver, about.shared.clone(), until)?;
         Ok(Begun { about, running })
+    }
+}
+
+impl About<'_> {
+    /// True of a run that lasts as long as the scenario says: nothing else says when it is over.
+    fn ends_by_itself(&self) -> bool {
+        self.options.command.is_empty() && self.hosts.iter().all(|host| host.attached.is_none())
     }
 }
 
@@ -237,7 +257,7 @@ impl Begun<'_> {
         }
         let mut missed = Missed::default();
         for host in &mut about.hosts {
-            missed.before_read += host.netlink.counts(DEVICE)?.tx_dropped;
+            missed.before_read += host.netlink.counts(&host.tun)?.tx_dropped;
         }
         Ok(report::outcome(about, (ended.driver, ended.cpu_s, ended.real_time), missed, exit_code))
     }
@@ -259,29 +279,61 @@ fn known(name: &str) -> Result<(), Error> {
     }
 }
 
+/// An error if something is to run in a host that is a device.
+fn possible(plan: &Plan, options: &Options) -> Result<(), Error> {
+    let wrong = |option: &str, why: String| Err(Error::Scenario(option.into(), why));
+    if !options.command.is_empty() && plan.at.is_none() {
+        let why = "every host is a device of this machine, so that there is none for a command; run it on a machine behind one of them";
+        return wrong("--", why.into());
+    }
+    let server = &plan.hosts[plan.server];
+    match &server.device {
+        Some(device) if !options.server.is_empty() => wrong(
+            "--server",
+            format!("{} is the device {device}; a server runs on a machine behind it", server.name),
+        ),
+        _ => Ok(()),
+    }
+}
+
 /// Makes the hosts, and their ports.
 fn furnish(
     plan: &Plan,
     simulation: &Simulation,
     options: &Options,
+    devices: &crate::plan::Devices,
 ) -> Result<(Vec<Furnished>, Vec<Port>), Error> {
     let mut hosts = Vec::new();
     let mut ports = Vec::new();
+    device::sweep(&mut Netlink::open()?);
     for (index, host) in plan.hosts.iter().enumerate() {
-        let of_flow = |flow: &crate::plan::RealFlow| {
+        let of_flow = |flow: &RealFlow| {
             let backward = flow.ends[1] == index;
             (backward || flow.ends[0] == index).then(|| simulation.own_mtu(flow.flow, backward)).flatten()
         };
         let mtu = plan.flows.iter().filter_map(of_flow).min().unwrap_or(MTU);
-        let (namespace, (tun, netlink)) = Namespace::with(|| device(host, mtu, options))?;
-        hosts.push(Furnished { namespace, netlink });
+        let key = devices.iter().find(|(_, name, _)| *name == host.name).map(|(key, ..)| key.as_str());
+        let (furnished, tun) = match (&host.device, key) {
+            (Some(device), Some(key)) => {
+                let (attached, mut tun) = Attached::new(key, &host.name, device, mtu, options.offload)?;
+                check_offloads(&mut tun)?;
+                let (namespace, name) = (Namespace::own()?, attached.tun.clone());
+                let netlink = Netlink::open()?;
+                (Furnished { namespace, netlink, tun: name, attached: Some(attached) }, tun)
+            }
+            _ => {
+                let (namespace, (tun, netlink)) = Namespace::with(|| own_device(host, mtu, options))?;
+                (Furnished { namespace, netlink, tun: DEVICE.to_owned(), attached: None }, tun)
+            }
+        };
+        hosts.push(furnished);
         ports.push(Port::new(tun));
     }
     Ok((hosts, ports))
 }
 
 /// Makes a host's device, in the host's namespace.
-fn device(host: &Host, mtu: u32, options: &Options) -> Result<(Tun, Netlink), Error> {
+fn own_device(host: &Host, mtu: u32, options: &Options) -> Result<(Tun, Netlink), Error> {
     let mut netlink = Netlink::open()?;
     let loopback = netlink.index("lo")?;
     netlink.set_up(loopback, None, None)?;
@@ -305,20 +357,27 @@ fn device(host: &Host, mtu: u32, options: &Options) -> Result<(Tun, Netlink), Er
             Err(_) if address.is_ipv6() => continue,
             done => done?,
         }
-        netlink.add_default_route(device, address, options.tcp.as_deref())?;
+        netlink.add_default_route(device, address, None, options.tcp.as_deref())?;
     }
-    if tun.offloads() != Offloads::None && !takes_frames_of_many(&tun) {
-        tun.set_offloads(Offloads::None).tried(|| "cannot set the device's offloads".to_owned())?;
-    }
+    check_offloads(&mut tun)?;
     Ok((tun, netlink))
 }
 
-/// True if the kernel takes a frame of two segments: some versions refuse what they have offered. Its address is no host's.
+/// Has each packet read and written by itself where the kernel does not keep what it has offered.
+fn check_offloads(tun: &mut Tun) -> Result<(), Error> {
+    if tun.offloads() != Offloads::None && !takes_frames_of_many(tun) {
+        tun.set_offloads(Offloads::None).tried(|| "cannot set the device's offloads".to_owned())?;
+    }
+    Ok(())
+}
+
+/// True if the kernel takes a frame of two segments: some versions refuse what they have offered. Its addresses come over no device, so that
+/// it goes nowhere.
 fn takes_frames_of_many(tun: &Tun) -> bool {
     let mut frame = [0u8; 40 + 200];
     (frame[0], frame[8], frame[9]) = (0x45, 64, 6);
     frame[2..4].copy_from_slice(&240u16.to_be_bytes());
-    frame[12..20].copy_from_slice(&[10, 255, 255, 254, 10, 255, 255, 253]);
+    frame[12..20].copy_from_slice(&[127, 255, 255, 253, 127, 255, 255, 254]);
     let sum = !crate::offload::fold(crate::offload::sum(&frame[..20]));
     frame[10..12].copy_from_slice(&sum.to_be_bytes());
     (frame[32], frame[33]) = (5 << 4, 0x10);
@@ -405,6 +464,8 @@ fn attend(
 ) -> Result<u8, Error> {
     let names = plan.names();
     let _server = match options.server.as_slice() {
+        // Whoever is behind a device has servers of their own.
+        [] if plan.hosts[plan.server].device.is_some() => None,
         [] => {
             Servers { folder: options.folder.clone() }.start(&hosts[plan.server].namespace)?;
             None
@@ -419,13 +480,16 @@ fn attend(
     if options.command.is_empty() {
         while let Err(RecvTimeoutError::Timeout) = running.ended.recv_timeout(Duration::from_millis(200)) {
             if !go_on() {
-                return Ok(130);
+                // Who routes through it ends it so.
+                let routes = hosts.iter().any(|host| host.attached.is_some());
+                return Ok(if routes { 0 } else { 130 });
             }
         }
         return Ok(0);
     }
     let place = inside::Place::Front;
-    let child = inside::start(&hosts[plan.user].namespace, &names, &options.command, place)?;
+    let child =
+        inside::start(&hosts[plan.at.unwrap_or(plan.user)].namespace, &names, &options.command, place)?;
     let pid = child.id();
     let (tell, told) = channel();
     let mut child = Killed(child);

@@ -257,10 +257,11 @@ impl Network {
         let wire = &mut self.links.wires[next as usize];
         wire.too_large += 1;
         let (mtu, from, black_hole) = (wire.mtu, wire.from, wire.black_hole);
-        let frame = self.packets.discard(id, Fate::Dropped);
-        if black_hole || matches!(frame.packet.transport, Transport::TooLarge(_)) {
+        if black_hole || matches!(self.packets.frames[id].packet.transport, Transport::TooLarge(_)) {
+            self.packets.discard(id, Fate::Dropped);
             return None;
         }
+        let frame = self.packets.hand_on(id, Fate::Dropped);
         let route = &self.packets.routes[frame.route as usize];
         let hop = match &route.way {
             // As many links lie before the router as the packet has crossed.

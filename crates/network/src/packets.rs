@@ -9,7 +9,7 @@ use crate::frames::Frames;
 use crate::pinned::Steps;
 use crate::route::{Route, Way};
 use skyhop_link::FlippedBit;
-use skyhop_wire::{Transport, stp};
+use skyhop_wire::stp;
 use std::collections::{BTreeMap, VecDeque};
 
 pub(crate) struct Packets {
@@ -101,17 +101,22 @@ impl Packets {
     /// A packet goes no further.
     #[inline(never)]
     pub fn discard(&mut self, id: u32, fate: Fate) -> Frame {
+        let frame = self.hand_on(id, fate);
+        if self.routes[frame.route as usize].told {
+            self.ended.push_back(frame.tag);
+        }
+        frame
+    }
+
+    /// A packet goes no further, and a router's message goes by its tag from now on: its driver keeps what is beside it until the message
+    /// has ended too.
+    #[inline(never)]
+    pub fn hand_on(&mut self, id: u32, fate: Fate) -> Frame {
         if let Some(flipped) = &mut self.flipped {
             flipped.remove(&id);
         }
         self.beside.take(id);
-        let frame = self.end(id, fate);
-        // A router's own message has nothing of its sender's beside it.
-        if self.routes[frame.route as usize].told && !matches!(frame.packet.transport, Transport::TooLarge(_))
-        {
-            self.ended.push_back(frame.tag);
-        }
-        frame
+        self.end(id, fate)
     }
 
     #[inline(always)]

@@ -83,6 +83,7 @@ impl Scenario {
             constellations: Default::default(),
             terminals: Default::default(),
             populations: Default::default(),
+            nodes: Default::default(),
             routing: Routing::default(),
             failures: Vec::new(),
             random_failures: None,

@@ -72,6 +72,9 @@ pub struct Scenario {
     /// Many terminals of a kind, by the name of the kind.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub populations: BTreeMap<String, Population>,
+    /// Ends of flows that are more than a name, by that.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub nodes: BTreeMap<String, Node>,
     /// How packets find their way through the constellation.
     #[serde(default)]
     pub routing: Routing,
@@ -99,6 +102,15 @@ pub struct Scenario {
 
 fn default_seed() -> u64 {
     1
+}
+
+/// An end of flows.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Node {
+    /// The device of the machine that emulates the scenario behind which this node is, such as "eth1". A simulation takes no notice of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
 }
 
 /// What to write besides the summary.

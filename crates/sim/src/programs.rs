@@ -44,8 +44,13 @@ pub enum Content {
         /// Bits of it have become others: the next list of [`Simulation::poll_flipped`](crate::Simulation::poll_flipped) has them.
         corrupted: bool,
     },
-    /// A router's message.
-    Message(Packet),
+    /// A router's message about the packet that was handed in with this tag. A packet that was copied may have several.
+    Message {
+        /// The packet's tag, which ends with the message.
+        tag: u32,
+        /// The message.
+        packet: Packet,
+    },
 }
 
 impl Programs {
@@ -93,7 +98,7 @@ fn is_message(packet: &Packet) -> bool {
 impl Arrived {
     pub(crate) fn of(flow: u32, frame: &Frame, at: Time, corrupted: bool) -> Self {
         let what = match is_message(&frame.packet) {
-            true => Content::Message(frame.packet),
+            true => Content::Message { tag: frame.tag, packet: frame.packet },
             false => {
                 Content::Tagged { tag: frame.tag, marked: frame.packet.ip.ecn == Ecn::Marked, corrupted }
             }

@@ -8,7 +8,7 @@ use crate::engine;
 use crate::failure::Failure;
 use clap::{Args as ClapArgs, Subcommand};
 use skyhop_emulate::driver::Shared;
-use skyhop_emulate::plan::Plan;
+use skyhop_emulate::plan::{self, Plan};
 use skyhop_emulate::profile::{Ends, PROFILES, Profile};
 use skyhop_emulate::session::{Options, Outcome, emulate};
 use skyhop_emulate::verdict::Limits;
@@ -52,6 +52,9 @@ pub struct Emulate {
     /// The host where the command runs; by default the end called "user", else the end that asks, or that gets the transfer.
     #[arg(long, value_name = "HOST")]
     pub at: Option<String>,
+    /// A host that is a device of this machine: machines behind it are in the network then. May be given for several hosts.
+    #[arg(long = "device", value_name = "HOST=DEVICE", value_parser = device)]
+    pub devices: Vec<(String, String)>,
     /// A command for the other end, by `sh -c`, instead of skyhop's own servers: echo (port 7), discard (9), and files over HTTP (80).
     #[arg(long, value_name = "COMMAND")]
     pub server: Option<OsString>,
@@ -148,7 +151,8 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
         command = vec![inside::shell()];
     }
     // Threads would keep their old rights.
-    namespace::become_able().map_err(failed)?;
+    let devices = plan::devices(&loaded.scenario, &args.devices);
+    namespace::become_able(devices.first().map(|(_, _, device)| device.as_str())).map_err(failed)?;
     engine::listen();
     let folder = args.out.as_deref().map(Folder::create).transpose()?;
     let server = args.server.iter().flat_map(|line| ["sh".into(), "-c".into(), line.clone()]).collect();
@@ -164,6 +168,7 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
         server,
         folder: Some(args.folder.clone()),
         command,
+        devices: args.devices.clone(),
     };
     let mut told = args.quiet;
     let done = emulate(&loaded, &options, |plan: &Plan, _: &Shared| {
@@ -228,6 +233,16 @@ fn profile(name: &str, args: &Emulate) -> Result<String, Failure> {
     let ends =
         Ends { user: place("--from", &args.from, cities[0])?, server: place("--to", &args.to, cities[1])? };
     Ok(profile.scenario(Some(&ends)))
+}
+
+/// A host and its device.
+fn device(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=').map(|(host, device)| (host.trim(), device.trim())) {
+        Some((host, device)) if !host.is_empty() && !device.is_empty() => {
+            Ok((host.to_owned(), device.to_owned()))
+        }
+        _ => Err("expected a host and a device, such as user=eth1".to_owned()),
+    }
 }
 
 /// A parameter's path below /proc/sys/net, and its value.

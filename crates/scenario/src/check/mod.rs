@@ -8,6 +8,7 @@ mod angle;
 mod flows;
 mod links;
 pub(crate) mod name;
+mod nodes;
 mod offered;
 mod routing;
 mod space;
@@ -47,6 +48,7 @@ pub fn check(scenario: &Scenario) -> (Vec<Finding>, usize) {
     routing::check(scenario, &mut out);
     sweep::check(scenario, &mut out);
     flows::check(scenario, &mut out);
+    nodes::check(scenario, &mut out);
     splices::check(scenario, &mut out);
     match crate::network::resolve_into(scenario, &mut out) {
         Some(network) if out.list.is_empty() => {
