@@ -6,6 +6,7 @@
 
 use crate::failure::Failure;
 use crate::progress::Progress;
+use skyhop_emulate::signals::keep_ignored;
 use skyhop_network::BuildError;
 use skyhop_record::{Meta, RunError, RunOptions, run_scenario};
 use skyhop_results::RunResult;
@@ -69,7 +70,10 @@ pub fn at_line(loaded: &Loaded, BuildError { key, message }: BuildError) -> Fail
 pub fn listen() {
     static LISTEN: Once = Once::new();
     // If nobody can listen, an interrupt ends the process as it always did.
-    LISTEN.call_once(|| drop(ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed))));
+    // Signals that are ignored stay so: nohup.
+    LISTEN.call_once(|| {
+        keep_ignored(|| drop(ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed))));
+    });
 }
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);

@@ -71,7 +71,10 @@ impl Ear {
     fn answer(&mut self, stream: &UnixStream) -> std::io::Result<()> {
         stream.set_read_timeout(Some(Duration::from_secs(1)))?;
         let mut line = String::new();
-        BufReader::new(stream).read_line(&mut line)?;
+        // Who only looks whose socket this is asks nothing.
+        if BufReader::new(stream).read_line(&mut line)? == 0 {
+            return Ok(());
+        }
         let asked: Value = serde_json::from_str(&line).unwrap_or_default();
         let answer = match asked["set"].as_array() {
             Some(sets) => {
@@ -154,7 +157,22 @@ fn status(plan: &Plan, loaded: &Loaded, latest: &Latest) -> Value {
     })
 }
 
-/// Processes that emulate, as far as this one sees them.
+/// The user of a process that has the other end. Anybody may take a name in this namespace.
+fn user(stream: &UnixStream) -> std::io::Result<rustix::process::Uid> {
+    Ok(rustix::net::sockopt::socket_peercred(stream)?.uid)
+}
+
+/// A connection to an emulation of this user, or of any user for root.
+fn connect(pid: u32) -> std::io::Result<(UnixStream, bool)> {
+    let stream = UnixStream::connect_addr(&address(pid)?)?;
+    let (theirs, own) = (user(&stream)?, rustix::process::geteuid());
+    match theirs == own || own.is_root() {
+        true => Ok((stream, theirs == own)),
+        false => Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, "it is another user's")),
+    }
+}
+
+/// Processes of this user that emulate, as far as this one sees them.
 pub fn running() -> Vec<u32> {
     let text = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
     let names = text
@@ -163,6 +181,7 @@ pub fn running() -> Vec<u32> {
     let mut found: Vec<u32> = names.filter_map(|pid| pid.parse().ok()).collect();
     found.sort_unstable();
     found.dedup();
+    found.retain(|pid| connect(*pid).is_ok_and(|(_, own)| own));
     found
 }
 
@@ -194,7 +213,7 @@ pub fn find(pid: Option<u32>) -> Result<u32, Error> {
 /// It does not answer.
 pub fn ask(pid: u32, question: &Value) -> Result<Value, Error> {
     let tried = || format!("process {pid} does not answer as an emulation");
-    let stream = address(pid).and_then(|address| UnixStream::connect_addr(&address)).tried(tried)?;
+    let (stream, _) = connect(pid).tried(tried)?;
     stream.set_read_timeout(Some(Duration::from_secs(5))).tried(tried)?;
     let mut out = &stream;
     writeln!(out, "{question}").tried(tried)?;

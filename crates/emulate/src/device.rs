@@ -13,6 +13,8 @@ use crate::rules::{Rule, VERSIONS, Version, rules, table};
 use crate::tun::Tun;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+/// Packets that wait in a device until they are read: what comes in 30 ms at a million a second.
+pub(crate) const QUEUE: u32 = 30_000;
 /// The most bytes of a device's name.
 const LONGEST_NAME: usize = 15;
 
@@ -86,7 +88,7 @@ impl Attached {
             let _ = set_parameter(&format!("ipv6/conf/{tun}/{name}"), value);
         }
         let to = self.netlink.index(&tun)?;
-        self.netlink.set_up(to, Some(mtu), Some(crate::session::QUEUE))?;
+        self.netlink.set_up(to, Some(mtu), Some(QUEUE))?;
         // Senders behind the network are reached over other devices too. Where all devices are strict, this one asks only for any way back.
         let strict = parameter("ipv4/conf/all/rp_filter").is_some_and(|value| value != "0");
         set_parameter(&format!("ipv4/conf/{tun}/rp_filter"), if strict { "2" } else { "0" })?;

@@ -7,6 +7,8 @@
 
 use crate::error::{Error, Tried};
 use crate::namespace::Namespace;
+use crate::signals::{by_a_process, handle};
+use crate::terminal;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags};
@@ -19,9 +21,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 /// The first argument of a process that is to become a program inside a host. Nobody types it.
 pub const ARGUMENT: &str = "emulate-inside";
+
+/// What follows it where the program is a shell.
+const SHELL: &str = "shell";
 
 /// Exit codes as shells have them.
 const NOT_FOUND: u8 = 127;
@@ -55,6 +61,8 @@ pub fn find(command: &OsStr) -> Result<PathBuf, Error> {
 pub enum Place {
     /// The command: it reads and writes what skyhop was given.
     Front,
+    /// A shell: the same, and the terminal is its own while it runs.
+    Shell,
     /// A server: it reads nothing, writes to standard error, and is not interrupted with the command.
     Behind,
 }
@@ -68,7 +76,7 @@ pub fn start(namespace: &Namespace, names: &str, command: &[OsString], place: Pl
     let own = std::env::current_exe().tried(|| "cannot find this program's own file".to_owned())?;
     let network = namespace.fd.as_fd().as_raw_fd();
     let mut process = Command::new(own);
-    process.arg(ARGUMENT).arg(names).args(command);
+    process.arg(ARGUMENT).arg(if place == Place::Shell { SHELL } else { "" }).arg(names).args(command);
     if place == Place::Behind {
         let to = io::stderr()
             .as_fd()
@@ -106,9 +114,10 @@ pub fn exit_code(status: ExitStatus) -> u8 {
 /// The course of a process whose first argument is [`ARGUMENT`]: it makes its namespaces, and in them a process that starts the command and
 /// waits for it.
 pub fn main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let shell = arguments.next().is_some_and(|word| word == SHELL);
     let names = arguments.next().unwrap_or_default();
     let command: Vec<OsString> = arguments.collect();
-    keep_on_when_interrupted();
+    hand_signals_on();
     match prepare(&names) {
         Ok(()) => {}
         Err(why) => {
@@ -118,8 +127,11 @@ pub fn main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     }
     // SAFETY: this process has one thread.
     match unsafe { libc::fork() } {
-        0 => ExitCode::from(first_process(&command)),
-        child if child > 0 => ExitCode::from(wait_for(Pid::from_raw(child))),
+        0 => ExitCode::from(first_process(&command, shell)),
+        child if child > 0 => {
+            BELOW.store(child, Ordering::Relaxed);
+            ExitCode::from(wait_for(Pid::from_raw(child)))
+        }
         _ => {
             eprintln!("skyhop emulate: cannot start a process: {}", io::Error::last_os_error());
             ExitCode::from(NOT_PREPARED)
@@ -127,13 +139,22 @@ pub fn main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Ctrl-C is for the program, which may go on; signals that have a handler have their usual effect again in what is started.
-fn keep_on_when_interrupted() {
-    extern "C" fn nothing(_: libc::c_int) {}
-    for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP] {
-        // SAFETY: the handler does nothing.
-        unsafe { libc::signal(signal, nothing as *const () as libc::sighandler_t) };
+/// The process that has signals to this one: 0 is none yet, -1 is all processes of a namespace but its first.
+static BELOW: AtomicI32 = AtomicI32::new(0);
+
+/// Ctrl-C is for the program, which may go on, and has it from the terminal as this process has; a signal that a process has sent is handed on. Signals that
+/// have a handler have their usual effect again in what is started, and those that are ignored stay so.
+fn hand_signals_on() {
+    extern "C" fn hand_on(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+        let below = BELOW.load(Ordering::Relaxed);
+        // SAFETY: the system hands the structure over, and sending a signal is allowed in a handler.
+        unsafe {
+            if below != 0 && by_a_process(info) {
+                libc::kill(below, signal);
+            }
+        }
     }
+    handle(&[libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP], hand_on);
 }
 
 /// Namespaces of processes and mounts, with names of hosts and the devices of this network.
@@ -162,24 +183,37 @@ fn prepare(names: &OsStr) -> Result<(), Error> {
 }
 
 /// The first process of its namespace: it starts the command, waits for whatever has lost its parent, and ends with the command.
-fn first_process(command: &[OsString]) -> u8 {
+fn first_process(command: &[OsString], shell: bool) -> u8 {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     let _ = rustix::mount::mount("proc", "/proc", "proc", MountFlags::empty(), None::<&std::ffi::CStr>);
     let Some(program) = command.first() else { return NOT_PREPARED };
-    let child = match Command::new(program).args(&command[1..]).spawn() {
+    let mut process = Command::new(program);
+    process.args(&command[1..]);
+    if shell {
+        // A shell that finds itself in a group outside of its namespace has no jobs.
+        let lead = || {
+            rustix::process::setpgid(None, None)?;
+            terminal::give(rustix::process::getpid().as_raw_nonzero().get());
+            Ok(())
+        };
+        // SAFETY: between fork and exec system calls are made, which allocate nothing.
+        unsafe { process.pre_exec(lead) };
+    }
+    let child = match process.spawn() {
         Ok(child) => child,
         Err(why) => {
             eprintln!("skyhop emulate: {}: {why}", program.display());
             return if why.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_EXECUTABLE };
         }
     };
+    BELOW.store(-1, Ordering::Relaxed);
     wait_for(Pid::from_raw(child.id() as i32))
 }
 
 /// Waits for all that ends, up to one process; its exit code.
 fn wait_for(process: Option<Pid>) -> u8 {
     loop {
-        match rustix::process::waitpid(None, WaitOptions::empty()) {
+        match rustix::process::wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if Some(pid) == process => return code_of(status),
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => return NOT_PREPARED,

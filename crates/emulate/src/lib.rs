@@ -4,13 +4,15 @@
 //! host of the kernel's, [`device`] and [`rules`] make one of a device of this machine, [`inside`] starts a program in it and [`serve`] answers by default; [`offload`] takes frames apart and puts them together,
 //! [`bursts`] holds them, [`port`] reads and writes them, [`routes`] say where their packets go, [`driver`] steps the network by the clock, at the [`pace`] that packets have, and [`ahead`] works satellites out before they are
 //! due; [`lateness`] and [`verdict`] say how late it was, [`profile`] has scenarios without a file, [`control`] answers while it runs, [`session`] is all of it from a scenario to its
-//! end, and `report` its summary.
+//! end, `attend` what runs meanwhile, told by [`signals`], and `report` its summary.
 //! Differs from the simulator: packets of programs enter and leave at ports, and being late is a result.
 //! Leaves out hosts on other machines, but for those behind a device.
 
 #![cfg(target_os = "linux")]
 
+mod about;
 pub mod ahead;
+mod attend;
 pub mod bursts;
 pub mod capture;
 pub mod clock;
@@ -31,6 +33,8 @@ pub mod routes;
 pub mod rules;
 pub mod serve;
 pub mod session;
+pub mod signals;
+mod terminal;
 mod told;
 pub mod tun;
 pub mod verdict;

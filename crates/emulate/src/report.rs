@@ -3,11 +3,12 @@
 //! Follows the simulator's summary, with the key `emulation` beside its own.
 //! Leaves out how a run is ended.
 
+use crate::about::{About, Furnished, Outcome};
 use crate::device::Attached;
 use crate::driver::Driver;
+use crate::namespace::parameter;
 use crate::plan::{Host, Plan};
 use crate::port::{Port, PortCounts};
-use crate::session::{About, Outcome};
 use crate::verdict::{Lateness, Missed, objections};
 use serde_json::{Map, Value, json};
 use skyhop_record::Meta;
@@ -44,7 +45,7 @@ pub(crate) fn outcome(
         "exit_code": exit_code,
         "real_time": real_time,
         "offloads": offloads.name(),
-        "tcp_congestion_control": options.tcp.clone().or_else(kernels_own),
+        "tcp_congestion_control": options.tcp.clone().or_else(|| kernels_own(&plan, &hosts)),
         "cpu_s": cpu_s,
         "late_limit_s": options.limits.late.as_secs_f64(),
     });
@@ -83,10 +84,9 @@ pub(crate) fn outcome(
     Outcome { result, meta, exit_code, objections, lateness }
 }
 
-/// The kernel's default.
-fn kernels_own() -> Option<String> {
-    let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").ok()?;
-    Some(text.trim().to_owned())
+/// The kernel's default where programs run; `None` where all hosts are devices.
+fn kernels_own(plan: &Plan, hosts: &[Furnished]) -> Option<String> {
+    hosts[plan.at?].namespace.within(|| parameter("ipv4/tcp_congestion_control")).ok()?
 }
 
 /// The key `emulation` of `summary.json`.

@@ -5,10 +5,13 @@
 //! Differs from a simulation: the run lasts as long as its command, and its summary says whether it can be trusted.
 //! Leaves out the command line, and what is shown while it runs.
 
+use crate::about::{About, Furnished};
+pub use crate::about::{Options, Outcome};
+use crate::attend::attend;
 use crate::capture::CaptureFile;
 use crate::clock::Clock;
 use crate::control::Control;
-use crate::device::{self, Attached};
+use crate::device::{self, Attached, QUEUE};
 use crate::driver::{Between, Driver, End, Shared};
 use crate::error::{Error, Tried};
 use crate::inside;
@@ -17,107 +20,27 @@ use crate::netlink::Netlink;
 use crate::plan::{Host, Plan, RealFlow, devices, real_flows};
 use crate::port::Port;
 use crate::report;
-use crate::serve::Servers;
+use crate::signals::Signals;
 use crate::tun::{Offloads, Tun};
-use crate::verdict::{Lateness, Limits, Missed};
-use skyhop_record::Meta;
-use skyhop_results::RunResult;
-use skyhop_scenario::{Loaded, Scenario};
+use crate::verdict::Missed;
+use skyhop_scenario::Loaded;
 use skyhop_sim::Simulation;
 use skyhop_units::{Span, Time};
-use std::ffi::OsString;
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::AsFd;
-use std::path::PathBuf;
-use std::process::Child;
-use std::sync::mpsc::{RecvTimeoutError, TryRecvError, channel, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::Duration;
 
 /// The name of a host's device.
 pub const DEVICE: &str = "sky0";
 /// MTU of a device where the link behind it has none.
 const MTU: u32 = 1500;
-/// Packets that wait in a device until they are read: what comes in 30 ms at a million a second.
-pub(crate) const QUEUE: u32 = 30_000;
 /// How long a run may last whose end is that of its command, or of whoever routes through it.
 const LONGEST: Span = Span::from_secs(7 * 86_400);
 
-/// Choices beside the scenario.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Seed of all chance; the scenario's if `None`.
-    pub seed: Option<u64>,
-    /// The host where the command runs.
-    pub at: Option<String>,
-    /// Frames may stand for many packets.
-    pub offload: bool,
-    /// Limits beyond which the run is not valid.
-    pub limits: Limits,
-    /// Bytes of packets under way at most.
-    pub memory: usize,
-    /// The kernel's congestion control in all hosts.
-    pub tcp: Option<String>,
-    /// Parameters of the kernel's network in all hosts, by their names below /proc/sys/net: ipv4/tcp_rmem.
-    pub sysctls: Vec<(String, String)>,
-    /// A file for a capture of the hosts' packets.
-    pub pcap: Option<PathBuf>,
-    /// The command that runs at the server; servers of skyhop's own if empty.
-    pub server: Vec<OsString>,
-    /// The folder that skyhop's own server shows.
-    pub folder: Option<PathBuf>,
-    /// The command; without one the run lasts as long as the scenario says, or where a host is a device until it is stopped.
-    pub command: Vec<OsString>,
-    /// Hosts that are devices of this machine, each with the device; they come before those of the scenario.
-    pub devices: Vec<(String, String)>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            seed: None,
-            at: None,
-            offload: true,
-            limits: Limits::default(),
-            memory: 1 << 30,
-            tcp: None,
-            sysctls: Vec::new(),
-            pcap: None,
-            server: Vec::new(),
-            folder: None,
-            command: Vec::new(),
-            devices: Vec::new(),
-        }
-    }
-}
-
-/// The outcome of an emulation.
-pub struct Outcome {
-    /// Results of simulated flows and of links.
-    pub result: RunResult,
-    /// Everything else of a summary.
-    pub meta: Meta,
-    /// The command's exit code.
-    pub exit_code: u8,
-    /// Why the run is not valid; empty if it is.
-    pub objections: Vec<String>,
-    /// How late it was.
-    pub lateness: Lateness,
-}
-
-/// A host of the kernel's.
-pub(crate) struct Furnished {
-    /// Its own; that of this machine where it is a device.
-    pub namespace: Namespace,
-    pub netlink: Netlink,
-    /// The device that leads into the network.
-    pub tun: String,
-    pub attached: Option<Attached>,
-}
-
-/// Emulates a scenario while a command runs. `watch` is called a few times a second, and says whether to go on.
+/// Emulates a scenario while a command runs. `watch` is called a few times a second, and says which signals
+/// there were.
 ///
 /// # Errors
 ///
@@ -125,28 +48,16 @@ pub(crate) struct Furnished {
 pub fn emulate(
     loaded: &Loaded,
     options: &Options,
-    mut watch: impl FnMut(&Plan, &Shared) -> bool,
+    mut watch: impl FnMut(&Plan, &Shared) -> Signals,
 ) -> Result<Outcome, Error> {
     let ready = Ready::new(loaded, options)?;
     // Links that were changed are links of the scenario as it runs.
     let _control = Control::listen(loaded.clone(), ready.about.plan.clone(), ready.about.shared.clone());
     let begun = ready.begin()?;
     let Begun { about, running } = &begun;
-    let exit_code = attend(&about.plan, &about.hosts, options, running, || watch(&about.plan, &about.shared));
+    let exit_code =
+        attend(&about.plan, &about.hosts, options, &running.ended, || watch(&about.plan, &about.shared));
     begun.end(exit_code)
-}
-
-/// The loop and all that it does not own.
-pub(crate) struct About<'a> {
-    pub loaded: &'a Loaded,
-    pub options: &'a Options,
-    /// The scenario, which lasts as long as the command does.
-    pub scenario: Scenario,
-    pub plan: Plan,
-    pub hosts: Vec<Furnished>,
-    pub offloads: Offloads,
-    pub capture: Option<CaptureFile>,
-    pub shared: Arc<Shared>,
 }
 
 /// An emulation whose hosts are there, and whose time has not begun.
@@ -226,13 +137,6 @@ impl<'a> Ready<'a> {
         let until = about.ends_by_itself().then(|| Time::ZERO + about.scenario.duration);
         let running = Running::start(driver, about.shared.clone(), until)?;
         Ok(Begun { about, running })
-    }
-}
-
-impl About<'_> {
-    /// True of a run that lasts as long as the scenario says: nothing else says when it is over.
-    fn ends_by_itself(&self) -> bool {
-        self.options.command.is_empty() && self.hosts.iter().all(|host| host.attached.is_none())
     }
 }
 
@@ -452,109 +356,4 @@ fn take_priority() -> bool {
         libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong);
         libc::sched_setscheduler(0, libc::SCHED_FIFO | RESET_ON_FORK, &raw const parameters) == 0
     }
-}
-
-/// Starts servers and the command, and waits until the command has ended. Without one, until the loop has. Its exit code.
-fn attend(
-    plan: &Plan,
-    hosts: &[Furnished],
-    options: &Options,
-    running: &Running,
-    mut go_on: impl FnMut() -> bool,
-) -> Result<u8, Error> {
-    let names = plan.names();
-    let _server = match options.server.as_slice() {
-        // Whoever is behind a device has servers of their own.
-        [] if plan.hosts[plan.server].device.is_some() => None,
-        [] => {
-            Servers { folder: options.folder.clone() }.start(&hosts[plan.server].namespace)?;
-            None
-        }
-        command => {
-            let host = &hosts[plan.server].namespace;
-            let mut server = Killed(inside::start(host, &names, command, inside::Place::Behind)?);
-            wait_for_listener(host, &mut server.0)?;
-            Some(server)
-        }
-    };
-    if options.command.is_empty() {
-        while let Err(RecvTimeoutError::Timeout) = running.ended.recv_timeout(Duration::from_millis(200)) {
-            if !go_on() {
-                // Who routes through it ends it so.
-                let routes = hosts.iter().any(|host| host.attached.is_some());
-                return Ok(if routes { 0 } else { 130 });
-            }
-        }
-        return Ok(0);
-    }
-    let place = inside::Place::Front;
-    let child =
-        inside::start(&hosts[plan.at.unwrap_or(plan.user)].namespace, &names, &options.command, place)?;
-    let pid = child.id();
-    let (tell, told) = channel();
-    let mut child = Killed(child);
-    thread::scope(|scope| {
-        let waits = scope.spawn(move || {
-            let status = child.0.wait();
-            let _ = tell.send(());
-            status
-        });
-        while let Err(RecvTimeoutError::Timeout) = told.recv_timeout(Duration::from_millis(200)) {
-            // Without the loop the command would wait for ever.
-            let ended = !matches!(running.ended.try_recv(), Err(TryRecvError::Empty));
-            if ended || !go_on() {
-                // The command has the interrupt too, and may need a moment to end by itself.
-                if told.recv_timeout(Duration::from_secs(2)).is_err() {
-                    // SAFETY: the process is a child that has not been waited for.
-                    unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
-                }
-                break;
-            }
-        }
-        match waits.join() {
-            Ok(status) => status.map(inside::exit_code).tried(|| "cannot wait for the command".to_owned()),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    })
-}
-
-/// A process that goes when it is no longer needed, and everything in its host with it.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Waits until somebody listens in a host, at most five seconds; a server that has ended by then is an error.
-#[expect(clippy::disallowed_methods, reason = "another process is waited for")]
-fn wait_for_listener(namespace: &Namespace, server: &mut Child) -> Result<(), Error> {
-    let listens = || {
-        let network = Some(rustix::thread::LinkNameSpaceType::Network);
-        rustix::thread::move_into_link_name_space(namespace.fd.as_fd(), network).ok()?;
-        // State 10 is LISTEN; sockets of UDP are in state 7.
-        let any = |file: &str, state: &str| {
-            let text = std::fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
-            text.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some(state))
-        };
-        for _ in 0..100 {
-            if ["tcp", "tcp6"].iter().any(|file| any(file, "0A"))
-                || ["udp", "udp6"].iter().any(|file| any(file, "07"))
-            {
-                return Some(Ok(()));
-            }
-            if let Ok(Some(status)) = server.try_wait() {
-                let code = inside::exit_code(status);
-                return Some(Err(Error::Command(format!("--server: it has ended at once, with {code}"), 1)));
-            }
-            thread::sleep(Duration::from_millis(50));
-        }
-        let word = b"skyhop: nobody listens at the server after 5 s; the command begins all the same\n";
-        let _ = io::Write::write_all(&mut io::stderr(), word);
-        None
-    };
-    let done = thread::scope(|scope| scope.spawn(listens).join());
-    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).unwrap_or(Ok(()))
 }

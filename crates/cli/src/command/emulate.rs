@@ -12,7 +12,7 @@ use skyhop_emulate::plan::{self, Plan};
 use skyhop_emulate::profile::{Ends, PROFILES, Profile};
 use skyhop_emulate::session::{Options, Outcome, emulate};
 use skyhop_emulate::verdict::Limits;
-use skyhop_emulate::{Error, control, inside, namespace};
+use skyhop_emulate::{Error, control, inside, namespace, signals};
 use skyhop_orbit::places;
 use skyhop_record::{Folder, summary_json, summary_text, write_run};
 use skyhop_scenario::parse_set;
@@ -153,7 +153,7 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
     // Threads would keep their old rights.
     let devices = plan::devices(&loaded.scenario, &args.devices);
     namespace::become_able(devices.first().map(|(_, _, device)| device.as_str())).map_err(failed)?;
-    engine::listen();
+    signals::listen();
     let folder = args.out.as_deref().map(Folder::create).transpose()?;
     let server = args.server.iter().flat_map(|line| ["sh".into(), "-c".into(), line.clone()]).collect();
     let options = Options {
@@ -168,6 +168,7 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
         server,
         folder: Some(args.folder.clone()),
         command,
+        shell: args.shell,
         devices: args.devices.clone(),
     };
     let mut told = args.quiet;
@@ -179,7 +180,7 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
                 "skyhop: flow {name} is left to programs; say `real = true` of those that are to be\n"
             ));
         }
-        !engine::interrupted()
+        signals::so_far()
     });
     let Outcome { result, meta, exit_code, objections, .. } = match done {
         Ok(outcome) => outcome,

@@ -1,0 +1,209 @@
+//! What runs in the hosts of an emulation: servers, and the command until it has ended.
+//!
+//! Follows shells: Ctrl-C is for the command, which may handle it and go on; a second one ends it. Who ends skyhop ends the command, by SIGTERM first.
+//! Leaves out how a program is started, which `inside` knows.
+
+use crate::about::{Furnished, Options};
+use crate::clock::Clock;
+use crate::error::{Error, Tried};
+use crate::inside;
+use crate::namespace::Namespace;
+use crate::plan::Plan;
+use crate::serve::Servers;
+use crate::signals::Signals;
+use crate::terminal::Terminal;
+use skyhop_units::{Span, Time};
+use std::io;
+use std::os::fd::AsFd;
+use std::process::Child;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
+use std::thread;
+use std::time::Duration;
+
+/// How often signals are looked for.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long a command that was asked to end may take.
+const PATIENCE: Span = Span::from_secs(5);
+/// The exit code of a run that was interrupted before its end.
+const INTERRUPTED: u8 = 130;
+
+/// Starts servers and the command, and waits until the command has ended. Without one, until the loop has. Its exit code.
+pub(crate) fn attend(
+    plan: &Plan,
+    hosts: &[Furnished],
+    options: &Options,
+    loop_ended: &Receiver<()>,
+    mut signals: impl FnMut() -> Signals,
+) -> Result<u8, Error> {
+    let names = plan.names();
+    let _server = match options.server.as_slice() {
+        // Whoever is behind a device has servers of their own.
+        [] if plan.hosts[plan.server].device.is_some() => None,
+        [] => {
+            Servers { folder: options.folder.clone() }.start(&hosts[plan.server].namespace)?;
+            None
+        }
+        command => {
+            let host = &hosts[plan.server].namespace;
+            let mut server = Killed(inside::start(host, &names, command, inside::Place::Behind)?);
+            wait_for_listener(host, &mut server.0)?;
+            Some(server)
+        }
+    };
+    if options.command.is_empty() {
+        while let Err(RecvTimeoutError::Timeout) = loop_ended.recv_timeout(LOOK) {
+            if !signals().none() {
+                // Who routes through it ends it so.
+                let routes = hosts.iter().any(|host| host.attached.is_some());
+                return Ok(if routes { 0 } else { INTERRUPTED });
+            }
+        }
+        return Ok(0);
+    }
+    if !signals().none() {
+        return Ok(INTERRUPTED);
+    }
+    let host = &hosts[plan.at.unwrap_or(plan.user)].namespace;
+    let place = if options.shell { inside::Place::Shell } else { inside::Place::Front };
+    // Whoever has it in between, it comes back when the command has ended.
+    let _terminal = Terminal::of_this_process();
+    let child = Killed(inside::start(host, &names, &options.command, place)?);
+    watch_over(child, loop_ended, signals)
+}
+
+/// Waits until a command has ended, and ends it when it is time to. Its exit code.
+fn watch_over(
+    mut child: Killed,
+    loop_ended: &Receiver<()>,
+    mut signals: impl FnMut() -> Signals,
+) -> Result<u8, Error> {
+    let pid = child.0.id() as libc::pid_t;
+    let (tell, told) = channel();
+    let clock = Clock::start();
+    thread::scope(|scope| {
+        let waits = scope.spawn(move || {
+            let status = child.0.wait();
+            let _ = tell.send(());
+            status
+        });
+        let mut ending = Ending::default();
+        while let Err(RecvTimeoutError::Timeout) = told.recv_timeout(LOOK) {
+            // Without the loop the command would wait for ever.
+            let alone = !matches!(loop_ended.try_recv(), Err(TryRecvError::Empty));
+            if let Some(signal) = ending.signal(clock.now(), signals(), alone) {
+                // SAFETY: the process is a child that has not been waited for, or just has been: its number is not used again so soon.
+                unsafe { libc::kill(pid, signal) };
+            }
+        }
+        match waits.join() {
+            Ok(status) => status.map(inside::exit_code).tried(|| "cannot wait for the command".to_owned()),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+/// How far a command is from its end.
+#[derive(Debug, Default)]
+struct Ending {
+    /// Interrupts that were handed on.
+    handed_on: u32,
+    /// When it was asked to end.
+    asked: Option<Time>,
+    alone: bool,
+    killed: bool,
+}
+
+impl Ending {
+    /// The signal that the command is to have now. `alone` without a network.
+    fn signal(&mut self, now: Time, seen: Signals, alone: bool) -> Option<libc::c_int> {
+        self.alone |= alone;
+        let waited = self.asked.is_some_and(|asked| now >= asked + PATIENCE);
+        if !self.killed && (waited || seen.interrupts >= 2) {
+            self.killed = true;
+            return Some(libc::SIGKILL);
+        }
+        if self.asked.is_none() && (self.alone || seen.ends > 0) {
+            self.asked = Some(now);
+            return Some(libc::SIGTERM);
+        }
+        // One of a terminal has reached the command too.
+        (seen.sent > std::mem::replace(&mut self.handed_on, seen.sent)).then_some(libc::SIGINT)
+    }
+}
+
+/// A process that goes when it is no longer needed, and everything in its host with it.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Waits until somebody listens in a host, at most five seconds; a server that has ended by then is an error.
+#[expect(clippy::disallowed_methods, reason = "another process is waited for")]
+fn wait_for_listener(namespace: &Namespace, server: &mut Child) -> Result<(), Error> {
+    let listens = || {
+        let network = Some(rustix::thread::LinkNameSpaceType::Network);
+        rustix::thread::move_into_link_name_space(namespace.fd.as_fd(), network).ok()?;
+        // State 10 is LISTEN; sockets of UDP are in state 7.
+        let any = |file: &str, state: &str| {
+            let text = std::fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
+            text.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some(state))
+        };
+        for _ in 0..100 {
+            if ["tcp", "tcp6"].iter().any(|file| any(file, "0A"))
+                || ["udp", "udp6"].iter().any(|file| any(file, "07"))
+            {
+                return Some(Ok(()));
+            }
+            if let Ok(Some(status)) = server.try_wait() {
+                let code = inside::exit_code(status);
+                return Some(Err(Error::Command(format!("--server: it has ended at once, with {code}"), 1)));
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        let word = b"skyhop: nobody listens at the server after 5 s; the command begins all the same\n";
+        let _ = io::Write::write_all(&mut io::stderr(), word);
+        None
+    };
+    let done = thread::scope(|scope| scope.spawn(listens).join());
+    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).unwrap_or(Ok(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use libc::{SIGINT, SIGKILL, SIGTERM};
+
+    fn s(s: u64) -> Time {
+        Time::ZERO + Span::from_secs(s)
+    }
+
+    #[test]
+    fn one_interrupt_is_the_commands_own_and_a_second_ends_it() {
+        let mut ending = Ending::default();
+        let seen = |interrupts, sent| Signals { interrupts, sent, ends: 0 };
+        assert_eq!(ending.signal(s(0), seen(0, 0), false), None);
+        assert_eq!(ending.signal(s(1), seen(1, 0), false), None, "it has it from the terminal");
+        assert_eq!(ending.signal(s(3600), seen(1, 0), false), None, "and may take its time");
+        assert_eq!(ending.signal(s(3601), seen(2, 0), false), Some(SIGKILL));
+        assert_eq!(ending.signal(s(3602), seen(3, 0), false), None);
+        let mut ending = Ending::default();
+        assert_eq!(ending.signal(s(1), seen(1, 1), false), Some(SIGINT), "sent to skyhop alone");
+        assert_eq!(ending.signal(s(9), seen(1, 1), false), None);
+    }
+
+    #[test]
+    fn who_is_to_end_has_five_seconds() {
+        for (ends, alone) in [(1, false), (0, true)] {
+            let mut ending = Ending::default();
+            let seen = Signals { ends, ..Signals::default() };
+            assert_eq!(ending.signal(s(10), seen, alone), Some(SIGTERM));
+            assert_eq!(ending.signal(s(14), seen, false), None);
+            assert_eq!(ending.signal(s(15), seen, false), Some(SIGKILL));
+            assert_eq!(ending.signal(s(30), seen, false), None);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Signals to an emulation: Ctrl-C, and what tells it to end.
+//!
+//! Follows signal(7) and shells: a terminal's interrupt has reached the command too; one that was sent to this process alone is handed on.
+//! Differs from a handler of one flag: how often the user has pressed Ctrl-C matters, and a signal that was ignored stays so (nohup).
+//! Leaves out what is done about them, which `session` knows.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
+static SENT: AtomicU32 = AtomicU32::new(0);
+static ENDS: AtomicU32 = AtomicU32::new(0);
+
+/// The signals so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Signals {
+    /// Times of SIGINT.
+    pub interrupts: u32,
+    /// Those of them that did not come from a terminal: nobody but this process has them.
+    pub sent: u32,
+    /// Times of SIGTERM and SIGHUP.
+    pub ends: u32,
+}
+
+impl Signals {
+    /// True if there were none.
+    pub fn none(self) -> bool {
+        self == Self::default()
+    }
+}
+
+extern "C" fn note(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    if signal != libc::SIGINT {
+        ENDS.fetch_add(1, Ordering::Relaxed);
+        return;
+    }
+    // SAFETY: the system hands over a structure to handlers that ask for it.
+    if unsafe { by_a_process(info) } {
+        SENT.fetch_add(1, Ordering::Relaxed);
+    }
+    INTERRUPTS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// True of a signal that a process has sent, and no terminal.
+///
+/// # Safety
+///
+/// `info` is what a handler was given.
+pub(crate) unsafe fn by_a_process(info: *const libc::siginfo_t) -> bool {
+    // SAFETY: as the caller promises.
+    !info.is_null() && unsafe { (*info).si_code } <= 0
+}
+
+/// Begins to count signals, of those that are not ignored.
+pub fn listen() {
+    handle(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP], note);
+}
+
+/// A handler that is told where its signal is from.
+pub(crate) type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
+
+/// Handles signals, but for those that are ignored.
+pub(crate) fn handle(signals: &[libc::c_int], handler: Handler) {
+    for signal in signals.iter().filter(|signal| !is_ignored(**signal)) {
+        // SAFETY: a structure of zeros is one without flags, and handlers here do what a handler may.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handler as *const () as libc::sighandler_t;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+            libc::sigaction(*signal, &raw const action, std::ptr::null_mut());
+        }
+    }
+}
+
+/// The signals so far.
+pub fn so_far() -> Signals {
+    let of = |count: &AtomicU32| count.load(Ordering::Relaxed);
+    Signals { interrupts: of(&INTERRUPTS), sent: of(&SENT), ends: of(&ENDS) }
+}
+
+/// Has `listen` handle signals, and those that were ignored before ignored again.
+pub fn keep_ignored(listen: impl FnOnce()) {
+    let all = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+    let ignored: Vec<libc::c_int> = all.into_iter().filter(|signal| is_ignored(*signal)).collect();
+    listen();
+    for signal in ignored {
+        // SAFETY: nothing is called.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
+fn is_ignored(signal: libc::c_int) -> bool {
+    // SAFETY: the structure lives through the call, and zeros are one.
+    unsafe {
+        let mut before: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut before) == 0
+            && before.sa_sigaction == libc::SIG_IGN
+    }
+}
