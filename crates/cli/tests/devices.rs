@@ -13,13 +13,16 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 const SKYHOP: &str = env!("CARGO_BIN_EXE_skyhop");
 
 /// The reason why there are no machines here.
 fn cannot() -> Option<String> {
-    let name = format!("skyp{}", std::process::id());
+    // Tests ask at the same time.
+    static ASKED: AtomicU32 = AtomicU32::new(0);
+    let name = format!("skyp{}-{}", std::process::id(), ASKED.fetch_add(1, Ordering::Relaxed));
     let made = Command::new("ip").args(["netns", "add", &name]).output();
     let Ok(made) = made else { return Some("there is no program ip".into()) };
     if !made.status.success() {
