@@ -10,6 +10,7 @@ Leaves out the simulator itself, which is in the extension module, and plots, wh
 """
 
 from . import theory
+from ._emulate import Emulation, emulate
 from ._run import Run, ScenarioNotFoundError, check, run
 from ._scenario import Scenario
 from ._skyhop import ScenarioError, __version__
@@ -18,6 +19,7 @@ from ._sweep import Sweep, sweep
 from ._table import Table
 
 __all__ = [
+    "Emulation",
     "Network",
     "Run",
     "Scenario",
@@ -29,6 +31,7 @@ __all__ = [
     "__version__",
     "check",
     "delay",
+    "emulate",
     "look",
     "passes",
     "run",

@@ -4,6 +4,9 @@ from collections.abc import Callable
 
 __version__: str
 
+#: The first argument of a process that begins inside a host of an emulation.
+INSIDE: str
+
 class ScenarioError(ValueError): ...
 
 #: The text, whether somebody wrote it, the files that come with it, and the folder of others.
@@ -28,6 +31,14 @@ def run(
     progress: Callable[[float], object] | None = None,
 ) -> tuple[str, Table, Table]: ...
 def check(file: str, text: _Text | None, sets: list[tuple[str, str]]) -> list[str]: ...
+def emulate_here(
+    file: str,
+    text: _Text | None,
+    sets: list[tuple[str, str]],
+    choices: dict[str, object],
+    parent: int,
+) -> tuple[str, Table, Table, int]: ...
+def begin_inside(arguments: list[str]) -> int: ...
 def place(text: str) -> tuple[str, float, float]: ...
 def delay(
     text: str, folder: str, pairs: list[tuple[str, str]], hops: bool | None, times_s: tuple[float, float, float]

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // A program that is started inside a host comes by here.
     if std::env::args_os().nth(1).is_some_and(|first| first == skyhop_emulate::inside::ARGUMENT) {
-        return skyhop_emulate::inside::main(std::env::args_os().skip(2));
+        return ExitCode::from(skyhop_emulate::inside::main(std::env::args_os().skip(2)));
     }
     let args = Args::parse();
     // A command that looks for Ctrl-C ends in order; another is ended by the system, as it should be.

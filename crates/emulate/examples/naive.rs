@@ -78,7 +78,7 @@ fn relay(tuns: [Tun; 2], rate_bps: f64, delay: Duration) {
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
     if std::env::args_os().nth(1).is_some_and(|first| first == inside::ARGUMENT) {
-        return inside::main(arguments.skip(1));
+        return ExitCode::from(inside::main(arguments.skip(1)));
     }
     let mut number =
         || arguments.next().and_then(|word| word.to_str()?.parse::<f64>().ok()).expect("a number");
@@ -94,7 +94,7 @@ fn main() -> ExitCode {
             cpu.tv_sec as f64 + cpu.tv_nsec as f64 * 1e-9
         });
         let names = "127.0.0.1 localhost\n10.0.0.1 server\n10.0.0.2 user\n";
-        let mut child = inside::start(&user, names, &command, inside::Place::Front)?;
+        let mut child = inside::start(&user, names, (&[], &command), inside::Place::Front)?;
         let code = child.wait().map_or(1, inside::exit_code);
         OVER.store(true, Ordering::Relaxed);
         Ok((code, relaying.join().unwrap_or_default()))

@@ -46,6 +46,8 @@ pub struct Options {
     pub shell: bool,
     /// Hosts that are devices of this machine, each with the device; they come before those of the scenario.
     pub devices: Vec<(String, String)>,
+    /// A program that begins inside a host by calling [`crate::inside::main`], with words before its arguments; this program's own file if empty.
+    pub inside: Vec<OsString>,
 }
 
 impl Default for Options {
@@ -64,6 +66,7 @@ impl Default for Options {
             command: Vec::new(),
             shell: false,
             devices: Vec::new(),
+            inside: Vec::new(),
         }
     }
 }

@@ -45,7 +45,8 @@ pub(crate) fn attend(
         }
         command => {
             let host = &hosts[plan.server].namespace;
-            let mut server = Killed(inside::start(host, &names, command, inside::Place::Behind)?);
+            let mut server =
+                Killed(inside::start(host, &names, (&options.inside, command), inside::Place::Behind)?);
             wait_for_listener(host, &mut server.0)?;
             Some(server)
         }
@@ -67,7 +68,7 @@ pub(crate) fn attend(
     let place = if options.shell { inside::Place::Shell } else { inside::Place::Front };
     // Whoever has it in between, it comes back when the command has ended.
     let _terminal = Terminal::of_this_process();
-    let child = Killed(inside::start(host, &names, &options.command, place)?);
+    let child = Killed(inside::start(host, &names, (&options.inside, &options.command), place)?);
     watch_over(child, loop_ended, signals)
 }
 

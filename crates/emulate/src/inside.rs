@@ -20,7 +20,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 /// The first argument of a process that is to become a program inside a host. Nobody types it.
@@ -67,16 +67,33 @@ pub enum Place {
     Behind,
 }
 
-/// Starts a command in a host where `names` is the table of hosts.
+/// Starts a command in a host where `names` is the table of hosts. `own` is a program that calls [`main`] and words before its arguments; this program's
+/// own file if there is none.
 ///
 /// # Errors
 ///
 /// The system starts no process.
-pub fn start(namespace: &Namespace, names: &str, command: &[OsString], place: Place) -> Result<Child, Error> {
-    let own = std::env::current_exe().tried(|| "cannot find this program's own file".to_owned())?;
+pub fn start(
+    namespace: &Namespace,
+    names: &str,
+    (own, command): (&[OsString], &[OsString]),
+    place: Place,
+) -> Result<Child, Error> {
+    let (program, words) = match own.split_first() {
+        Some((program, words)) => (PathBuf::from(program), words),
+        None => (
+            std::env::current_exe().tried(|| "cannot find this program's own file".to_owned())?,
+            [].as_slice(),
+        ),
+    };
     let network = namespace.fd.as_fd().as_raw_fd();
-    let mut process = Command::new(own);
-    process.arg(ARGUMENT).arg(if place == Place::Shell { SHELL } else { "" }).arg(names).args(command);
+    let mut process = Command::new(program);
+    process
+        .args(words)
+        .arg(ARGUMENT)
+        .arg(if place == Place::Shell { SHELL } else { "" })
+        .arg(names)
+        .args(command);
     if place == Place::Behind {
         let to = io::stderr()
             .as_fd()
@@ -112,8 +129,8 @@ pub fn exit_code(status: ExitStatus) -> u8 {
 }
 
 /// The course of a process whose first argument is [`ARGUMENT`]: it makes its namespaces, and in them a process that starts the command and
-/// waits for it.
-pub fn main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+/// waits for it. The exit code.
+pub fn main(mut arguments: impl Iterator<Item = OsString>) -> u8 {
     let shell = arguments.next().is_some_and(|word| word == SHELL);
     let names = arguments.next().unwrap_or_default();
     let command: Vec<OsString> = arguments.collect();
@@ -122,19 +139,19 @@ pub fn main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Ok(()) => {}
         Err(why) => {
             eprintln!("skyhop emulate: {why}");
-            return ExitCode::from(NOT_PREPARED);
+            return NOT_PREPARED;
         }
     }
     // SAFETY: this process has one thread.
     match unsafe { libc::fork() } {
-        0 => ExitCode::from(first_process(&command, shell)),
+        0 => first_process(&command, shell),
         child if child > 0 => {
             BELOW.store(child, Ordering::Relaxed);
-            ExitCode::from(wait_for(Pid::from_raw(child)))
+            wait_for(Pid::from_raw(child))
         }
         _ => {
             eprintln!("skyhop emulate: cannot start a process: {}", io::Error::last_os_error());
-            ExitCode::from(NOT_PREPARED)
+            NOT_PREPARED
         }
     }
 }

@@ -67,6 +67,21 @@ pub fn parameter(name: &str) -> Option<String> {
     fs::read_to_string(format!("/proc/sys/net/{name}")).ok().map(|text| text.trim().to_owned())
 }
 
+/// The path below /proc/sys/net of a parameter by the name that sysctl(8) has for it.
+///
+/// # Errors
+///
+/// There can be none of that name, and why.
+pub fn parameter_path(name: &str) -> Result<String, String> {
+    let path = name.replace('.', "/");
+    let path = path.strip_prefix("net/").ok_or_else(|| format!("\"{name}\" is not below net."))?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-/".contains(c);
+    match !path.is_empty() && path.chars().all(plain) {
+        true => Ok(path.to_owned()),
+        false => Err(format!("\"{name}\" is no name of a parameter")),
+    }
+}
+
 /// Sets a parameter that somebody has asked for.
 ///
 /// # Errors

@@ -1,9 +1,11 @@
-//! The extension module `skyhop._skyhop`: runs, satellites and their tables, handed to Python.
+//! The extension module `skyhop._skyhop`: runs, emulations, satellites and their tables, handed to Python.
 //!
 //! Follows `skyhop_record::run_scenario`, as the command does, so that both give the same numbers and files.
 //! Differs from it: a `RunError` becomes a Python exception and Ctrl-C a `KeyboardInterrupt`.
 //! Leaves out all logic; what is pleasant to use is in `python/skyhop`.
 
+#[cfg(target_os = "linux")]
+mod emulate;
 mod space;
 mod sweep;
 mod table;
@@ -110,6 +112,8 @@ fn _skyhop(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Table>()?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
+    #[cfg(target_os = "linux")]
+    emulate::add(module)?;
     module.add_function(wrap_pyfunction!(space::place, module)?)?;
     module.add_function(wrap_pyfunction!(space::delay, module)?)?;
     module.add_function(wrap_pyfunction!(space::passes, module)?)?;

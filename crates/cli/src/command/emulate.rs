@@ -170,6 +170,7 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
         command,
         shell: args.shell,
         devices: args.devices.clone(),
+        inside: Vec::new(),
     };
     let mut told = args.quiet;
     let done = emulate(&loaded, &options, |plan: &Plan, _: &Shared| {
@@ -228,7 +229,7 @@ fn profile(name: &str, args: &Emulate) -> Result<String, Failure> {
     let place = |option: &str, told: &Option<String>, default: &str| {
         let text = told.as_deref().unwrap_or(default);
         let found = places::find(text).map_err(|e| wrong(format!("{option}: {e}")))?;
-        let degrees = |rad: f64| (rad.to_degrees() * 1e6).round() * 1e-6;
+        let degrees = |rad: f64| (rad.to_degrees() * 1e6).round() / 1e6;
         Ok::<_, Failure>((found.name.clone(), degrees(found.latitude_rad), degrees(found.longitude_rad)))
     };
     let ends =
@@ -250,13 +251,9 @@ fn device(text: &str) -> Result<(String, String), String> {
 fn sysctl(text: &str) -> Result<(String, String), String> {
     let expected = || "expected a name and a value, such as net.ipv4.tcp_window_scaling=0".to_owned();
     let (name, value) = text.split_once('=').ok_or_else(expected)?;
-    let path = name.trim().replace('.', "/");
-    let path =
-        path.strip_prefix("net/").ok_or_else(|| format!("\"{name}\" is not below net.; {}", expected()))?;
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-/".contains(c);
-    match !path.is_empty() && path.chars().all(plain) {
-        true => Ok((path.to_owned(), value.trim().to_owned())),
-        false => Err(expected()),
+    match namespace::parameter_path(name.trim()) {
+        Ok(path) => Ok((path, value.trim().to_owned())),
+        Err(why) => Err(format!("{why}; {}", expected())),
     }
 }
 
