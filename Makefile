@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help tools build demo test test-rust test-python check bench bench-instructions bench-emulate papers fuzz mutants schema clean
+.PHONY: help tools build demo test test-rust test-python test-programs check bench bench-instructions bench-emulate papers fuzz mutants schema clean
 
 CARGO := cargo
 SKYHOP := target/release/skyhop
@@ -31,6 +31,10 @@ test-rust: tools
 
 test-python: build $(VENV)/installed
 	$(PYTHON) -m pytest -q python/tests
+
+test-programs: build  ## iperf3, curl from nginx, ssh, Chromium if there is one, over emulated satellites: a table (root)
+	@tools/install curl iperf3 nginx ssh=openssh-client sshd=openssh-server
+	python3 bench/programs.py
 
 # The bindings are built anew whenever a source changes; cargo knows whether there is anything to do.
 $(VENV)/installed: tools python/requirements-test.txt pyproject.toml Cargo.lock $(shell find crates python -name '*.rs' -o -name '*.py' -o -name 'Cargo.toml')
