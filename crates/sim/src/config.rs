@@ -73,6 +73,7 @@ pub(crate) fn tcp(tcp: &scenario::Tcp, ip: scenario::Ip) -> Config {
             scenario::Increase::ConstantRate { c } => Increase::ConstantRate(c),
         },
         byte_counting: tcp.byte_counting,
+        count_delivered: tcp.host == scenario::Host::Linux,
         hystart: tcp.hystart,
         rate_reduction: tcp.rate_reduction,
         undo: tcp.undo,
@@ -112,7 +113,7 @@ pub(crate) fn tcp(tcp: &scenario::Tcp, ip: scenario::Ip) -> Config {
 }
 
 /// The configuration of both ends of an STP connection.
-pub(crate) fn stp(keys: &scenario::Stp, ip: scenario::Ip) -> stp::Config {
+pub fn stp(keys: &scenario::Stp, ip: scenario::Ip) -> stp::Config {
     let base = if keys.plain() { stp::Config::plain() } else { stp::Config::default() };
     let payload = keys.max_payload();
     stp::Config {

@@ -16,6 +16,7 @@ use skyhop_units::{Amount, Bytes, Span};
 #[serde(rename_all = "kebab-case")]
 pub enum Host {
     /// Linux 6.18 as shipped: CUBIC over RACK-TLP, 10 segments, buffers that tune themselves up to 32 MiB to receive and 4 MiB to send.
+    /// Windows grow by what was delivered, so that the end of a repair adds nothing for what SACK had told of.
     #[default]
     Linux,
     /// Windows 11 as shipped: CUBIC with HyStart++ over RACK-TLP, 10 segments, a window that tunes itself up to 16 MB.

@@ -64,6 +64,10 @@ impl Sender {
             acked.rtt =
                 if self.flight.how == LossRecovery::Vegas { progress.last_rtt } else { progress.rtt() };
             acked.delivered = progress.delivered;
+            if self.config.count_delivered {
+                // As Linux has it: what SACK has told before does not count again when the end of a repair acknowledges it.
+                acked.cumulative = newly.min(progress.delivered);
+            }
             acked.lost = progress.lost;
             acked.in_recovery = self.pipe.phase == Phase::Fast;
             if self.flight.how.pipe() {

@@ -32,7 +32,7 @@ pub(crate) use vegas::Vegas;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Acked {
     pub now: Time,
-    /// Bytes acknowledged cumulatively.
+    /// Bytes acknowledged cumulatively; with `count_delivered` those of them that no SACK block had told of before.
     pub cumulative: u64,
     /// Bytes delivered, selectively or cumulatively.
     pub delivered: u64,
