@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help tools build demo test test-rust test-python test-programs check bench bench-instructions bench-emulate papers fuzz mutants schema clean
+.PHONY: help tools build demo test test-rust test-python test-programs check bench bench-instructions bench-emulate compare papers fuzz mutants schema clean
 
 CARGO := cargo
 SKYHOP := target/release/skyhop
@@ -57,6 +57,9 @@ bench: build  ## Packets and runs per CPU second beside ns-2's, a long fat pipe,
 bench-emulate: build  ## The emulator beside a naive relay: processor time a packet, lateness (root)
 	@tools/install curl
 	python3 bench/emulate.py
+
+compare: build  ## The simulator beside this machine's kernel: 16 paths, three TCPs, STP; writes docs/fidelity.md (root, three quarters of an hour)
+	python3 bench/fidelity.py
 
 bench-instructions: build  ## Instructions per packet hop, which a busy machine does not move; AGAINST=REV and BAR=1.02 hold them against another revision's
 	@tools/install valgrind

@@ -6,7 +6,7 @@
 
 use crate::command::values::whole;
 use crate::command::{
-    constellation, delay, emulate, look, map, passes, route, sweep, tables, trace, wireshark,
+    compare, constellation, delay, emulate, look, map, passes, route, sweep, tables, trace, wireshark,
 };
 use crate::stp;
 use clap::{Args as ClapArgs, Parser, Subcommand};
@@ -30,6 +30,9 @@ pub enum Command {
     /// Put real programs behind the paths of a scenario.
     #[command(after_help = EMULATE_EXAMPLES)]
     Emulate(emulate::Emulate),
+    /// Measure the same transfers simulated, and emulated with the kernel's TCP and with STP: is the simulation to be believed?
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(compare::Compare),
     /// Run every combination of what a scenario's [sweep] varies; a row of a table for each run.
     #[command(after_help = SWEEP_EXAMPLES)]
     Sweep(sweep::Sweep),
@@ -168,6 +171,14 @@ Examples:
 A value of --set is TOML if it reads as TOML, else text. Flows go by name or
 number. Exit code: 0 done, 1 failed while running (disk full), 2 wrong usage or
 scenario, 130 interrupted.";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  skyhop compare scenarios/geo.toml
+  skyhop compare scenarios/geo.toml --transport cubic,stp --strict
+  skyhop compare scenarios/geo.toml --buffers both --out rows.csv
+
+Exit code: 0; 3 with --strict if a row differs or is not valid.";
 
 const EMULATE_EXAMPLES: &str = "\
 Examples:

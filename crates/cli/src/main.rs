@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     // A command that looks for Ctrl-C ends in order; another is ended by the system, as it should be.
     match args.command {
         // Before there is a second thread: one that listens is one.
-        Command::Emulate(_) => {}
+        Command::Emulate(_) | Command::Compare(_) => {}
         Command::Run(_) | Command::Sweep(_) | Command::Demo(_) | Command::Delay(_) => engine::listen(),
         Command::Tables(_) | Command::Look(_) | Command::Stp { .. } => engine::listen(),
         _ => {}
@@ -37,6 +37,10 @@ fn main() -> ExitCode {
     let done = match &args.command {
         Command::Run(run) => command::run::run(run),
         Command::Emulate(emulate) => match command::emulate::run(emulate) {
+            Ok(code) => return ExitCode::from(code),
+            Err(failure) => Err(failure),
+        },
+        Command::Compare(compare) => match command::compare::run(compare) {
             Ok(code) => return ExitCode::from(code),
             Err(failure) => Err(failure),
         },

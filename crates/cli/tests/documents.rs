@@ -11,6 +11,7 @@ use std::process::{Command, Output};
 
 /// Not run: begins with this. A sweep's scenario and values are checked all the same.
 const SLOW: [&str; 7] = [
+    "compare ",
     "emulate ",
     "tables ",
     "stp ",

@@ -25,6 +25,12 @@ impl Clock {
         Time::from_nanos(monotonic() - self.zero)
     }
 
+    /// Sleeps until then.
+    pub fn sleep_until(&self, at: Time) {
+        // Interrupted is awake.
+        let _ = rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &self.absolute(at));
+    }
+
     /// The same instant on the monotonic clock.
     pub fn absolute(&self, at: Time) -> Timespec {
         let ns = self.zero.saturating_add(at.as_nanos());

@@ -10,23 +10,25 @@ use rustix::thread::{CapabilitySet, LinkNameSpaceType, UnshareFlags};
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::thread;
 
-/// A network namespace.
+/// A network namespace, for as long as there is a copy of this.
+#[derive(Debug, Clone)]
 pub struct Namespace {
     /// A descriptor to enter it by.
-    pub fd: OwnedFd,
+    pub fd: Arc<OwnedFd>,
 }
 
 impl Namespace {
+    /// Moves the calling thread into it.
+    pub fn enter(&self) -> io::Result<()> {
+        Ok(rustix::thread::move_into_link_name_space(self.fd.as_fd(), Some(LinkNameSpaceType::Network))?)
+    }
+
     /// Has `work` done in it, on a thread of its own. Sockets stay where they were opened.
     pub fn within<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
-        let enter = || {
-            let network = Some(LinkNameSpaceType::Network);
-            rustix::thread::move_into_link_name_space(self.fd.as_fd(), network)?;
-            Ok(work())
-        };
-        thread::scope(|scope| match scope.spawn(enter).join() {
+        thread::scope(|scope| match scope.spawn(|| self.enter().map(|()| work())).join() {
             Ok(done) => done,
             Err(panic) => std::panic::resume_unwind(panic),
         })
@@ -35,7 +37,7 @@ impl Namespace {
     /// The calling thread's own.
     pub fn own() -> Result<Self, Error> {
         let fd = openat(CWD, "/proc/thread-self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-        fd.map(|fd| Self { fd }).tried(|| "cannot open a network namespace".to_owned())
+        fd.map(|fd| Self { fd: Arc::new(fd) }).tried(|| "cannot open a network namespace".to_owned())
     }
 
     /// Makes a namespace and has `furnish` run in it, on a thread of its own.

@@ -15,6 +15,22 @@ use skyhop_traffic::{
 use skyhop_units::{Bytes, Span};
 use std::sync::Arc;
 
+/// The application of a flow over connections as a run with this seed has it, for whoever carries it out by other means.
+///
+/// # Errors
+///
+/// Traffic that has no connections, or a file that is no distribution.
+pub fn application_of(
+    scenario: &scenario::Scenario,
+    files: &Files,
+    seed: u64,
+    flow: usize,
+) -> Result<Application, BuildError> {
+    let given = Given { scenario, files, seed: Seed(seed) };
+    let (name, key) = (scenario.flow_name(flow), format!("flows.{flow}"));
+    application(given, &scenario.flows[flow], &name, &key).map(|(application, _)| application)
+}
+
 /// The application of traffic over connections, and the ends whose segments the results count.
 pub(crate) fn application(
     given: Given<'_>,

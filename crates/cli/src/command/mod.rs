@@ -5,6 +5,7 @@
 //! Leaves out colours.
 
 pub mod check;
+pub mod compare;
 pub mod constellation;
 pub mod delay;
 pub mod demo;

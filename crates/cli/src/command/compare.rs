@@ -1,0 +1,379 @@
+//! `skyhop compare`: the same transfers simulated, and emulated with the kernel's TCP and with STP.
+//!
+//! Follows [`skyhop_compare`], whose verdicts these are.
+//! Differs from `emulate`: nobody types a command; what flows ask for is carried out over sockets.
+//! Leaves out why the two differ where they do.
+
+use crate::engine;
+use crate::failure::Failure;
+use crate::table::{self, Table};
+use clap::Args as ClapArgs;
+use serde_json::{Value, json};
+use skyhop_compare::contender::{Buffers, Contender};
+use skyhop_compare::measured::{Held, Measured, Metric};
+use skyhop_compare::verdict::{DRAWS, Judged, TOLERANCE, TOLERANCE_HELD, TOLERANCE_STP};
+use skyhop_compare::{emulated, simulated};
+use skyhop_emulate::namespace;
+use skyhop_emulate::plan::real_flows;
+use skyhop_scenario::Loaded;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+/// `skyhop compare`.
+#[derive(Debug, ClapArgs)]
+pub struct Compare {
+    /// Scenarios. Their flows with `real = true`, or else the first of each, are compared; all others are simulated beside them.
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Transports: reno, cubic and bbr of the kernel, and stp.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = contender, default_value = "reno,cubic,bbr,stp")]
+    pub transport: Vec<Contender>,
+    /// Limits of buffers: as the kernel and the simulated host have them, or the same 64 MiB on both sides, or first one and then the other.
+    #[arg(long, value_name = "HOW", default_value = "shipped", value_parser = ["shipped", "equal", "both"])]
+    pub buffers: String,
+    /// How many emulated runs there are where packets are lost; where none are, there is one.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = super::values::whole::<u64>(1..=1000))]
+    pub runs: u64,
+    /// The first seed, instead of the scenario's.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Change one value of the scenarios; may be given often.
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub sets: Vec<String>,
+    /// Write all rows into this file, as CSV.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Print all rows as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Exit with 3 if a row differs or is not valid.
+    #[arg(long)]
+    pub strict: bool,
+    /// Print no progress.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// Exit code of a comparison that does not hold, where that is asked for.
+const DIFFERS: u8 = 3;
+/// How often a run that is not valid is made.
+const TRIES: u32 = 3;
+
+fn contender(name: &str) -> Result<Contender, String> {
+    Contender::named(name).ok_or_else(|| {
+        let names: Vec<_> = Contender::ALL.iter().map(|one| one.name()).collect();
+        format!("expected one of {}", names.join(", "))
+    })
+}
+
+/// A flow with a transport.
+struct Row {
+    scenario: String,
+    flow: String,
+    contender: Contender,
+    buffers: Buffers,
+    /// Runs of each world.
+    runs: [usize; 2],
+    judged: Option<Judged>,
+    /// Means of segments sent again, simulated and emulated.
+    again: [f64; 2],
+    /// Why the emulated runs are not valid, or why there are none.
+    objection: Option<String>,
+    /// Processes that wanted to run before it began, in the mean of a minute.
+    load: f64,
+}
+
+impl Row {
+    fn verdict(&self) -> &'static str {
+        match (&self.objection, &self.judged) {
+            (Some(_), _) | (None, None) => "not valid",
+            (None, Some(judged)) if judged.holds() => "holds",
+            _ => "differs",
+        }
+    }
+
+    fn held_verdict(&self) -> &'static str {
+        match self.judged.as_ref().map(|judged| (judged.held.is_some(), judged.held_holds())) {
+            Some((true, true)) => "holds",
+            Some((true, false)) => "differs",
+            _ => "-",
+        }
+    }
+
+    fn stands(&self) -> bool {
+        self.verdict() == "holds" && self.held_verdict() != "differs"
+    }
+
+    fn json(&self) -> Value {
+        let judged = self.judged.as_ref();
+        let held = judged.and_then(|judged| judged.held);
+        let share = |side: usize, part: fn(&Held) -> f64| held.map(|held| part(&held[side]));
+        json!({
+            "scenario": self.scenario,
+            "flow": self.flow,
+            "transport": self.contender.name(),
+            "buffers": self.buffers.name(),
+            "metric": judged.map(|j| j.metric.name()),
+            "simulated": judged.map(|j| j.simulated),
+            "emulated": judged.map(|j| j.emulated),
+            "least": judged.map(|j| j.bounds[0]),
+            "most": judged.map(|j| j.bounds[1]),
+            "by_chance": judged.map(|j| j.by_chance),
+            "verdict": self.verdict(),
+            "simulated_busy": share(0, |h| h.busy),
+            "emulated_busy": share(1, |h| h.busy),
+            "simulated_receive_window": share(0, |h| h.receive_window),
+            "emulated_receive_window": share(1, |h| h.receive_window),
+            "simulated_send_buffer": share(0, |h| h.send_buffer),
+            "emulated_send_buffer": share(1, |h| h.send_buffer),
+            "held_verdict": self.held_verdict(),
+            "simulated_segments_retransmitted": self.again[0],
+            "emulated_segments_retransmitted": self.again[1],
+            "simulated_runs": self.runs[0],
+            "emulated_runs": self.runs[1],
+            "load": self.load,
+            "objection": self.objection,
+        })
+    }
+}
+
+/// Compares, and returns the exit code.
+pub fn run(args: &Compare) -> Result<u8, Failure> {
+    let loaded: Vec<Loaded> =
+        args.files.iter().map(|file| engine::load(file, &args.sets)).collect::<Result<_, _>>()?;
+    for loaded in &loaded {
+        comparable(loaded)?;
+    }
+    // Threads would keep their old rights.
+    namespace::become_able(None).map_err(super::emulate::failed)?;
+    engine::listen();
+    let buffers: &[Buffers] = match args.buffers.as_str() {
+        "equal" => &[Buffers::Equal],
+        "both" => &[Buffers::Equal, Buffers::Shipped],
+        _ => &[Buffers::Shipped],
+    };
+    let mut rows = Vec::new();
+    for loaded in &loaded {
+        for contender in &args.transport {
+            // STP's buffers are its own.
+            let ways = if *contender == Contender::Stp { &buffers[..1] } else { buffers };
+            for buffers in ways {
+                let of = One { args, loaded, with: (*contender, *buffers) };
+                let found = of.rows()?;
+                if !args.quiet {
+                    found.iter().for_each(|row| tell(&line(row)));
+                }
+                rows.extend(found);
+            }
+        }
+    }
+    if let Some(out) = &args.out {
+        std::fs::write(out, csv(&rows)).map_err(|e| Failure::Run(format!("{}: {e}", out.display())))?;
+    }
+    if args.json {
+        let all: Vec<_> = rows.iter().map(Row::json).collect();
+        super::print(&format!("{:#}\n", Value::from(all)))?;
+    } else {
+        super::print(&shown(&rows))?;
+    }
+    Ok(if args.strict && !rows.iter().all(Row::stands) { DIFFERS } else { 0 })
+}
+
+/// An error if nothing of a scenario can be compared.
+fn comparable(loaded: &Loaded) -> Result<(), Failure> {
+    for flow in real_flows(&loaded.scenario) {
+        let traffic = &loaded.scenario.flows[flow].traffic;
+        if !traffic.has_connections() {
+            let message = "goes without connections, which no transport changes; expected bulk, web, request-response or poisson";
+            let problem = loaded.problem(&format!("flows.{flow}.traffic"), message);
+            return Err(Failure::Scenario(problem.to_string()));
+        }
+    }
+    Ok(())
+}
+
+/// A scenario with one transport.
+struct One<'a> {
+    args: &'a Compare,
+    loaded: &'a Loaded,
+    with: (Contender, Buffers),
+}
+
+impl One<'_> {
+    /// Measures both worlds: a row for each flow.
+    fn rows(&self) -> Result<Vec<Row>, Failure> {
+        let load = load();
+        let first = self.args.seed.unwrap_or(self.loaded.scenario.seed);
+        let seeds =
+            |from: u64, count: u64| (from..from + count).map(|n| first.wrapping_add(n)).collect::<Vec<_>>();
+        let mut simulated = self.simulated(&seeds(0, self.args.runs))?;
+        let lossy = simulated.iter().flatten().any(|one| one.lost_packets > 0);
+        if lossy {
+            let more = (DRAWS as u64).saturating_sub(self.args.runs);
+            simulated.extend(self.simulated(&seeds(self.args.runs, more))?);
+        }
+        let mut objection = None;
+        let mut emulated: Vec<Vec<Measured>> = Vec::new();
+        if self.with.0.available() {
+            for seed in seeds(0, if lossy { self.args.runs } else { 1 }) {
+                let run = self.emulated(seed)?;
+                objection = objection.or(run.objections.into_iter().next());
+                emulated.push(run.flows);
+            }
+        } else {
+            objection = Some(format!("this kernel has no {}", self.with.0.name()));
+        }
+        let of = |all: &[Vec<Measured>], flow: usize| all.iter().map(|run| run[flow]).collect::<Vec<_>>();
+        let row = |(place, flow): (usize, usize)| {
+            let (simulated, emulated) = (of(&simulated, place), of(&emulated, place));
+            let again = |all: &[Measured]| {
+                all.iter().map(|one| one.segments_retransmitted as f64).sum::<f64>() / all.len().max(1) as f64
+            };
+            Row {
+                scenario: self.loaded.name.clone(),
+                flow: self.loaded.scenario.flow_name(flow),
+                contender: self.with.0,
+                buffers: self.with.1,
+                runs: [simulated.len(), emulated.len()],
+                judged: Judged::of(self.with.0, &simulated, &emulated),
+                again: [again(&simulated[..emulated.len().clamp(1, simulated.len())]), again(&emulated)],
+                objection: objection.clone(),
+                load,
+            }
+        };
+        Ok(real_flows(&self.loaded.scenario).into_iter().enumerate().map(row).collect())
+    }
+
+    fn simulated(&self, seeds: &[u64]) -> Result<Vec<Vec<Measured>>, Failure> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        simulated::measure(self.loaded, self.with, seeds, threads)
+            .map_err(|(key, why)| Failure::Scenario(self.loaded.problem(&key, &why).to_string()))
+    }
+
+    /// An emulated run, again if a busy machine has spoilt it.
+    fn emulated(&self, seed: u64) -> Result<emulated::Run, Failure> {
+        let mut run = emulated::Run::default();
+        for _ in 0..TRIES {
+            run = emulated::measure(self.loaded, self.with, seed, &|| !engine::interrupted())
+                .map_err(super::emulate::failed)?;
+            if engine::interrupted() {
+                return Err(Failure::Interrupted);
+            }
+            if run.objections.is_empty() {
+                break;
+            }
+        }
+        Ok(run)
+    }
+}
+
+/// Processes that want to run, in the mean of a minute.
+fn load() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(f64::NAN)
+}
+
+fn tell(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// A row while others are still measured.
+fn line(row: &Row) -> String {
+    let apart =
+        row.judged.as_ref().map_or("-".into(), |judged| percent(judged.emulated / judged.simulated - 1.0));
+    let Row { scenario, flow, contender, buffers, .. } = row;
+    format!("{scenario} {flow} {} ({}): {apart}, {}\n", contender.name(), buffers.name(), row.verdict())
+}
+
+fn percent(share: f64) -> String {
+    format!("{:+.1} %", 100.0 * share)
+}
+
+fn value(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::Goodput => table::rate(value),
+        Metric::Completed | Metric::CompletionMean => table::time(value),
+    }
+}
+
+/// The table for people, and the rule behind its verdicts.
+fn shown(rows: &[Row]) -> String {
+    let mut table = Table::new([
+        "scenario",
+        "flow",
+        "transport",
+        "buffers",
+        "simulated",
+        "emulated",
+        "apart",
+        "may be",
+        "",
+        "busy",
+        "receive window",
+        "send buffer",
+        "",
+    ]);
+    for row in rows {
+        let judged = row.judged.as_ref();
+        let text = |of: fn(&Judged) -> f64| judged.map_or("-".into(), |j| value(j.metric, of(j)));
+        let bounds = judged.map_or("-".into(), |j| {
+            format!("{} to {}", value(j.metric, j.bounds[0]), value(j.metric, j.bounds[1]))
+        });
+        let held = |part: fn(&Held) -> f64| {
+            let both = judged.and_then(|j| j.held);
+            both.map_or("-".into(), |[a, b]| format!("{:.0} / {:.0} %", 100.0 * part(&a), 100.0 * part(&b)))
+        };
+        table.row([
+            row.scenario.clone(),
+            row.flow.clone(),
+            row.contender.name().into(),
+            row.buffers.name().into(),
+            text(|j| j.simulated),
+            text(|j| j.emulated),
+            judged.map_or("-".into(), |j| percent(j.emulated / j.simulated - 1.0)),
+            bounds,
+            row.verdict().into(),
+            held(|h| h.busy),
+            held(|h| h.receive_window),
+            held(|h| h.send_buffer),
+            row.held_verdict().into(),
+        ]);
+    }
+    let mut text = table.text();
+    let _ = write!(
+        text,
+        "\nbusy, receive window, send buffer: shares of the sender's time, simulated / emulated; they may be {:.0} points apart,\n\
+         but for BBR's receive window: a pace that it has set has its name here, and is busy to the kernel.\n\
+         Without losses the emulated time may be {:.0} % off, STP's {:.0} %; with losses the mean of the emulated runs lies among the\n\
+         central 95 % of {DRAWS} means of as many simulated runs, or differs.\n",
+        100.0 * TOLERANCE_HELD,
+        100.0 * TOLERANCE,
+        100.0 * TOLERANCE_STP,
+    );
+    for row in rows.iter().filter(|row| row.objection.is_some()) {
+        let why = row.objection.as_deref().unwrap_or_default();
+        let _ = writeln!(text, "{} {} {}: {why}", row.scenario, row.flow, row.contender.name());
+    }
+    text
+}
+
+/// All rows, with a line of names before them.
+fn csv(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for (index, row) in rows.iter().enumerate() {
+        let Value::Object(cells) = row.json() else { continue };
+        if index == 0 {
+            let names: Vec<&str> = cells.keys().map(String::as_str).collect();
+            let _ = writeln!(text, "{}", names.join(","));
+        }
+        let cell = |value: &Value| match value {
+            Value::Null => String::new(),
+            Value::String(text) if text.contains([',', '"']) => format!("\"{}\"", text.replace('"', "\"\"")),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let _ = writeln!(text, "{}", cells.values().map(cell).collect::<Vec<_>>().join(","));
+    }
+    text
+}

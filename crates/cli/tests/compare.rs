@@ -1,0 +1,118 @@
+//! Four rows of the table of fidelity: what the simulator says of a transfer, and what this machine's kernel makes of it on the emulator.
+//!
+//! The tolerances are those of `skyhop compare`. A row that a busy machine has spoilt three times is not judged, and says so.
+//! Needs root or user namespaces, and /dev/net/tun; without them it says that it skips.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+const SKYHOP: &str = env!("CARGO_BIN_EXE_skyhop");
+
+fn fidelity(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/fidelity").join(name)
+}
+
+fn compare(arguments: &[&str], files: &[PathBuf]) -> Output {
+    Command::new(SKYHOP).arg("compare").args(arguments).args(files).output().unwrap()
+}
+
+/// The reason why there are no hosts here.
+fn no_hosts() -> Option<&'static String> {
+    static FOUND: OnceLock<Option<String>> = OnceLock::new();
+    FOUND.get_or_init(why_no_hosts).as_ref()
+}
+
+fn why_no_hosts() -> Option<String> {
+    let scenario = "duration = \"1 s\"\n[links.a]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n[[flows]]\npath = [\"server\", \"a\", \"user\"]\ntraffic = { kind = \"bulk\" }\n";
+    let file = std::env::temp_dir().join(format!("skyhop-compare-{}.toml", std::process::id()));
+    std::fs::write(&file, scenario).unwrap();
+    let done = Command::new(SKYHOP).args(["emulate", "-q"]).arg(&file).args(["--", "true"]).output().unwrap();
+    std::fs::remove_file(&file).unwrap();
+    (!done.status.success()).then(|| String::from_utf8_lossy(&done.stderr).into_owned())
+}
+
+/// Rows that were judged; each has to stand.
+fn judged(arguments: &[&str], names: &[&str]) -> Vec<Value> {
+    let files: Vec<_> = names.iter().map(|name| fidelity(name)).collect();
+    let done = compare(&[arguments, &["--json", "--quiet", "--buffers", "equal"]].concat(), &files);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let rows: Vec<Value> = serde_json::from_slice(&done.stdout).unwrap();
+    let (spoilt, judged): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row["verdict"] == "not valid");
+    for row in spoilt {
+        println!("not judged, this machine is too busy: {row:#}");
+    }
+    judged
+}
+
+#[test]
+fn the_kernels_transfers_take_the_simulated_time() {
+    if let Some(why) = no_hosts() {
+        println!("skipped: {why}");
+        return;
+    }
+    // One true row in twenty lies outside the bounds of chance: only one that does with other losses too is wrong.
+    let lossy = |seed| {
+        judged(&["--transport", "reno", "--runs", "3", "--seed", seed], &["12-10mbit-100ms-loss.toml"])
+    };
+    let mut rows = lossy("1");
+    if rows.iter().any(|row| row["verdict"] == "differs") {
+        rows = lossy("101");
+    }
+    rows.extend(judged(
+        &["--transport", "cubic"],
+        &["05-10mbit-20ms-shallow.toml", "15-requests-600ms.toml"],
+    ));
+    rows.extend(judged(&["--transport", "stp"], &["02-64kbit-600ms.toml"]));
+    for row in &rows {
+        assert_eq!(row["verdict"], "holds", "{row:#}");
+        assert_ne!(row["held_verdict"], "differs", "{row:#}");
+        let (least, most) = (row["least"].as_f64().unwrap(), row["most"].as_f64().unwrap());
+        assert!(0.0 < least && least < most && most < 4.0 * least, "bounds that can fail: {row:#}");
+    }
+}
+
+/// The verdict is one: a kernel's transport that is another than the simulated one differs.
+#[test]
+fn another_transport_differs() {
+    if let Some(why) = no_hosts() {
+        println!("skipped: {why}");
+        return;
+    }
+    // On this path a window that halves at every loss is slower than a model of the path.
+    let loaded = skyhop_scenario::load(&fidelity("12-10mbit-100ms-loss.toml"), &[]).unwrap();
+    let (of, buffers) =
+        (skyhop_compare::contender::Contender::Reno, skyhop_compare::contender::Buffers::Equal);
+    let seeds: Vec<u64> = (1..=200).collect();
+    let simulated = skyhop_compare::simulated::measure(&loaded, (of, buffers), &seeds, 2).unwrap();
+    let with = (skyhop_compare::contender::Contender::Bbr, buffers);
+    if !with.0.available() {
+        println!("skipped: this kernel has no bbr");
+        return;
+    }
+    let run = skyhop_compare::emulated::measure(&loaded, with, 1, &|| true).unwrap();
+    let simulated: Vec<_> = simulated.iter().map(|run| run[0]).collect();
+    let judged = skyhop_compare::verdict::Judged::of(of, &simulated, &run.flows).unwrap();
+    assert!(judged.by_chance && !judged.holds(), "{judged:?}");
+}
+
+#[test]
+fn what_cannot_be_compared_is_told_with_its_place() {
+    let folder = std::env::temp_dir().join(format!("skyhop-compare-wrong-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("ping.toml");
+    let text = "duration = \"1 s\"\n[links.a]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n[[flows]]\npath = [\"server\", \"a\", \"user\"]\ntraffic = { kind = \"ping\" }\n";
+    std::fs::write(&file, text).unwrap();
+    let done = compare(&[], std::slice::from_ref(&file));
+    let told = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert_eq!(done.status.code(), Some(2), "{told}");
+    assert!(told.contains("ping.toml:7: flows.0.traffic: ") && told.contains("expected bulk, web"), "{told}");
+    let done = compare(&["--transport", "vegas"], &[file]);
+    let told = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(
+        done.status.code() == Some(2) && told.contains("expected one of reno, cubic, bbr, stp"),
+        "{told}"
+    );
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -1,0 +1,470 @@
+//! An application of the simulator's, carried out over sockets in two hosts.
+//!
+//! Follows the simulator's hosts: actions are opened, written and closed connections, and notices say what has come of them. Each end of a
+//! connection has a thread that reads and one that writes; the application is handed their notices in the order in which they come.
+//! Differs: what was written and not yet sent cannot be taken back from a kernel.
+//! Leaves out the content of what is sent, which is zeros.
+
+use crate::contender::Contender;
+use crate::measured::{Held, Measured};
+use crate::socket::{Connection, Info, bound, endpoint};
+use skyhop_emulate::clock::Clock;
+use skyhop_emulate::namespace::Namespace;
+use skyhop_live::{Endpoint, StpListener};
+use skyhop_traffic::{Action, Application, End, Notice};
+use skyhop_units::{Span, Time};
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::{self, Scope};
+use std::time::Duration;
+
+/// Where a flow's server listens, by the flow; where clients' ports begin, and how many of them there are.
+const LISTEN: u16 = 40_000;
+const CLIENT: u16 = 5_000;
+const CLIENTS: u32 = 30_000;
+/// Bytes that are written at once, as those of `host = "linux"` were when its send buffer was measured.
+const CHUNK: usize = 256 << 10;
+/// The first word of a connection that is no flow's.
+const NOBODY: u32 = u32::MAX;
+/// The longest wait for news before the clock is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The hosts of a flow, and how they talk.
+pub struct Place {
+    /// The flow's index in the scenario.
+    pub flow: usize,
+    /// Its transport.
+    pub contender: Contender,
+    /// STP's parameters, if it is STP.
+    pub stp: skyhop_transport::stp::Config,
+    /// Client and server.
+    pub hosts: [Namespace; 2],
+    /// Their addresses.
+    pub addresses: [IpAddr; 2],
+}
+
+/// The times of a flow.
+#[derive(Debug, Clone, Copy)]
+pub struct Times {
+    /// It begins.
+    pub start: Time,
+    /// It is to offer nothing more.
+    pub stop: Time,
+    /// The run ends.
+    pub end: Time,
+}
+
+/// Sockets on which a flow's server listens, and from which STP's client connects.
+enum Doors {
+    Tcp(TcpListener),
+    Stp { near: Endpoint, listener: StpListener, _far: Endpoint },
+}
+
+/// A flow whose sockets are open.
+pub struct Carrier {
+    place: Place,
+    doors: Doors,
+}
+
+/// An order to an end of a connection.
+enum Do {
+    Write(u64),
+    Shutdown,
+    /// Nothing more, not even what has not been written yet.
+    Stop,
+}
+
+/// News from an end.
+enum News {
+    Told(Time, Notice),
+    /// This end will tell nothing more.
+    Over,
+}
+
+/// What the threads of all connections share.
+struct Common<'a> {
+    carrier: &'a Carrier,
+    clock: Clock,
+    end: Time,
+    tell: Mutex<Sender<News>>,
+    /// All connections there are, to be broken off at the end.
+    all: Mutex<Vec<Arc<Connection>>>,
+    /// Orders for server's ends of connections that have not come yet, by the client's port or STP's first word.
+    expected: Mutex<BTreeMap<u32, (u32, Receiver<Do>)>>,
+    totals: Mutex<Totals>,
+    /// The client is to say when all it wrote has been acknowledged.
+    acknowledged: bool,
+    over: AtomicBool,
+}
+
+/// Numbers of connections that are over.
+#[derive(Default)]
+struct Totals {
+    /// Of clients that have had everything acknowledged, and the lives of those connections.
+    held: Info,
+    life: Span,
+    retransmitted: u64,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+impl Carrier {
+    /// Opens a flow's sockets.
+    ///
+    /// # Errors
+    ///
+    /// A host's port is in use, or its namespace cannot be entered.
+    pub fn new(place: Place) -> io::Result<Self> {
+        let [client, server] = place.addresses;
+        let port = LISTEN + (place.flow % 10_000) as u16;
+        let doors = match place.contender {
+            Contender::Stp => {
+                let far = place.hosts[1].within(|| endpoint(server, port, &place.stp))??;
+                let near = place.hosts[0].within(|| endpoint(client, 0, &place.stp))??;
+                Doors::Stp { near, listener: far.listen(), _far: far }
+            }
+            _ => Doors::Tcp(place.hosts[1].within(|| {
+                let socket = bound(SocketAddr::new(server, port))?;
+                socket.listen(1024)?;
+                // Accepting gives up as often as reading would.
+                socket.set_read_timeout(Some(LOOK))?;
+                Ok::<_, io::Error>(TcpListener::from(socket))
+            })??),
+        };
+        Ok(Self { place, doors })
+    }
+
+    fn server(&self) -> SocketAddr {
+        SocketAddr::new(self.place.addresses[1], LISTEN + (self.place.flow % 10_000) as u16)
+    }
+
+    /// Opens the association of two hosts, as an earlier transfer would have: the simulator's hosts have theirs.
+    fn associate(&self) -> io::Result<()> {
+        let Doors::Stp { near, .. } = &self.doors else { return Ok(()) };
+        let first = Connection::Stp(near.connect(self.server())?);
+        first.write(&NOBODY.to_be_bytes())?;
+        first.finish_writing()
+    }
+
+    /// Carries an application out, until it is over or the run is. With STP it begins when the association is open.
+    pub fn carry_out(
+        &self,
+        clock: Clock,
+        mut application: Application,
+        mut times: Times,
+        go_on: &(dyn Fn() -> bool + Sync),
+    ) -> Measured {
+        if self.place.contender == Contender::Stp {
+            clock.sleep_until(times.start);
+            // Where no association opens, no connection will, and the measurement says so.
+            let _ = self.associate();
+            times.start = times.start.max(clock.now());
+        }
+        let (tell, told) = channel();
+        let common = Common {
+            carrier: self,
+            clock,
+            end: times.end,
+            tell: Mutex::new(tell),
+            all: Mutex::default(),
+            expected: Mutex::default(),
+            totals: Mutex::default(),
+            acknowledged: matches!(application, Application::Bulk(_)),
+            over: AtomicBool::new(false),
+        };
+        let delivered = thread::scope(|scope| {
+            scope.spawn(|| common.accept_all(scope));
+            let open = |connection, orders| {
+                let common = &common;
+                scope.spawn(move || common.open(connection, orders, scope));
+            };
+            let delivered = attend(&mut application, &common, (times, go_on), &told, open);
+            common.over.store(true, Ordering::Release);
+            locked(&common.all).iter().for_each(|connection| connection.break_off());
+            delivered
+        });
+        let until = clock.now().min(times.stop).min(times.end);
+        measured(&application, &locked(&common.totals), delivered, [times.start, until])
+    }
+}
+
+/// Carries actions out and hands notices over, until it is over. Payload by the end that it came to.
+fn attend(
+    application: &mut Application,
+    common: &Common<'_>,
+    (times, go_on): (Times, &(dyn Fn() -> bool + Sync)),
+    told: &Receiver<News>,
+    open: impl Fn(u32, Receiver<Do>),
+) -> [u64; 2] {
+    let clock = common.clock;
+    let mut orders: BTreeMap<(u32, u8), Sender<Do>> = BTreeMap::new();
+    let (mut delivered, mut talking, mut started, mut stopped) = ([0; 2], 0_u32, false, false);
+    loop {
+        while let Some(action) = application.poll_action() {
+            let (end, order) = match action {
+                Action::Open { connection } => {
+                    let [near, far] = [End::Client, End::Server].map(|end| {
+                        let (sender, receiver) = channel();
+                        orders.insert((connection, end as u8), sender);
+                        receiver
+                    });
+                    talking += 2;
+                    locked(&common.expected).insert(common.key(connection), (connection, far));
+                    open(connection, near);
+                    continue;
+                }
+                Action::Write { connection, end, bytes } => ((connection, end), Do::Write(bytes)),
+                Action::Shutdown { connection, end } => ((connection, end), Do::Shutdown),
+                Action::StopWriting { connection, end } => ((connection, end), Do::Stop),
+            };
+            if let Some(to) = orders.get(&(end.0, end.1 as u8)) {
+                // An end that is over needs no orders.
+                let _ = to.send(order);
+            }
+        }
+        let now = clock.now();
+        if !go_on()
+            || now >= times.end
+            || (started && application.finished() && (common.acknowledged || talking == 0))
+        {
+            return delivered;
+        }
+        let mut due = if started { application.poll_timeout().unwrap_or(Time::MAX) } else { times.start };
+        if !started && now >= times.start {
+            started = true;
+            application.start(now);
+            continue;
+        }
+        if started && !stopped {
+            due = due.min(times.stop);
+            if now >= times.stop {
+                stopped = true;
+                application.stop(now);
+                continue;
+            }
+        }
+        if started && due <= now {
+            application.handle_timeout(now);
+            continue;
+        }
+        let wait = Duration::from_nanos(due.min(times.end).since(now).as_nanos()).min(LOOK);
+        match told.recv_timeout(wait) {
+            Ok(News::Told(at, notice)) => {
+                if let Notice::Delivered { end, bytes, .. } = notice {
+                    delivered[end as usize] += bytes;
+                }
+                if started {
+                    application.handle(at, notice);
+                }
+            }
+            Ok(News::Over) => talking -= 1,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return delivered,
+        }
+    }
+}
+
+impl Common<'_> {
+    /// The number by which the server knows a connection: that of the client's port, or the first word of STP's.
+    fn key(&self, connection: u32) -> u32 {
+        match self.carrier.doors {
+            Doors::Tcp(_) => connection % CLIENTS,
+            Doors::Stp { .. } => connection,
+        }
+    }
+
+    fn tell(&self, notice: Notice) {
+        let now = self.clock.now();
+        let _ = locked(&self.tell).send(News::Told(now, notice));
+    }
+
+    fn tell_over(&self) {
+        let _ = locked(&self.tell).send(News::Over);
+    }
+
+    fn over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+
+    /// Connects, and goes on as the client's end.
+    fn open<'s>(&'s self, connection: u32, orders: Receiver<Do>, scope: &'s Scope<'s, '_>) {
+        let began = self.clock.now();
+        match self.connect(connection) {
+            Ok(socket) => self.talk((connection, End::Client), socket, orders, began, scope),
+            Err(_) => {
+                self.tell(Notice::Reset { connection, end: End::Client });
+                self.tell_over();
+                // Nobody comes to the other end.
+                locked(&self.expected).remove(&self.key(connection));
+                self.tell_over();
+            }
+        }
+    }
+
+    fn connect(&self, connection: u32) -> io::Result<Connection> {
+        let Carrier { place, doors } = self.carrier;
+        let server = self.carrier.server();
+        match doors {
+            Doors::Tcp(_) => {
+                place.hosts[0].enter()?;
+                let port = CLIENT + (connection % CLIENTS) as u16;
+                let socket = bound(SocketAddr::new(place.addresses[0], port))?;
+                let left = Duration::from_nanos(self.end.since(self.clock.now()).as_nanos());
+                socket.connect_timeout(&server.into(), left.max(Duration::from_millis(1)))?;
+                Ok(Connection::Tcp(socket.into()))
+            }
+            Doors::Stp { near, .. } => {
+                let socket = Connection::Stp(near.connect(server)?);
+                socket.write(&connection.to_be_bytes())?;
+                Ok(socket)
+            }
+        }
+    }
+
+    /// Takes connections, until all is over.
+    fn accept_all<'s>(&'s self, scope: &'s Scope<'s, '_>) {
+        while !self.over() {
+            match &self.carrier.doors {
+                Doors::Tcp(listener) => {
+                    let Ok((stream, peer)) = listener.accept() else { continue };
+                    // What accepts gives its timeout on.
+                    let _ = stream.set_read_timeout(None);
+                    let key = u32::from(peer.port().wrapping_sub(CLIENT));
+                    scope.spawn(move || self.accepted(Connection::Tcp(stream), Some(key), scope));
+                }
+                Doors::Stp { listener, .. } => {
+                    let Ok((stream, _)) = listener.accept_timeout(LOOK) else { continue };
+                    scope.spawn(move || self.accepted(Connection::Stp(stream), None, scope));
+                }
+            }
+        }
+    }
+
+    /// Goes on as the server's end of a connection that has come.
+    fn accepted<'s>(&'s self, socket: Connection, key: Option<u32>, scope: &'s Scope<'s, '_>) {
+        let began = self.clock.now();
+        let mut word = [0; 4];
+        let key = key.or_else(|| socket.read_exact(&mut word).is_ok().then_some(u32::from_be_bytes(word)));
+        let found = key.and_then(|key| locked(&self.expected).remove(&key));
+        if let Some((connection, orders)) = found {
+            self.talk((connection, End::Server), socket, orders, began, scope);
+        }
+    }
+
+    /// The life of an end: a thread that reads, and this one, which writes.
+    fn talk<'s>(
+        &'s self,
+        (connection, end): (u32, End),
+        socket: Connection,
+        orders: Receiver<Do>,
+        began: Time,
+        scope: &'s Scope<'s, '_>,
+    ) {
+        self.tell(Notice::Opened { connection, end });
+        let socket = Arc::new(socket);
+        locked(&self.all).push(socket.clone());
+        let reads = socket.clone();
+        scope.spawn(move || self.read_all((connection, end), &reads));
+        let Some(written) = self.write_all(&socket, &orders) else { return };
+        if self.acknowledged && end == End::Client {
+            if socket.wait_acknowledged(&self.over).is_err() || self.over() {
+                return;
+            }
+            let life = self.clock.now().since(began);
+            self.tell(Notice::AllAcknowledged { connection, end, bytes: written });
+            if let Some(info) = socket.info() {
+                let mut totals = locked(&self.totals);
+                totals.held = totals.held.and(info);
+                totals.life += life;
+            }
+        }
+    }
+
+    /// Reads until the end.
+    fn read_all(&self, (connection, end): (u32, End), socket: &Arc<Connection>) {
+        let mut bytes = vec![0; CHUNK];
+        loop {
+            match socket.read(&mut bytes) {
+                Ok(0) => break self.tell(Notice::PeerFinished { connection, end }),
+                Ok(len) => self.tell(Notice::Delivered { connection, end, bytes: len as u64 }),
+                Err(why) if why.kind() == ErrorKind::Interrupted => {}
+                Err(_) if self.over() => break,
+                Err(_) => break self.tell(Notice::Reset { connection, end }),
+            }
+        }
+        locked(&self.totals).retransmitted += socket.retransmitted();
+        locked(&self.all).retain(|one| !Arc::ptr_eq(one, socket));
+        self.tell_over();
+    }
+
+    /// Writes what is ordered, until the end is. Bytes written; `None` if the connection has broken or nobody orders any more.
+    fn write_all(&self, socket: &Connection, orders: &Receiver<Do>) -> Option<u64> {
+        let zeros = vec![0; CHUNK];
+        let mut queue = VecDeque::new();
+        let mut written = 0;
+        while let Do::Write(mut left) = queue.pop_front().map_or_else(|| orders.recv().ok(), Some)? {
+            while left > 0 {
+                match orders.try_recv() {
+                    Ok(Do::Stop) => {
+                        queue.push_front(Do::Stop);
+                        break;
+                    }
+                    Ok(order) => queue.push_back(order),
+                    Err(TryRecvError::Empty) => {}
+                    // The orders that have come are still carried out.
+                    Err(TryRecvError::Disconnected) if self.over() => return None,
+                    Err(TryRecvError::Disconnected) => {}
+                }
+                let done = socket.write(&zeros[..left.min(CHUNK as u64) as usize]);
+                match done {
+                    Ok(len) => (left, written) = (left - len as u64, written + len as u64),
+                    Err(why) if why.kind() == ErrorKind::Interrupted => {}
+                    Err(_) => return None,
+                }
+            }
+        }
+        socket.finish_writing().ok().map(|()| written)
+    }
+}
+
+/// The measurement of an application that is over.
+fn measured(
+    application: &Application,
+    totals: &Totals,
+    delivered: [u64; 2],
+    [start, until]: [Time; 2],
+) -> Measured {
+    let share = |part: Span| part.as_secs_f64() / totals.life.as_secs_f64();
+    let mut found = Measured { segments_retransmitted: totals.retransmitted, ..Measured::default() };
+    let (towards, until) = match (application, application.completions()) {
+        (Application::Bulk(bulk), _) => {
+            found.completed_s = bulk.completed().map(|at| at.since(start).as_secs_f64());
+            found.held = (totals.life > Span::ZERO).then(|| Held {
+                busy: share(totals.held.busy),
+                receive_window: share(totals.held.receive_window),
+                send_buffer: share(totals.held.send_buffer),
+            });
+            (End::Server, bulk.completed().unwrap_or(until))
+        }
+        (_, Some(all)) => {
+            let times = all.sorted_s();
+            found.completion_mean_s =
+                (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64);
+            (found.completed, found.failed) = (times.len() as u64, all.failed);
+            let web = matches!(application, Application::Web(_));
+            (if web { End::Client } else { End::Server }, until)
+        }
+        (_, None) => (End::Server, until),
+    };
+    let active_s = until.since(start).as_secs_f64();
+    if active_s > 0.0 {
+        found.goodput_bps = delivered[towards as usize] as f64 * 8.0 / active_s;
+    }
+    found
+}

@@ -1,0 +1,83 @@
+//! A contender on the emulator: the scenario's flows over the kernel's TCP, or over STP on real sockets.
+//!
+//! Follows a simulated run: the same seed, so the same losses by packet number and the same sizes; the other flows are simulated beside.
+//! Leaves out what a run on a busy machine is worth, which its objections say.
+
+use crate::carrier::{Carrier, Place, Times};
+use crate::contender::{Buffers, Contender, stp_of};
+use crate::measured::Measured;
+use crate::simulated::lost;
+use skyhop_emulate::Error;
+use skyhop_emulate::session::{Options, Ready};
+use skyhop_scenario::{Ip, Loaded};
+use skyhop_sim::{application_of, stp_config};
+use skyhop_traffic::Application;
+use skyhop_units::Time;
+use std::net::IpAddr;
+use std::thread;
+
+/// An emulated run.
+#[derive(Debug, Clone, Default)]
+pub struct Run {
+    /// By flow that is compared.
+    pub flows: Vec<Measured>,
+    /// Why the run is not valid; empty if it is.
+    pub objections: Vec<String>,
+}
+
+/// Emulates the flows of a scenario that are compared. `go_on` is asked ten times a second.
+///
+/// # Errors
+///
+/// Something that the scenario does not say or the system does not allow.
+pub fn measure(
+    loaded: &Loaded,
+    (contender, buffers): (Contender, Buffers),
+    seed: u64,
+    go_on: &(dyn Fn() -> bool + Sync),
+) -> Result<Run, Error> {
+    let options = Options {
+        seed: Some(seed),
+        tcp: contender.kernels().map(str::to_owned),
+        sysctls: buffers.sysctls(),
+        ..Options::default()
+    };
+    let ready = Ready::new(loaded, &options)?;
+    let plan = ready.plan().clone();
+    let refused = |why: std::io::Error| Error::System("cannot open a socket in a host".into(), why);
+    let end = Time::ZERO + loaded.scenario.duration;
+    let mut tasks: Vec<(Carrier, Application, Times)> = Vec::new();
+    for real in &plan.flows {
+        let flow = &loaded.scenario.flows[real.flow];
+        let made = application_of(&loaded.scenario, &loaded.files, seed, real.flow);
+        let application = made.map_err(|e| Error::Scenario(e.key, e.message))?;
+        let address = |host: usize| match flow.ip {
+            Ip::V4 => IpAddr::V4(plan.hosts[host].v4),
+            Ip::V6 => IpAddr::V6(plan.hosts[host].v6()),
+        };
+        let place = Place {
+            flow: real.flow,
+            contender,
+            stp: stp_config(&stp_of(flow), flow.ip),
+            hosts: real.ends.map(|host| ready.host(host).clone()),
+            addresses: real.ends.map(address),
+        };
+        let times = Times { start: flow.start, stop: flow.stop.unwrap_or(Time::MAX), end };
+        tasks.push((Carrier::new(place).map_err(refused)?, application, times));
+    }
+    let begun = ready.begin()?;
+    let clock = begun.clock();
+    let mut flows: Vec<Measured> = thread::scope(|scope| {
+        let carry = |(carrier, application, times): (Carrier, Application, Times)| {
+            carrier.carry_out(clock, application, times, go_on)
+        };
+        let all: Vec<_> = tasks.into_iter().map(|task| scope.spawn(move || carry(task))).collect();
+        all.into_iter()
+            .map(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    let outcome = begun.end(Ok(0))?;
+    let lost_packets = lost(&outcome.result);
+    flows.iter_mut().for_each(|flow| flow.lost_packets = lost_packets);
+    Ok(Run { flows, objections: outcome.objections })
+}

@@ -1,0 +1,111 @@
+//! A contender in the simulator: the scenario's flows with its transport, with one seed or with many.
+//!
+//! Leaves out series and captures.
+
+use crate::contender::{Buffers, Contender};
+use crate::measured::{Held, Measured};
+use skyhop_emulate::plan::real_flows;
+use skyhop_results::{Cause, FlowKind, FlowResult, RunResult};
+use skyhop_scenario::{Loaded, Record, Scenario};
+use skyhop_sim::Simulation;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The scenario in which flows that are compared have a contender's transport.
+pub fn scenario(loaded: &Loaded, contender: Contender, buffers: Buffers) -> Scenario {
+    let mut scenario = loaded.scenario.clone();
+    for flow in real_flows(&loaded.scenario) {
+        let flow = &mut scenario.flows[flow];
+        flow.transport = contender.simulated(flow, buffers);
+        flow.real = false;
+    }
+    scenario.record = Record::default();
+    scenario
+}
+
+/// Measurements of the flows that are compared, one run after another: by seed, then by flow.
+///
+/// # Errors
+///
+/// The scenario cannot be built with this transport: its key and why not.
+pub fn measure(
+    loaded: &Loaded,
+    (contender, buffers): (Contender, Buffers),
+    seeds: &[u64],
+    threads: usize,
+) -> Result<Vec<Vec<Measured>>, (String, String)> {
+    let scenario = scenario(loaded, contender, buffers);
+    let flows = real_flows(&loaded.scenario);
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new(vec![None; seeds.len()]);
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, seeds.len().max(1)) {
+            scope.spawn(|| {
+                while let Some((place, seed)) = take(&next, seeds) {
+                    let run = run(&scenario, loaded, seed, &flows);
+                    if let Ok(mut found) = found.lock() {
+                        found[place] = Some(run);
+                    }
+                }
+            });
+        }
+    });
+    found.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).into_iter().flatten().collect()
+}
+
+fn take(next: &AtomicUsize, seeds: &[u64]) -> Option<(usize, u64)> {
+    let place = next.fetch_add(1, Ordering::Relaxed);
+    seeds.get(place).map(|seed| (place, *seed))
+}
+
+fn run(
+    scenario: &Scenario,
+    loaded: &Loaded,
+    seed: u64,
+    flows: &[usize],
+) -> Result<Vec<Measured>, (String, String)> {
+    let built = Simulation::new(scenario, &loaded.files, seed);
+    let mut simulation = built.map_err(|e| (e.key, e.message))?;
+    let end = simulation.end();
+    simulation.run_until(end);
+    let result = simulation.finish();
+    Ok(flows.iter().map(|flow| measured(&result.flows[*flow], &result)).collect())
+}
+
+fn measured(flow: &FlowResult, run: &RunResult) -> Measured {
+    let held = flow.limits.as_ref().map(|limits| {
+        let share = |cause| limits.share(cause).unwrap_or(0.0);
+        Held {
+            // A transfer has nothing more to send at its end only, when the last of it is to be acknowledged.
+            busy: 1.0 - share(Cause::Handshake),
+            receive_window: share(Cause::ReceiveWindow),
+            send_buffer: share(Cause::SendBuffer),
+        }
+    });
+    let lost_packets = lost(run);
+    match &flow.kind {
+        FlowKind::Transfer(t) => Measured {
+            completed_s: t.completed_s,
+            goodput_bps: t.goodput_bps,
+            segments_retransmitted: t.segments_retransmitted,
+            lost_packets,
+            held,
+            ..Measured::default()
+        },
+        FlowKind::Completions(c) => Measured {
+            completion_mean_s: c.completion_mean_s,
+            completed: c.completed,
+            failed: c.failed,
+            goodput_bps: c.goodput_bps,
+            segments_retransmitted: c.segments_retransmitted,
+            lost_packets,
+            ..Measured::default()
+        },
+        _ => Measured::default(),
+    }
+}
+
+/// Packets that links have lost to errors.
+pub fn lost(run: &RunResult) -> u64 {
+    run.links.iter().map(|link| link.forward.lost_packets + link.reverse.lost_packets).sum()
+}

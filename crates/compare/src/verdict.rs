@@ -1,0 +1,165 @@
+//! The verdict on two measurements: as near as was said before, or not.
+//!
+//! Follows the rule that a tolerance stands before the run and has two sides: without losses the emulated time may differ by so much of the
+//! simulated one; with losses the mean of the emulated runs has to lie among the central 95 % of means of as many simulated ones.
+//! Leaves out causes.
+
+use crate::contender::Contender;
+use crate::measured::{Held, Measured, Metric};
+use skyhop_chance::{Seed, Stream};
+
+/// How much of a simulated time an emulated one may be off where nothing is lost.
+pub const TOLERANCE: f64 = 0.10;
+/// The same of STP, lost packets or not.
+pub const TOLERANCE_STP: f64 = 0.05;
+/// How much shares of what held a sender up may differ.
+pub const TOLERANCE_HELD: f64 = 0.05;
+/// Means that are drawn of simulated runs, and the share of them that lies between the bounds.
+pub const DRAWS: usize = 200;
+const CENTRAL: f64 = 0.95;
+
+/// Measurements of a flow, and what they come to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Judged {
+    /// What is compared.
+    pub metric: Metric,
+    /// Mean of the simulated runs with the seeds of the emulated ones.
+    pub simulated: f64,
+    /// Mean of the emulated runs.
+    pub emulated: f64,
+    /// The least and the most that the emulated mean may be.
+    pub bounds: [f64; 2],
+    /// The bounds are those of chance, and not of a tolerance.
+    pub by_chance: bool,
+    /// What held the sender up, simulated and emulated.
+    pub held: Option<[Held; 2]>,
+    /// Both count the receive window by one rule. Of a model of the path the simulator calls a pace that the window has set by the window's
+    /// name (docs/results.md), and the kernel calls it busy.
+    pub one_rule: bool,
+}
+
+impl Judged {
+    /// Of a flow's measurements: simulated with seeds from the first on, of which there may be more than emulated ones, and emulated.
+    /// `None` if a world has none.
+    pub fn of(contender: Contender, simulated: &[Measured], emulated: &[Measured]) -> Option<Self> {
+        let metric = Metric::of(simulated.iter().chain(emulated));
+        let values = |all: &[Measured]| all.iter().map(|one| metric.value(one)).collect::<Option<Vec<f64>>>();
+        let (pool, found) = (values(simulated)?, values(emulated)?);
+        let same = &pool[..found.len().min(pool.len())];
+        if same.is_empty() {
+            return None;
+        }
+        let by_chance = contender != Contender::Stp && simulated.iter().any(|one| one.lost_packets > 0);
+        let expected = mean(same);
+        let bounds = if by_chance {
+            central(&pool, found.len())
+        } else {
+            let tolerance = if contender == Contender::Stp { TOLERANCE_STP } else { TOLERANCE };
+            [expected * (1.0 - tolerance), expected * (1.0 + tolerance)]
+        };
+        let held = mean_held(&simulated[..same.len()]).zip(mean_held(emulated)).map(|(a, b)| [a, b]);
+        Some(Self {
+            metric,
+            simulated: expected,
+            emulated: mean(&found),
+            bounds,
+            by_chance,
+            held,
+            one_rule: contender != Contender::Bbr,
+        })
+    }
+
+    /// True if the emulated mean lies between the bounds.
+    pub fn holds(&self) -> bool {
+        (self.bounds[0]..=self.bounds[1]).contains(&self.emulated)
+    }
+
+    /// The largest difference of shares of what held the sender up.
+    pub fn held_apart(&self) -> Option<f64> {
+        let [a, b] = self.held?;
+        let window = if self.one_rule { a.receive_window - b.receive_window } else { 0.0 };
+        let apart = [a.busy - b.busy, window, a.send_buffer - b.send_buffer];
+        Some(apart.into_iter().map(f64::abs).fold(0.0, f64::max))
+    }
+
+    /// True if these agree, or there is nothing to agree on.
+    pub fn held_holds(&self) -> bool {
+        self.held_apart().is_none_or(|apart| apart <= TOLERANCE_HELD)
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The central part of means of `count` values each, drawn from a pool.
+fn central(pool: &[f64], count: usize) -> [f64; 2] {
+    let mut stream: Stream = Seed(0).stream("compare/draws");
+    let mut draw = || {
+        let of = |_| pool[(stream.uniform() * pool.len() as f64) as usize];
+        mean(&(0..count).map(of).collect::<Vec<_>>())
+    };
+    let mut means: Vec<f64> = (0..DRAWS).map(|_| draw()).collect();
+    means.sort_by(f64::total_cmp);
+    let tail = ((1.0 - CENTRAL) / 2.0 * DRAWS as f64) as usize;
+    [means[tail], means[DRAWS - 1 - tail]]
+}
+
+fn mean_held(all: &[Measured]) -> Option<Held> {
+    let all: Vec<Held> = all.iter().map(|one| one.held).collect::<Option<_>>()?;
+    let of = |part: fn(&Held) -> f64| mean(&all.iter().map(part).collect::<Vec<_>>());
+    (!all.is_empty()).then(|| Held {
+        busy: of(|held| held.busy),
+        receive_window: of(|held| held.receive_window),
+        send_buffer: of(|held| held.send_buffer),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn took(completed_s: f64, lost_packets: u64) -> Measured {
+        Measured { completed_s: Some(completed_s), lost_packets, ..Measured::default() }
+    }
+
+    #[test]
+    fn without_losses_the_tolerance_has_two_sides() {
+        let judge = |contender, emulated| {
+            Judged::of(contender, &[took(10.0, 0)], &[took(emulated, 0)]).unwrap().holds()
+        };
+        assert_eq!([8.9, 9.1, 10.9, 11.1].map(|s| judge(Contender::Cubic, s)), [false, true, true, false]);
+        assert_eq!([9.4, 9.6, 10.4, 10.6].map(|s| judge(Contender::Stp, s)), [false, true, true, false]);
+    }
+
+    #[test]
+    fn with_losses_the_bounds_are_those_of_means_of_as_many() {
+        // Times from 5 to 15 s: means of five have a deviation of 1.3 s, means of one of 2.9.
+        let pool: Vec<Measured> = (0..=100).map(|i| took(5.0 + 0.1 * f64::from(i), 1)).collect();
+        let five = Judged::of(Contender::Reno, &pool, &vec![took(10.0, 1); 5]).unwrap();
+        let one = Judged::of(Contender::Reno, &pool, &[took(10.0, 1)]).unwrap();
+        assert!(five.by_chance && five.holds(), "{five:?}");
+        let width = |judged: &Judged| judged.bounds[1] - judged.bounds[0];
+        assert!((4.2..=5.8).contains(&width(&five)) && (8.8..=9.8).contains(&width(&one)));
+        assert!(!Judged::of(Contender::Reno, &pool, &vec![took(13.5, 1); 5]).unwrap().holds());
+        assert!(!Judged::of(Contender::Reno, &pool, &vec![took(6.5, 1); 5]).unwrap().holds());
+    }
+
+    #[test]
+    fn a_transfer_that_does_not_end_is_judged_by_its_rate() {
+        let rate = |goodput_bps| Measured { goodput_bps, ..Measured::default() };
+        let judged = Judged::of(Contender::Bbr, &[took(3.0, 0)], &[rate(5e6)]).unwrap();
+        assert_eq!((judged.metric, judged.holds()), (Metric::Goodput, false));
+        assert!(Judged::of(Contender::Bbr, &[], &[rate(5e6)]).is_none());
+    }
+
+    #[test]
+    fn what_held_a_sender_up_agrees_within_five_points() {
+        let held = |send_buffer| Measured {
+            held: Some(Held { busy: 0.98, receive_window: 0.0, send_buffer }),
+            ..took(10.0, 0)
+        };
+        let judge = |emulated| Judged::of(Contender::Cubic, &[held(0.5)], &[held(emulated)]).unwrap();
+        assert!(judge(0.54).held_holds() && !judge(0.56).held_holds() && !judge(0.44).held_holds());
+    }
+}
