@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Not run: begins with this. A sweep's scenario and values are checked all the same.
-const SLOW: [&str; 7] = [
+const SLOW: [&str; 8] = [
     "compare ",
     "emulate ",
     "tables ",
