@@ -52,19 +52,19 @@ fn the_kernels_transfers_take_the_simulated_time() {
         println!("skipped: {why}");
         return;
     }
-    // One true row in twenty lies outside the bounds of chance: only one that does with other losses too is wrong.
-    let lossy = |seed| {
-        judged(&["--transport", "reno", "--runs", "3", "--seed", seed], &["12-10mbit-100ms-loss.toml"])
+    // One true row in twenty lies outside the bounds of chance, and a busy machine holds up threads of real hosts, which no loop sees: only
+    // what differs twice, with other losses, is wrong.
+    let twice = |arguments: &[&str], names: &[&str]| {
+        let rows = judged(&[arguments, &["--seed", "1"]].concat(), names);
+        let stands = |row: &Value| row["verdict"] == "holds" && row["held_verdict"] != "differs";
+        match rows.iter().all(stands) {
+            true => rows,
+            false => judged(&[arguments, &["--seed", "101"]].concat(), names),
+        }
     };
-    let mut rows = lossy("1");
-    if rows.iter().any(|row| row["verdict"] == "differs") {
-        rows = lossy("101");
-    }
-    rows.extend(judged(
-        &["--transport", "cubic"],
-        &["05-10mbit-20ms-shallow.toml", "15-requests-600ms.toml"],
-    ));
-    rows.extend(judged(&["--transport", "stp"], &["02-64kbit-600ms.toml"]));
+    let mut rows = twice(&["--transport", "reno", "--runs", "3"], &["12-10mbit-100ms-loss.toml"]);
+    rows.extend(twice(&["--transport", "cubic"], &["15-requests-600ms.toml"]));
+    rows.extend(twice(&["--transport", "cubic,stp"], &["05-10mbit-20ms-shallow.toml"]));
     for row in &rows {
         assert_eq!(row["verdict"], "holds", "{row:#}");
         assert_ne!(row["held_verdict"], "differs", "{row:#}");

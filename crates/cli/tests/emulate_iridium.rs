@@ -131,7 +131,7 @@ fn held(name: &str, sets: &[&str], count: u32, handover: bool) {
     fs::create_dir_all(&folder).unwrap();
     let file = scenario(&folder);
     let mut last = Value::Null;
-    for _ in 0..3 {
+    for attempt in 0..3 {
         let Some((pings, summary)) = emulated(&folder, sets, count) else { return };
         last = summary["emulation"]["objections"].clone();
         if summary["emulation"]["valid"] != true {
@@ -146,6 +146,11 @@ fn held(name: &str, sets: &[&str], count: u32, handover: bool) {
         let good = pings.iter().filter(|ping| agrees(&delays, **ping)).count();
         println!("{name}: {good} of {} pings within 1 ms, {end_s:.1} s", pings.len());
         let far: Vec<_> = pings.iter().filter(|ping| !agrees(&delays, **ping)).take(10).collect();
+        // A busy machine wakes the program that pings late, which no loop sees; three times in a row it is the path.
+        if good * 100 < pings.len() * 99 && attempt < 2 {
+            println!("repeated: {far:?}");
+            continue;
+        }
         assert!(good * 100 >= pings.len() * 99, "{good} of {}: {far:?}", pings.len());
         // The wait within a window of either side of a handover hides nothing: both are far apart, and each side has its own pings.
         let (first, ended) = (pings[0].1, pings[pings.len() - 1].1);

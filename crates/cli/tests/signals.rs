@@ -28,7 +28,9 @@ impl Folder {
     }
 
     fn skyhop(&self, options: &[&str], line: &str) -> Command {
-        let mut skyhop = Command::new(SKYHOP);
+        // Under nohup, or in the background of a shell, this test ignores signals, and so would what it starts.
+        let mut skyhop = Command::new("env");
+        skyhop.args(["--default-signal=HUP,INT,QUIT,TERM", SKYHOP]);
         skyhop.current_dir(&self.0).args(["emulate", "a.toml", "--quiet"]).args(options);
         skyhop.args(["--", "sh", "-c", line]).stdin(Stdio::null());
         skyhop
