@@ -31,7 +31,7 @@ fn skyhop(arguments: &[&str]) -> Output {
     Command::new(SKYHOP).args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
-/// What the profile's scenario is, in a file of its own.
+/// The profile's scenario, in a file of its own.
 fn scenario(folder: &Path) -> String {
     let profile = ["emulate", "--profile", "iridium", "--from", PLACES[0], "--to", PLACES[1], "--print"];
     let file = folder.join("iridium.toml");

@@ -99,7 +99,7 @@ else:
 print("CODE", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 "#;
 
-/// What a line prints in a terminal in which `steps` are typed.
+/// The output of a line in a terminal in which `steps` are typed.
 fn terminal(folder: &Folder, steps: &[(&str, &str)], line: &str) -> String {
     let steps: Vec<String> = steps.iter().map(|(seen, typed)| format!("{seen}=>{typed}")).collect();
     let mut python = Command::new("python3");

@@ -85,7 +85,7 @@ enum News {
     Over,
 }
 
-/// What the threads of all connections share.
+/// Things that the threads of all connections share.
 struct Common<'a> {
     carrier: &'a Carrier,
     clock: Clock,

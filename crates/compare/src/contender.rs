@@ -106,7 +106,7 @@ impl Buffers {
         }
     }
 
-    /// What the kernel is told, by names below /proc/sys/net. Connections of one run know nothing of each other, as in the simulator.
+    /// The kernel's parameters for it, by names below /proc/sys/net. Connections of one run know nothing of each other, as in the simulator.
     pub fn sysctls(self) -> Vec<(String, String)> {
         let mut all = vec![("ipv4/tcp_no_metrics_save".to_owned(), "1".to_owned())];
         if self == Self::Equal {

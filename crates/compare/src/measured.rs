@@ -20,7 +20,7 @@ pub struct Measured {
     pub lost_packets: u64,
     /// Segments that were sent again.
     pub segments_retransmitted: u64,
-    /// What held the sender of a transfer up.
+    /// Shares of the causes that held the sender of a transfer up.
     pub held: Option<Held>,
 }
 
@@ -35,7 +35,7 @@ pub struct Held {
     pub send_buffer: f64,
 }
 
-/// What a flow is judged by.
+/// The number that a flow is judged by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
     /// Time of a transfer that has a size.

@@ -103,7 +103,7 @@ impl Connection {
         }
     }
 
-    /// What the kernel says of it; `None` of STP.
+    /// The kernel's numbers of it; `None` of STP.
     pub fn info(&self) -> Option<Info> {
         match self {
             Self::Tcp(stream) => info(stream),

@@ -21,7 +21,7 @@ const CENTRAL: f64 = 0.95;
 /// Measurements of a flow, and what they come to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
-    /// What is compared.
+    /// The number that is compared.
     pub metric: Metric,
     /// Mean of the simulated runs with the seeds of the emulated ones.
     pub simulated: f64,
@@ -31,7 +31,7 @@ pub struct Judged {
     pub bounds: [f64; 2],
     /// The bounds are those of chance, and not of a tolerance.
     pub by_chance: bool,
-    /// What held the sender up, simulated and emulated.
+    /// Shares of the causes that held the sender up, simulated and emulated.
     pub held: Option<[Held; 2]>,
     /// Both count the receive window by one rule. Of a model of the path the simulator calls a pace that the window has set by the window's
     /// name (docs/results.md), and the kernel calls it busy.

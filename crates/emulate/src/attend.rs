@@ -1,4 +1,4 @@
-//! What runs in the hosts of an emulation: servers, and the command until it has ended.
+//! Programs in the hosts of an emulation: servers, and the command until it has ended.
 //!
 //! Follows shells: Ctrl-C is for the command, which may handle it and go on; a second one ends it. Who ends skyhop ends the command, by SIGTERM first.
 //! Leaves out how a program is started, which `inside` knows.

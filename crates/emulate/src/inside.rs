@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 /// The first argument of a process that is to become a program inside a host. Nobody types it.
 pub const ARGUMENT: &str = "emulate-inside";
 
-/// What follows it where the program is a shell.
+/// The option that follows it where the program is a shell.
 const SHELL: &str = "shell";
 
 /// Exit codes as shells have them.

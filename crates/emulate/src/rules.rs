@@ -42,7 +42,7 @@ impl Version {
 /// Both of them.
 pub const VERSIONS: [Version; 2] = [Version::V4, Version::V6];
 
-/// What comes in over `device` goes to the device with index `to`.
+/// Packets that come in over `device` go to the device with index `to`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// The version of IP that it is for.

@@ -30,7 +30,7 @@ pub struct Route {
     pub priority: u8,
     /// Whether its packets may be larger than the MTU of a link on the way.
     pub narrow: bool,
-    /// Whether its driver keeps something beside each packet, and is told by [`crate::Network::poll_ended`] of those that end on the way. A
+    /// True if its driver keeps something beside each packet, and is told by [`crate::Network::poll_ended`] of those that end on the way. A
     /// router's message has the tag of the packet that it is about, and ends in its place.
     pub told: bool,
     /// Whether bytes that enter its first link are counted, there and back.

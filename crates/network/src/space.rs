@@ -273,13 +273,13 @@ impl Space {
         }
     }
 
-    /// Whether packets go by one scheme among satellites and by another over all there is.
+    /// True if packets go by one scheme among satellites and by another over all there is.
     #[inline]
     fn is_layered(&self) -> bool {
         self.across.is_some() || !self.own.is_empty()
     }
 
-    /// Whether nodes may route by something else than the network as it stands.
+    /// True if nodes may route by something else than the network as it stands.
     pub fn lag(&self) -> bool {
         !self.own.is_empty() || self.routes.lag()
     }

@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// What the keywords of `skyhop.emulate` say beside the scenario.
+/// The keywords of `skyhop.emulate` beside the scenario.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Choices {
