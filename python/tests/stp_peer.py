@@ -46,7 +46,7 @@ class List:
 
 @dataclass
 class Packet:
-    """What shares a packet (3). `poll` is a timestamp, `end` a reason, `padding` what follows a lone POLL."""
+    """What shares a packet (3). `poll` is a timestamp, `end` a reason, `versions` those that it names (15.1), `padding` what follows a lone POLL."""
 
     source: int = 0
     destination: int = 0
@@ -55,6 +55,7 @@ class Packet:
     bgn: Begin | None = None
     bgnak: Begin | None = None
     end: int | None = None
+    versions: tuple = (0, 0)
     endak: bool = False
     stat: List | None = None
     ustat: List | None = None
@@ -122,7 +123,7 @@ def emit(packet):
     out = struct.pack(">HHIHH", packet.source, packet.destination, packet.type << 24 | packet.n_s % WRAP, 0, packet.instance)
     for part in (packet.bgn, packet.bgnak):
         out += begin(part) if part else b""
-    out += bytes([packet.end, 0, 0, 0]) if packet.end is not None else b""
+    out += bytes([packet.end, *packet.versions, 0]) if packet.end is not None else b""
     for part in (packet.stat, packet.ustat):
         out += answer(part) if part else b""
     out += struct.pack(">I", packet.poll) if packet.poll is not None else b""
@@ -198,7 +199,8 @@ def _parse(data):
 
     packet.bgn = begin() if kind & BGN else None
     packet.bgnak = begin() if kind & BGNAK else None
-    packet.end = take(">I") >> 24 if kind & END else None
+    packet.end, *versions, _ = take(">BBBB") if kind & END else (None, 0, 0, 0)
+    packet.versions = tuple(versions)
     packet.stat = answer(True) if kind & STAT else None
     packet.ustat = answer(False) if kind & USTAT else None
     packet.poll = take(">I") if kind & POLL else None

@@ -466,7 +466,7 @@ def test_what_a_listener_answers(tmp_path):
         bare.send(stp.emit(packet(3, bgn=begin()))[:20])
         bare.send(packet(4, bgn=begin(version=2)))
         answer = stp.parse(bare.next())
-        assert (answer.type, answer.end, answer.instance, answer.destination) == (stp.END, 4, 4, 5000)
+        assert (answer.type, answer.end, answer.versions, answer.instance, answer.destination) == (stp.END, 4, (1, 1), 4, 5000)
         # Unknown features are left out; the window of 20 kB is less than what is sent.
         bare.send(packet(5, bgn=begin(features=0xFF), poll=7))
         answer = stp.parse(bare.next())

@@ -84,6 +84,10 @@ impl Failed {
             }
             Reason::Silent => (io::ErrorKind::TimedOut, "the peer has been silent for too long"),
             Reason::Protocol => (io::ErrorKind::InvalidData, "the peer speaks another version of STP"),
+            Reason::Versions(lowest, highest) => {
+                let message = format!("the peer speaks STP's versions {lowest} to {highest}");
+                return Failed { kind: io::ErrorKind::InvalidData, message };
+            }
             _ => (io::ErrorKind::ConnectionReset, "the peer has broken the connection off"),
         };
         Failed { kind, message: message.into() }

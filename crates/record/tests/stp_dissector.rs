@@ -11,7 +11,7 @@ use skyhop_record::PcapngWriter;
 use skyhop_transport::stp::{Config, Connection, Ends, Event, Length, Reason};
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{
-    Begin, Control, End, Features, Gap, IP_PROTOCOL, Packet, Payload, Report, Stat, UDP_PORT, Ustat, emit,
+    Begin, Contents, Control, End, Features, Gap, IP_PROTOCOL, Packet, Report, Stat, UDP_PORT, Ustat, emit,
 };
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -428,7 +428,7 @@ impl Capture {
     }
 }
 
-fn bytes<P: Payload>(packet: &Packet<P>) -> Vec<u8> {
+fn bytes<P: Contents>(packet: &Packet<P>) -> Vec<u8> {
     let mut out = Vec::new();
     emit(packet, &mut out);
     out

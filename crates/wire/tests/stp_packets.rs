@@ -5,8 +5,8 @@
 //! Leaves out what a number means to a connection.
 
 use skyhop_wire::stp::{
-    Begin, Control, End, Features, Gap, Length, Packet, ParseError, Payload, Reason, Report, Stat, Ustat,
-    emit, expand, parse, wire_number,
+    Begin, Contents, Control, End, Features, Gap, Length, Packet, ParseError, Payload, Reason, Report, Stat,
+    Ustat, emit, expand, parse, wire_number,
 };
 
 #[test]
@@ -275,22 +275,25 @@ fn padding_behind_a_poll_is_ignored() {
 }
 
 /// Bytes that know themselves as a payload.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Data(Vec<u8>);
 
-impl Payload for Data {
+impl Contents for Data {
     fn len(&self) -> usize {
         self.0.len()
     }
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0);
+    }
+}
+
+impl Payload for Data {
     fn split_to(&mut self, n: usize) -> Self {
         Data(self.0.drain(..n).collect())
     }
     fn join(&mut self, more: Self, _packet: usize) -> Option<Self> {
         self.0.extend(more.0);
         None
-    }
-    fn put(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.0);
     }
 }
 

@@ -376,7 +376,7 @@ impl<P: Payload> Connection<P> {
         self.ends.count = begin.count;
         if begin.version != VERSION {
             self.begins_sent = 1;
-            self.abort(Reason::Protocol);
+            self.abort(Reason::Versions(VERSION, VERSION));
             self.events.push_back(Event::Reset(Reason::Protocol));
             return;
         }
@@ -394,7 +394,7 @@ impl<P: Payload> Connection<P> {
             return;
         }
         if begin.version != VERSION {
-            self.abort(Reason::Protocol);
+            self.abort(Reason::Versions(VERSION, VERSION));
             self.events.push_back(Event::Reset(Reason::Protocol));
             return;
         }

@@ -5,11 +5,11 @@
 //! Leaves out the network layer.
 
 use super::packet::{BARE, Begin, COMPACT, Gap, Packet, REPORT, Stat, Ustat};
-use super::payload::Payload;
+use super::payload::Contents;
 use super::sequence::SEQUENCE_MASK;
 
 /// Writes the packet behind `out`.
-pub fn emit<P: Payload>(packet: &Packet<P>, out: &mut Vec<u8>) {
+pub fn emit<P: Contents>(packet: &Packet<P>, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(&packet.source_port.to_be_bytes());
     out.extend_from_slice(&packet.destination_port.to_be_bytes());
@@ -21,7 +21,7 @@ pub fn emit<P: Payload>(packet: &Packet<P>, out: &mut Vec<u8>) {
             put_begin(out, begin);
         }
         if let Some(end) = control.end {
-            word(out, end.reason.number(), 0);
+            word(out, end.reason.number(), end.reason.detail());
         }
         if let Some(stat) = &control.stat {
             put_stat(out, stat);

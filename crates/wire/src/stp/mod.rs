@@ -5,23 +5,30 @@
 //! Leaves out encryption, which wraps whole packets, and what a number means, which is the machine's business.
 
 mod emit;
+mod frames;
 mod packet;
 mod parse;
 mod payload;
 mod sequence;
 
 pub use emit::emit;
+pub use frames::{
+    Class, Frame, FrameError, Frames, MOST, PRIORITY_FIRST, PRIORITY_LAST, datagram_header, number_len,
+    stream_header,
+};
 pub use packet::{
     BARE, Begin, COMPACT, Control, End, Features, Gap, HEADER_LEN, Packet, REPORT, Reason, Report, Stat,
     Ustat, kind,
 };
 pub use parse::{ParseError, parse};
-pub use payload::{Length, Payload};
+pub use payload::{Contents, Length, Payload};
 pub use sequence::{SEQUENCE_MASK, expand, wire_number};
 
 /// UDP port of a listener that was not told another (from the dynamic range; none is assigned).
 pub const UDP_PORT: u16 = 57_824;
 /// IP protocol number of STP straight over IP: one of the two set aside for experiments (RFC 3692).
 pub const IP_PROTOCOL: u8 = 253;
-/// Version of the packets' layout.
+/// Version of the packets' layout: a connection by itself.
 pub const VERSION: u8 = 1;
+/// The version whose data are frames: an association of streams.
+pub const VERSION_STREAMS: u8 = 2;

@@ -4,7 +4,7 @@
 //! Differs: what is rare lies in a box, so that the packet of the bulk, data with or without a POLL, stays small.
 //! Leaves out lengths and checksums, which follow from the rest.
 
-use super::payload::Payload;
+use super::payload::Contents;
 
 /// Bytes of the header that every packet has.
 pub const HEADER_LEN: usize = 12;
@@ -75,6 +75,8 @@ pub enum Reason {
     Refused,
     /// The peers do not understand each other.
     Protocol,
+    /// They do not for want of a common version: those from the first to the second are understood.
+    Versions(u8, u8),
     /// A number that is not defined.
     Other(u8),
 }
@@ -87,7 +89,7 @@ impl Reason {
             Reason::Aborted => 1,
             Reason::Silent => 2,
             Reason::Refused => 3,
-            Reason::Protocol => 4,
+            Reason::Protocol | Reason::Versions(..) => 4,
             Reason::Other(number) => number,
         }
     }
@@ -101,6 +103,21 @@ impl Reason {
             4 => Reason::Protocol,
             number => Reason::Other(number),
         }
+    }
+    /// The three bytes behind it: versions, if they are named.
+    pub(super) const fn detail(self) -> u32 {
+        match self {
+            Reason::Versions(lowest, highest) => (lowest as u32) << 16 | (highest as u32) << 8,
+            _ => 0,
+        }
+    }
+    /// From the byte and the three behind it.
+    pub(super) const fn read(number: u8, detail: u32) -> Self {
+        let (lowest, highest) = ((detail >> 16) as u8, (detail >> 8) as u8);
+        if number == 4 && lowest > 0 && highest >= lowest {
+            return Reason::Versions(lowest, highest);
+        }
+        Self::from_number(number)
     }
 }
 
@@ -246,7 +263,7 @@ pub struct Packet<P> {
     pub control: Option<Box<Control>>,
 }
 
-impl<P: Payload> Packet<P> {
+impl<P: Contents> Packet<P> {
     /// The header's type field.
     pub fn kind(&self) -> u8 {
         let data = if self.data.is_some() { kind::SD } else { 0 };
@@ -258,7 +275,7 @@ impl<P: Payload> Packet<P> {
         HEADER_LEN
             + 4 * self.poll.is_some() as usize
             + self.control.as_ref().map_or(0, |control| control.wire_len())
-            + self.data.as_ref().map_or(0, P::len)
+            + self.data.as_ref().map_or(0, Contents::len)
     }
     /// The number behind everything that this packet says has been sent: what a POLL or an END in it refers to.
     pub fn behind(&self) -> u32 {

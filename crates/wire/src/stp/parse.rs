@@ -66,7 +66,8 @@ pub fn parse(bytes: &[u8]) -> Result<Packet<&[u8]>, ParseError> {
         control.begin_ack = Some(reader.begin()?);
     }
     if has(kind::END) {
-        control.end = Some(End { reason: Reason::from_number(reader.word()?.0) });
+        let (number, detail) = reader.word()?;
+        control.end = Some(End { reason: Reason::read(number, detail) });
     }
     if has(kind::STAT) {
         control.stat = Some(reader.stat()?);

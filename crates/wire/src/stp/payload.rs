@@ -6,30 +6,40 @@
 
 use bytes::{Buf, Bytes, BytesMut};
 
-/// Data that can be cut into packets and put together again.
-pub trait Payload: Clone + std::fmt::Debug {
+/// What a packet of data carries, as far as the packet has to know it. The default is empty.
+pub trait Contents: Clone + Default + std::fmt::Debug {
     /// Bytes.
     fn len(&self) -> usize;
     /// Whether there is none.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
+    /// Writes the bytes behind `out`.
+    fn put(&self, out: &mut Vec<u8>);
+}
+
+/// Data that can be cut into packets and put together again.
+pub trait Payload: Contents {
     /// Takes the first `n` bytes off; `n` is at most the length.
     fn split_to(&mut self, n: usize) -> Self;
     /// Puts `more` behind this one if that costs little while the whole is to be cut into packets of `packet` bytes; else gives it back.
     fn join(&mut self, more: Self, packet: usize) -> Option<Self>;
-    /// Writes the bytes behind `out`.
-    fn put(&self, out: &mut Vec<u8>);
 }
 
 /// So many bytes whose contents no one looks at; zeros where they have to be written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
 pub struct Length(pub u64);
 
-impl Payload for Length {
+impl Contents for Length {
     fn len(&self) -> usize {
         self.0 as usize
     }
+    fn put(&self, out: &mut Vec<u8>) {
+        out.resize(out.len() + self.len(), 0);
+    }
+}
+
+impl Payload for Length {
     fn split_to(&mut self, n: usize) -> Self {
         self.0 -= n as u64;
         Length(n as u64)
@@ -38,15 +48,18 @@ impl Payload for Length {
         self.0 = self.0.saturating_add(more.0);
         None
     }
+}
+
+impl Contents for Bytes {
+    fn len(&self) -> usize {
+        Bytes::len(self)
+    }
     fn put(&self, out: &mut Vec<u8>) {
-        out.resize(out.len() + self.len(), 0);
+        out.extend_from_slice(self);
     }
 }
 
 impl Payload for Bytes {
-    fn len(&self) -> usize {
-        Bytes::len(self)
-    }
     fn split_to(&mut self, n: usize) -> Self {
         Bytes::split_to(self, n)
     }
@@ -63,8 +76,5 @@ impl Payload for Bytes {
         more.advance(taken);
         *self = joined.freeze();
         (!more.is_empty()).then_some(more)
-    }
-    fn put(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self);
     }
 }
