@@ -2,7 +2,7 @@
 //!
 //! Follows the simulator's order of events: what is due happens at its own time, also if the loop comes late, so that being late shows at the
 //! ports only and does not add up along a path.
-//! Differs from the simulator: a packet of a program enters at the instant at which it is read.
+//! Differs from the simulator: a packet of a program enters when it was handed to the device, if it came alone, else when it is read.
 //! Leaves out hosts and programs.
 
 use crate::ahead::Ahead;
@@ -255,16 +255,18 @@ impl Driver {
     /// Rests, then waits until something is due or a port can be read, and reads.
     fn wait(&mut self, began: Time, events: &mut Vec<epoll::Event>) -> io::Result<()> {
         let frames = self.ports.iter().map(|port| port.counts.read_frames + port.counts.written_frames).sum();
-        if self.pace.handle_round(frames) {
+        if self.pace.handle_round(began, frames) {
             self.poll(Span::ZERO, events)?;
             if !events.is_empty() {
                 return self.read_all(events);
             }
         }
-        let rested = self.clock.absolute(self.pace.rest(began, self.clock.now()));
-        // Interrupted is rested.
-        let _ = rustix::thread::clock_nanosleep_absolute(rustix::time::ClockId::Monotonic, &rested);
         let now = self.clock.now();
+        let rest = self.pace.rest(began, now);
+        self.clock.sleep(rest);
+        let until = now + rest;
+        let now = self.clock.now();
+        self.pace.overslept(now.since(until));
         let due = self.simulation.poll_timeout().unwrap_or(Time::MAX);
         match self.pace.wait(now, due, self.next_look) {
             Wait::Asleep(until) => self.poll(until.since(now), events)?,
@@ -302,11 +304,15 @@ impl Driver {
 
     /// Reads ports.
     fn read_all(&mut self, events: &[epoll::Event]) -> io::Result<()> {
-        events.iter().try_for_each(|event| self.read(event.data.u64() as usize))
+        events.iter().try_for_each(|event| {
+            let index = event.data.u64() as usize;
+            let came = self.pace.one_by_one().then(|| self.ports[index].first_came(self.clock)).flatten();
+            self.read(index, came)
+        })
     }
 
-    /// Hands frames of a port to the network.
-    fn read(&mut self, index: usize) -> io::Result<()> {
+    /// Hands frames of a port to the network, the first as of when it came, if that is known.
+    fn read(&mut self, index: usize, mut came: Option<Time>) -> io::Result<()> {
         let before = self.ports[index].counts.read_packets;
         let elsewhere = self.ports[index].counts.elsewhere;
         let most = |counts: &crate::port::PortCounts| {
@@ -314,8 +320,10 @@ impl Driver {
         };
         while !most(&self.ports[index].counts) {
             let Some((offload, len)) = self.ports[index].tun.read(&mut self.frame)? else { return Ok(()) };
-            // Time does not go back behind events that were done early.
-            let now = self.clock.now().max(self.simulation.now());
+            let read = self.clock.now();
+            self.ports[index].last_read = read;
+            // Time does not go back behind what was done.
+            let now = came.take().unwrap_or(read).min(read).max(self.simulation.now());
             self.simulation.run_until(now);
             self.take(index, offload, len, now);
         }
@@ -364,9 +372,15 @@ impl Driver {
 
     /// Writes what has arrived, and forgets what will not.
     fn write(&mut self) {
-        let Self { simulation, ports, bursts, lateness, clock, tap, between, .. } = self;
-        let mut io =
-            Io { port: 0, bursts, clock: *clock, release: &mut lateness.release, tap: tap.as_deref_mut() };
+        let Self { simulation, ports, bursts, lateness, clock, tap, between, pace, .. } = self;
+        let mut io = Io {
+            port: 0,
+            bursts,
+            clock: *clock,
+            early: pace.writes_early(),
+            release: &mut lateness.release,
+            tap: tap.as_deref_mut(),
+        };
         while let Some(tag) = simulation.poll_copied() {
             io.bursts.copied(Tag(tag).burst());
         }

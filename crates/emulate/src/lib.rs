@@ -34,6 +34,7 @@ pub mod rules;
 pub mod serve;
 pub mod session;
 pub mod signals;
+pub mod stamps;
 mod terminal;
 mod told;
 pub mod tun;

@@ -5,8 +5,10 @@
 //! Leaves out what happens in between.
 
 use crate::bursts::{Bursts, Tag};
+use crate::clock::Clock;
 use crate::lateness::Histogram;
 use crate::offload::{MAX_HEADERS, Offload, complete};
+use crate::stamps::Stamps;
 use crate::told::too_large;
 use crate::tun::Tun;
 use skyhop_link::FlippedBit;
@@ -55,6 +57,10 @@ pub struct PortCounts {
 pub struct Port {
     /// The device.
     pub tun: Tun,
+    /// When frames were handed to it, where the kernel says so.
+    stamps: Option<Stamps>,
+    /// When a frame of it was last read.
+    pub last_read: Time,
     /// Its counters.
     pub counts: PortCounts,
     /// Neighbours are written as one frame.
@@ -73,15 +79,22 @@ pub trait Tap {
 
 impl Port {
     /// A port with nothing to write yet.
-    pub fn new(tun: Tun) -> Self {
+    pub fn new(tun: Tun, stamps: Option<Stamps>) -> Self {
         Self {
             tun,
+            stamps,
+            last_read: Time::ZERO,
             counts: PortCounts::default(),
             joins: true,
             run: None,
             dues: Vec::new(),
             room: [0; MAX_HEADERS],
         }
+    }
+
+    /// When the first frame came that is not read yet, if the kernel has noted it.
+    pub fn first_came(&self, clock: Clock) -> Option<Time> {
+        self.stamps.as_ref()?.first_since(self.last_read, |ns| clock.of_day(ns))
     }
 
     /// True of a packet that is the next neighbour of those in the run.
@@ -110,7 +123,7 @@ impl Port {
     pub fn flush(&mut self, io: &mut Io<'_>) {
         let Some(run) = self.run.take() else { return };
         let packets = run.last - run.first + 1;
-        let now = io.clock.now();
+        let now = io.now_or(self.dues.first().copied());
         // Early is as wrong as late.
         self.dues.drain(..).for_each(|due| io.release.add(now.since(due).max(due.since(now)), 1));
         let done = self.write(run, io);
@@ -238,9 +251,25 @@ pub struct Io<'a> {
     /// Frames under way.
     pub bursts: &'a mut Bursts,
     /// The clock.
-    pub clock: crate::clock::Clock,
+    pub clock: Clock,
+    /// Packets are written as soon as they are here, also early.
+    pub early: bool,
     /// How late packets are.
     pub release: &'a mut Histogram,
     /// Who wants to see packets.
     pub tap: Option<&'a mut (dyn Tap + Send + 'static)>,
+}
+
+impl Io<'_> {
+    /// The time, once it is `due` unless packets are written early. It is never far off.
+    fn now_or(&self, due: Option<Time>) -> Time {
+        let due = if self.early { Time::ZERO } else { due.unwrap_or(Time::ZERO) };
+        loop {
+            let now = self.clock.now();
+            if now >= due {
+                return now;
+            }
+            std::hint::spin_loop();
+        }
+    }
 }

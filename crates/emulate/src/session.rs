@@ -21,6 +21,7 @@ use crate::plan::{Host, Plan, RealFlow, devices, real_flows};
 use crate::port::Port;
 use crate::report;
 use crate::signals::Signals;
+use crate::stamps::Stamps;
 use crate::tun::{Offloads, Tun};
 use crate::verdict::Missed;
 use skyhop_scenario::Loaded;
@@ -217,27 +218,28 @@ fn furnish(
         };
         let mtu = plan.flows.iter().filter_map(of_flow).min().unwrap_or(MTU);
         let key = devices.iter().find(|(_, name, _)| *name == host.name).map(|(key, ..)| key.as_str());
-        let (furnished, tun) = match (&host.device, key) {
+        let (furnished, tun, stamps) = match (&host.device, key) {
             (Some(device), Some(key)) => {
                 let (attached, mut tun) = Attached::new(key, &host.name, device, mtu, options.offload)?;
                 check_offloads(&mut tun)?;
                 let (namespace, name) = (Namespace::own()?, attached.tun.clone());
-                let netlink = Netlink::open()?;
-                (Furnished { namespace, netlink, tun: name, attached: Some(attached) }, tun)
+                let mut netlink = Netlink::open()?;
+                let stamps = Stamps::open(netlink.index(&name)?).ok();
+                (Furnished { namespace, netlink, tun: name, attached: Some(attached) }, tun, stamps)
             }
             _ => {
-                let (namespace, (tun, netlink)) = Namespace::with(|| own_device(host, mtu, options))?;
-                (Furnished { namespace, netlink, tun: DEVICE.to_owned(), attached: None }, tun)
+                let (namespace, (tun, netlink, stamps)) = Namespace::with(|| own_device(host, mtu, options))?;
+                (Furnished { namespace, netlink, tun: DEVICE.to_owned(), attached: None }, tun, stamps)
             }
         };
         hosts.push(furnished);
-        ports.push(Port::new(tun));
+        ports.push(Port::new(tun, stamps));
     }
     Ok((hosts, ports))
 }
 
 /// Makes a host's device, in the host's namespace.
-fn own_device(host: &Host, mtu: u32, options: &Options) -> Result<(Tun, Netlink), Error> {
+fn own_device(host: &Host, mtu: u32, options: &Options) -> Result<(Tun, Netlink, Option<Stamps>), Error> {
     let mut netlink = Netlink::open()?;
     let loopback = netlink.index("lo")?;
     netlink.set_up(loopback, None, None)?;
@@ -264,7 +266,9 @@ fn own_device(host: &Host, mtu: u32, options: &Options) -> Result<(Tun, Netlink)
         netlink.add_default_route(device, address, None, options.tcp.as_deref())?;
     }
     check_offloads(&mut tun)?;
-    Ok((tun, netlink))
+    // Without them packets enter when they are read.
+    let stamps = Stamps::open(device).ok();
+    Ok((tun, netlink, stamps))
 }
 
 /// Has each packet read and written by itself where the kernel does not keep what it has offered.

@@ -1,0 +1,163 @@
+//! When the kernel handed a frame to a device: a reader that sleeps comes later.
+//!
+//! Follows packet(7) and SO_TIMESTAMPNS of socket(7): a packet socket that sees what leaves by the device, one byte of each frame.
+//! Differs from a capture: only the first frame after a rest is of interest, so the socket's memory holds a few stamps and the kernel drops
+//! the others.
+//! Leaves out frames that come in by the device, which its filter drops.
+
+use libc::{c_int, c_void, socklen_t};
+use skyhop_units::Time;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// Bytes of the socket's memory, which the kernel doubles; and more stamps than it holds, also of the smallest frames.
+const MEMORY: c_int = 8192;
+const MOST: usize = 64;
+/// `SCM_TIMESTAMPNS` is the option's number.
+const TIMESTAMP: c_int = libc::SO_TIMESTAMPNS;
+
+/// Stamps of the frames that leave by a device.
+pub struct Stamps {
+    fd: OwnedFd,
+}
+
+impl Stamps {
+    /// Stamps of a device of the calling thread's namespace.
+    ///
+    /// # Errors
+    ///
+    /// The kernel has no packet sockets, or does not allow one.
+    pub fn open(device: u32) -> io::Result<Self> {
+        let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: no memory is handed over.
+        let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor is new and nobody else's.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let stamps = Self { fd };
+        let mut outgoing = [
+            // The packet's type; one byte of those that go out, nothing of others.
+            instruction(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0, 0, PACKET_TYPE),
+            instruction(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, u32::from(libc::PACKET_OUTGOING)),
+            instruction(libc::BPF_RET | libc::BPF_K, 0, 0, 1),
+            instruction(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
+        ];
+        let program = libc::sock_fprog { len: outgoing.len() as u16, filter: outgoing.as_mut_ptr() };
+        stamps.set(libc::SO_ATTACH_FILTER, &program)?;
+        stamps.set(libc::SO_TIMESTAMPNS, &(1 as c_int))?;
+        stamps.set(libc::SO_RCVBUF, &MEMORY)?;
+        // SAFETY: zero is a value of each of its fields.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+        address.sll_ifindex = device as c_int;
+        let len = size_of_val(&address) as socklen_t;
+        // SAFETY: the address lives through the call and is as long as is said.
+        match unsafe { libc::bind(stamps.fd.as_raw_fd(), (&raw const address).cast(), len) } {
+            0 => Ok(stamps),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    fn set<T>(&self, option: c_int, value: &T) -> io::Result<()> {
+        let len = size_of::<T>() as socklen_t;
+        let value: *const T = value;
+        // SAFETY: the value lives through the call and is as long as is said.
+        match unsafe {
+            libc::setsockopt(self.fd.as_raw_fd(), libc::SOL_SOCKET, option, value.cast::<c_void>(), len)
+        } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// When the first frame since `empty` came, when the device had none. Forgets all that came until now.
+    pub fn first_since(&self, empty: Time, of_day: impl Fn(u64) -> Time) -> Option<Time> {
+        let stamps = std::iter::from_fn(|| self.next()).take(MOST).map(of_day);
+        stamps.fold(None, |first, stamp| first.or((stamp >= empty).then_some(stamp)))
+    }
+
+    /// The next stamp, in nanoseconds of the clock of the day.
+    fn next(&self) -> Option<u64> {
+        let mut byte = 0u8;
+        let mut control = [0u64; 8];
+        let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+        // SAFETY: zero is a value of each of its fields.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(&control) as _;
+        // SAFETY: all that the message points to lives through the call and is as long as is said.
+        if unsafe { libc::recvmsg(self.fd.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) } < 0 {
+            return None;
+        }
+        // SAFETY: the kernel has written whole headers into `control`, which is aligned for them.
+        unsafe {
+            let mut header = libc::CMSG_FIRSTHDR(&raw const message);
+            while !header.is_null() {
+                if (*header).cmsg_level == libc::SOL_SOCKET && (*header).cmsg_type == TIMESTAMP {
+                    let stamp = libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned();
+                    return Some(stamp.tv_sec as u64 * 1_000_000_000 + stamp.tv_nsec as u64);
+                }
+                header = libc::CMSG_NXTHDR(&raw const message, header);
+            }
+        }
+        None
+    }
+}
+
+/// The place of a packet's type in the filter's memory: `SKF_AD_OFF + SKF_AD_PKTTYPE`.
+const PACKET_TYPE: u32 = (-0x1000_i32 + 4) as u32;
+
+fn instruction(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
+    libc::sock_filter { code: code as u16, jt, jf, k }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use skyhop_units::Span;
+    use std::net::UdpSocket;
+
+    /// The first index of a namespace is loopback's.
+    const LOOPBACK: u32 = 1;
+
+    #[test]
+    fn the_first_frame_that_is_not_read_yet_has_its_instant() {
+        let stamps = match Stamps::open(LOOPBACK) {
+            Ok(stamps) => stamps,
+            Err(why) => return println!("skipped: no packet socket here: {why}"),
+        };
+        let clock = Clock::start();
+        // The kernel begins to stamp frames a little later; until then they have the instant at which their stamps are read.
+        clock.sleep(Span::from_millis(100));
+        let send = || {
+            let before = clock.now();
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            socket.send_to(&[0; 1000], socket.local_addr().unwrap()).unwrap();
+            [before, clock.now()]
+        };
+        let first = send();
+        // The first look at a clock takes longer.
+        clock.of_day(0);
+        let second = send();
+        let came = stamps.first_since(second[0], |ns| clock.of_day(ns)).unwrap();
+        assert!(
+            came >= second[0] && came <= second[1],
+            "{came:?} is not in {second:?}; the first is in {first:?}"
+        );
+        // A memory full of stamps has no room for another, and once asked it is empty.
+        for _ in 0..100 {
+            send();
+        }
+        let late = send();
+        assert_eq!(stamps.first_since(late[0], |ns| clock.of_day(ns)), None);
+        let third = send();
+        let came = stamps.first_since(third[0], |ns| clock.of_day(ns)).unwrap();
+        assert!(came >= third[0] && came <= third[1]);
+    }
+}
