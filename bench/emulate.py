@@ -3,11 +3,11 @@
 Both carry the same download over the same rate and delay, one after the other in each round, so that a busy machine slows both. The naive relay
 (crates/emulate/examples/naive.rs) makes a system call for each packet and has no queue, no loss and no record.
 
-Then a chain of 16 links beside one, 8 to 64 paths at once, and runs on a machine whose processors are all busy: each is within the limits, or
+Then round trips over a path beside those over a wire between the same two hosts, which take the kernel's time too; a chain of 16 links beside one, 8 to 64 paths at once, and runs on a machine whose processors are all busy: each is within the limits, or
 says that it is not valid.
 
     python3 bench/emulate.py            all tables
-    python3 bench/emulate.py relay chain paths loaded
+    python3 bench/emulate.py relay rtt chain paths loaded
 """
 
 import json
@@ -74,6 +74,38 @@ def relay():
 
 
 
+def wire(interval):
+    """Round trips between two hosts of the kernel over a wire of its own (veth), mean and deviation in ms: hosts take time too."""
+    script = f"""ip link set lo up; ip link add name wire0 type veth peer name wire1
+ip netns add "$0" && trap 'ip netns delete "$0"' EXIT
+ip link set wire1 netns "$0"
+ip address add 10.0.0.1/24 dev wire0; ip link set wire0 up
+ip -n "$0" address add 10.0.0.2/24 dev wire1; ip -n "$0" link set wire1 up
+ping -4 -q -c 3 -i 0.2 10.0.0.2 >/dev/null; ping -4 -q -c 200 -i {interval} 10.0.0.2"""
+    done = subprocess.run(["unshare", "--net", "sh", "-c", script, f"wire-{os.getpid()}"], capture_output=True, text=True, check=True)
+    return round_trips(done.stdout)
+
+
+def round_trips(text):
+    """Mean and deviation of what ping says, in ms."""
+    _, mean, _, deviation = map(float, re.search(r"= ([0-9.]+)/([0-9.]+)/([0-9.]+)/([0-9.]+) ms", text).groups())
+    return mean, deviation
+
+
+def rtt():
+    """A delay and next to nothing else each way: what a round trip is more than that, and more than that and the wire's."""
+    print("one way ms  interval ms  more ms  a wire's ms  beyond it ms  deviation  late p50 us  p99 us")
+    for delay, interval in [(20, 0.02), (250, 0.02), (20, 0.1), (250, 0.1)]:
+        text = f'duration = "60 s"\n[links.l]\nrate = "10 Gbit/s"\ndelay = "{delay} ms"\n'
+        text += '[[flows]]\nreal = true\npath = ["user", "l", "server"]\ntraffic = { kind = "ping" }\n'
+        with tempfile.TemporaryDirectory() as folder:
+            mean, deviation, found = pings(text, pathlib.Path(folder), 200, interval)
+        bare, _ = wire(interval)
+        late = [found["release"][key] * 1e6 for key in ("late_p50_s", "late_p99_s")]
+        more = mean - 2 * delay
+        print(f"{delay:10} {interval * 1000:12.0f} {more:8.3f} {bare:12.3f} {more - bare:13.3f} {deviation:10.3f} {late[0]:12.0f} {late[1]:7.0f}")
+
+
 def pings(text, folder, count=100, interval=0.02, *options):
     """Round trips over a scenario, mean and deviation in ms, and what the run says of itself."""
     file, out = folder / "scenario.toml", folder / "out"
@@ -81,8 +113,7 @@ def pings(text, folder, count=100, interval=0.02, *options):
     ping = ["ping", "-4", "-q", "-c", str(count), "-i", str(interval), "server"]
     command = [SKYHOP, "emulate", file, "--quiet", *options, "--out", out, "--", *ping]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    _, mean, _, deviation = map(float, re.search(r"= ([0-9.]+)/([0-9.]+)/([0-9.]+)/([0-9.]+) ms", done.stdout).groups())
-    return mean, deviation, json.loads((out / "summary.json").read_text())["emulation"]
+    return *round_trips(done.stdout), json.loads((out / "summary.json").read_text())["emulation"]
 
 
 def chain_of(links, delay_ms):
@@ -145,8 +176,8 @@ def loaded():
 def main():
     if not SKYHOP.exists():
         sys.exit("make build first")
-    for name in sys.argv[1:] or ["relay", "chain", "paths", "loaded"]:
-        {"relay": relay, "chain": chain, "paths": paths, "loaded": loaded}[name]()
+    for name in sys.argv[1:] or ["relay", "rtt", "chain", "paths", "loaded"]:
+        {"relay": relay, "rtt": rtt, "chain": chain, "paths": paths, "loaded": loaded}[name]()
 
 
 main()
