@@ -6,7 +6,7 @@ Leaves out streams, credit and whatever else frames do.
 """
 
 MOST = (1 << 62) - 1
-ONE_NUMBER = {"CREDIT-ALL": 4, "CREDIT-STREAMS": 5, "CREDIT-DATAGRAMS": 6, "DATAGRAMS-BEFORE": 7}
+ONE_NUMBER = {"CREDIT-EACH": 0x12, "CREDIT-ALL": 4, "CREDIT-STREAMS": 5, "CREDIT-DATAGRAMS": 6, "DATAGRAMS-BEFORE": 7}
 LAST, END, OPEN, STREAM, DATAGRAM = 1, 2, 4, 8, 16
 
 

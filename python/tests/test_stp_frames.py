@@ -20,8 +20,9 @@ VECTORS = [
     ("STREAM+STREAM", [("STREAM", 2, (3, 16), 0, True, b"abc"), ("STREAM", 16384, None, 1073741824, False, b"de")]),
     ("RESET", [("RESET", 4, 1, 100000)]),
     ("CLASS", [("CLASS", 4, 1, 1, 32)]),
-    ("CREDIT+CREDIT-ALL+CREDIT-STREAMS+CREDIT-DATAGRAMS", [
+    ("CREDIT+CREDIT-EACH+CREDIT-ALL+CREDIT-STREAMS+CREDIT-DATAGRAMS", [
         ("CREDIT", 2, 50331648),
+        ("CREDIT-EACH", 1048576),
         ("CREDIT-ALL", 67108864),
         ("CREDIT-STREAMS", 4096),
         ("CREDIT-DATAGRAMS", 262144),
@@ -75,7 +76,7 @@ def test_whatever_is_written_reads_the_same():
 
 @pytest.mark.parametrize(
     "data",
-    ["01", "0100", "40", "12", "ff", "03 40", "02 00 00 08 10", "02 00 00 07 00", "08 00 00 02 61", "09 00 00", "11 00 00", "0f 00 03 10 ff ff ff ff ff ff ff ff 61"],
+    ["01", "0100", "40", "13", "ff", "03 40", "02 00 00 08 10", "02 00 00 07 00", "08 00 00 02 61", "09 00 00", "11 00 00", "0f 00 03 10 ff ff ff ff ff ff ff ff 61"],
 )
 def test_what_is_no_frames_is_refused_whole(data):
     with pytest.raises(stp.Malformed):

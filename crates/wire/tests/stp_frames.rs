@@ -57,6 +57,7 @@ fn said() -> Vec<Vec<Frame<Bytes>>> {
         vec![Frame::Class { id: 4, change: 1, class: class(1, 32) }],
         vec![
             Frame::Credit { id: 2, limit: 48 << 20 },
+            Frame::CreditEach { limit: 1 << 20 },
             Frame::CreditAll { limit: 64 << 20 },
             Frame::CreditStreams { limit: 4096 },
             Frame::CreditDatagrams { limit: 256 << 10 },
@@ -152,7 +153,7 @@ fn number(chance: &mut Stream) -> u64 {
 
 fn frame(chance: &mut Stream) -> Frame<Bytes> {
     let mut some = |most: u64| chance.bits() % most;
-    let (which, long, open, end) = (some(9), some(40), some(2) == 0, some(2) == 0);
+    let (which, long, open, end) = (some(10), some(40), some(2) == 0, some(2) == 0);
     let class = class(some(8) as u8, 1 + some(255) as u8);
     let data = Bytes::from((0..long).map(|_| some(256) as u8).collect::<Vec<u8>>());
     let reason = some(256) as u8;
@@ -165,7 +166,8 @@ fn frame(chance: &mut Stream) -> Frame<Bytes> {
         4 => Frame::CreditStreams { limit: value },
         5 => Frame::CreditDatagrams { limit: value },
         6 => Frame::DatagramsBefore { offset: value },
-        7 if long > 0 => Frame::Datagram { channel: id, offset: value, data },
+        7 => Frame::CreditEach { limit: value },
+        8 if long > 0 => Frame::Datagram { channel: id, offset: value, data },
         _ => {
             let says = open || end || long > 0;
             let data = (long > 0).then_some(data);
@@ -217,7 +219,7 @@ fn what_is_no_frames_is_refused_whole() {
         (&[1], FrameError::Short),
         (&[1, 0], FrameError::Short),
         (&[0x40], FrameError::Kind(0x40)),
-        (&[0x12], FrameError::Kind(0x12)),
+        (&[0x13], FrameError::Kind(0x13)),
         (&[3, 0x40], FrameError::Short),
         (&[2, 0, 0, 8, 16], FrameError::Class),
         (&[2, 0, 0, 7, 0], FrameError::Class),

@@ -9,12 +9,14 @@ use super::congestion::{Controller, Signals};
 use super::mtu::Mtu;
 use super::receiver::Receiver;
 use super::sender::{Feedback, Sender, Stats};
+use super::source::{Source, Written};
 use super::state::State;
 use super::timers::Timers;
 use crate::limits::Limits;
 use skyhop_units::{Rate, Time};
 use skyhop_wire::stp::{
-    Begin, Control, Features, HEADER_LEN, Packet, Payload, Reason, SEQUENCE_MASK, Stat, VERSION, expand, kind,
+    Begin, Contents, Control, Features, HEADER_LEN, Packet, Payload, Reason, SEQUENCE_MASK, Stat, expand,
+    kind,
 };
 use std::collections::VecDeque;
 
@@ -48,14 +50,14 @@ pub struct Ends {
     pub count: u32,
 }
 
-/// One end of a connection.
+/// One end of a connection: a path of numbered packets, and what it carries.
 #[derive(Debug)]
-pub struct Connection<P> {
+pub struct Connection<P, S = Written<P>> {
     pub(super) config: Config,
     pub(super) ends: Ends,
     pub(super) initiator: bool,
     pub(super) first: u64,
-    pub(super) sender: Sender<P>,
+    pub(super) sender: Sender<P, S>,
     /// From the moment that the peer's first number is known.
     pub(super) receiver: Option<Receiver<P>>,
     pub(super) controller: Controller,
@@ -89,21 +91,44 @@ pub struct Connection<P> {
 impl<P: Payload> Connection<P> {
     /// An end that opens the connection; `first` is the number of its first SD (24 bits).
     pub fn connect(config: Config, ends: Ends, first: u32) -> Self {
-        Self::new(config, ends, first, true)
+        Self::new(config, ends, first, true, Written::default())
     }
 
     /// An end that waits for a BGN to its port.
     pub fn listen(config: Config, ends: Ends, first: u32) -> Self {
-        Self::new(config, ends, first, false)
+        Self::new(config, ends, first, false, Written::default())
     }
 
-    fn new(config: Config, ends: Ends, first: u32, initiator: bool) -> Self {
+    /// Gives data to be sent. After [`Connection::shutdown`] they are dropped.
+    pub fn write(&mut self, data: P) {
+        if self.write_closed || self.closed || data.is_empty() {
+            return;
+        }
+        self.reported_all = false;
+        self.sender.write(data);
+    }
+
+    /// Takes data in order, at most `most` bytes and at most a packet.
+    pub fn read(&mut self, most: usize) -> Option<P> {
+        let receiver = self.receiver.as_mut()?;
+        let data = receiver.read(most);
+        if let Some(echo) = self.last_echo
+            && receiver.reopened()
+        {
+            receiver.tell(echo);
+        }
+        data
+    }
+}
+
+impl<P: Contents, S: Source<P>> Connection<P, S> {
+    pub(super) fn new(config: Config, ends: Ends, first: u32, initiator: bool, source: S) -> Self {
         let first = u64::from(first & SEQUENCE_MASK);
         Self {
             ends,
             initiator,
             first,
-            sender: Sender::new(&config, first),
+            sender: Sender::new(&config, first, source),
             receiver: None,
             controller: Controller::new(&config),
             mtu: Mtu::new(&config),
@@ -185,11 +210,11 @@ impl<P: Payload> Connection<P> {
     }
     /// Bytes written and not known to have arrived.
     pub fn unacknowledged(&self) -> u64 {
-        self.sender.unsent_bytes + self.sender.outstanding_bytes()
+        self.sender.unsent() + self.sender.outstanding_bytes()
     }
     /// Bytes written and not sent.
     pub fn unsent(&self) -> u64 {
-        self.sender.unsent_bytes
+        self.sender.unsent()
     }
     /// Bytes put in order for the application, ever.
     pub fn delivered(&self) -> u64 {
@@ -221,27 +246,6 @@ impl<P: Payload> Connection<P> {
         Some(Saved { rtt: self.sender.stats.rtt.min?, rate: Rate::from_bps(rate as u64)? })
     }
 
-    /// Gives data to be sent. After [`Connection::shutdown`] they are dropped.
-    pub fn write(&mut self, data: P) {
-        if self.write_closed || self.closed || data.is_empty() {
-            return;
-        }
-        self.reported_all = false;
-        self.sender.write(data);
-    }
-
-    /// Takes data in order, at most `most` bytes and at most a packet.
-    pub fn read(&mut self, most: usize) -> Option<P> {
-        let receiver = self.receiver.as_mut()?;
-        let data = receiver.read(most);
-        if let Some(echo) = self.last_echo
-            && receiver.reopened()
-        {
-            receiver.tell(echo);
-        }
-        data
-    }
-
     /// Nothing more will be written; what has been still goes out.
     pub fn shutdown(&mut self) {
         self.write_closed = true;
@@ -249,7 +253,7 @@ impl<P: Payload> Connection<P> {
 
     /// Takes back what was written and not yet sent, and closes this direction.
     pub fn stop_writing(&mut self) {
-        self.sender.forget_unsent();
+        self.sender.source.clear();
         self.shutdown();
     }
 
@@ -374,9 +378,9 @@ impl<P: Payload> Connection<P> {
         self.ends.instance = packet.instance;
         self.ends.remote_port = packet.source_port;
         self.ends.count = begin.count;
-        if begin.version != VERSION {
+        if begin.version != S::VERSION {
             self.begins_sent = 1;
-            self.abort(Reason::Versions(VERSION, VERSION));
+            self.abort(Reason::Versions(S::VERSION, S::VERSION));
             self.events.push_back(Event::Reset(Reason::Protocol));
             return;
         }
@@ -393,8 +397,8 @@ impl<P: Payload> Connection<P> {
         if self.receiver.is_some() {
             return;
         }
-        if begin.version != VERSION {
-            self.abort(Reason::Versions(VERSION, VERSION));
+        if begin.version != S::VERSION {
+            self.abort(Reason::Versions(S::VERSION, S::VERSION));
             self.events.push_back(Event::Reset(Reason::Protocol));
             return;
         }
@@ -410,8 +414,14 @@ impl<P: Payload> Connection<P> {
 
     /// The peer's first number, features and packets are known.
     fn open(&mut self, now: Time, begin: Begin) {
+        if begin.max_payload < S::LEAST_PAYLOAD {
+            self.begins_sent = self.begins_sent.max(1);
+            self.abort(Reason::Protocol);
+            self.events.push_back(Event::Reset(Reason::Protocol));
+            return;
+        }
         self.features = self.config.features.common(begin.features);
-        let mut receiver = Receiver::new(&self.config, u64::from(begin.first));
+        let mut receiver = Receiver::new(&self.config, u64::from(begin.first), S::ORDERED);
         receiver.compact = self.features.has(Features::COMPACT);
         receiver.report = self.features.has(Features::REPORT);
         self.receiver = Some(receiver);
@@ -511,7 +521,7 @@ impl<P: Payload> Connection<P> {
 
     /// Tells the application what has become true.
     pub(super) fn report(&mut self) {
-        if !self.reported_all && self.sender.unsent_bytes == 0 && !self.sender.outstanding() {
+        if !self.reported_all && self.sender.unsent() == 0 && !self.sender.outstanding() {
             self.reported_all = true;
             self.events.push_back(Event::AllAcknowledged);
         }

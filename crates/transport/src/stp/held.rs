@@ -6,15 +6,16 @@
 
 use super::congestion::Controller;
 use super::connection::Connection;
+use super::source::Source;
 use crate::limits::{Cause, Limits, State};
 use skyhop_units::Time;
-use skyhop_wire::stp::Payload;
+use skyhop_wire::stp::Contents;
 
 /// An estimated rate that fills the receive window to this part of it cannot find a higher one: it probes with 1.2 times what
 /// arrives (docs/stp.md §8.3).
 const PROBING_GAIN: f64 = 1.2;
 
-impl<P: Payload> Connection<P> {
+impl<P: Contents, S: Source<P>> Connection<P, S> {
     /// Counts from now on what holds this end's data up: from the application's call to connect, or to listen.
     pub fn count_limits(&mut self, now: Time) {
         self.limits.begin(now);
@@ -43,14 +44,14 @@ impl<P: Payload> Connection<P> {
             return State::Held(Cause::Handshake);
         }
         let sender = &self.sender;
-        if sender.unsent_bytes == 0 && !sender.outstanding() {
+        if sender.unsent() == 0 && !sender.outstanding() {
             // The END that is on its way is the last of it.
             let cause = State::Held(Cause::Application);
             return if self.write_closed { cause } else { State::Idle };
         }
         State::Held(if sender.repairs_oldest() || sender.has_retransmissions() || self.timers.unanswered() {
             Cause::Recovery
-        } else if sender.unsent_bytes == 0 {
+        } else if sender.unsent() == 0 {
             Cause::Application
         } else if sender.next >= sender.limit {
             Cause::ReceiveWindow

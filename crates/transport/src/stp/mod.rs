@@ -11,6 +11,7 @@ mod held;
 mod mtu;
 mod receiver;
 mod sender;
+mod source;
 mod state;
 mod timers;
 mod transmit;

@@ -6,7 +6,7 @@
 
 use super::config::Config;
 use skyhop_units::{Span, Time};
-use skyhop_wire::stp::{Gap, Payload, Report, Stat, Ustat, wire_number};
+use skyhop_wire::stp::{Contents, Gap, Payload, Report, Stat, Ustat, wire_number};
 use std::collections::{BTreeMap, VecDeque};
 
 /// An answer that waits: to which POLL, and what was true when it came.
@@ -66,12 +66,30 @@ pub(super) struct Receiver<P> {
     threshold: u64,
     ustat_delay: Span,
     reordering_delay: Span,
+    /// Packets are put in order before they are handed on.
+    ordered: bool,
     pub compact: bool,
     pub report: bool,
 }
 
 impl<P: Payload> Receiver<P> {
-    pub fn new(config: &Config, first: u64) -> Self {
+    /// Data in order, at most so many bytes, at most a packet.
+    pub fn read(&mut self, most: usize) -> Option<P> {
+        let front = self.ready.front_mut()?;
+        let taken = if front.len() <= most {
+            self.ready.pop_front()?
+        } else if most == 0 {
+            return None;
+        } else {
+            front.split_to(most)
+        };
+        self.ready_bytes -= taken.len() as u64;
+        Some(taken)
+    }
+}
+
+impl<P: Contents> Receiver<P> {
+    pub fn new(config: &Config, first: u64, ordered: bool) -> Self {
         Self {
             next: first,
             high: first,
@@ -95,6 +113,7 @@ impl<P: Payload> Receiver<P> {
             threshold: u64::from(config.ustat_threshold.max(1)),
             ustat_delay: config.ustat_delay,
             reordering_delay: config.reordering_delay,
+            ordered,
             compact: false,
             report: false,
         }
@@ -147,7 +166,16 @@ impl<P: Payload> Receiver<P> {
             return 0;
         }
         self.received += 1;
-        self.behind_bytes += bytes;
+        let bytes = if self.ordered { self.put_in_order(number, data) } else { self.hand_on(number, data) };
+        self.ready_bytes += bytes;
+        self.delivered += bytes;
+        self.ripen(now);
+        bytes
+    }
+
+    /// Holds a packet until all before it are there; returns the bytes that came into order.
+    fn put_in_order(&mut self, number: u64, data: P) -> u64 {
+        self.behind_bytes += data.len() as u64;
         self.slots[(number - self.next) as usize] = Some(data);
         let mut bytes = 0;
         while let Some(slot) = self.slots.front_mut()
@@ -159,9 +187,18 @@ impl<P: Payload> Receiver<P> {
             self.ready.push_back(data);
         }
         self.behind_bytes -= bytes;
-        self.ready_bytes += bytes;
-        self.delivered += bytes;
-        self.ripen(now);
+        bytes
+    }
+
+    /// Hands a packet on as it comes, and keeps only that it came.
+    fn hand_on(&mut self, number: u64, data: P) -> u64 {
+        self.slots[(number - self.next) as usize] = Some(P::default());
+        while let Some(Some(_)) = self.slots.front() {
+            self.slots.pop_front();
+            self.next += 1;
+        }
+        let bytes = data.len() as u64;
+        self.ready.push_back(data);
         bytes
     }
 
@@ -305,20 +342,6 @@ impl<P: Payload> Receiver<P> {
             gaps: gaps.collect(),
             compact: self.compact,
         })
-    }
-
-    /// Data in order, at most so many bytes, at most a packet.
-    pub fn read(&mut self, most: usize) -> Option<P> {
-        let front = self.ready.front_mut()?;
-        let taken = if front.len() <= most {
-            self.ready.pop_front()?
-        } else if most == 0 {
-            return None;
-        } else {
-            front.split_to(most)
-        };
-        self.ready_bytes -= taken.len() as u64;
-        Some(taken)
     }
 
     /// The application has read so much since the peer was told that it should be told again.

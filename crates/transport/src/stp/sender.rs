@@ -5,9 +5,10 @@
 //! Leaves out when a packet may leave (`timers`) and how many (`congestion`).
 
 use super::config::Config;
+use super::source::{Source, Written};
 use crate::tcp::RttSamples;
 use skyhop_units::{Span, Time};
-use skyhop_wire::stp::{Payload, Report, Stat, Ustat, expand, wire_number};
+use skyhop_wire::stp::{Contents, Payload, Report, Stat, Ustat, expand, wire_number};
 use std::collections::{BTreeSet, VecDeque};
 
 /// What has been sent and received.
@@ -95,9 +96,8 @@ pub(super) struct Feedback {
 }
 
 #[derive(Debug)]
-pub(super) struct Sender<P> {
-    unsent: VecDeque<P>,
-    pub unsent_bytes: u64,
+pub(super) struct Sender<P, S = Written<P>> {
+    pub source: S,
     slots: VecDeque<Slot<P>>,
     /// VT(A): the oldest that is not acknowledged.
     pub acked: u64,
@@ -131,10 +131,15 @@ const ENOUGH_COPIES: f64 = 0.01;
 const MOST_COPIES: f64 = 0.01;
 
 impl<P: Payload> Sender<P> {
-    pub fn new(config: &Config, first: u64) -> Self {
+    pub fn write(&mut self, data: P) {
+        self.source.write(data, self.max_payload);
+    }
+}
+
+impl<P: Contents, S: Source<P>> Sender<P, S> {
+    pub fn new(config: &Config, first: u64, source: S) -> Self {
         Self {
-            unsent: VecDeque::new(),
-            unsent_bytes: 0,
+            source,
             slots: VecDeque::new(),
             acked: first,
             next: first,
@@ -153,19 +158,9 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    pub fn write(&mut self, data: P) {
-        self.unsent_bytes += data.len() as u64;
-        let more = match self.unsent.back_mut() {
-            Some(last) => last.join(data, self.max_payload),
-            None => Some(data),
-        };
-        self.unsent.extend(more.filter(|more| !more.is_empty()));
-    }
-
-    /// Takes back what was not sent.
-    pub fn forget_unsent(&mut self) {
-        self.unsent.clear();
-        self.unsent_bytes = 0;
+    /// Bytes that wait to leave for the first time.
+    pub fn unsent(&self) -> u64 {
+        self.source.waiting()
     }
 
     /// Packets not acknowledged in order.
@@ -199,30 +194,35 @@ impl<P: Payload> Sender<P> {
 
     /// Whether there is a new packet that the peer takes.
     pub fn has_new(&self) -> bool {
-        self.unsent_bytes > 0 && self.next < self.limit
+        self.unsent() > 0 && self.next < self.limit
     }
 
     /// Packets that could leave now if the window were large.
     pub fn waiting(&self) -> u64 {
-        let fresh =
-            self.unsent_bytes.div_ceil(self.max_payload as u64).min(self.limit.saturating_sub(self.next));
+        let fresh = self.unsent().div_ceil(self.max_payload as u64).min(self.limit.saturating_sub(self.next));
         self.retransmit.len() as u64 + fresh
     }
 
     /// Bytes of the next packet of data, at most.
     pub fn next_size(&self) -> u64 {
-        (self.max_payload as u64).min(if self.retransmit.is_empty() { self.unsent_bytes } else { u64::MAX })
+        (self.max_payload as u64).min(if self.retransmit.is_empty() { self.unsent() } else { u64::MAX })
     }
 
-    /// The lowest missing packet, to be sent once more.
-    pub fn take_retransmission(&mut self, now: Time, copies: Option<(u32, Span)>) -> Option<(u64, P)> {
+    /// The lowest missing packet, to be sent once more, of at most `room` bytes if its contents can be split.
+    pub fn take_retransmission(
+        &mut self,
+        now: Time,
+        room: usize,
+        copies: Option<(u32, Span)>,
+    ) -> Option<(u64, P)> {
         let number = self.retransmit.pop_first()?;
         let stamp = self.last_stamp;
         let slot = &mut self.slots[(number - self.acked) as usize];
         slot.queued = false;
         slot.last_poll = stamp;
         slot.sent = slot.sent.saturating_add(1);
-        let data = slot.data.clone()?;
+        let data = self.source.again(slot.data.take()?, room);
+        slot.data = Some(data.clone());
         self.in_flight += data.len() as u64;
         if let Some((left, apart)) = copies {
             self.copy_later(now, number, left, apart);
@@ -299,23 +299,7 @@ impl<P: Payload> Sender<P> {
             return None;
         }
         let room = room.min(self.max_payload);
-        let mut data = match self.unsent.front_mut() {
-            Some(front) if front.len() > room => front.split_to(room),
-            _ => self.unsent.pop_front()?,
-        };
-        while data.len() < room
-            && let Some(more) = self.unsent.pop_front()
-        {
-            if let Some(rest) = data.join(more, room) {
-                self.unsent.push_front(rest);
-            }
-        }
-        // A number joins whole: what is too much goes back.
-        if data.len() > room {
-            let packet = data.split_to(room);
-            self.unsent.push_front(std::mem::replace(&mut data, packet));
-        }
-        self.unsent_bytes -= data.len() as u64;
+        let data = self.source.take(room)?;
         let number = self.next;
         self.next += 1;
         self.in_flight += data.len() as u64;
@@ -508,6 +492,7 @@ impl<P: Payload> Sender<P> {
         } else {
             self.in_flight -= data.len() as u64;
         }
+        self.source.arrived(data);
     }
 
     fn missing(&mut self, number: u64, since: impl Fn(&Slot<P>) -> bool, feedback: &mut Feedback) {
@@ -536,7 +521,7 @@ impl<P: Payload> Sender<P> {
 
     /// Packets held for resending, and pieces not yet sent.
     pub fn held(&self) -> usize {
-        self.slots.len() + self.unsent.len()
+        self.slots.len() + self.source.pieces()
     }
 
     pub fn last_number(&self) -> u32 {

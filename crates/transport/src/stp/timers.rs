@@ -6,9 +6,10 @@
 
 use super::config::Config;
 use super::connection::Connection;
+use super::source::Source;
 use crate::tcp::Smoothed;
 use skyhop_units::{Span, Time};
-use skyhop_wire::stp::{Features, Payload, Reason};
+use skyhop_wire::stp::{Contents, Features, Reason};
 
 /// Whatever the round trip and the configuration: without it a path without delay would see POLLs without end.
 const POLL_INTERVAL_LEAST: Span = Span::from_millis(1);
@@ -88,7 +89,7 @@ impl Timers {
     }
 }
 
-impl<P: Payload> Connection<P> {
+impl<P: Contents, S: Source<P>> Connection<P, S> {
     /// Whether packets are few enough to ask by bursts.
     pub(super) fn small_window(&self) -> bool {
         let packets = self.controller.window() / self.sender.max_payload.max(1) as u64;
@@ -165,13 +166,13 @@ impl<P: Payload> Connection<P> {
 
     /// Whether all has been sent, and what is asked for now is only whether it has come.
     pub(super) fn last_word(&self) -> bool {
-        self.config.features != Features::PLAIN && self.write_closed && self.sender.unsent_bytes == 0
+        self.config.features != Features::PLAIN && self.write_closed && self.sender.unsent() == 0
     }
 
     /// Whether the next new packet of data, if it leaves now, is the last for the time being.
     pub(super) fn would_be_last(&self, room: usize) -> bool {
         let sender = &self.sender;
-        sender.unsent_bytes <= room as u64
+        sender.unsent() <= room as u64
             || sender.next + 1 >= sender.limit
             || (self.small_window() && sender.in_flight + 2 * room as u64 > self.controller.window())
     }
@@ -281,7 +282,7 @@ impl<P: Payload> Connection<P> {
 
     /// Whether data wait that the peer does not take.
     fn waits_for_credit(&self) -> bool {
-        self.sender.unsent_bytes > 0 && self.sender.next >= self.sender.limit
+        self.sender.unsent() > 0 && self.sender.next >= self.sender.limit
     }
 
     /// Whether only the peer can bring this end further.

@@ -5,9 +5,10 @@
 //! Leaves out whether the pace and the window allow it (`timers`, `congestion`).
 
 use super::connection::Connection;
+use super::source::Source;
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{
-    Begin, Control, End, HEADER_LEN, Packet, Payload, Reason, SEQUENCE_MASK, VERSION, wire_number,
+    Begin, Contents, Control, End, HEADER_LEN, Packet, Reason, SEQUENCE_MASK, wire_number,
 };
 
 /// Reports longer than this part of a packet travel alone.
@@ -20,7 +21,7 @@ fn wire_len(control: &Rare) -> usize {
     control.as_ref().map_or(0, |control| control.wire_len())
 }
 
-impl<P: Payload> Connection<P> {
+impl<P: Contents, S: Source<P>> Connection<P, S> {
     fn packet(&self, seq: u32, data: Option<P>, poll: Option<u32>, control: Rare) -> Packet<P> {
         Packet {
             source_port: self.ends.local_port,
@@ -39,7 +40,7 @@ impl<P: Payload> Connection<P> {
             None => self.config.window_packets() as u32,
         };
         Begin {
-            version: VERSION,
+            version: S::VERSION,
             features: if self.receiver.is_some() { self.features } else { self.config.features },
             max_payload: self.config.max_payload().min(u32::from(u16::MAX)) as u16,
             first: wire_number(self.first),
@@ -126,7 +127,8 @@ impl<P: Payload> Connection<P> {
         let small = wire_len(&control) <= self.mtu.size as usize / SHARE;
         // What is sent once more was cut to its size before; it travels alone.
         if may_send && !answers {
-            if let Some((number, data)) = self.sender.take_retransmission(now, self.copies()) {
+            let room = (self.mtu.size as usize).saturating_sub(HEADER_LEN);
+            if let Some((number, data)) = self.sender.take_retransmission(now, room, self.copies()) {
                 let packet = self.packet(wire_number(number), Some(data), None, control);
                 self.paced(now, packet.wire_len());
                 // The last repair asks whether it has come through (Q.2110 allows this POLL).
@@ -203,7 +205,7 @@ impl<P: Payload> Connection<P> {
     }
 
     fn end_is_due(&self) -> bool {
-        let all_sent = self.write_closed && self.sender.unsent_bytes == 0;
+        let all_sent = self.write_closed && self.sender.unsent() == 0;
         // An initiator without data opens first and ends with the same packet.
         all_sent && !self.end_acked && (self.ends_sent == 0 || self.timers.end_due)
     }
@@ -227,7 +229,7 @@ impl<P: Payload> Connection<P> {
             0 => 0,
             // What is lost again and again holds the receiver's window.
             _ if self.sender.repaired_before() && self.sender.few_copies(most) => most,
-            _ if self.sender.unsent_bytes == 0 => self.sender.copies_wanted(most),
+            _ if self.sender.unsent() == 0 => self.sender.copies_wanted(most),
             _ => 0,
         };
         (wanted > 0).then_some((wanted, apart))

@@ -48,6 +48,7 @@ fn put_frame<P: Contents>(frame: &Frame<P>, last: bool, out: &mut Vec<u8>) {
             number(out, *id);
             number(out, *limit);
         }
+        Frame::CreditEach { limit } => put_one(out, kind::CREDIT_EACH, *limit),
         Frame::CreditAll { limit } => put_one(out, kind::CREDIT_ALL, *limit),
         Frame::CreditStreams { limit } => put_one(out, kind::CREDIT_STREAMS, *limit),
         Frame::CreditDatagrams { limit } => put_one(out, kind::CREDIT_DATAGRAMS, *limit),

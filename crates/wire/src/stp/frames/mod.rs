@@ -29,6 +29,7 @@ mod kind {
     pub const DATAGRAMS_BEFORE: u8 = 0x07;
     pub const STREAM: u8 = 0x08;
     pub const DATAGRAM: u8 = 0x10;
+    pub const CREDIT_EACH: u8 = 0x12;
     /// Bit of STREAM and DATAGRAM: the data reach to the end of the packet, and have no length.
     pub const TO_THE_END: u8 = 0x01;
     /// Bit of STREAM: this direction ends behind the data.
@@ -90,6 +91,11 @@ pub enum Frame<P> {
     Credit {
         /// The stream.
         id: u64,
+        /// The offset.
+        limit: u64,
+    },
+    /// The first byte that is not taken of any stream of which nothing else has been said.
+    CreditEach {
         /// The offset.
         limit: u64,
     },
@@ -166,7 +172,8 @@ impl<P: Contents> Frame<P> {
             Frame::Reset { id, end, .. } => 2 + number_len(*id) + number_len(*end),
             Frame::Class { id, change, .. } => 3 + number_len(*id) + number_len(*change),
             Frame::Credit { id, limit } => 1 + number_len(*id) + number_len(*limit),
-            Frame::CreditAll { limit }
+            Frame::CreditEach { limit }
+            | Frame::CreditAll { limit }
             | Frame::CreditStreams { limit }
             | Frame::CreditDatagrams { limit }
             | Frame::DatagramsBefore { offset: limit } => 1 + number_len(*limit),
@@ -188,6 +195,7 @@ impl<P> Frames<P> {
             Frame::Reset { id, reason, end } => Frame::Reset { id, reason, end },
             Frame::Class { id, change, class } => Frame::Class { id, change, class },
             Frame::Credit { id, limit } => Frame::Credit { id, limit },
+            Frame::CreditEach { limit } => Frame::CreditEach { limit },
             Frame::CreditAll { limit } => Frame::CreditAll { limit },
             Frame::CreditStreams { limit } => Frame::CreditStreams { limit },
             Frame::CreditDatagrams { limit } => Frame::CreditDatagrams { limit },

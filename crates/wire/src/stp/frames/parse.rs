@@ -65,6 +65,7 @@ impl<'a> Reader<'a> {
             kind::RESET => Frame::Reset { id: self.number()?, reason: self.byte()?, end: self.number()? },
             kind::CLASS => Frame::Class { id: self.number()?, change: self.number()?, class: self.class()? },
             kind::CREDIT => Frame::Credit { id: self.number()?, limit: self.number()? },
+            kind::CREDIT_EACH => Frame::CreditEach { limit: self.number()? },
             kind::CREDIT_ALL => Frame::CreditAll { limit: self.number()? },
             kind::CREDIT_STREAMS => Frame::CreditStreams { limit: self.number()? },
             kind::CREDIT_DATAGRAMS => Frame::CreditDatagrams { limit: self.number()? },

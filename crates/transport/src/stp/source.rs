@@ -1,0 +1,103 @@
+//! Where the contents of packets come from, and what becomes of them: the one way from a path of numbered packets to what it carries.
+//!
+//! Follows docs/stp.md §6, where data are cut into packets when they leave, and §15.5, where a packet sent again may contain less.
+//! Differs from a queue of packets: contents are made when the path lets a packet go, so that whoever makes them chooses then.
+//! Leaves out numbers, paces and POLLs, which are the path's.
+
+use skyhop_wire::stp::{Contents, Payload, VERSION};
+use std::collections::VecDeque;
+
+/// What a path carries.
+pub trait Source<P: Contents> {
+    /// Version of the packets.
+    const VERSION: u8;
+    /// Whether the receiving half puts packets in order before it hands them on.
+    const ORDERED: bool;
+    /// The least that a peer may want to take in one packet, bytes.
+    const LEAST_PAYLOAD: u16;
+
+    /// Bytes that could leave now for the first time. Zero exactly if [`Source::take`] has nothing.
+    fn waiting(&self) -> u64;
+    /// Contents of the next packet, of at most `room` bytes.
+    fn take(&mut self, room: usize) -> Option<P>;
+    /// A packet leaves once more: what it contains now, of at most `room` bytes if they can be split.
+    fn again(&mut self, contents: P, room: usize) -> P;
+    /// A packet has arrived: what it contained last.
+    fn arrived(&mut self, contents: P);
+    /// Takes back what was not sent.
+    fn clear(&mut self);
+    /// Pieces that wait.
+    fn pieces(&self) -> usize;
+}
+
+/// What an application has written to a connection of its own, in order.
+#[derive(Debug)]
+pub struct Written<P> {
+    pieces: VecDeque<P>,
+    bytes: u64,
+}
+
+impl<P> Default for Written<P> {
+    fn default() -> Self {
+        Self { pieces: VecDeque::new(), bytes: 0 }
+    }
+}
+
+impl<P: Payload> Written<P> {
+    /// Puts `data` behind the rest; small pieces share a packet of `packet` bytes.
+    pub(super) fn write(&mut self, data: P, packet: usize) {
+        self.bytes += data.len() as u64;
+        let more = match self.pieces.back_mut() {
+            Some(last) => last.join(data, packet),
+            None => Some(data),
+        };
+        self.pieces.extend(more.filter(|more| !more.is_empty()));
+    }
+}
+
+impl<P: Payload> Source<P> for Written<P> {
+    const VERSION: u8 = VERSION;
+    const ORDERED: bool = true;
+    const LEAST_PAYLOAD: u16 = 0;
+
+    fn waiting(&self) -> u64 {
+        self.bytes
+    }
+
+    fn take(&mut self, room: usize) -> Option<P> {
+        let mut data = match self.pieces.front_mut() {
+            Some(front) if front.len() > room => front.split_to(room),
+            _ => self.pieces.pop_front()?,
+        };
+        while data.len() < room
+            && let Some(more) = self.pieces.pop_front()
+        {
+            if let Some(rest) = data.join(more, room) {
+                self.pieces.push_front(rest);
+            }
+        }
+        // A number joins whole: what is too much goes back.
+        if data.len() > room {
+            let packet = data.split_to(room);
+            self.pieces.push_front(std::mem::replace(&mut data, packet));
+        }
+        self.bytes -= data.len() as u64;
+        Some(data)
+    }
+
+    /// An SD keeps its bytes (docs/stp.md §6.1).
+    fn again(&mut self, contents: P, _room: usize) -> P {
+        contents
+    }
+
+    fn arrived(&mut self, _contents: P) {}
+
+    fn clear(&mut self) {
+        self.pieces.clear();
+        self.bytes = 0;
+    }
+
+    fn pieces(&self) -> usize {
+        self.pieces.len()
+    }
+}
