@@ -35,6 +35,9 @@ def emit(frames):
             out += b"\2" + number(stream) + number(change) + bytes([priority, weight])
         elif name == "CREDIT":
             out += b"\3" + number(fields[0]) + number(fields[1])
+        elif name == "ENDS":
+            steps = [b - a for a, b in zip([0, *fields], fields)]
+            out += b"\x13" + number(len(fields)) + b"".join(map(number, steps))
         elif name in ONE_NUMBER:
             out += bytes([ONE_NUMBER[name]]) + number(fields[0])
         elif name == "STREAM":
@@ -89,6 +92,16 @@ def parse(data):
             frames.append(("CLASS", read(), read(), *urgency()))
         elif kind == 3:
             frames.append(("CREDIT", read(), read()))
+        elif kind == 0x13:
+            count, streams = read(), []
+            for n in range(count):
+                step = read()
+                if n and step == 0:
+                    raise Malformed("does not ascend")
+                streams.append(step + (streams[-1] if streams else 0))
+            if not streams or streams[-1] > MOST:
+                raise Malformed("says nothing, or goes beyond 2^62")
+            frames.append(("ENDS", *streams))
         elif kind in names:
             frames.append((names[kind], read()))
         elif kind & ~7 == STREAM:

@@ -27,6 +27,7 @@ VECTORS = [
         ("CREDIT-STREAMS", 4096),
         ("CREDIT-DATAGRAMS", 262144),
     ]),
+    ("ENDS", [("ENDS", 0, 2, 4, 202, 1202)]),
     ("DATAGRAM", [("DATAGRAM", 7, 63, b"voice")]),
     ("DATAGRAMS-BEFORE+DATAGRAM", [("DATAGRAMS-BEFORE", 68), ("DATAGRAM", 7, 68, b"more")]),
     ("PAD", []),
@@ -67,6 +68,7 @@ def test_whatever_is_written_reads_the_same():
                 ("RESET", some(), some(8), some()),
                 ("CLASS", some(), some(), some(3), 1 + some(7)),
                 ("CREDIT", some(), some()),
+                ("ENDS", *sorted({some() for _ in range(1 + some(5))})),
                 (chance.choice(list(stp.ONE_NUMBER)), some()),
             ])
             for _ in range(chance.randrange(6))
@@ -76,7 +78,7 @@ def test_whatever_is_written_reads_the_same():
 
 @pytest.mark.parametrize(
     "data",
-    ["01", "0100", "40", "13", "ff", "03 40", "02 00 00 08 10", "02 00 00 07 00", "08 00 00 02 61", "09 00 00", "11 00 00", "0f 00 03 10 ff ff ff ff ff ff ff ff 61"],
+    ["01", "0100", "40", "14", "13 00", "13 03 04 02", "13 02 04 00", "ff", "03 40", "02 00 00 08 10", "02 00 00 07 00", "08 00 00 02 61", "09 00 00", "11 00 00", "0f 00 03 10 ff ff ff ff ff ff ff ff 61"],
 )
 def test_what_is_no_frames_is_refused_whole(data):
     with pytest.raises(stp.Malformed):

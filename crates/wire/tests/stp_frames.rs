@@ -62,6 +62,7 @@ fn said() -> Vec<Vec<Frame<Bytes>>> {
             Frame::CreditStreams { limit: 4096 },
             Frame::CreditDatagrams { limit: 256 << 10 },
         ],
+        vec![Frame::Ends { ids: vec![0, 2, 4, 202, 1202] }],
         vec![datagram(7, 63, "voice")],
         vec![Frame::DatagramsBefore { offset: 68 }, datagram(7, 68, "more")],
         vec![],
@@ -153,7 +154,7 @@ fn number(chance: &mut Stream) -> u64 {
 
 fn frame(chance: &mut Stream) -> Frame<Bytes> {
     let mut some = |most: u64| chance.bits() % most;
-    let (which, long, open, end) = (some(10), some(40), some(2) == 0, some(2) == 0);
+    let (which, long, open, end) = (some(11), some(40), some(2) == 0, some(2) == 0);
     let class = class(some(8) as u8, 1 + some(255) as u8);
     let data = Bytes::from((0..long).map(|_| some(256) as u8).collect::<Vec<u8>>());
     let reason = some(256) as u8;
@@ -167,7 +168,13 @@ fn frame(chance: &mut Stream) -> Frame<Bytes> {
         5 => Frame::CreditDatagrams { limit: value },
         6 => Frame::DatagramsBefore { offset: value },
         7 => Frame::CreditEach { limit: value },
-        8 if long > 0 => Frame::Datagram { channel: id, offset: value, data },
+        8 => {
+            let mut ids: Vec<u64> = (0..1 + long).map(|_| number(chance)).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            Frame::Ends { ids }
+        }
+        9 if long > 0 => Frame::Datagram { channel: id, offset: value, data },
         _ => {
             let says = open || end || long > 0;
             let data = (long > 0).then_some(data);
@@ -215,11 +222,14 @@ fn whatever_is_read_is_written_no_longer() {
 
 #[test]
 fn what_is_no_frames_is_refused_whole() {
-    let cases: [(&[u8], FrameError); 11] = [
+    let cases: [(&[u8], FrameError); 14] = [
         (&[1], FrameError::Short),
         (&[1, 0], FrameError::Short),
         (&[0x40], FrameError::Kind(0x40)),
-        (&[0x13], FrameError::Kind(0x13)),
+        (&[0x14], FrameError::Kind(0x14)),
+        (&[0x13, 0], FrameError::Range),
+        (&[0x13, 3, 4, 2], FrameError::Range),
+        (&[0x13, 2, 4, 0], FrameError::Range),
         (&[3, 0x40], FrameError::Short),
         (&[2, 0, 0, 8, 16], FrameError::Class),
         (&[2, 0, 0, 7, 0], FrameError::Class),

@@ -246,6 +246,22 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         Some(Saved { rtt: self.sender.stats.rtt.min?, rate: Rate::from_bps(rate as u64)? })
     }
 
+    pub(super) fn source(&self) -> &S {
+        &self.sender.source
+    }
+    pub(super) fn source_mut(&mut self) -> &mut S {
+        &mut self.sender.source
+    }
+    /// Data in a packet that carries nothing else, bytes.
+    pub(super) fn max_payload(&self) -> usize {
+        self.sender.max_payload
+    }
+
+    /// Takes what the next packet contained that has come and was not taken.
+    pub(super) fn take(&mut self) -> Option<P> {
+        self.receiver.as_mut()?.take()
+    }
+
     /// Nothing more will be written; what has been still goes out.
     pub fn shutdown(&mut self) {
         self.write_closed = true;
@@ -464,6 +480,9 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         // Where nothing is outstanding that the peer takes, an answer is all that can be hoped for.
         if feedback.acked > 0 || (answered && !self.sender.moves()) {
             self.timers.progress(now);
+        }
+        if S::SPLITS && self.mtu.on_feedback(&feedback.largest) {
+            self.sender.max_payload = self.mtu.max_payload().min(self.most_payload);
         }
         if let Some(rtt) = feedback.rtt {
             self.timers.sample(&self.config, rtt);

@@ -15,9 +15,11 @@ mod source;
 mod state;
 mod timers;
 mod transmit;
+mod trunk;
 
 pub use config::{Config, Congestion, Saved};
 pub use connection::{Connection, Ends, Event};
 pub use sender::Stats;
-pub use skyhop_wire::stp::{Features, Length, Packet, Payload, Reason};
+pub use skyhop_wire::stp::{Class, Features, Frames, Length, Packet, Payload, Reason};
 pub use state::State;
+pub use trunk::{Budgets, DatagramStats, Trunk, TrunkEvent, TrunkStats};

@@ -344,6 +344,13 @@ impl<P: Contents> Receiver<P> {
         })
     }
 
+    /// The next packet as it came.
+    pub fn take(&mut self) -> Option<P> {
+        let taken = self.ready.pop_front()?;
+        self.ready_bytes -= taken.len() as u64;
+        Some(taken)
+    }
+
     /// The application has read so much since the peer was told that it should be told again.
     pub fn reopened(&self) -> bool {
         let limit = self.limit();

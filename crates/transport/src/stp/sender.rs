@@ -93,6 +93,16 @@ pub(super) struct Feedback {
     pub delivery: Option<Delivery>,
     /// Of everything before it the report says whether it has arrived.
     pub seen: u64,
+    /// Data bytes of the largest packet that is newly known to have arrived, and of the largest that was missed again.
+    pub largest: Largest,
+}
+
+/// What tells a path that has become narrower from one that loses packets.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Largest {
+    pub arrived: usize,
+    /// It had been sent again before.
+    pub missed_again: usize,
 }
 
 #[derive(Debug)]
@@ -487,6 +497,7 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
         let slot = &mut self.slots[(number - self.acked) as usize];
         let Some(data) = slot.data.take() else { return };
         feedback.acked += data.len() as u64;
+        feedback.largest.arrived = feedback.largest.arrived.max(data.len());
         if std::mem::take(&mut slot.queued) {
             self.retransmit.remove(&number);
         } else {
@@ -507,6 +518,9 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
         self.reported += 1;
         self.in_flight -= data.len() as u64;
         feedback.lost += data.len() as u64;
+        if slot.sent > 1 {
+            feedback.largest.missed_again = feedback.largest.missed_again.max(data.len());
+        }
         feedback.lost_number = feedback.lost_number.max(Some(number));
         self.retransmit.insert(number);
     }

@@ -13,6 +13,8 @@ pub trait Source<P: Contents> {
     const VERSION: u8;
     /// Whether the receiving half puts packets in order before it hands them on.
     const ORDERED: bool;
+    /// Whether a packet that is sent again can be split, so that packets may become smaller with their path.
+    const SPLITS: bool;
     /// The least that a peer may want to take in one packet, bytes.
     const LEAST_PAYLOAD: u16;
 
@@ -58,6 +60,7 @@ impl<P: Payload> Written<P> {
 impl<P: Payload> Source<P> for Written<P> {
     const VERSION: u8 = VERSION;
     const ORDERED: bool = true;
+    const SPLITS: bool = false;
     const LEAST_PAYLOAD: u16 = 0;
 
     fn waiting(&self) -> u64 {

@@ -48,7 +48,7 @@ impl Link {
     }
 
     /// When a packet that enters now arrives; `None` if it does not.
-    fn carry(&mut self, now: Time, len: usize) -> Option<Time> {
+    pub fn carry(&mut self, now: Time, len: usize) -> Option<Time> {
         if len > self.mtu {
             return None;
         }

@@ -284,6 +284,20 @@ impl<P: Contents> Packet<P> {
 }
 
 impl<P> Packet<P> {
+    /// The same packet with other data, if they can be made.
+    pub fn try_map<Q, E>(self, data: impl FnOnce(P) -> Result<Q, E>) -> Result<Packet<Q>, E> {
+        let packet = self.map(data);
+        let whole = packet.data.transpose()?;
+        Ok(Packet {
+            source_port: packet.source_port,
+            destination_port: packet.destination_port,
+            instance: packet.instance,
+            seq: packet.seq,
+            poll: packet.poll,
+            data: whole,
+            control: packet.control,
+        })
+    }
     /// The same packet with other data.
     pub fn map<Q>(self, data: impl FnOnce(P) -> Q) -> Packet<Q> {
         Packet {

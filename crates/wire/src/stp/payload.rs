@@ -24,6 +24,10 @@ pub trait Payload: Contents {
     fn split_to(&mut self, n: usize) -> Self;
     /// Puts `more` behind this one if that costs little while the whole is to be cut into packets of `packet` bytes; else gives it back.
     fn join(&mut self, more: Self, packet: usize) -> Option<Self>;
+    /// The same in memory of its own, where it is a part of something much larger.
+    fn owned(self) -> Self {
+        self
+    }
 }
 
 /// So many bytes whose contents no one looks at; zeros where they have to be written down.
@@ -76,5 +80,8 @@ impl Payload for Bytes {
         more.advance(taken);
         *self = joined.freeze();
         (!more.is_empty()).then_some(more)
+    }
+    fn owned(self) -> Self {
+        Bytes::copy_from_slice(&self)
     }
 }

@@ -48,6 +48,15 @@ fn put_frame<P: Contents>(frame: &Frame<P>, last: bool, out: &mut Vec<u8>) {
             number(out, *id);
             number(out, *limit);
         }
+        Frame::Ends { ids } => {
+            out.push(kind::ENDS);
+            number(out, ids.len() as u64);
+            let mut before = 0;
+            for id in ids {
+                number(out, id - before);
+                before = *id;
+            }
+        }
         Frame::CreditEach { limit } => put_one(out, kind::CREDIT_EACH, *limit),
         Frame::CreditAll { limit } => put_one(out, kind::CREDIT_ALL, *limit),
         Frame::CreditStreams { limit } => put_one(out, kind::CREDIT_STREAMS, *limit),

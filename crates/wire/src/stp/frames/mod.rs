@@ -30,6 +30,7 @@ mod kind {
     pub const STREAM: u8 = 0x08;
     pub const DATAGRAM: u8 = 0x10;
     pub const CREDIT_EACH: u8 = 0x12;
+    pub const ENDS: u8 = 0x13;
     /// Bit of STREAM and DATAGRAM: the data reach to the end of the packet, and have no length.
     pub const TO_THE_END: u8 = 0x01;
     /// Bit of STREAM: this direction ends behind the data.
@@ -93,6 +94,11 @@ pub enum Frame<P> {
         id: u64,
         /// The offset.
         limit: u64,
+    },
+    /// This direction of several streams ends, and nothing has been sent in it.
+    Ends {
+        /// The streams, ascending; never none.
+        ids: Vec<u64>,
     },
     /// The first byte that is not taken of any stream of which nothing else has been said.
     CreditEach {
@@ -172,6 +178,11 @@ impl<P: Contents> Frame<P> {
             Frame::Reset { id, end, .. } => 2 + number_len(*id) + number_len(*end),
             Frame::Class { id, change, .. } => 3 + number_len(*id) + number_len(*change),
             Frame::Credit { id, limit } => 1 + number_len(*id) + number_len(*limit),
+            Frame::Ends { ids } => {
+                let distances = ids.windows(2).map(|pair| number_len(pair[1] - pair[0]));
+                let first = ids.first().map_or(0, |id| number_len(*id));
+                1 + number_len(ids.len() as u64) + first + distances.sum::<usize>()
+            }
             Frame::CreditEach { limit }
             | Frame::CreditAll { limit }
             | Frame::CreditStreams { limit }
@@ -195,6 +206,7 @@ impl<P> Frames<P> {
             Frame::Reset { id, reason, end } => Frame::Reset { id, reason, end },
             Frame::Class { id, change, class } => Frame::Class { id, change, class },
             Frame::Credit { id, limit } => Frame::Credit { id, limit },
+            Frame::Ends { ids } => Frame::Ends { ids },
             Frame::CreditEach { limit } => Frame::CreditEach { limit },
             Frame::CreditAll { limit } => Frame::CreditAll { limit },
             Frame::CreditStreams { limit } => Frame::CreditStreams { limit },

@@ -16,7 +16,7 @@ pub enum FrameError {
     Kind(u8),
     /// A priority above 7, or a weight of zero.
     Class,
-    /// Data that would end beyond 2^62, or a frame that says nothing.
+    /// Data or numbers that would end beyond 2^62, streams that do not ascend, or a frame that says nothing.
     Range,
 }
 
@@ -28,9 +28,9 @@ impl fmt::Display for FrameError {
             FrameError::Class => {
                 write!(f, "a class is a priority of 0 to {PRIORITY_LAST} and a weight of 1 to 255")
             }
-            FrameError::Range => {
-                f.write_str("a frame without data that neither opens nor ends, or one that ends beyond 2^62")
-            }
+            FrameError::Range => f.write_str(
+                "a frame that says nothing, or goes beyond 2^62, or names streams that do not ascend",
+            ),
         }
     }
 }
@@ -65,6 +65,7 @@ impl<'a> Reader<'a> {
             kind::RESET => Frame::Reset { id: self.number()?, reason: self.byte()?, end: self.number()? },
             kind::CLASS => Frame::Class { id: self.number()?, change: self.number()?, class: self.class()? },
             kind::CREDIT => Frame::Credit { id: self.number()?, limit: self.number()? },
+            kind::ENDS => Frame::Ends { ids: self.ids()? },
             kind::CREDIT_EACH => Frame::CreditEach { limit: self.number()? },
             kind::CREDIT_ALL => Frame::CreditAll { limit: self.number()? },
             kind::CREDIT_STREAMS => Frame::CreditStreams { limit: self.number()? },
@@ -74,6 +75,23 @@ impl<'a> Reader<'a> {
             _ if kind & !1 == kind::DATAGRAM => self.datagram(kind)?,
             _ => return Err(FrameError::Kind(kind)),
         })
+    }
+
+    /// Ascending numbers, each as its distance from the one before.
+    fn ids(&mut self) -> Result<Vec<u64>, FrameError> {
+        let count = self.number()?;
+        if count == 0 || count > self.0.len() as u64 {
+            return Err(FrameError::Range);
+        }
+        let mut ids = vec![self.number()?];
+        for _ in 1..count {
+            let (before, distance) = (ids[ids.len() - 1], self.number()?);
+            if distance == 0 || distance > MOST - before {
+                return Err(FrameError::Range);
+            }
+            ids.push(before + distance);
+        }
+        Ok(ids)
     }
 
     fn stream(&mut self, kind: u8) -> Result<Frame<&'a [u8]>, FrameError> {

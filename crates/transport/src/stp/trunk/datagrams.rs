@@ -1,0 +1,181 @@
+//! Datagrams: a queue out, from which what is late goes, and a queue in, which holds so much.
+//!
+//! Follows docs/stp.md §15.7.
+//! Differs from a socket's: credit keeps the sender from filling the receiver's queue, so that what is dropped is dropped early.
+//! Leaves out fragments: a datagram lies in one packet, or is refused.
+
+use super::rounds::Turn;
+use skyhop_units::Time;
+use skyhop_wire::stp::{Class, Payload};
+use std::collections::VecDeque;
+
+/// What has become of datagrams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DatagramStats {
+    /// Handed in.
+    pub written: u64,
+    /// Sent, once each.
+    pub sent: u64,
+    /// Dropped before they left: late, or the queue was full.
+    pub late: u64,
+    /// Come from the peer.
+    pub received: u64,
+    /// Dropped because the application did not read them.
+    pub unread: u64,
+}
+
+#[derive(Debug)]
+struct Waiting<P> {
+    until: Time,
+    channel: u64,
+    data: P,
+}
+
+/// Those that wait to leave.
+#[derive(Debug)]
+pub(super) struct Departures<P> {
+    queue: VecDeque<Waiting<P>>,
+    bytes: u64,
+    most: u64,
+    /// Bytes sent so far.
+    pub next: u64,
+    /// The first that the peer does not take.
+    pub limit: u64,
+    pub turn: Turn,
+    pub stats: DatagramStats,
+}
+
+impl<P: Payload> Departures<P> {
+    pub fn new(most: u64, limit: u64) -> Self {
+        Self {
+            queue: VecDeque::new(),
+            bytes: 0,
+            most,
+            next: 0,
+            limit,
+            turn: Turn::new(Class::default()),
+            stats: DatagramStats::default(),
+        }
+    }
+
+    /// Puts a datagram behind the others; the oldest make room for it.
+    pub fn push(&mut self, channel: u64, data: P, until: Time) {
+        self.stats.written += 1;
+        self.bytes += data.len() as u64;
+        self.queue.push_back(Waiting { until, channel, data });
+        while self.bytes > self.most && self.queue.len() > 1 {
+            self.drop_first();
+        }
+    }
+
+    fn drop_first(&mut self) {
+        if let Some(dropped) = self.queue.pop_front() {
+            self.bytes -= dropped.data.len() as u64;
+            self.stats.late += 1;
+        }
+    }
+
+    /// Drops what is late.
+    pub fn expire(&mut self, now: Time) {
+        let before = self.queue.len();
+        let bytes = &mut self.bytes;
+        self.queue.retain(|waiting| {
+            let kept = waiting.until > now;
+            *bytes -= if kept { 0 } else { waiting.data.len() as u64 };
+            kept
+        });
+        self.stats.late += (before - self.queue.len()) as u64;
+    }
+
+    /// Bytes of the first, if the peer takes it.
+    pub fn first(&self) -> Option<(u64, usize)> {
+        let first = self.queue.front()?;
+        let len = first.data.len();
+        (self.next + len as u64 <= self.limit).then_some((first.channel, len))
+    }
+
+    /// Bytes that could leave.
+    pub fn ready(&self) -> u64 {
+        if self.first().is_some() { self.bytes.min(self.limit - self.next) } else { 0 }
+    }
+
+    /// The first, with its offset.
+    pub fn take(&mut self) -> Option<(u64, u64, P)> {
+        let Waiting { channel, data, .. } = self.queue.pop_front()?;
+        let offset = self.next;
+        self.bytes -= data.len() as u64;
+        self.next += data.len() as u64;
+        self.stats.sent += 1;
+        Some((channel, offset, data))
+    }
+
+    /// The first does not fit into any packet of the path any more.
+    pub fn refuse_first(&mut self) {
+        self.drop_first();
+    }
+
+    pub fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub fn clear(&mut self) {
+        while !self.queue.is_empty() {
+            self.drop_first();
+        }
+    }
+}
+
+/// Those that have come and were not read.
+#[derive(Debug)]
+pub(super) struct Arrivals<P> {
+    queue: VecDeque<(u64, P)>,
+    bytes: u64,
+    most: u64,
+    /// Behind the highest that the peer has sent.
+    high: u64,
+    told: u64,
+    pub received: u64,
+    pub unread: u64,
+}
+
+impl<P: Payload> Arrivals<P> {
+    pub fn new(most: u64) -> Self {
+        Self { queue: VecDeque::new(), bytes: 0, most, high: 0, told: most, received: 0, unread: 0 }
+    }
+
+    /// One has come; the oldest make room for it.
+    pub fn push(&mut self, channel: u64, offset: u64, data: P) {
+        self.received += 1;
+        self.before(offset + data.len() as u64);
+        self.bytes += data.len() as u64;
+        self.queue.push_back((channel, data));
+        // Small ones cost more than their bytes.
+        while (self.bytes > self.most || self.queue.len() as u64 > self.most.div_ceil(32))
+            && let Some((_, data)) = self.queue.pop_front()
+        {
+            self.bytes -= data.len() as u64;
+            self.unread += 1;
+        }
+    }
+
+    /// All before `offset` have been sent.
+    pub fn before(&mut self, offset: u64) {
+        self.high = self.high.max(offset);
+    }
+
+    pub fn read(&mut self) -> Option<(u64, P)> {
+        let (channel, data) = self.queue.pop_front()?;
+        self.bytes -= data.len() as u64;
+        Some((channel, data))
+    }
+
+    /// What the peer is to be told, if that is worth telling.
+    pub fn credit(&mut self) -> Option<u64> {
+        let limit = self.high + self.most.saturating_sub(self.bytes);
+        let worth = limit >= self.told.saturating_add(self.most.div_ceil(2));
+        worth.then(|| {
+            self.told = limit;
+            limit
+        })
+    }
+}

@@ -1,0 +1,291 @@
+//! What of an association comes in: its streams' receiving halves, what they may hold together, datagrams.
+//!
+//! Follows docs/stp.md §15.3, §15.4 and §15.7.
+//! Differs from the sending side: a packet that goes beyond a budget is refused whole, before the path counts it as arrived.
+//! Leaves out answers, which `Trunk` hands to `outgoing`.
+
+use super::budgets::{Budgets, LEAST_WINDOW};
+use super::datagrams::Arrivals;
+use super::ranges::Ranges;
+use super::reassembly::Reassembly;
+use skyhop_wire::stp::{Contents, Frame, Frames, Payload};
+use std::collections::BTreeMap;
+
+/// Bytes of the window for each piece that is kept behind gaps.
+const LEAST_PIECE: u64 = 128;
+
+/// What a piece has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Came {
+    /// Nothing that is new, or nothing that is known.
+    Nothing,
+    /// So many bytes have come into order.
+    InOrder(u64),
+    /// It cannot be: the end has moved, or there is more behind it.
+    Contradiction,
+}
+
+/// A budget that is told in steps of half of it.
+#[derive(Debug)]
+struct Allowed {
+    budget: u64,
+    /// What has been used up for good.
+    used: u64,
+    /// What the peer may use, as it has been told.
+    limit: u64,
+}
+
+impl Allowed {
+    fn new(budget: u64) -> Self {
+        Self { budget, used: 0, limit: budget }
+    }
+
+    /// More that is worth telling.
+    fn more(&mut self) -> Option<u64> {
+        let limit = self.used + self.budget;
+        (limit >= self.limit.saturating_add(self.budget.div_ceil(2))).then(|| {
+            self.limit = limit;
+            limit
+        })
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Incoming<P> {
+    /// 1 if the peer is the listener: the lowest bit of its streams' numbers.
+    peer: u64,
+    streams: BTreeMap<u64, Reassembly<P>>,
+    /// Streams of the peer's that have been opened, by their count.
+    opened: Ranges,
+    /// Streams that this end has broken off and the peer has not: behind the highest byte that came.
+    broken: BTreeMap<u64, u64>,
+    stream_window: u64,
+    all: Allowed,
+    /// Sum of the streams' highest bytes.
+    seen: u64,
+    allowed_streams: Allowed,
+    most_pieces: usize,
+    /// Pieces behind gaps.
+    pieces: usize,
+    pub datagrams: Arrivals<P>,
+}
+
+impl<P: Payload> Incoming<P> {
+    pub fn new(budgets: &Budgets, window: u64, peer: u64) -> Self {
+        Self {
+            peer,
+            streams: BTreeMap::new(),
+            opened: Ranges::default(),
+            broken: BTreeMap::new(),
+            stream_window: budgets.stream_window,
+            all: Allowed::new(window),
+            seen: 0,
+            allowed_streams: Allowed::new(budgets.streams),
+            most_pieces: (window / LEAST_PIECE).max(64) as usize,
+            pieces: 0,
+            datagrams: Arrivals::new(budgets.datagram_window),
+        }
+    }
+
+    /// What is said at the beginning, where it is more than a peer assumes.
+    pub fn budgets(&self, budgets: &Budgets) -> Vec<Frame<P>> {
+        let least = Budgets::LEAST;
+        let all = [
+            (budgets.stream_window, least.stream_window, Frame::CreditEach { limit: budgets.stream_window }),
+            (self.all.budget, LEAST_WINDOW, Frame::CreditAll { limit: self.all.budget }),
+            (budgets.streams, least.streams, Frame::CreditStreams { limit: budgets.streams }),
+            (
+                budgets.datagram_window,
+                least.datagram_window,
+                Frame::CreditDatagrams { limit: budgets.datagram_window },
+            ),
+        ];
+        all.into_iter().filter(|(has, assumed, _)| has > assumed).map(|(.., frame)| frame).collect()
+    }
+
+    /// A stream of this end's begins.
+    pub fn open(&mut self, id: u64) {
+        self.streams.insert(id, Reassembly::new(self.stream_window));
+    }
+
+    pub fn stream(&self, id: u64) -> Option<&Reassembly<P>> {
+        self.streams.get(&id)
+    }
+
+    /// Bytes that streams hold, unread and behind gaps.
+    pub fn held(&self) -> u64 {
+        self.seen - self.all.used
+    }
+
+    /// The peer's count of a stream that it may open and has not.
+    fn opens(&self, id: u64) -> Option<u64> {
+        let count = id / 2;
+        (id % 2 == self.peer && !self.opened.has(count)).then_some(count)
+    }
+
+    /// Whether a packet is within the budgets. One that is not is to be dropped whole, as if it had been lost.
+    pub fn takes(&self, frames: &Frames<P>) -> bool {
+        if self.pieces >= self.most_pieces && !self.advances(frames) {
+            return false;
+        }
+        let mut more: Vec<(u64, u64)> = Vec::new();
+        let mut seen = self.seen;
+        frames.0.iter().all(|frame| {
+            let (id, upto) = match frame {
+                Frame::Stream { id, offset, data, .. } => {
+                    (*id, offset + data.as_ref().map_or(0, Contents::len) as u64)
+                }
+                Frame::Reset { id, end, .. } => (*id, *end),
+                _ => return true,
+            };
+            let known = self.streams.get(&id);
+            let opening = match frame {
+                Frame::Stream { opening, .. } => opening.is_some(),
+                _ => true,
+            };
+            let high = match (known, self.broken.get(&id), self.opens(id)) {
+                (Some(stream), ..) => stream.high,
+                (None, Some(high), _) => *high,
+                (None, None, Some(count)) if opening && count >= self.allowed_streams.limit => return false,
+                (None, None, Some(_)) if opening => 0,
+                _ => return true,
+            };
+            let already = more.iter().rev().find(|(other, _)| *other == id).map_or(high, |(_, upto)| *upto);
+            if upto > already {
+                seen += upto - already;
+                more.push((id, upto));
+            }
+            let limit = match known {
+                Some(stream) => stream.limit,
+                None if self.broken.contains_key(&id) => u64::MAX,
+                None => self.stream_window,
+            };
+            upto <= limit && seen <= self.all.limit
+        })
+    }
+
+    /// Whether a packet brings a stream forward or adds no piece: then it is taken though pieces are many, up to twice as many.
+    fn advances(&self, frames: &Frames<P>) -> bool {
+        let mut adds = false;
+        let forward = frames.0.iter().any(|frame| {
+            let Frame::Stream { id, offset, data: Some(data), .. } = frame else { return false };
+            adds = true;
+            let next = self.streams.get(id).map_or(0, |stream| stream.next);
+            *offset <= next && offset + data.len() as u64 > next
+        });
+        !adds || (forward && self.pieces < 2 * self.most_pieces)
+    }
+
+    /// Opens a stream that the peer asks for. False if it has been opened before, or is not the peer's.
+    pub fn accept(&mut self, id: u64) -> bool {
+        let Some(count) = self.opens(id) else { return false };
+        self.opened.add(count);
+        self.streams.insert(id, Reassembly::new(self.stream_window));
+        true
+    }
+
+    /// A piece of a stream.
+    pub fn piece(&mut self, id: u64, offset: u64, data: Option<P>, end: bool) -> Came {
+        let len = data.as_ref().map_or(0, |data| data.len() as u64);
+        let Some(stream) = self.streams.get_mut(&id) else {
+            if end {
+                self.resolve(id, offset + len);
+            }
+            return Came::Nothing;
+        };
+        if stream.contradicts(offset, len, end) {
+            return Came::Contradiction;
+        }
+        let (high, pieces) = (stream.high, stream.pieces());
+        let bytes = stream.insert(offset, data, end);
+        self.seen += stream.high - high;
+        self.pieces = self.pieces + stream.pieces() - pieces;
+        if bytes > 0 { Came::InOrder(bytes) } else { Came::Nothing }
+    }
+
+    /// The peer has broken a stream off behind `end`. True if it was not over yet here, and is to be answered.
+    pub fn reset(&mut self, id: u64, end: u64) -> bool {
+        if self.resolve(id, end) {
+            return false;
+        }
+        if let Some(count) = self.opens(id) {
+            // Its opening is lost, or late.
+            self.opened.add(count);
+            (self.seen, self.all.used) = (self.seen + end, self.all.used + end);
+            self.release(id);
+            return true;
+        }
+        let Some(stream) = self.drop_stream(id) else { return false };
+        let rest = end.max(stream.high);
+        (self.seen, self.all.used) =
+            (self.seen + rest - stream.high, self.all.used + rest - stream.consumed());
+        true
+    }
+
+    /// This end breaks a stream off: what comes of it later is dropped.
+    pub fn break_off(&mut self, id: u64) {
+        let Some(stream) = self.drop_stream(id) else { return };
+        self.all.used += stream.high - stream.consumed();
+        if stream.end.is_none() {
+            self.broken.insert(id, stream.high);
+        } else if let Some(end) = stream.end {
+            (self.seen, self.all.used) = (self.seen + end - stream.high, self.all.used + end - stream.high);
+        }
+    }
+
+    /// It is known where a broken stream ended.
+    fn resolve(&mut self, id: u64, end: u64) -> bool {
+        let Some(high) = self.broken.remove(&id) else { return false };
+        let rest = end.saturating_sub(high);
+        (self.seen, self.all.used) = (self.seen + rest, self.all.used + rest);
+        true
+    }
+
+    fn drop_stream(&mut self, id: u64) -> Option<Reassembly<P>> {
+        let stream = self.streams.remove(&id)?;
+        self.pieces -= stream.pieces();
+        Some(stream)
+    }
+
+    /// Both halves of a stream are over: its opener may open another.
+    pub fn release(&mut self, id: u64) {
+        if id % 2 == self.peer {
+            self.allowed_streams.used += 1;
+        }
+    }
+
+    /// Whether all of a stream has just come into order.
+    pub fn finishes(&mut self, id: u64) -> bool {
+        self.streams.get_mut(&id).is_some_and(Reassembly::finishes)
+    }
+
+    /// Forgets a stream that the application has read to its end.
+    pub fn forget_if_over(&mut self, id: u64) {
+        if self.streams.get(&id).is_some_and(Reassembly::over) {
+            self.drop_stream(id);
+        }
+    }
+
+    /// Data in order, at most `most` bytes and at most a piece.
+    pub fn read(&mut self, id: u64, most: usize) -> Option<P> {
+        let stream = self.streams.get_mut(&id)?;
+        let data = stream.read(most)?;
+        self.all.used += data.len() as u64;
+        Some(data)
+    }
+
+    /// Credit that is worth telling, after something of a stream was read or dropped.
+    pub fn credit(&mut self, id: u64) -> Vec<Frame<P>> {
+        let mut frames = Vec::new();
+        if let Some(stream) = self.streams.get_mut(&id).filter(|stream| stream.end.is_none()) {
+            let limit = stream.consumed() + self.stream_window;
+            if limit >= stream.limit.saturating_add(self.stream_window.div_ceil(2)) {
+                stream.limit = limit;
+                frames.push(Frame::Credit { id, limit });
+            }
+        }
+        frames.extend(self.all.more().map(|limit| Frame::CreditAll { limit }));
+        frames.extend(self.allowed_streams.more().map(|limit| Frame::CreditStreams { limit }));
+        frames
+    }
+}

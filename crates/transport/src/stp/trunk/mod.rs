@@ -1,0 +1,511 @@
+//! An association: many streams and datagrams over one path, with one congestion control, one pace, one loop of POLLs.
+//!
+//! Follows docs/stp.md §15. The path is a [`Connection`] whose source is `outgoing`; what arrives goes to `incoming`, packet by packet.
+//! Differs from many connections: what the path has learnt serves all streams, and who goes first is decided when a packet leaves.
+//! Leaves out addresses, keys and several paths.
+
+mod budgets;
+mod datagrams;
+mod incoming;
+mod outgoing;
+mod packing;
+mod ranges;
+mod reassembly;
+mod rounds;
+mod sending;
+
+use super::config::{Config, Congestion};
+use super::connection::{Connection, Ends, Event};
+use super::sender::Stats;
+use super::source::Source;
+pub use budgets::Budgets;
+use budgets::LEAST_WINDOW;
+pub use datagrams::DatagramStats;
+use incoming::{Came, Incoming};
+use outgoing::{Outgoing, Progress, largest_datagram};
+use skyhop_units::{Span, Time};
+use skyhop_wire::stp::{Class, Features, Frame, Frames, HEADER_LEN, Packet, Payload, Reason};
+use std::collections::{BTreeSet, VecDeque};
+
+/// The smallest packet that an association is made for: the least payload of docs/stp.md §15.1, a header and a POLL.
+const LEAST_PACKET: u32 = 256 + HEADER_LEN as u32 + 4;
+
+/// What the application learns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrunkEvent {
+    /// The peer has answered, or a BGN has come.
+    Connected,
+    /// The peer takes more streams than when one was last asked for in vain.
+    MayOpen,
+    /// The peer has opened a stream.
+    Opened(u64),
+    /// So many bytes of a stream have come into order since the last event of this kind.
+    Received(u64, u64),
+    /// Everything written to a stream so far has arrived.
+    AllAcknowledged(u64),
+    /// The peer has sent all it will in a stream, and all of it is in order.
+    PeerFinished(u64),
+    /// Both directions of a stream have ended, have arrived and were read.
+    Closed(u64),
+    /// A stream is broken off by the peer.
+    Reset(u64, Reason),
+    /// A datagram has come.
+    Datagram,
+    /// The association is over: `Finished` if both ends have said so. All streams are over with it.
+    Ended(Reason),
+}
+
+/// What an association has counted, beside its path's [`Stats`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TrunkStats {
+    /// Streams opened by this end.
+    pub opened: u64,
+    /// Streams opened by the peer.
+    pub accepted: u64,
+    /// Packets that went beyond a budget and were dropped whole.
+    pub refused: u64,
+    /// Data bytes that left under another number than at first, since the path's packets had become smaller.
+    pub split: u64,
+    /// Datagrams.
+    pub datagrams: DatagramStats,
+}
+
+/// One end of an association.
+#[derive(Debug)]
+pub struct Trunk<P> {
+    path: Connection<Frames<P>, Outgoing<P>>,
+    incoming: Incoming<P>,
+    budgets: Budgets,
+    events: VecDeque<TrunkEvent>,
+    /// Streams that are neither closed nor broken off.
+    live: BTreeSet<u64>,
+    /// The lowest bit of the numbers of this end's streams.
+    own: u64,
+    changes: u64,
+    closing: bool,
+    over: bool,
+    stats: TrunkStats,
+}
+
+impl<P: Payload> Trunk<P> {
+    /// An end that opens the association; `first` is the number of its first SD (24 bits).
+    pub fn connect(config: Config, budgets: Budgets, ends: Ends, first: u32) -> Self {
+        Self::new(config, budgets, ends, first, true)
+    }
+
+    /// An end that waits for a BGN to its port.
+    pub fn listen(config: Config, budgets: Budgets, ends: Ends, first: u32) -> Self {
+        Self::new(config, budgets, ends, first, false)
+    }
+
+    fn new(mut config: Config, budgets: Budgets, ends: Ends, first: u32, initiator: bool) -> Self {
+        config.packet_size = config.packet_size.max(LEAST_PACKET);
+        config.base_size = config.base_size.max(LEAST_PACKET);
+        config.features = config.features.with(Features::COMPACT).with(Features::REPORT);
+        config.window = config.window.max(LEAST_WINDOW);
+        let budgets = budgets.at_least();
+        let packet = config.max_payload() as usize;
+        // As with SDs: a promised rate is not to wait a round trip to hear what the peer holds.
+        let promised = config.congestion == Congestion::Rate && config.max_rate.is_some();
+        let assumed = if promised { (budgets, config.window) } else { (Budgets::LEAST, LEAST_WINDOW) };
+        let own = u64::from(!initiator);
+        let incoming = Incoming::new(&budgets, config.window, 1 - own);
+        let mut outgoing = Outgoing::new(&budgets, assumed, packet);
+        incoming.budgets(&budgets).into_iter().for_each(|frame| outgoing.tell(frame));
+        Self {
+            path: Connection::new(config, ends, first, initiator, outgoing),
+            incoming,
+            budgets,
+            events: VecDeque::new(),
+            live: BTreeSet::new(),
+            own,
+            changes: 0,
+            closing: false,
+            over: false,
+            stats: TrunkStats::default(),
+        }
+    }
+
+    /// Counters of the path: packets, POLLs, lists, round trips.
+    pub fn path_stats(&self) -> Stats {
+        self.path.stats()
+    }
+    /// Counters of streams and datagrams.
+    pub fn stats(&self) -> TrunkStats {
+        let (out, arrived) = (self.path.source(), &self.incoming.datagrams);
+        let datagrams =
+            DatagramStats { received: arrived.received, unread: arrived.unread, ..out.datagrams.stats };
+        TrunkStats { split: out.split, datagrams, ..self.stats }
+    }
+    /// The pace in network-layer bits per second, if there is one.
+    pub fn rate_bps(&self) -> Option<f64> {
+        self.path.rate_bps()
+    }
+    /// Bytes that may be in flight.
+    pub fn window(&self) -> u64 {
+        self.path.window()
+    }
+    /// Bytes sent and neither acknowledged nor reported missing, frames' headers included.
+    pub fn in_flight(&self) -> u64 {
+        self.path.in_flight()
+    }
+    /// The smoothed round trip.
+    pub fn srtt(&self) -> Option<Span> {
+        self.path.srtt()
+    }
+    /// The largest packet known to arrive, STP's header included, bytes.
+    pub fn packet_size(&self) -> u32 {
+        self.path.packet_size()
+    }
+    /// A rate reached, with the round trip, for a later association of this path.
+    pub fn saved(&self) -> Option<super::Saved> {
+        self.path.saved()
+    }
+    /// Whether both know of each other.
+    pub fn established(&self) -> bool {
+        self.path.established()
+    }
+    /// Whether nothing more will come of it; it may still answer copies.
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+    /// Streams that are neither closed nor broken off.
+    pub fn streams(&self) -> usize {
+        self.live.len()
+    }
+    /// Bytes that streams hold, unread and behind gaps.
+    pub fn held_bytes(&self) -> u64 {
+        self.incoming.held()
+    }
+    /// Packets and pieces held by the sending half.
+    pub fn held(&self) -> usize {
+        self.path.held().0
+    }
+    /// Bytes of a stream that wait to leave, and those that are not known to have arrived.
+    pub fn unsent(&self, id: u64) -> u64 {
+        self.path.source().stream(id).map_or(0, |stream| stream.unsent())
+    }
+    /// Bytes written to a stream and not known to have arrived.
+    pub fn unacknowledged(&self, id: u64) -> u64 {
+        self.path.source().stream(id).map_or(0, |stream| stream.unacknowledged())
+    }
+    /// Bytes of a stream in order that were not read.
+    pub fn readable(&self, id: u64) -> u64 {
+        self.incoming.stream(id).map_or(0, |stream| stream.readable())
+    }
+
+    /// Whether the peer takes one more stream.
+    pub fn may_open(&self) -> bool {
+        !self.closing && !self.over && self.stats.opened < self.path.source().may_open()
+    }
+
+    /// Opens a stream; `None` if the peer takes no more of them, or the association ends.
+    pub fn open(&mut self, class: Class) -> Option<u64> {
+        if !self.may_open() {
+            self.path.source_mut().want_streams();
+            return None;
+        }
+        let id = 2 * self.stats.opened + self.own;
+        self.stats.opened += 1;
+        self.live.insert(id);
+        self.incoming.open(id);
+        self.path.source_mut().open(id, class, true);
+        Some(id)
+    }
+
+    /// Gives data to be sent in a stream; what the send buffer has no room for comes back.
+    pub fn write(&mut self, id: u64, mut data: P) -> Option<P> {
+        let stream = self.path.source().stream(id).filter(|stream| stream.ending == sending::Ending::Open)?;
+        let room = self.budgets.send_buffer.saturating_sub(stream.unacknowledged());
+        let taken = if data.len() as u64 <= room {
+            Some(std::mem::take(&mut data))
+        } else {
+            (room > 0).then(|| data.split_to(room as usize))
+        };
+        if let Some(taken) = taken.filter(|taken| !taken.is_empty()) {
+            self.path.source_mut().write(id, taken);
+        }
+        (!data.is_empty()).then_some(data)
+    }
+
+    /// Takes data of a stream in order, at most `most` bytes and at most a piece.
+    pub fn read(&mut self, id: u64, most: usize) -> Option<P> {
+        let data = self.incoming.read(id, most)?;
+        self.settle(id);
+        self.tell_credit(id);
+        Some(data)
+    }
+
+    /// Nothing more will be written to a stream; what has been still goes out.
+    pub fn shutdown(&mut self, id: u64) {
+        self.path.source_mut().end(id);
+    }
+
+    /// Takes back what was written to a stream and not sent, and closes this direction.
+    pub fn stop_writing(&mut self, id: u64) {
+        self.path.source_mut().stop(id);
+    }
+
+    /// Breaks a stream off and tells the peer.
+    pub fn reset(&mut self, id: u64, reason: Reason) {
+        let end = self.path.source_mut().forget(id);
+        self.incoming.break_off(id);
+        if self.live.remove(&id) {
+            let frame = Frame::Reset { id, reason: reason.number().max(1), end: end.unwrap_or(0) };
+            self.path.source_mut().tell(frame);
+            self.incoming.release(id);
+            self.tell_credit(id);
+        }
+        self.finish();
+    }
+
+    /// Changes a stream's class, here and at the peer.
+    pub fn prioritize(&mut self, id: u64, class: Class) {
+        self.path.source_mut().classify(id, class, None);
+        if self.incoming.stream(id).is_some() {
+            self.changes += 1;
+            self.path.source_mut().tell(Frame::Class { id, change: self.changes, class });
+        }
+    }
+
+    /// Gives a datagram to be sent before `until`. False if it is too large for a packet, or empty.
+    pub fn send_datagram(&mut self, channel: u64, data: P, until: Time) -> bool {
+        let most = largest_datagram(self.path.max_payload(), channel);
+        if data.is_empty() || data.len() > most || self.closing || self.over {
+            return false;
+        }
+        let outgoing = self.path.source_mut();
+        outgoing.datagrams.push(channel, data, until);
+        outgoing.datagrams_wait();
+        true
+    }
+
+    /// Takes the oldest datagram that has come, with its channel.
+    pub fn read_datagram(&mut self) -> Option<(u64, P)> {
+        let datagram = self.incoming.datagrams.read()?;
+        self.tell_datagram_credit();
+        Some(datagram)
+    }
+
+    /// Datagrams are of this class from now on.
+    pub fn prioritize_datagrams(&mut self, class: Class) {
+        self.path.source_mut().classify_datagrams(class);
+    }
+
+    /// Opens no more streams, and ends the association when all are over.
+    pub fn close(&mut self) {
+        self.closing = true;
+        self.finish();
+    }
+
+    /// Breaks the association off and tells the peer.
+    pub fn abort(&mut self) {
+        self.path.reset();
+        self.ended(Reason::Aborted, false);
+    }
+
+    /// The next event for the application.
+    pub fn poll_event(&mut self) -> Option<TrunkEvent> {
+        self.events.pop_front()
+    }
+
+    /// A packet from the peer.
+    pub fn handle_packet(&mut self, now: Time, packet: &Packet<Frames<P>>) {
+        let refused = packet.data.as_ref().is_some_and(|frames| !self.incoming.takes(frames));
+        if refused {
+            self.stats.refused += 1;
+            // A POLL on it then asks for what lies before it.
+            self.path.handle_packet(now, &Packet { data: None, ..packet.clone() });
+        } else {
+            self.path.handle_packet(now, packet);
+        }
+        while let Some(frames) = self.path.take() {
+            frames.0.into_iter().for_each(|frame| self.receive(frame));
+        }
+        self.collect();
+    }
+
+    /// Time has come.
+    pub fn handle_timeout(&mut self, now: Time) {
+        self.path.handle_timeout(now);
+        self.collect();
+    }
+
+    /// The next packet to send, until there is none.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Packet<Frames<P>>> {
+        self.path.source_mut().datagrams.expire(now);
+        self.finish();
+        let packet = self.path.poll_transmit(now);
+        self.collect();
+        packet
+    }
+
+    /// When to call [`Trunk::handle_timeout`] and [`Trunk::poll_transmit`] next.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.path.poll_timeout()
+    }
+
+    /// Whether there is a path to the peer and back.
+    pub fn set_path_up(&mut self, now: Time, up: bool) {
+        self.path.set_path_up(now, up);
+    }
+
+    fn receive(&mut self, frame: Frame<P>) {
+        match frame {
+            Frame::Stream { id, opening, offset, end, data } => {
+                if let Some(class) = opening {
+                    self.accept(id, class);
+                }
+                self.piece(id, offset, data, end);
+            }
+            Frame::Ends { ids } => ids.into_iter().for_each(|id| self.piece(id, 0, None, true)),
+            Frame::Reset { id, reason, end } => self.reset_by_peer(id, reason, end),
+            Frame::Class { id, change, class } => {
+                self.path.source_mut().classify(id, class, Some(change));
+            }
+            Frame::Datagram { channel, offset, data } => {
+                self.incoming.datagrams.push(channel, offset, data);
+                if self.events.back() != Some(&TrunkEvent::Datagram) {
+                    self.events.push_back(TrunkEvent::Datagram);
+                }
+                self.tell_datagram_credit();
+            }
+            Frame::DatagramsBefore { offset } => {
+                self.incoming.datagrams.before(offset);
+                self.tell_datagram_credit();
+            }
+            credit => self.path.source_mut().credit(&credit),
+        }
+    }
+
+    fn accept(&mut self, id: u64, class: Class) {
+        if !self.over && self.incoming.accept(id) {
+            self.stats.accepted += 1;
+            self.live.insert(id);
+            self.path.source_mut().open(id, class, false);
+            self.events.push_back(TrunkEvent::Opened(id));
+        }
+    }
+
+    fn piece(&mut self, id: u64, offset: u64, data: Option<P>, end: bool) {
+        match self.incoming.piece(id, offset, data, end) {
+            Came::Nothing => {}
+            Came::InOrder(bytes) => match self.events.back_mut() {
+                Some(TrunkEvent::Received(last, sum)) if *last == id => *sum += bytes,
+                _ => self.events.push_back(TrunkEvent::Received(id, bytes)),
+            },
+            Came::Contradiction => {
+                self.reset(id, Reason::Protocol);
+                self.events.push_back(TrunkEvent::Reset(id, Reason::Protocol));
+                return;
+            }
+        }
+        if self.incoming.finishes(id) {
+            self.events.push_back(TrunkEvent::PeerFinished(id));
+            self.settle(id);
+        }
+    }
+
+    fn reset_by_peer(&mut self, id: u64, reason: u8, end: u64) {
+        let receiving = self.incoming.reset(id, end);
+        let sent = self.path.source_mut().forget(id);
+        if receiving || sent.is_some() {
+            let answer = Frame::Reset { id, reason, end: sent.unwrap_or(0) };
+            self.path.source_mut().tell(answer);
+            if self.live.remove(&id) {
+                self.incoming.release(id);
+                self.events.push_back(TrunkEvent::Reset(id, Reason::from_number(reason)));
+            }
+        }
+        self.tell_credit(id);
+        self.finish();
+    }
+
+    /// Forgets the halves of a stream that are over.
+    fn settle(&mut self, id: u64) {
+        self.incoming.forget_if_over(id);
+        let over = self.incoming.stream(id).is_none() && self.path.source().stream(id).is_none();
+        if over && self.live.remove(&id) {
+            self.incoming.release(id);
+            self.events.push_back(TrunkEvent::Closed(id));
+            self.tell_credit(id);
+            self.finish();
+        }
+    }
+
+    fn tell_credit(&mut self, id: u64) {
+        for frame in self.incoming.credit(id) {
+            self.path.source_mut().tell(frame);
+        }
+    }
+
+    fn tell_datagram_credit(&mut self) {
+        if let Some(limit) = self.incoming.datagrams.credit() {
+            self.path.source_mut().tell(Frame::CreditDatagrams { limit });
+        }
+    }
+
+    /// Ends the association if it is to end and no stream is left.
+    fn finish(&mut self) {
+        if self.closing && self.live.is_empty() && self.path.source().is_empty() {
+            self.path.source_mut().close();
+            self.path.shutdown();
+        }
+    }
+
+    /// What the path has learnt.
+    fn collect(&mut self) {
+        while let Some(event) = self.path.poll_event() {
+            match event {
+                Event::Connected => self.events.push_back(TrunkEvent::Connected),
+                Event::Received(_) | Event::AllAcknowledged => {}
+                Event::PeerFinished | Event::Closed | Event::Reset(_) => {
+                    self.arrived();
+                    self.path_ends(event);
+                }
+            }
+        }
+        self.arrived();
+        self.finish();
+    }
+
+    /// What of streams has arrived at the peer.
+    fn arrived(&mut self) {
+        while let Some(progress) = self.path.source_mut().progress() {
+            match progress {
+                Progress::Arrived(id) => self.events.push_back(TrunkEvent::AllAcknowledged(id)),
+                Progress::Complete(id) => self.settle(id),
+                Progress::MayOpen => self.events.push_back(TrunkEvent::MayOpen),
+            }
+        }
+    }
+
+    fn path_ends(&mut self, event: Event) {
+        match event {
+            Event::PeerFinished => self.peer_ends(),
+            Event::Closed => self.ended(Reason::Finished, true),
+            Event::Reset(reason) => self.ended(reason, true),
+            _ => {}
+        }
+    }
+
+    /// The peer has no stream left and opens none: one that this end has just opened finds nobody.
+    fn peer_ends(&mut self) {
+        for id in std::mem::take(&mut self.live) {
+            self.path.source_mut().forget(id);
+            self.incoming.break_off(id);
+            self.events.push_back(TrunkEvent::Reset(id, Reason::Refused));
+        }
+        self.close();
+    }
+
+    fn ended(&mut self, reason: Reason, tell: bool) {
+        for id in std::mem::take(&mut self.live) {
+            self.incoming.break_off(id);
+        }
+        self.path.source_mut().clear();
+        if !std::mem::replace(&mut self.over, true) && tell {
+            self.events.push_back(TrunkEvent::Ended(reason));
+        }
+    }
+}

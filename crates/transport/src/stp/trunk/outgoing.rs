@@ -1,0 +1,531 @@
+//! What an association has to send, and which of it goes into the next packet: the source that its path asks.
+//!
+//! Follows docs/stp.md §15.4 to §15.7: credit, what a packet contains when it leaves again, whose turn it is.
+//! Differs from a connection's source: what is under way is kept by the path, in packets, and nowhere else.
+//! Leaves out what comes in (`incoming`) and the application (`Trunk`).
+
+use super::super::source::Source;
+use super::budgets::Budgets;
+use super::datagrams::Departures;
+use super::packing::Packing;
+use super::rounds::{Left, Member, Rounds};
+use super::sending::{Ending, Sending};
+use skyhop_wire::stp::{
+    Class, Frame, Frames, Payload, VERSION_STREAMS, datagram_header, number_len, stream_header,
+};
+use std::collections::{BTreeMap, VecDeque};
+
+/// What goes before all that waits its turn.
+#[derive(Debug)]
+enum First<P> {
+    Frame(Frame<P>),
+    /// A stream's opening or end without data, or data that were left out of a packet.
+    Stream(u64),
+}
+
+/// What has become true of a stream's sending half.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// Everything written has arrived.
+    Arrived(u64),
+    /// So has the end.
+    Complete(u64),
+    /// The peer takes more streams, and this end has wanted to open one.
+    MayOpen,
+}
+
+/// What has been sent of streams, and what the peer takes.
+#[derive(Debug, Default)]
+struct Credit {
+    all: u64,
+    /// New bytes of all streams that have been sent.
+    sent: u64,
+    each: u64,
+    streams: u64,
+    /// Opening has been refused for want of it.
+    wanted: bool,
+}
+
+#[derive(Debug)]
+pub struct Outgoing<P> {
+    streams: BTreeMap<u64, Sending<P>>,
+    rounds: Rounds,
+    first: VecDeque<First<P>>,
+    /// Bytes of what lies in `first`, about.
+    first_bytes: u64,
+    /// New bytes of streams that the peer takes of each.
+    ready: u64,
+    credit: Credit,
+    pub(super) datagrams: Departures<P>,
+    progress: VecDeque<Progress>,
+    packet: usize,
+    /// Data bytes that left under another number than at first.
+    pub(super) split: u64,
+    closed: bool,
+}
+
+impl<P: Payload> Outgoing<P> {
+    /// `assumed` is what the peer is taken to hold until it says more: budgets, and of all streams together.
+    pub(super) fn new(budgets: &Budgets, (assumed, all): (Budgets, u64), packet: usize) -> Self {
+        Self {
+            streams: BTreeMap::new(),
+            rounds: Rounds::default(),
+            first: VecDeque::new(),
+            first_bytes: 0,
+            ready: 0,
+            credit: Credit {
+                all,
+                each: assumed.stream_window,
+                streams: assumed.streams,
+                ..Credit::default()
+            },
+            datagrams: Departures::new(budgets.datagram_window, assumed.datagram_window),
+            progress: VecDeque::new(),
+            packet,
+            split: 0,
+            closed: false,
+        }
+    }
+
+    /// Streams that this end may have opened, from the beginning.
+    pub(super) fn may_open(&self) -> u64 {
+        self.credit.streams
+    }
+
+    /// This end wants to open one more than the peer takes.
+    pub(super) fn want_streams(&mut self) {
+        self.credit.wanted = true;
+    }
+
+    /// A stream begins; `opens` if this end opens it.
+    pub(super) fn open(&mut self, id: u64, class: Class, opens: bool) {
+        self.streams.insert(id, Sending::new(class, opens, self.credit.each));
+        self.settle(id);
+    }
+
+    pub(super) fn stream(&self, id: u64) -> Option<&Sending<P>> {
+        self.streams.get(&id)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.streams.is_empty() && self.first.is_empty()
+    }
+
+    pub(super) fn write(&mut self, id: u64, data: P) {
+        let packet = self.packet;
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.write(data, packet);
+            self.settle(id);
+        }
+    }
+
+    /// Nothing more will be written to a stream.
+    pub(super) fn end(&mut self, id: u64) {
+        if let Some(stream) = self.streams.get_mut(&id)
+            && stream.ending == Ending::Open
+        {
+            stream.ending = Ending::Due;
+            self.settle(id);
+        }
+    }
+
+    /// Takes back what of a stream has never left, and ends it.
+    pub(super) fn stop(&mut self, id: u64) {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.forget_unsent();
+        }
+        self.end(id);
+    }
+
+    /// Forgets a stream that is broken off; returns how far it had been sent.
+    pub(super) fn forget(&mut self, id: u64) -> Option<u64> {
+        let stream = self.streams.remove(&id)?;
+        self.ready -= stream.counted;
+        if stream.queued {
+            self.first.retain(|first| !matches!(first, First::Stream(other) if *other == id));
+            self.first_bytes -= 1;
+        }
+        self.rounds.leave(Member::Stream(id), &stream.turn);
+        Some(stream.next)
+    }
+
+    /// Nothing may be sent behind the association's END.
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// Puts a frame before all data.
+    pub(super) fn tell(&mut self, frame: Frame<P>) {
+        if self.closed {
+            return;
+        }
+        self.first_bytes += frame.wire_len(false) as u64;
+        self.first.push_back(First::Frame(frame));
+    }
+
+    /// Another class for a stream's sending half. `change` counts the peer's wishes.
+    pub(super) fn classify(&mut self, id: u64, class: Class, change: Option<u64>) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        if let Some(change) = change {
+            if change <= stream.change {
+                return;
+            }
+            stream.change = change;
+        }
+        self.rounds.change(Member::Stream(id), &mut stream.turn, class);
+        if let Some(opening) = &mut stream.opening {
+            *opening = class;
+        }
+    }
+
+    pub(super) fn classify_datagrams(&mut self, class: Class) {
+        self.rounds.change(Member::Datagrams, &mut self.datagrams.turn, class);
+    }
+
+    pub(super) fn datagrams_wait(&mut self) {
+        if self.datagrams.first().is_some() {
+            self.rounds.enter(Member::Datagrams, &mut self.datagrams.turn);
+        }
+    }
+
+    /// What the peer says it takes.
+    pub(super) fn credit(&mut self, frame: &Frame<P>) {
+        match *frame {
+            Frame::Credit { id, limit } => {
+                if let Some(stream) = self.streams.get_mut(&id) {
+                    stream.limit = stream.limit.max(limit);
+                    self.settle(id);
+                }
+            }
+            Frame::CreditEach { limit } => {
+                self.credit.each = self.credit.each.max(limit);
+                let ids: Vec<u64> = self.streams.keys().copied().collect();
+                for id in ids {
+                    if let Some(stream) = self.streams.get_mut(&id) {
+                        stream.limit = stream.limit.max(limit);
+                    }
+                    self.settle(id);
+                }
+            }
+            Frame::CreditAll { limit } => self.credit.all = self.credit.all.max(limit),
+            Frame::CreditStreams { limit } => {
+                let more = limit > self.credit.streams;
+                self.credit.streams = self.credit.streams.max(limit);
+                if more && std::mem::take(&mut self.credit.wanted) {
+                    self.progress.push_back(Progress::MayOpen);
+                }
+            }
+            Frame::CreditDatagrams { limit } => {
+                self.datagrams.limit = self.datagrams.limit.max(limit);
+                self.datagrams_wait();
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn progress(&mut self) -> Option<Progress> {
+        self.progress.pop_front()
+    }
+
+    /// Counts anew what a stream could send, and puts it where it belongs.
+    fn settle(&mut self, id: u64) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        let ready = stream.ready();
+        self.ready = self.ready - stream.counted + ready;
+        stream.counted = ready;
+        if ready > 0 {
+            self.rounds.enter(Member::Stream(id), &mut stream.turn);
+        }
+        if !stream.queued && (stream.has_again() || stream.is_bare()) {
+            stream.queued = true;
+            self.first_bytes += 1;
+            self.first.push_back(First::Stream(id));
+        }
+    }
+
+    fn room(&self) -> u64 {
+        self.credit.all.saturating_sub(self.credit.sent)
+    }
+
+    /// Fills a packet with what goes first; false when it is full.
+    fn put_first(&mut self, packing: &mut Packing<P>) -> bool {
+        while let Some(first) = self.first.pop_front() {
+            let rest = match first {
+                First::Frame(frame) if packing.fits(&frame) => {
+                    self.first_bytes -= frame.wire_len(false) as u64;
+                    packing.push(frame);
+                    None
+                }
+                First::Frame(frame) => Some(First::Frame(frame)),
+                First::Stream(id) if self.put_stream(id, packing) => {
+                    self.first_bytes -= 1;
+                    None
+                }
+                First::Stream(id) => Some(First::Stream(id)),
+            };
+            if let Some(rest) = rest {
+                self.first.push_front(rest);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// What of a stream goes first; false if some is left.
+    fn put_stream(&mut self, id: u64, packing: &mut Packing<P>) -> bool {
+        let Some(stream) = self.streams.get_mut(&id) else { return true };
+        while let Some((offset, len)) = stream.again() {
+            let header = stream_header(id, stream.opening.is_some(), offset);
+            if !packing.worth(header, len) {
+                return false;
+            }
+            let Some((offset, data)) = stream.take_again(packing.room() - header) else { break };
+            let (opening, data) = (stream.opening, Some(data));
+            stream.announced = true;
+            packing.push(Frame::Stream { id, opening, offset, end: false, data });
+        }
+        if stream.ends_empty() {
+            if !packing.push_end(id) {
+                return false;
+            }
+            stream.ending = Ending::Sent;
+        } else if stream.is_bare() {
+            let end = stream.ending == Ending::Due;
+            let frame = Frame::Stream { id, opening: stream.opening, offset: stream.next, end, data: None };
+            if !packing.fits(&frame) {
+                return false;
+            }
+            if end {
+                stream.ending = Ending::Sent;
+            }
+            stream.announced = true;
+            packing.push(frame);
+        }
+        stream.queued = false;
+        true
+    }
+
+    /// New data of the stream whose turn it is.
+    fn serve_stream(&mut self, id: u64, packing: &mut Packing<P>) -> Left {
+        let all = self.credit.all.saturating_sub(self.credit.sent);
+        let Some(stream) = self.streams.get_mut(&id) else { return Left::Empty };
+        let ready = stream.ready().min(all);
+        if ready == 0 {
+            return Left::Empty;
+        }
+        let header = stream_header(id, stream.opening.is_some(), stream.next);
+        if !packing.worth(header, ready as usize) {
+            return Left::Full;
+        }
+        let room = (packing.room() - header) as u64;
+        let most = ready.min(room).min(stream.turn.begin());
+        let opening = stream.opening;
+        let Some((offset, data, end)) = stream.take(most as usize) else { return Left::Empty };
+        let bytes = data.len() as u64;
+        stream.turn.deficit -= bytes;
+        stream.announced = true;
+        self.credit.sent += bytes;
+        let spent = stream.turn.deficit == 0;
+        packing.push(Frame::Stream { id, opening, offset, end, data: Some(data) });
+        let ready = stream.ready();
+        self.ready = self.ready - stream.counted + ready;
+        stream.counted = ready;
+        match (ready, spent) {
+            (0, _) => Left::Empty,
+            (_, true) => Left::Over,
+            _ => Left::Full,
+        }
+    }
+
+    fn serve_datagrams(&mut self, packing: &mut Packing<P>) -> Left {
+        loop {
+            let Some((channel, len)) = self.datagrams.first() else { return Left::Empty };
+            let header = datagram_header(channel, self.datagrams.next);
+            if header + len > packing.room() {
+                if !packing.is_empty() {
+                    return Left::Full;
+                }
+                self.datagrams.refuse_first();
+                continue;
+            }
+            if self.datagrams.turn.begin() < len as u64 {
+                return Left::Over;
+            }
+            self.datagrams.turn.deficit -= len as u64;
+            if let Some((channel, offset, data)) = self.datagrams.take() {
+                packing.push(Frame::Datagram { channel, offset, data });
+            }
+        }
+    }
+
+    /// Whoever's turn it is, until the packet is full.
+    fn serve(&mut self, packing: &mut Packing<P>) {
+        while let Some((priority, member)) = self.rounds.next() {
+            let left = match member {
+                // What streams wait for is the association's credit: they keep their places.
+                Member::Stream(_) if self.room() == 0 => break,
+                Member::Stream(id) => self.serve_stream(id, packing),
+                Member::Datagrams => self.serve_datagrams(packing),
+            };
+            let turn = match member {
+                Member::Stream(id) => self.streams.get_mut(&id).map(|stream| &mut stream.turn),
+                Member::Datagrams => Some(&mut self.datagrams.turn),
+            };
+            self.rounds.left(priority, left, turn);
+            if left == Left::Full {
+                return;
+            }
+        }
+        // Datagrams have a credit of their own, and nobody to share with now.
+        while self.serve_datagrams(packing) == Left::Over {
+            self.datagrams.turn.end(Left::Over);
+        }
+    }
+
+    /// A frame whose packet leaves again, as it is to be now. `None`: without it.
+    fn again_frame(&mut self, frame: Frame<P>, before: &mut Option<u64>) -> Option<Frame<P>> {
+        match &frame {
+            Frame::Stream { id, .. } => self.streams.contains_key(id).then_some(frame),
+            Frame::Class { id, .. } => self.streams.contains_key(id).then_some(frame),
+            Frame::Ends { ids } => {
+                let ids: Vec<u64> = ids.iter().copied().filter(|id| self.streams.contains_key(id)).collect();
+                (!ids.is_empty()).then_some(Frame::Ends { ids })
+            }
+            Frame::Datagram { offset, data, .. } => {
+                *before = (*before).max(Some(offset + data.len() as u64));
+                None
+            }
+            Frame::DatagramsBefore { offset } => {
+                *before = (*before).max(Some(*offset));
+                None
+            }
+            _ => Some(frame),
+        }
+    }
+
+    /// So many bytes of a stream have arrived, its opening perhaps, or its end.
+    fn stream_arrived(&mut self, id: u64, bytes: u64, opening: bool, end: bool) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        stream.acked += bytes;
+        if opening {
+            stream.opening = None;
+        }
+        if end {
+            stream.ending = Ending::Arrived;
+        }
+        if stream.all_arrived() {
+            self.progress.push_back(Progress::Arrived(id));
+        }
+        if stream.complete() {
+            self.streams.remove(&id);
+            self.progress.push_back(Progress::Complete(id));
+        }
+    }
+
+    /// A stream's end was left out of a packet.
+    fn end_again(&mut self, id: u64) {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.ending = Ending::Due;
+            self.settle(id);
+        }
+    }
+
+    /// Puts as much of a frame into a packet as fits; the rest leaves in another.
+    fn put_split(&mut self, frame: Frame<P>, packing: &mut Packing<P>) {
+        if packing.fits(&frame) {
+            return packing.push(frame);
+        }
+        let (id, opening, offset, end, data) = match frame {
+            Frame::Stream { id, opening, offset, end, data } => (id, opening, offset, end, data),
+            Frame::Ends { ids } => return ids.into_iter().for_each(|id| self.end_again(id)),
+            frame => return self.tell(frame),
+        };
+        let header = stream_header(id, opening.is_some(), offset);
+        let (mut rest, mut from) = (data, offset);
+        if let Some(data) = &mut rest
+            && packing.worth(header, data.len())
+        {
+            let head = data.split_to(packing.room() - header);
+            from += head.len() as u64;
+            packing.push(Frame::Stream { id, opening, offset, end: false, data: Some(head) });
+        }
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
+            self.split += rest.len() as u64;
+            stream.put_back(from, rest);
+        }
+        if end {
+            stream.ending = Ending::Due;
+        }
+        stream.announced &= opening.is_none();
+        self.settle(id);
+    }
+}
+
+impl<P: Payload> Source<Frames<P>> for Outgoing<P> {
+    const VERSION: u8 = VERSION_STREAMS;
+    const ORDERED: bool = false;
+    const SPLITS: bool = true;
+    const LEAST_PAYLOAD: u16 = 256;
+
+    fn waiting(&self) -> u64 {
+        self.first_bytes + self.ready.min(self.room()) + self.datagrams.ready()
+    }
+
+    fn take(&mut self, room: usize) -> Option<Frames<P>> {
+        if self.waiting() == 0 {
+            return None;
+        }
+        let mut packing = Packing::new(room);
+        if self.put_first(&mut packing) {
+            self.serve(&mut packing);
+        }
+        Some(packing.done())
+    }
+
+    fn again(&mut self, contents: Frames<P>, room: usize) -> Frames<P> {
+        let mut before = None;
+        let frames: Vec<Frame<P>> =
+            contents.0.into_iter().filter_map(|frame| self.again_frame(frame, &mut before)).collect();
+        let mut packing = Packing::new(room);
+        if let Some(offset) = before {
+            packing.push(Frame::DatagramsBefore { offset });
+        }
+        for frame in frames {
+            self.put_split(frame, &mut packing);
+        }
+        packing.done()
+    }
+
+    fn arrived(&mut self, contents: Frames<P>) {
+        for frame in contents.0 {
+            match frame {
+                Frame::Stream { id, opening, end, data, .. } => {
+                    self.stream_arrived(id, data.map_or(0, |data| data.len() as u64), opening.is_some(), end);
+                }
+                Frame::Ends { ids } => ids.into_iter().for_each(|id| self.stream_arrived(id, 0, false, true)),
+                _ => {}
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        let ids: Vec<u64> = self.streams.keys().copied().collect();
+        for id in ids {
+            self.forget(id);
+        }
+        self.first.clear();
+        self.first_bytes = 0;
+        self.datagrams.clear();
+    }
+
+    fn pieces(&self) -> usize {
+        let streams: usize = self.streams.values().map(Sending::pieces).sum();
+        streams + self.first.len() + self.datagrams.len()
+    }
+}
+
+/// Bytes of a datagram that surely fits a packet with so much room.
+pub(super) fn largest_datagram(room: usize, channel: u64) -> usize {
+    room.saturating_sub(1 + number_len(channel) + 8)
+}

@@ -1,0 +1,75 @@
+//! A packet that is being filled with frames.
+//!
+//! Follows docs/stp.md §15.2: the last frame of a packet has no length, all before it have.
+//! Differs from a list of frames: it knows what still fits.
+//! Leaves out which frame comes next.
+
+use skyhop_wire::stp::{Contents, Frame, Frames, number_len};
+
+/// Less data than this does not begin a further frame: it would be mostly header.
+pub(super) const CRUMB: usize = 32;
+
+#[derive(Debug)]
+pub(super) struct Packing<P> {
+    room: usize,
+    /// Bytes of the frames so far, if another one follows.
+    len: usize,
+    frames: Vec<Frame<P>>,
+}
+
+impl<P: Contents> Packing<P> {
+    pub fn new(room: usize) -> Self {
+        Self { room, len: 0, frames: Vec::new() }
+    }
+
+    /// Bytes left for a frame that would be the last.
+    pub fn room(&self) -> usize {
+        self.room.saturating_sub(self.len)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    pub fn fits(&self, frame: &Frame<P>) -> bool {
+        frame.wire_len(true) <= self.room()
+    }
+
+    /// Whether so many bytes of data behind a header are worth a frame.
+    pub fn worth(&self, header: usize, available: usize) -> bool {
+        let room = self.room().saturating_sub(header);
+        room > 0 && (self.is_empty() || room >= available.min(CRUMB))
+    }
+
+    pub fn push(&mut self, frame: Frame<P>) {
+        self.len += frame.wire_len(false);
+        self.frames.push(frame);
+    }
+
+    /// Names one more stream that ends without data; false if there is no room.
+    pub fn push_end(&mut self, id: u64) -> bool {
+        if let Some(Frame::Ends { ids }) = self.frames.last_mut()
+            && let Some(last) = ids.last()
+            && id > *last
+        {
+            let count = ids.len() as u64;
+            let more = number_len(id - last) + number_len(count + 1) - number_len(count);
+            let fits = more <= self.room.saturating_sub(self.len);
+            if fits {
+                ids.push(id);
+                self.len += more;
+            }
+            return fits;
+        }
+        let frame = Frame::Ends { ids: vec![id] };
+        let fits = self.fits(&frame);
+        if fits {
+            self.push(frame);
+        }
+        fits
+    }
+
+    pub fn done(self) -> Frames<P> {
+        Frames(self.frames)
+    }
+}
