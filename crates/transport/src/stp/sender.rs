@@ -279,14 +279,19 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
     /// A further copy whose time has come, if its packet is still missing.
     pub fn take_copy(&mut self, now: Time) -> Option<(u64, P)> {
         while let Some(&(number, at, left, apart)) = self.again.front() {
-            let missing = number.checked_sub(self.acked).and_then(|at| self.slots.get(at as usize));
-            let Some(data) = missing.filter(|slot| !slot.queued).and_then(|slot| slot.data.clone()) else {
+            let slot = number.checked_sub(self.acked).and_then(|at| self.slots.get_mut(at as usize));
+            let Some(slot) = slot.filter(|slot| !slot.queued && slot.data.is_some()) else {
                 self.again.pop_front();
                 continue;
             };
             if at > now {
                 return None;
             }
+            let data = slot.data.take()?;
+            let before = data.len() as u64;
+            let data = self.source.again(data, self.max_payload);
+            slot.data = Some(data.clone());
+            self.in_flight = self.in_flight - before + data.len() as u64;
             self.again.pop_front();
             if left > 1 {
                 self.copy_later(now, number, left - 1, apart);

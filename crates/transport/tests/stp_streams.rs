@@ -1,0 +1,466 @@
+//! Streams and datagrams of an association one by one: who waits for whom, who goes first, and what a liar cannot do.
+//!
+//! Follows docs/stp.md §15.1 and §15.3 to §15.7, rule by rule.
+//! Differs from `stp_trunks`: each case is written by hand, and says which rule it holds.
+//! Leaves out paths with a rate (`stp_crowds`).
+
+use bytes::Bytes;
+use skyhop_transport::stp::{
+    Budgets, Class, Config, Congestion, Connection, Ends, Event, Frames, Packet, Reason, Trunk, TrunkEvent,
+};
+use skyhop_units::{Rate, Span, Time};
+use skyhop_wire::stp::{Begin, Control, Features, Frame, VERSION_STREAMS};
+use std::collections::BTreeMap;
+
+type Sent = Packet<Frames<Bytes>>;
+
+const HERE: Ends = Ends { local_port: 7, remote_port: 9, instance: 12, count: 5 };
+const THERE: Ends = Ends { local_port: 9, remote_port: 0, instance: 0, count: 0 };
+const DELAY: Span = Span::from_millis(50);
+
+/// Two ends and a path of 100 ms there and back, which loses what it is told to.
+struct Pair {
+    now: Time,
+    ends: [Trunk<Bytes>; 2],
+    wire: BTreeMap<(Time, u64), (usize, Sent)>,
+    serial: u64,
+    /// What has happened to each end, and when.
+    events: [Vec<(Time, TrunkEvent)>; 2],
+    sent: [Vec<Sent>; 2],
+}
+
+impl Pair {
+    fn new(configs: [(Config, Budgets); 2]) -> Self {
+        let [(a, one), (b, other)] = configs;
+        Self {
+            now: Time::ZERO,
+            ends: [Trunk::connect(a, one, HERE, 1), Trunk::listen(b, other, THERE, 1000)],
+            wire: BTreeMap::new(),
+            serial: 0,
+            events: Default::default(),
+            sent: Default::default(),
+        }
+    }
+
+    fn usual() -> Self {
+        Self::new([(Config::default(), Budgets::default()), (Config::default(), Budgets::default())])
+    }
+
+    /// Both have met, and know each other's budgets.
+    fn met(configs: [(Config, Budgets); 2]) -> Self {
+        let mut pair = Self::new(configs);
+        pair.run(1000, |_, _| false);
+        assert!(pair.ends.iter().all(Trunk::established));
+        pair
+    }
+
+    fn drain(&mut self, loses: &mut impl FnMut(usize, &Sent) -> bool) {
+        for side in [0, 1] {
+            while let Some(packet) = self.ends[side].poll_transmit(self.now) {
+                if !loses(side, &packet) {
+                    self.serial += 1;
+                    self.wire.insert((self.now + DELAY, self.serial), (1 - side, packet.clone()));
+                }
+                self.sent[side].push(packet);
+            }
+            while let Some(event) = self.ends[side].poll_event() {
+                self.events[side].push((self.now, event));
+            }
+        }
+    }
+
+    fn run(&mut self, ms: u64, mut loses: impl FnMut(usize, &Sent) -> bool) {
+        let until = self.now + Span::from_millis(ms);
+        loop {
+            self.drain(&mut loses);
+            let arrival = self.wire.first_key_value().map(|(key, _)| key.0);
+            let timers = self.ends.each_ref().map(Trunk::poll_timeout);
+            let next = timers.into_iter().chain([arrival]).flatten().min();
+            let Some(at) = next.filter(|at| *at <= until) else { break };
+            self.now = self.now.max(at);
+            if arrival == Some(at) {
+                let (_, (to, packet)) = self.wire.pop_first().expect("it is there");
+                self.ends[to].handle_packet(self.now, &packet);
+            }
+            for (end, due) in self.ends.iter_mut().zip(timers) {
+                if due.is_some_and(|due| due <= self.now) {
+                    end.handle_timeout(self.now);
+                }
+            }
+        }
+        self.now = until;
+    }
+
+    fn at(&self, side: usize, event: TrunkEvent) -> Option<Time> {
+        self.events[side].iter().find(|(_, other)| *other == event).map(|(at, _)| *at)
+    }
+
+    fn read(&mut self, side: usize, id: u64) -> usize {
+        std::iter::from_fn(|| self.ends[side].read(id, usize::MAX)).map(|data| data.len()).sum()
+    }
+}
+
+fn bytes(len: usize) -> Bytes {
+    Bytes::from(vec![7; len])
+}
+
+fn frames(packet: &Sent) -> &[Frame<Bytes>] {
+    packet.data.as_ref().map_or(&[], |frames| &frames.0)
+}
+
+fn has_data(packet: &Sent, id: u64) -> bool {
+    frames(packet).iter().any(|frame| matches!(frame, Frame::Stream { id: other, .. } if *other == id))
+}
+
+#[test]
+fn a_loss_delays_the_stream_that_has_data_in_it_and_no_other() {
+    let mut pair = Pair::usual();
+    // So heavy that its turn is more than one packet: then there is one of its alone.
+    let weights = [16, 64, 16];
+    let ids = weights.map(|weight| pair.ends[0].open(Class { priority: 3, weight }).expect("it may"));
+    for id in ids {
+        pair.ends[0].write(id, bytes(4000));
+        pair.ends[0].shutdown(id);
+    }
+    let mut lost = 0;
+    pair.run(3000, |side, packet| {
+        let others = has_data(packet, ids[0]) || has_data(packet, ids[2]);
+        let hit = side == 0 && has_data(packet, ids[1]) && !others && lost == 0;
+        lost += u64::from(hit);
+        hit
+    });
+    let [first, second, third] = ids.map(|id| pair.at(1, TrunkEvent::PeerFinished(id)).expect("all of it"));
+    assert_eq!((first, third, lost), (Time::ZERO + DELAY, Time::ZERO + DELAY, 1));
+    assert!(second >= Time::ZERO + DELAY * 3, "{second}");
+}
+
+#[test]
+fn an_opening_waits_for_no_answer_and_survives_the_loss_of_its_first_packet() {
+    let mut pair = Pair::usual();
+    let id = pair.ends[0].open(Class { priority: 2, weight: 9 }).expect("it may");
+    pair.ends[0].write(id, bytes(5000));
+    pair.run(60, |side, packet| side == 0 && packet.seq == 1);
+    // What came second has opened it.
+    assert_eq!(pair.at(1, TrunkEvent::Opened(id)), Some(Time::ZERO + DELAY));
+    assert!(pair.at(1, TrunkEvent::Connected).is_some());
+    pair.run(1000, |_, _| false);
+    assert_eq!(pair.read(1, id), 5000);
+}
+
+#[test]
+fn datagrams_are_not_sent_again_and_late_ones_not_at_all() {
+    let mut pair =
+        Pair::met([(Config::default(), Budgets::default()), (Config::default(), Budgets::default())]);
+    let soon = pair.now + Span::from_millis(500);
+    assert!(pair.ends[0].send_datagram(4, bytes(300), soon));
+    assert!(pair.ends[0].send_datagram(5, bytes(200), pair.now), "taken, and dropped when it would leave");
+    assert!(!pair.ends[0].send_datagram(5, bytes(1440), soon), "no packet has room for it");
+    let is_datagram = |packet: &Sent| frames(packet).iter().any(|f| matches!(f, Frame::Datagram { .. }));
+    let before = pair.sent[0].len();
+    pair.run(2000, |side, packet| side == 0 && is_datagram(packet));
+    let later = &pair.sent[0][before..];
+    assert_eq!(later.iter().filter(|packet| is_datagram(packet)).count(), 1);
+    let told = later.iter().any(|p| frames(p).contains(&Frame::DatagramsBefore { offset: 300 }));
+    assert!(told, "{later:?}");
+    let stats = pair.ends[0].stats().datagrams;
+    assert_eq!((stats.written, stats.sent, stats.late), (2, 1, 1));
+    assert_eq!(pair.ends[1].read_datagram(), None);
+    // What was lost is not counted against the credit for ever: four times the receiver's queue goes through.
+    let mut pair = Pair::met([paced(), paced()]);
+    let mut come = 0;
+    for _ in 0..1000 {
+        let soon = pair.now + Span::from_millis(500);
+        assert!(pair.ends[0].send_datagram(6, bytes(1000), soon));
+        pair.run(10, |side, packet| side == 0 && packet.seq % 3 == 0 && is_datagram(packet));
+        come += std::iter::from_fn(|| pair.ends[1].read_datagram()).count();
+    }
+    assert!(come > 600, "{come} of 1000");
+}
+
+#[test]
+fn who_does_not_read_stops_one_stream_and_no_other() {
+    let small = Budgets { stream_window: 20_000, ..Budgets::default() };
+    let config = || Config { window: 100_000, ..Config::default() };
+    let mut pair = Pair::met([(config(), small), (config(), small)]);
+    let [slow, fast] = [0; 2].map(|_| pair.ends[0].open(Class::default()).expect("it may"));
+    pair.ends[0].write(slow, bytes(90_000));
+    for _ in 0..40 {
+        pair.ends[0].write(fast, bytes(5_000));
+        pair.run(200, |_, _| false);
+        assert_eq!(pair.read(1, fast), 5_000);
+    }
+    assert_eq!((pair.ends[1].readable(slow), pair.ends[1].held_bytes()), (20_000, 20_000));
+    assert_eq!(pair.ends[0].unsent(slow), 70_000);
+    let mut read = 0;
+    for _ in 0..20 {
+        read += pair.read(1, slow);
+        pair.run(200, |_, _| false);
+    }
+    assert_eq!((read, pair.ends[0].unacknowledged(slow)), (90_000, 0));
+}
+
+/// A promised rate keeps packets waiting for their turn, so that who goes first can be seen.
+fn paced() -> (Config, Budgets) {
+    let config = Config { congestion: Congestion::Rate, max_rate: Some(Rate::mbit(1)), ..Config::default() };
+    (config, Budgets::default())
+}
+
+#[test]
+fn weights_share_the_path_and_priorities_go_before() {
+    let mut pair = Pair::met([paced(), paced()]);
+    let weights = [16, 64];
+    let ids = weights.map(|weight| pair.ends[0].open(Class { priority: 3, weight }).expect("it may"));
+    for id in ids {
+        pair.ends[0].write(id, bytes(1_000_000));
+    }
+    pair.run(4000, |_, _| false);
+    let [light, heavy] = ids.map(|id| 1e6 - pair.ends[0].unsent(id) as f64);
+    assert!((heavy / light / 4.0 - 1.0).abs() < 0.02, "{light} B and {heavy} B by weights of 1 to 4");
+    // The light one is made heavy.
+    pair.ends[0].prioritize(ids[0], Class { priority: 3, weight: 64 });
+    pair.run(4000, |_, _| false);
+    let more = ids.map(|id| 1e6 - pair.ends[0].unsent(id) as f64);
+    assert!(((more[1] - heavy) / (more[0] - light) - 1.0).abs() < 0.02, "{more:?}");
+    let urgent = pair.ends[0].open(Class { priority: 0, weight: 1 }).expect("it may");
+    pair.ends[0].write(urgent, bytes(10_000));
+    let before = pair.sent[0].len();
+    pair.run(100, |_, _| false);
+    let turns: Vec<bool> = pair.sent[0][before..]
+        .iter()
+        .filter(|packet| packet.data.is_some())
+        .map(|packet| has_data(packet, urgent))
+        .collect();
+    assert!(turns[..7].iter().all(|is| *is), "{turns:?}");
+    // The peer's half has the class of the opening, or the one that it was told later.
+    pair.run(500, |_, _| false);
+    for (id, len) in [(ids[0], 300_000), (urgent, 50_000)] {
+        pair.ends[1].write(id, bytes(len));
+    }
+    pair.run(380, |_, _| false);
+    assert!(pair.ends[1].unsent(urgent) < 10_000 && pair.ends[1].unsent(ids[0]) > 290_000);
+}
+
+#[test]
+fn more_streams_than_the_peer_takes_have_to_wait() {
+    let few = Budgets { streams: 17, ..Budgets::default() };
+    let mut pair = Pair::usual();
+    pair.ends[1] = Trunk::listen(Config::default(), few, THERE, 1000);
+    let open = |pair: &mut Pair| -> Vec<u64> {
+        std::iter::from_fn(|| pair.ends[0].open(Class::default())).collect()
+    };
+    let mut ids = open(&mut pair);
+    assert_eq!(ids.len(), 16, "what every peer takes");
+    pair.run(1000, |_, _| false);
+    assert!(pair.at(0, TrunkEvent::MayOpen).is_some());
+    ids.extend(open(&mut pair));
+    assert_eq!(ids.len(), 17);
+    // Half of them end, both ways, and others take their places.
+    for id in &ids[..9] {
+        pair.ends[0].shutdown(*id);
+        pair.ends[1].shutdown(*id);
+    }
+    pair.run(1000, |_, _| false);
+    assert!(ids[..9].iter().all(|id| pair.at(1, TrunkEvent::Closed(*id)).is_some()));
+    ids.drain(..9);
+    ids.extend(open(&mut pair));
+    assert_eq!(ids.len(), 17);
+    // A reset gives its place back too, whoever it is by.
+    pair.run(1000, |_, _| false);
+    for (n, id) in ids[..9].iter().enumerate() {
+        pair.ends[n % 2].reset(*id, Reason::Aborted);
+    }
+    pair.run(1000, |_, _| false);
+    assert_eq!(open(&mut pair).len(), 9);
+}
+
+#[test]
+fn a_reset_ends_both_directions_and_gives_back_what_was_held() {
+    let config = || Config { window: 100_000, ..Config::default() };
+    let budgets = Budgets { stream_window: 60_000, ..Budgets::default() };
+    let mut pair = Pair::met([(config(), budgets), (config(), budgets)]);
+    // More than the association's window in all, in streams that are broken off unread, by either end.
+    for round in 0..10 {
+        let id = pair.ends[0].open(Class::default()).expect("it may");
+        pair.ends[0].write(id, bytes(70_000));
+        pair.ends[0].shutdown(id);
+        pair.run(160, |side, packet| side == 0 && packet.seq % 5 == 0 && has_data(packet, id));
+        pair.ends[round % 2].reset(id, Reason::Refused);
+        pair.run(1000, |_, _| false);
+        assert!(pair.at(1 - round % 2, TrunkEvent::Reset(id, Reason::Refused)).is_some(), "{round}");
+        let after = pair.sent[0].iter().skip_while(|p| {
+            !frames(p).iter().any(|f| matches!(f, Frame::Reset { id: other, .. } if *other == id))
+        });
+        assert!(!after.skip(1).any(|packet| has_data(packet, id)), "{round}: sent again what nobody wants");
+        assert_eq!((pair.ends[1].held_bytes(), pair.ends[0].streams()), (0, 0), "{round}");
+    }
+    let id = pair.ends[0].open(Class::default()).expect("it may");
+    pair.ends[0].write(id, bytes(50_000));
+    pair.run(1000, |_, _| false);
+    assert_eq!(pair.read(1, id), 50_000, "the window is as large as it was");
+    pair.ends[0].reset(id, Reason::Aborted);
+    pair.ends.iter_mut().for_each(Trunk::close);
+    pair.run(3000, |_, _| false);
+    for side in [0, 1] {
+        assert!(pair.at(side, TrunkEvent::Ended(Reason::Finished)).is_some());
+    }
+}
+
+#[test]
+fn packets_become_smaller_with_their_path_and_larger_again() {
+    let mut pair =
+        Pair::met([(Config::default(), Budgets::default()), (Config::default(), Budgets::default())]);
+    let id = pair.ends[0].open(Class::default()).expect("it may");
+    pair.ends[0].write(id, bytes(3_000_000));
+    pair.run(300, |_, _| false);
+    assert_eq!(pair.ends[0].packet_size(), 1440);
+    let mut lost = 0;
+    pair.run(6000, |_, packet| {
+        let narrow = packet.wire_len() > 1300;
+        lost += u64::from(narrow);
+        narrow
+    });
+    let size = pair.ends[0].packet_size();
+    assert!((1280..=1300).contains(&size) && lost > 0, "{size}");
+    assert!(pair.ends[0].stats().split > 0);
+    pair.run(30_000, |_, packet| packet.wire_len() > 1300);
+    assert_eq!((pair.read(1, id), pair.ends[0].unacknowledged(id)), (3_000_000, 0));
+}
+
+#[test]
+fn other_versions_are_refused_by_name() {
+    let mut trunk = Trunk::<Bytes>::connect(Config::default(), Budgets::default(), HERE, 1);
+    let mut old = Connection::<Bytes>::listen(Config::default(), THERE, 5);
+    let opening = trunk.poll_transmit(Time::ZERO).expect("a BGN");
+    // Version 1 does not look into the data.
+    old.handle_packet(Time::ZERO, &opening.map(|_| bytes(20)));
+    let answer = old.poll_transmit(Time::ZERO).expect("an END");
+    assert_eq!(answer.control.as_ref().and_then(|c| c.end).map(|e| e.reason), Some(Reason::Versions(1, 1)));
+    trunk.handle_packet(Time::ZERO, &answer.map(|_| Frames::default()));
+    assert_eq!(trunk.poll_event(), Some(TrunkEvent::Ended(Reason::Versions(1, 1))));
+    assert!(trunk.is_over() && trunk.open(Class::default()).is_none());
+
+    let mut old = Connection::<Bytes>::connect(Config::default(), HERE, 1);
+    old.write(bytes(10));
+    let mut trunk = Trunk::<Bytes>::listen(Config::default(), Budgets::default(), THERE, 5);
+    let opening = old.poll_transmit(Time::ZERO).expect("a BGN");
+    trunk.handle_packet(Time::ZERO, &opening.map(|_| Frames::default()));
+    let answer = trunk.poll_transmit(Time::ZERO).expect("an END");
+    old.handle_packet(Time::ZERO, &answer.map(|_| bytes(1)));
+    assert_eq!(old.poll_event(), Some(Event::Reset(Reason::Versions(2, 2))));
+}
+
+/// A peer that writes its own packets.
+struct Liar {
+    end: Trunk<Bytes>,
+    next: u32,
+}
+
+impl Liar {
+    fn new(config: Config, budgets: Budgets) -> Self {
+        let mut liar = Liar { end: Trunk::listen(config, budgets, THERE, 9), next: 100 };
+        let begin = Begin {
+            version: VERSION_STREAMS,
+            features: Features::COMPACT.with(Features::REPORT),
+            max_payload: 1400,
+            first: 100,
+            credit: 1000,
+            count: 5,
+        };
+        let control = Control { begin: Some(begin), ..Control::default() };
+        liar.end.handle_packet(Time::ZERO, &liar.packet(None, Some(control)));
+        assert!(liar.end.established());
+        liar
+    }
+
+    fn packet(&self, data: Option<Vec<Frame<Bytes>>>, control: Option<Control>) -> Sent {
+        Packet {
+            source_port: 7,
+            destination_port: 9,
+            instance: 12,
+            seq: self.next,
+            poll: None,
+            data: data.map(Frames),
+            control: control.map(Box::new),
+        }
+    }
+
+    /// Says so in a packet of its own; true if it was taken.
+    fn say(&mut self, frames: Vec<Frame<Bytes>>) -> bool {
+        let refused = self.end.stats().refused;
+        let packet = self.packet(Some(frames), None);
+        self.end.handle_packet(Time::ZERO, &packet);
+        let taken = self.end.stats().refused == refused;
+        self.next += u32::from(taken);
+        taken
+    }
+}
+
+fn piece(id: u64, offset: u64, end: bool, len: usize) -> Frame<Bytes> {
+    let opening = Some(Class::default());
+    Frame::Stream { id, opening, offset, end, data: (len > 0).then(|| bytes(len)) }
+}
+
+#[test]
+fn what_goes_beyond_a_budget_is_refused_whole() {
+    let budgets = Budgets { stream_window: 30_000, streams: 20, ..Budgets::default() };
+    let mut liar = Liar::new(Config { window: 70_000, ..Config::default() }, budgets);
+    assert!(liar.say(vec![piece(0, 0, false, 1000)]));
+    assert!(!liar.say(vec![piece(2, 0, false, 10), piece(0, 29_500, false, 501)]), "one byte too many");
+    assert_eq!(liar.end.readable(2), 0, "none of it was taken");
+    assert!(liar.say(vec![piece(0, 29_500, false, 500), piece(2, 29_999, false, 1)]));
+    // The third would make more than the association holds.
+    assert!(!liar.say(vec![piece(4, 10_000, false, 1)]));
+    assert!(liar.say(vec![piece(4, 9_999, false, 1)]));
+    assert!(!liar.say(vec![piece(4, 10_000, false, 1)]));
+    assert!(!liar.say(vec![Frame::Reset { id: 4, reason: 1, end: 10_001 }]));
+    assert!(liar.say(vec![piece(0, 1000, false, 1000)]), "what fills a gap is within it");
+    assert_eq!(liar.end.held_bytes(), 70_000);
+    // Streams beyond the twentieth, and streams that are not the liar's to open.
+    assert!(liar.say(vec![piece(38, 0, true, 0)]));
+    assert!(!liar.say(vec![piece(40, 0, true, 0)]));
+    assert!(!liar.say(vec![Frame::Reset { id: 4_000, reason: 1, end: 0 }]));
+    let before = liar.end.stats().accepted;
+    assert!(liar.say(vec![piece(1, 0, true, 0), piece(77, 0, false, 5)]));
+    assert_eq!(liar.end.stats().accepted, before);
+    // Opened once and never again, also after it is over.
+    let opened = |liar: &mut Liar| {
+        std::iter::from_fn(|| liar.end.poll_event()).filter(|e| matches!(e, TrunkEvent::Opened(38))).count()
+    };
+    assert_eq!(opened(&mut liar), 1);
+    liar.end.reset(38, Reason::Aborted);
+    assert!(liar.say(vec![piece(38, 0, true, 0)]));
+    assert_eq!(opened(&mut liar), 0);
+}
+
+#[test]
+fn an_end_that_moves_breaks_the_stream_and_not_the_association() {
+    let mut liar = Liar::new(Config::default(), Budgets::default());
+    for (id, frames) in [
+        (0, vec![piece(0, 0, true, 10), piece(0, 10, false, 1)]),
+        (2, vec![piece(2, 0, true, 10), piece(2, 0, true, 5)]),
+        (4, vec![piece(4, 100, false, 10), piece(4, 0, true, 50)]),
+    ] {
+        assert!(liar.say(frames));
+        let reset = std::iter::from_fn(|| liar.end.poll_event())
+            .any(|event| event == TrunkEvent::Reset(id, Reason::Protocol));
+        assert!(reset, "{id}");
+    }
+    assert!(liar.say(vec![piece(6, 0, false, 7)]));
+    assert_eq!(liar.end.readable(6), 7);
+}
+
+/// Every other byte alone: pieces are bounded, and one that fills a gap is still taken.
+#[test]
+fn tiny_pieces_cost_no_more_than_the_window() {
+    let config = Config { window: 256_000, ..Config::default() };
+    let mut liar = Liar::new(config, Budgets { stream_window: 256_000, ..Budgets::default() });
+    let mut taken = 0;
+    for n in 0..5_000 {
+        taken += u64::from(liar.say(vec![piece(0, 1 + 2 * n, false, 1)]));
+    }
+    assert_eq!(taken, 256_000 / 128);
+    for n in 0..taken {
+        assert!(liar.say(vec![piece(0, 2 * n, false, 1)]), "{n}");
+    }
+    assert_eq!(liar.end.readable(0), 2 * taken);
+}
