@@ -73,7 +73,7 @@ pub(crate) fn tcp(tcp: &scenario::Tcp, ip: scenario::Ip) -> Config {
             scenario::Increase::ConstantRate { c } => Increase::ConstantRate(c),
         },
         byte_counting: tcp.byte_counting,
-        count_delivered: tcp.host == scenario::Host::Linux,
+        linux_windows: tcp.host == scenario::Host::Linux,
         hystart: tcp.hystart,
         rate_reduction: tcp.rate_reduction,
         undo: tcp.undo,

@@ -298,8 +298,9 @@ pub struct Config {
     pub increase: Increase,
     /// Count bytes and not acknowledgments, up to so many segments an acknowledgment (RFC 3465: L is 1 or 2).
     pub byte_counting: Option<u32>,
-    /// A window grows by what an acknowledgment tells of first, as Linux has it: bytes that SACK has told of before do not count again.
-    pub count_delivered: bool,
+    /// Windows grow as in Linux: by what an acknowledgment tells of first, so that bytes that SACK has told of before do not count again;
+    /// and CUBIC's as `congestion/cubic.rs` says.
+    pub linux_windows: bool,
     /// Leave slow start before it overflows the queue; for laws whose slow start is Reno's.
     pub hystart: Hystart,
     /// Reduce the window in proportion to what arrives (RFC 9937) and not by silence.
@@ -381,7 +382,7 @@ impl Default for Config {
             recovery_burst: None,
             increase: Increase::One,
             byte_counting: None,
-            count_delivered: false,
+            linux_windows: false,
             hystart: Hystart::Off,
             rate_reduction: false,
             undo: false,

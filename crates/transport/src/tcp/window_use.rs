@@ -64,7 +64,7 @@ impl Sender {
             acked.rtt =
                 if self.flight.how == LossRecovery::Vegas { progress.last_rtt } else { progress.rtt() };
             acked.delivered = progress.delivered;
-            if self.config.count_delivered {
+            if self.config.linux_windows {
                 // As Linux has it: what SACK has told before does not count again when the end of a repair acknowledges it.
                 acked.cumulative = newly.min(progress.delivered);
             }

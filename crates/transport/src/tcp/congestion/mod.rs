@@ -32,7 +32,7 @@ pub(crate) use vegas::Vegas;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Acked {
     pub now: Time,
-    /// Bytes acknowledged cumulatively; with `count_delivered` those of them that no SACK block had told of before.
+    /// Bytes acknowledged cumulatively; with `linux_windows` those of them that no SACK block had told of before.
     pub cumulative: u64,
     /// Bytes delivered, selectively or cumulatively.
     pub delivered: u64,
@@ -119,7 +119,7 @@ impl Congestion {
         let control = match config.variant.law() {
             Law::Reno => Control::Reno(Reno::new(config)),
             Law::Vegas => Control::Vegas(Vegas::default()),
-            Law::Cubic => Control::Cubic(Cubic::default()),
+            Law::Cubic => Control::Cubic(Cubic::new(config.linux_windows)),
             Law::Hybla => Control::Hybla(Hybla::default()),
             Law::Bbr => Control::Bbr(Box::new(Bbr::new(&window, chance))),
             Law::Bbr1 => Control::Bbr1(Box::new(Bbr1::new(&window, chance))),
