@@ -1,9 +1,15 @@
 """The simulator beside this machine's kernel: sixteen paths, three TCPs and STP, as `skyhop compare` has them.
 
-Writes docs/fidelity.md and docs/fidelity.csv. It takes three quarters of an hour with the buffers of one kind; root, or user namespaces.
+Writes docs/fidelity.md and docs/fidelity.csv. It takes three quarters of an hour with the buffers of one kind; root, or user namespaces. Rows that are not
+measured again stay as they are, each with its date.
 
-    python3 bench/fidelity.py [equal|shipped|both]
+    python3 bench/fidelity.py                                  all paths and transports, equal buffers
+    python3 bench/fidelity.py --buffers shipped
+    python3 bench/fidelity.py --transport cubic 12 13          these rows alone
 """
+
+import argparse
+import csv
 
 import datetime
 import json
@@ -14,6 +20,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+TABLE = ROOT / "docs/fidelity.csv"
+TRANSPORTS = ["reno", "cubic", "bbr", "stp"]
 PATHS = sorted((ROOT / "bench/fidelity").glob("*.toml"))
 HEAD = """# Simulated and emulated
 
@@ -35,22 +43,33 @@ def number(row, key):
 def line(row):
     name = f"{row['scenario']} | {row['transport']} | {row['buffers']}"
     if row["simulated"] is None or row["emulated"] is None:
-        return f"| {name} | - | - | - | - | {row['verdict']} | - |"
+        return f"| {name} | - | - | - | - | {row['verdict']} | - | {row['date']} |"
     apart = 100 * (row["emulated"] / row["simulated"] - 1)
     bounds = f"{number(row, 'least')} to {number(row, 'most')}"
     both = f"{number(row, 'simulated')} | {number(row, 'emulated')}"
-    return f"| {name} | {both} | {apart:+.1f} % | {bounds} | {row['verdict']} | {row['held_verdict']} |"
+    return f"| {name} | {both} | {apart:+.1f} % | {bounds} | {row['verdict']} | {row['held_verdict']} | {row['date']} |"
 
 
-def write(rows, load):
-    about = f"{datetime.date.today()}, Linux {platform.release()}, {os.cpu_count()} processors, load {load:.1f} before and {os.getloadavg()[0]:.1f} after.\n\n"
-    stands = sum(row["verdict"] == "holds" for row in rows)
-    about += f"{stands} of {len(rows)} rows hold.\n\n"
-    head = "| path | transport | buffers | simulated | emulated | apart | may be | time | what held it up |\n|---|---|---|---|---|---|---|---|---|\n"
+def write(rows):
+    loads = sorted(float(row["load"]) for row in rows)
+    about = f"Linux {platform.release()}, {os.cpu_count()} processors; load {loads[0]:.1f} to {loads[-1]:.1f}, {loads[len(loads) // 2]:.1f} in the median.\n\n"
+    for kind in sorted({row["buffers"] for row in rows}):
+        of_kind = [row for row in rows if row["buffers"] == kind]
+        stands = sum(row["verdict"] == "holds" for row in of_kind)
+        about += f"Buffers {kind}: {stands} of {len(of_kind)} rows hold.\n\n"
+    head = "| path | transport | buffers | simulated | emulated | apart | may be | time | what held it up | date |\n|---|---|---|---|---|---|---|---|---|---|\n"
     (ROOT / "docs/fidelity.md").write_text(HEAD + about + head + "\n".join(map(line, rows)) + "\n" + causes())
-    keys = list(rows[0])
-    cells = [",".join("" if row[key] is None else str(row[key]).replace(",", ";") for key in keys) for row in rows]
-    (ROOT / "docs/fidelity.csv").write_text("\n".join([",".join(keys), *cells]) + "\n")
+    with open(TABLE, "w", newline="") as file:
+        table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
+
+
+def before():
+    """Rows of the table as it is, numbers as numbers."""
+    numbers = {"metric", "verdict", "held_verdict", "objection", "date", "scenario", "flow", "transport", "buffers"}
+    for row in csv.DictReader(TABLE.open()) if TABLE.exists() else []:
+        yield {key: text if key in numbers else float(text) if text not in ("", "True", "False") else (text or None) for key, text in row.items()}
 
 
 def causes():
@@ -61,14 +80,26 @@ def causes():
     return mark + text.split(mark, 1)[1] if mark in text else ""
 
 
+def key(row):
+    return tuple(row[name] for name in ("scenario", "flow", "transport", "buffers"))
+
+
 def main():
-    kind = sys.argv[1] if len(sys.argv) > 1 else "equal"
-    load = os.getloadavg()[0]
-    rows = []
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("paths", nargs="*", help="beginnings of their names; all")
+    parser.add_argument("--buffers", default="equal", choices=("equal", "shipped", "both"))
+    parser.add_argument("--transport", default="reno,cubic,bbr,stp")
+    asked = parser.parse_args()
+    rows = {key(row): row for row in before()}
+    today = str(datetime.date.today())
     for path in PATHS:
-        command = [ROOT / "target/release/skyhop", "compare", path, "--buffers", kind, "--json"]
-        rows += json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
-    write(rows, load)
+        if asked.paths and not path.name.startswith(tuple(asked.paths)):
+            continue
+        command = [ROOT / "target/release/skyhop", "compare", path, "--buffers", asked.buffers, "--transport", asked.transport, "--json"]
+        for row in json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout):
+            # What there was is kept until there is something new.
+            rows[key(row)] = row | {"date": today}
+        write(sorted(rows.values(), key=lambda row: (row["buffers"], row["scenario"], TRANSPORTS.index(row["transport"]))))
 
 
 if __name__ == "__main__":
