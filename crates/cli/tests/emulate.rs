@@ -7,43 +7,25 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "real hosts take real time")]
 
+mod common {
+    pub mod folder;
+}
+
+use common::folder::Folder;
 use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 const SKYHOP: &str = env!("CARGO_BIN_EXE_skyhop");
 
-/// A folder of this test's own, gone with it.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("skyhop-emulate-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.join(name);
-        fs::write(&path, text).unwrap();
-        path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// The reason why nothing can be emulated here.
 fn cannot() -> Option<String> {
-    let folder = Folder::new("probe");
+    let folder = Folder::new("emulate-probe");
     let out = emulate(&folder.write("a.toml", &wire("1 ms", "1 Gbit/s", "")), &[], &["true"]);
     let told = String::from_utf8_lossy(&out.stderr).into_owned();
     let lacks = [
@@ -86,9 +68,9 @@ fn program(
     argument: &str,
 ) -> (Vec<String>, Value) {
     let file = folder.write("scenario.toml", scenario);
-    let results = folder.0.join("results");
+    let results = folder.path().join("results");
     let own = std::env::current_exe().unwrap();
-    let mut all = vec!["--out", results.to_str().unwrap(), "--folder", folder.0.to_str().unwrap()];
+    let mut all = vec!["--out", results.to_str().unwrap(), "--folder", folder.path().to_str().unwrap()];
     all.extend(options);
     let mut skyhop = Command::new(SKYHOP);
     skyhop.arg("emulate").arg(&file).args(all).arg("--").arg(own);
@@ -164,7 +146,7 @@ fn floods() {
 #[test]
 fn an_answer_takes_the_paths_time_and_never_less() {
     needs_hosts!();
-    let folder = Folder::new("rtt");
+    let folder = Folder::new("emulate-rtt");
     for (delay_ms, v6) in [(20u64, false), (20, true), (250, false)] {
         let scenario = wire(&format!("{delay_ms} ms"), "1 Gbit/s", "");
         let argument = if v6 { "206" } else { "20" };
@@ -188,7 +170,7 @@ fn an_answer_takes_the_paths_time_and_never_less() {
 #[test]
 fn bytes_come_whole_through_losses_with_offloads_and_without() {
     needs_hosts!();
-    let folder = Folder::new("bytes");
+    let folder = Folder::new("emulate-bytes");
     let mut state = 1u64;
     let bytes: Vec<u8> = (0..3_000_000)
         .map(|_| {
@@ -196,7 +178,7 @@ fn bytes_come_whole_through_losses_with_offloads_and_without() {
             (state >> 56) as u8
         })
         .collect();
-    fs::write(folder.0.join("file"), &bytes).unwrap();
+    fs::write(folder.path().join("file"), &bytes).unwrap();
     let sum = bytes.iter().fold(7u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
     let losses = "loss = { kind = \"packets\", probability = 0.01 }";
     for (options, version) in
@@ -230,9 +212,9 @@ fn bytes_come_whole_through_losses_with_offloads_and_without() {
 #[test]
 fn bytes_come_whole_where_packets_come_twice_late_or_altered() {
     needs_hosts!();
-    let folder = Folder::new("faults");
+    let folder = Folder::new("emulate-faults");
     let bytes: Vec<u8> = (0..2_000_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-    fs::write(folder.0.join("file"), &bytes).unwrap();
+    fs::write(folder.path().join("file"), &bytes).unwrap();
     let sum = bytes.iter().fold(7u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
     let faults = "duplication = { probability = 0.05 }\ncorruption = { probability = 0.01 }\nreordering = { probability = 0.01, delay = \"3 ms\" }";
     for (options, version) in [(&[][..], "4"), (&[], "6"), (&["--no-offload"], "4")] {
@@ -261,7 +243,7 @@ fn bytes_come_whole_where_packets_come_twice_late_or_altered() {
 #[test]
 fn a_queue_is_as_deep_as_the_scenario_says() {
     needs_hosts!();
-    let folder = Folder::new("queue");
+    let folder = Folder::new("emulate-queue");
     // At 100 kbit/s next to nothing leaves while the datagrams come.
     let queue = "queue = { kind = \"drop-tail\", limit = \"5000 packets\" }";
     let (_, summary) = program(&folder, &wire("1 ms", "100 kbit/s", queue), &[], "floods", "8000 1000");
@@ -278,7 +260,7 @@ fn a_queue_is_as_deep_as_the_scenario_says() {
 #[test]
 fn simulated_flows_share_queues_with_programs() {
     needs_hosts!();
-    let folder = Folder::new("beside");
+    let folder = Folder::new("emulate-beside");
     let alone = wire("10 ms", "20 Mbit/s", "");
     let more = alone.replace("[[flows]]", "[[flows]]\nname = \"real\"\nreal = true")
         + "[[flows]]\nname = \"other\"\npath = [\"server\", \"satellite\", \"user\"]\ntraffic = { kind = \"cbr\", rate = \"10 Mbit/s\" }\n";
@@ -303,7 +285,7 @@ fn simulated_flows_share_queues_with_programs() {
 #[test]
 fn exit_codes_are_the_commands() {
     needs_hosts!();
-    let folder = Folder::new("codes");
+    let folder = Folder::new("emulate-codes");
     let file = folder.write("a.toml", &wire("1 ms", "1 Gbit/s", ""));
     let code = |command: &[&str]| emulate(&file, &[], command).status.code();
     assert_eq!(code(&["sh", "-c", "exit 7"]), Some(7));
@@ -344,7 +326,7 @@ fn exit_codes_are_the_commands() {
 #[test]
 fn links_change_while_it_runs_and_only_what_may() {
     needs_hosts!();
-    let folder = Folder::new("change");
+    let folder = Folder::new("emulate-change");
     let file = folder.write("a.toml", &wire("5 ms", "1 Gbit/s", ""));
     let own = std::env::current_exe().unwrap();
     let mut skyhop = Command::new(SKYHOP);
@@ -394,7 +376,7 @@ fn left(mark: &str) -> Vec<String> {
 #[test]
 fn nothing_is_left_whatever_ends_it() {
     needs_hosts!();
-    let folder = Folder::new("left");
+    let folder = Folder::new("emulate-left");
     let file = folder.write("a.toml", &wire("1 ms", "1 Gbit/s", ""));
     let devices = || fs::read_dir("/sys/class/net").unwrap().count();
     let before = devices();
@@ -426,7 +408,7 @@ fn nothing_is_left_whatever_ends_it() {
 #[test]
 fn twenty_run_side_by_side() {
     needs_hosts!();
-    let folder = Folder::new("twenty");
+    let folder = Folder::new("emulate-twenty");
     let file = folder.write("a.toml", &wire("1 ms", "1 Gbit/s", ""));
     let start = |_| {
         let mut skyhop = Command::new(SKYHOP);
@@ -446,7 +428,7 @@ fn twenty_run_side_by_side() {
 #[test]
 fn a_server_of_the_users_own_is_there_when_the_command_begins() {
     needs_hosts!();
-    let folder = Folder::new("server");
+    let folder = Folder::new("emulate-server");
     let own = std::env::current_exe().unwrap();
     let server = format!("SKYHOP_INSIDE=x {} --exact answers --ignored --nocapture", own.display());
     let (lines, _) = program(&folder, &wire("1 ms", "1 Gbit/s", ""), &["--server", &server], "asks", "x");
@@ -482,9 +464,9 @@ fn asks() {
 #[test]
 fn a_capture_has_the_programs_own_bytes() {
     needs_hosts!();
-    let folder = Folder::new("capture");
-    fs::write(folder.0.join("file"), "skyhop was here").unwrap();
-    let pcap = folder.0.join("packets.pcapng");
+    let folder = Folder::new("emulate-capture");
+    fs::write(folder.path().join("file"), "skyhop was here").unwrap();
+    let pcap = folder.path().join("packets.pcapng");
     let options = ["--pcap", pcap.to_str().unwrap()];
     let (lines, summary) = program(&folder, &wire("1 ms", "1 Gbit/s", ""), &options, "downloads", "file 4");
     assert!(lines[0].starts_with("15 "));

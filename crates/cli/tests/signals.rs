@@ -6,44 +6,41 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "real programs take real time")]
 
+mod common {
+    pub mod folder;
+}
+
+use common::folder::Folder;
 use serde_json::Value;
 use std::fs;
 use std::io::Read;
-use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 const SKYHOP: &str = env!("CARGO_BIN_EXE_skyhop");
 
 /// A folder with a scenario, gone with it.
-struct Folder(PathBuf);
+struct Scenario(Folder);
 
-impl Folder {
+impl Scenario {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("skyhop-command-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
+        let folder = Folder::new(&format!("command-{name}"));
         let scenario = "duration = \"60 s\"\n[links.satellite]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n[[flows]]\npath = [\"server\", \"satellite\", \"user\"]\ntraffic = { kind = \"bulk\" }\n";
-        fs::write(path.join("a.toml"), scenario).unwrap();
-        Self(path)
+        folder.write("a.toml", scenario);
+        Self(folder)
     }
 
     fn skyhop(&self, options: &[&str], line: &str) -> Command {
         // Under nohup, or in the background of a shell, this test ignores signals, and so would what it starts.
         let mut skyhop = Command::new("env");
         skyhop.args(["--default-signal=HUP,INT,QUIT,TERM", SKYHOP]);
-        skyhop.current_dir(&self.0).args(["emulate", "a.toml", "--quiet"]).args(options);
+        skyhop.current_dir(self.0.path()).args(["emulate", "a.toml", "--quiet"]).args(options);
         skyhop.args(["--", "sh", "-c", line]).stdin(Stdio::null());
         skyhop
     }
 
     fn summary(&self) -> Value {
-        serde_json::from_str(&fs::read_to_string(self.0.join("out/summary.json")).unwrap()).unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        serde_json::from_str(&fs::read_to_string(self.0.path().join("out/summary.json")).unwrap()).unwrap()
     }
 }
 
@@ -52,7 +49,7 @@ fn cannot(python: bool) -> Option<String> {
     if python && !Command::new("python3").arg("--version").output().is_ok_and(|out| out.status.success()) {
         return Some("there is no python3".into());
     }
-    let out = Folder::new("probe").skyhop(&[], "true").output().unwrap();
+    let out = Scenario::new("probe").skyhop(&[], "true").output().unwrap();
     let told = String::from_utf8_lossy(&out.stderr).into_owned();
     let lacks = ["network namespaces, which need", "/dev/net/tun", "cannot make", "cannot open"];
     (!out.status.success() && lacks.iter().any(|lack| told.contains(lack))).then_some(told)
@@ -100,10 +97,13 @@ print("CODE", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 "#;
 
 /// The output of a line in a terminal in which `steps` are typed.
-fn terminal(folder: &Folder, steps: &[(&str, &str)], line: &str) -> String {
+fn terminal(folder: &Scenario, steps: &[(&str, &str)], line: &str) -> String {
     let steps: Vec<String> = steps.iter().map(|(seen, typed)| format!("{seen}=>{typed}")).collect();
     let mut python = Command::new("python3");
-    python.current_dir(&folder.0).args(["-c", TERMINAL, &steps.join("\n"), line]).env("SHELL", "/bin/bash");
+    python
+        .current_dir(folder.0.path())
+        .args(["-c", TERMINAL, &steps.join("\n"), line])
+        .env("SHELL", "/bin/bash");
     python.env("PS1", "").stdin(Stdio::null());
     String::from_utf8_lossy(&python.output().unwrap().stdout).into_owned()
 }
@@ -111,7 +111,7 @@ fn terminal(folder: &Folder, steps: &[(&str, &str)], line: &str) -> String {
 #[test]
 fn a_command_that_handles_ctrl_c_ends_by_itself_and_a_second_one_ends_others() {
     needs!(terminals);
-    let folder = Folder::new("ctrl-c");
+    let folder = Scenario::new("ctrl-c");
     let emulate = format!("{SKYHOP} emulate a.toml --quiet -- sh -c");
     let handles = "trap \"sleep 4; echo handled; exit 5\" INT; echo ready; while :; do sleep 0.1; done";
     let text = terminal(&folder, &[("ready", "\\x03")], &format!("exec {emulate} '{handles}'"));
@@ -130,7 +130,7 @@ fn a_shell_has_jobs_and_the_terminal_comes_back() {
         println!("skipped: there is no /bin/bash");
         return;
     }
-    let folder = Folder::new("shell");
+    let folder = Scenario::new("shell");
     // A shell that runs a script has no terminal of its own to take back.
     let line = format!(
         "echo ready; {SKYHOP} emulate a.toml --quiet --shell; echo back; read typed; echo got-$typed"
@@ -171,7 +171,7 @@ fn ended(child: Child) -> (Option<i32>, String) {
 #[test]
 fn who_ends_skyhop_ends_the_command_which_may_end_by_itself() {
     needs!(hosts);
-    let folder = Folder::new("term");
+    let folder = Scenario::new("term");
     for (sent, name) in [("-TERM", "TERM"), ("-HUP", "TERM"), ("-INT", "INT")] {
         let line = format!("trap 'echo told; exit 6' {name}; echo ready; while :; do sleep 0.1; done");
         let child = started(folder.skyhop(&[], &line));
@@ -188,10 +188,10 @@ fn who_ends_skyhop_ends_the_command_which_may_end_by_itself() {
 #[test]
 fn a_signal_that_is_ignored_stays_so() {
     needs!(hosts);
-    let folder = Folder::new("nohup");
+    let folder = Scenario::new("nohup");
     let line = "grep SigIgn /proc/self/status; echo ready; sleep 2; echo done";
     let mut nohup = Command::new("sh");
-    nohup.current_dir(&folder.0).stdin(Stdio::null());
+    nohup.current_dir(folder.0.path()).stdin(Stdio::null());
     nohup.args(["-c", "trap '' HUP; exec \"$0\" emulate a.toml --quiet -- sh -c \"$1\"", SKYHOP, line]);
     let mut child = nohup.stdout(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(1200));
@@ -204,12 +204,12 @@ fn a_signal_that_is_ignored_stays_so() {
     assert!(text.ends_with("done\n"), "{text}");
     // A simulation under nohup as well.
     fs::write(
-        folder.0.join("long.toml"),
-        fs::read_to_string(folder.0.join("a.toml")).unwrap().replace("60 s", "60 h"),
+        folder.0.path().join("long.toml"),
+        fs::read_to_string(folder.0.path().join("a.toml")).unwrap().replace("60 s", "60 h"),
     )
     .unwrap();
     let mut nohup = Command::new("sh");
-    nohup.current_dir(&folder.0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    nohup.current_dir(folder.0.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = nohup.args(["-c", "trap '' HUP; exec \"$0\" run long.toml", SKYHOP]).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(700));
     signal(&child, "-HUP");
@@ -222,7 +222,7 @@ fn a_signal_that_is_ignored_stays_so() {
 #[test]
 fn the_summary_says_what_the_hosts_have() {
     needs!(terminals);
-    let folder = Folder::new("summary");
+    let folder = Scenario::new("summary");
     let options = ["--out", "out", "--sysctl", "net.ipv4.tcp_congestion_control=reno"];
     // One frame of ten datagrams to an address of nobody.
     let program = "python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.setsockopt(17, 103, 1000); s.sendto(bytes(10000), (\"10.9.9.9\", 9))'; sleep 0.3";
@@ -241,7 +241,7 @@ fn sockets_of_other_users_are_no_emulations() {
         println!("skipped: this is not root");
         return;
     }
-    let folder = Folder::new("users");
+    let folder = Scenario::new("users");
     let fake = "import os, socket, time; os.setuid(65534); s = socket.socket(socket.AF_UNIX); s.bind(\"\\0skyhop-emulate-1\"); s.listen(); time.sleep(20)";
     let mut fake = Command::new("python3").args(["-c", fake]).spawn().unwrap();
     let child = started(folder.skyhop(&[], "echo ready; sleep 6"));

@@ -6,7 +6,7 @@ use crate::contender::{Buffers, Contender};
 use crate::measured::{Held, Measured};
 use skyhop_emulate::plan::real_flows;
 use skyhop_results::{Cause, FlowKind, FlowResult, RunResult};
-use skyhop_scenario::{Loaded, Record, Scenario};
+use skyhop_scenario::{Loaded, Real, Record, Scenario};
 use skyhop_sim::Simulation;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ pub fn scenario(loaded: &Loaded, contender: Contender, buffers: Buffers) -> Scen
     for flow in real_flows(&loaded.scenario) {
         let flow = &mut scenario.flows[flow];
         flow.transport = contender.simulated(flow, buffers);
-        flow.real = false;
+        flow.real = Real::No;
     }
     scenario.record = Record::default();
     scenario

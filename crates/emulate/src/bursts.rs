@@ -5,7 +5,7 @@
 //! once the path is full.
 //! Leaves out what the network knows of a packet, and shrinking.
 
-use crate::offload::{MAX_SEGMENTS, Shape};
+use crate::offload::{MAX_HEADERS, MAX_SEGMENTS, Shape, complete};
 
 const SIZES: [usize; 4] = [256, 2048, 16_384, 65_600];
 const INDEX_BITS: u32 = MAX_SEGMENTS.trailing_zeros();
@@ -96,6 +96,18 @@ impl Bursts {
     pub fn get(&self, burst: u32) -> (&Shape, &[u8]) {
         let Burst { shape, class, buffer, len, .. } = &self.bursts[burst as usize];
         (shape, &self.classes[*class as usize].buffers[*buffer as usize][..*len as usize])
+    }
+
+    /// A packet by itself, its checksum complete.
+    pub fn whole(&self, tag: Tag) -> Vec<u8> {
+        let (shape, frame) = self.get(tag.burst());
+        let ends = [tag.index(); 2];
+        let mut room = [0; MAX_HEADERS];
+        let (len, offload) = shape.headers(frame, ends, &mut room);
+        let mut packet = room[..len].to_vec();
+        packet.extend_from_slice(&frame[shape.payload(ends[0], ends[1])]);
+        complete(&offload, &mut packet);
+        packet
     }
 
     /// So many packets of a frame are no longer under way.

@@ -131,7 +131,7 @@ fn status(plan: &Plan, loaded: &Loaded, latest: &Latest) -> Value {
         let counts = json!({ "read_bytes": port.read_bytes, "written_bytes": port.written_bytes });
         (host.name.clone(), counts)
     });
-    let flows = plan.flows.iter().enumerate().map(|(place, flow)| {
+    let flows = plan.ways().into_iter().enumerate().map(|(place, (flow, _))| {
         let path = latest.paths.get(place).copied().flatten();
         let ways = latest.flows.get(place).copied().unwrap_or_default();
         let way = |(sent, received, delay_s): (u64, u64, f64)| json!({ "sent": sent, "received": received, "delay_sum_s": delay_s });
@@ -141,7 +141,7 @@ fn status(plan: &Plan, loaded: &Loaded, latest: &Latest) -> Value {
             "path_delay_s": path.map(|(delay_s, _)| delay_s),
             "path_satellites": path.map(|(_, satellites)| satellites),
         });
-        (loaded.scenario.flow_name(flow.flow), one)
+        (loaded.scenario.flow_name(flow), one)
     });
     let way = |[waiting, dropped, lost]: [u64; 3]| json!({ "queue_packets": waiting, "dropped_packets": dropped, "lost_packets": lost });
     let links = latest

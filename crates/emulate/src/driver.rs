@@ -6,6 +6,7 @@
 //! Leaves out hosts and programs.
 
 use crate::ahead::Ahead;
+use crate::beside::Beside;
 use crate::bursts::{Bursts, Tag};
 use crate::clock::Clock;
 use crate::offload::{Offload, Shape};
@@ -36,8 +37,8 @@ const MOST_PACKETS: u64 = 64;
 pub struct Between {
     /// Its index in the scenario.
     pub flow: u32,
-    /// Ports at its `from` and its `to`.
-    pub ports: [u32; 2],
+    /// Ports at its `from` and its `to`; `None` of an end that is simulated.
+    pub ports: [Option<u32>; 2],
     /// Their addresses; of a device, what is behind it.
     pub ends: [End; 2],
 }
@@ -129,6 +130,8 @@ pub struct Driver {
     pub ports: Vec<Port>,
     /// How late it was.
     pub lateness: Lateness,
+    /// Ends that are simulated beside programs.
+    pub beside: Beside,
     clock: Clock,
     between: Vec<Between>,
     /// Where packets go, by port.
@@ -162,6 +165,7 @@ impl Driver {
         let mut routes = vec![Routes::default(); ports.len()];
         for Between { flow, ports, ends } in &between {
             for (port, end, backward) in [(ports[0], &ends[1], false), (ports[1], &ends[0], true)] {
+                let Some(port) = port else { continue };
                 match end {
                     End::Host(address) => routes[port as usize].to_host(*address, (*flow, backward)),
                     End::Device(behind) => routes[port as usize].to_device(behind, (*flow, backward)),
@@ -174,6 +178,7 @@ impl Driver {
             simulation,
             ports,
             lateness: Lateness::new(limits),
+            beside: Beside::default(),
             clock: Clock::start(),
             between,
             routes,
@@ -209,7 +214,7 @@ impl Driver {
             let now = self.clock.now();
             self.look(now);
             self.ahead.hand_over(now, &mut self.simulation);
-            self.simulation.run_until(now + self.pace.early());
+            self.beside.run_until(&mut self.simulation, &mut self.bursts, now + self.pace.early());
             if shared.asked.swap(false, Ordering::Acquire) {
                 self.change(now, shared);
             }
@@ -238,9 +243,9 @@ impl Driver {
         }
     }
 
-    /// The network, the ports and the lateness; what taps have written to is closed.
-    pub fn into_parts(self) -> (Simulation, Vec<Port>, Lateness) {
-        (self.simulation, self.ports, self.lateness)
+    /// The network, the ports, the lateness and the simulated ends; what taps have written to is closed.
+    pub fn into_parts(self) -> (Simulation, Vec<Port>, Lateness, Beside) {
+        (self.simulation, self.ports, self.lateness, self.beside)
     }
 
     /// Notes how late it is looked at the clock.
@@ -267,7 +272,8 @@ impl Driver {
         let until = now + rest;
         let now = self.clock.now();
         self.pace.overslept(now.since(until));
-        let due = self.simulation.poll_timeout().unwrap_or(Time::MAX);
+        let due = [self.simulation.poll_timeout(), self.beside.poll_timeout()].into_iter().flatten().min();
+        let due = due.unwrap_or(Time::MAX);
         match self.pace.wait(now, due, self.next_look) {
             Wait::Asleep(until) => self.poll(until.since(now), events)?,
             Wait::Awake(from, until) => {
@@ -324,7 +330,7 @@ impl Driver {
             self.ports[index].last_read = read;
             // Time does not go back behind what was done.
             let now = came.take().unwrap_or(read).min(read).max(self.simulation.now());
-            self.simulation.run_until(now);
+            self.beside.run_until(&mut self.simulation, &mut self.bursts, now);
             self.take(index, offload, len, now);
         }
         Ok(())
@@ -387,8 +393,8 @@ impl Driver {
         while let Some(Arrived { at, flow, backward, what }) = simulation.poll_arrival() {
             // Flows are in the scenario's order.
             let Ok(place) = between.binary_search_by_key(&flow, |between| between.flow) else { continue };
-            let flow = &between[place];
-            io.port = flow.ports[usize::from(!backward)] as usize;
+            let Some(port) = between[place].ports[usize::from(!backward)] else { continue };
+            io.port = port as usize;
             let port = &mut ports[io.port];
             match what {
                 Content::Tagged { tag, marked, corrupted: false } => {

@@ -6,7 +6,7 @@
 //! Leaves out how hosts are made.
 
 use crate::error::Error;
-use skyhop_scenario::{Flow, Scenario, Traffic};
+use skyhop_scenario::{Flow, Real, Scenario, Traffic};
 use skyhop_sim::Simulation;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -39,13 +39,28 @@ pub struct RealFlow {
     pub ends: [usize; 2],
 }
 
+/// A flow of which programs have one end; the other is simulated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HalfFlow {
+    /// Its index in the scenario.
+    pub flow: usize,
+    /// True if its `to` is the simulated end.
+    pub to: bool,
+    /// The host at the other end.
+    pub host: usize,
+    /// The simulated end, which no other host stands for.
+    pub simulated: Host,
+}
+
 /// Hosts, and who they are to the command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// Hosts in the order in which flows name them.
     pub hosts: Vec<Host>,
-    /// Flows that are left to programs.
+    /// Flows that are left to programs at both ends.
     pub flows: Vec<RealFlow>,
+    /// Flows that are left to programs at one.
+    pub halves: Vec<HalfFlow>,
     /// Where the command runs: `user` to all others.
     pub user: usize,
     /// Where the server runs.
@@ -71,19 +86,20 @@ pub fn devices(scenario: &Scenario, told: &[(String, String)]) -> Vec<(String, S
     all
 }
 
-/// Indices of the flows that are left to programs.
+/// Indices of the flows that are left to programs at both ends; of the first, if no flow says `real`.
 pub fn real_flows(scenario: &Scenario) -> Vec<usize> {
-    let said: Vec<usize> =
-        scenario.flows.iter().enumerate().filter(|(_, f)| f.real).map(|(i, _)| i).collect();
-    if said.is_empty() && !scenario.flows.is_empty() { vec![0] } else { said }
+    let flows = scenario.flows.iter().enumerate();
+    match scenario.flows.iter().all(|flow| flow.real.none()) {
+        true => flows.map(|(i, _)| i).take(1).collect(),
+        false => flows.filter(|(_, flow)| flow.real == Real::Both).map(|(i, _)| i).collect(),
+    }
 }
 
-/// Names of the ends of a flow.
-fn ends(flow: &Flow) -> [&str; 2] {
-    match &flow.path {
-        Some(path) => [path.first(), path.last()].map(|end| end.map_or("", String::as_str)),
-        None => [&flow.from, &flow.to].map(|end| end.as_ref().map_or("", |group| group.name())),
-    }
+/// Indices of the flows that programs have an end of.
+pub fn flows_of_programs(scenario: &Scenario) -> Vec<usize> {
+    let both = real_flows(scenario);
+    let has = |i: usize, flow: &Flow| both.contains(&i) || flow.real.simulated_to().is_some();
+    scenario.flows.iter().enumerate().filter(|(i, flow)| has(*i, flow)).map(|(i, _)| i).collect()
 }
 
 impl Plan {
@@ -101,19 +117,19 @@ impl Plan {
         let mut plan = Self {
             hosts: Vec::new(),
             flows: Vec::new(),
+            halves: Vec::new(),
             user: 0,
             server: 0,
             at: None,
-            by_default: !scenario.flows.iter().any(|f| f.real),
+            by_default: scenario.flows.iter().all(|flow| flow.real.none()),
         };
-        for flow in real_flows(scenario) {
+        let mut pairs: Vec<(usize, [&str; 2])> = Vec::new();
+        for flow in flows_of_programs(scenario) {
             let addresses = simulation.addresses(flow).unwrap_or([Ipv4Addr::UNSPECIFIED; 2]);
-            let names = ends(&scenario.flows[flow]);
-            let [from, to] = [0, 1].map(|end| plan.host(names[end], addresses[end]));
-            if let Some(other) =
-                plan.flows.iter().find(|other| other.ends == [from, to] || other.ends == [to, from])
-            {
-                let (before, [a, b]) = (scenario.flow_name(other.flow), names);
+            let names = scenario.flows[flow].ends();
+            let [a, b] = names;
+            if let Some((other, _)) = pairs.iter().find(|(_, pair)| *pair == [a, b] || *pair == [b, a]) {
+                let before = scenario.flow_name(*other);
                 return Err(Error::Scenario(
                     format!("flows.{flow}.real"),
                     format!(
@@ -121,21 +137,22 @@ impl Plan {
                     ),
                 ));
             }
-            plan.flows.push(RealFlow { flow, ends: [from, to] });
+            pairs.push((flow, names));
+            match scenario.flows[flow].real.simulated_to() {
+                None => {
+                    let ends = [0, 1].map(|end| plan.host(names[end], addresses[end]));
+                    plan.flows.push(RealFlow { flow, ends });
+                }
+                Some(to) => {
+                    let (own, other) = (usize::from(!to), usize::from(to));
+                    let host = plan.host(names[own], addresses[own]);
+                    let simulated =
+                        Host { name: names[other].to_owned(), v4: addresses[other], device: None };
+                    plan.halves.push(HalfFlow { flow, to, host, simulated });
+                }
+            }
         }
-        let Some(RealFlow { flow, ends }) = plan.flows.first().cloned() else {
-            return Err(Error::Scenario(
-                "flows".into(),
-                "there is no flow, so there are no hosts for programs".into(),
-            ));
-        };
-        let named = |name: &str| ends.into_iter().find(|host| plan.hosts[*host].name == name);
-        // Who asks is the user; of a transfer, who gets it.
-        let asks = scenario.flows[flow].traffic.asks()
-            || matches!(scenario.flows[flow].traffic, Traffic::Ping { .. });
-        let by_traffic = ends[usize::from(!asks)];
-        let other = |host: usize| if host == ends[0] { ends[1] } else { ends[0] };
-        plan.user = named("user").or_else(|| named("server").map(other)).unwrap_or(by_traffic);
+        plan.choose_user(scenario)?;
         plan.attach(devices)?;
         if let Some(name) = at {
             plan.user = plan.named("--at", name)?;
@@ -151,10 +168,51 @@ impl Plan {
             [from, to] if to == plan.user => Some(from),
             _ => None,
         });
+        // Where the peer is simulated, programs that serve it are at the user's own host.
         plan.server = peer.unwrap_or(plan.user);
         let here = |host: &usize| plan.hosts[*host].device.is_none();
         plan.at = [plan.user, plan.server].into_iter().chain(0..plan.hosts.len()).find(here);
         Ok(plan)
+    }
+
+    /// Says who the user is, by the first flow that programs have an end of.
+    fn choose_user(&mut self, scenario: &Scenario) -> Result<(), Error> {
+        let half = self.halves.first().filter(|half| self.flows.first().is_none_or(|f| half.flow < f.flow));
+        if let Some(half) = half {
+            self.user = half.host;
+            return Ok(());
+        }
+        let Some(RealFlow { flow, ends }) = self.flows.first().cloned() else {
+            return Err(Error::Scenario(
+                "flows".into(),
+                "there is no flow, so there are no hosts for programs".into(),
+            ));
+        };
+        let named = |name: &str| ends.into_iter().find(|host| self.hosts[*host].name == name);
+        // Who asks is the user; of a transfer, who gets it.
+        let asks = scenario.flows[flow].traffic.asks()
+            || matches!(scenario.flows[flow].traffic, Traffic::Ping { .. });
+        let by_traffic = ends[usize::from(!asks)];
+        let other = |host: usize| if host == ends[0] { ends[1] } else { ends[0] };
+        self.user = named("user").or_else(|| named("server").map(other)).unwrap_or(by_traffic);
+        Ok(())
+    }
+
+    /// Flows that programs have an end of, in the scenario's order, each with the hosts at its `from` and its `to`.
+    pub fn ways(&self) -> Vec<(usize, [Option<usize>; 2])> {
+        let both = self.flows.iter().map(|real| (real.flow, real.ends.map(Some)));
+        let half = |half: &HalfFlow| match half.to {
+            true => (half.flow, [Some(half.host), None]),
+            false => (half.flow, [None, Some(half.host)]),
+        };
+        let mut all: Vec<_> = both.chain(self.halves.iter().map(half)).collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// The address of the simulated end of a flow.
+    pub fn simulated(&self, flow: usize) -> Option<&Host> {
+        self.halves.iter().find(|half| half.flow == flow).map(|half| &half.simulated)
     }
 
     /// A host by its name, which `key` has.
@@ -192,12 +250,23 @@ impl Plan {
     pub fn names(&self) -> String {
         let mut text = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
         // Machines behind a device have names of their own, which nobody here knows.
-        for (index, host) in self.hosts.iter().enumerate().filter(|(_, host)| host.device.is_none()) {
+        let here = self.hosts.iter().enumerate().filter(|(_, host)| host.device.is_none());
+        let mut all: Vec<(&Host, bool, bool)> =
+            here.map(|(index, host)| (host, index == self.user, index == self.server)).collect();
+        let alone = self.server == self.user;
+        for half in &self.halves {
+            // A host that is a program's in another flow has its name from there.
+            if !all.iter().any(|(host, ..)| host.name == half.simulated.name) {
+                all.push((&half.simulated, false, half.host == self.user));
+            }
+        }
+        // A name that a host has in the scenario is that host's.
+        let free = |name: &str| !all.iter().any(|(host, ..)| host.name == name);
+        let (user, server) = (free("user"), free("server"));
+        for (host, is_user, is_server) in &all {
             let mut names = vec![host.name.as_str()];
-            // A name that a host has in the scenario is that host's.
-            let free = |name: &str| !self.hosts.iter().any(|other| other.name == name);
-            names.extend((index == self.user && free("user")).then_some("user"));
-            names.extend((index == self.server && free("server")).then_some("server"));
+            names.extend((*is_user && user).then_some("user"));
+            names.extend((*is_server && server && !(alone && *is_user)).then_some("server"));
             let names = names.join(" ");
             text += &format!("{} {names}\n{} {names}\n", host.v4, host.v6());
         }

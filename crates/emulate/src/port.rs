@@ -7,7 +7,7 @@
 use crate::bursts::{Bursts, Tag};
 use crate::clock::Clock;
 use crate::lateness::Histogram;
-use crate::offload::{MAX_HEADERS, Offload, complete};
+use crate::offload::{MAX_HEADERS, Offload};
 use crate::stamps::Stamps;
 use crate::told::too_large;
 use crate::tun::Tun;
@@ -188,21 +188,10 @@ impl Port {
         done
     }
 
-    /// A packet by itself, its checksum complete.
-    fn whole(&mut self, tag: Tag, io: &Io<'_>) -> Vec<u8> {
-        let (shape, frame) = io.bursts.get(tag.burst());
-        let ends = [tag.index(); 2];
-        let (len, offload) = shape.headers(frame, ends, &mut self.room);
-        let mut packet = self.room[..len].to_vec();
-        packet.extend_from_slice(&frame[shape.payload(ends[0], ends[1])]);
-        complete(&offload, &mut packet);
-        packet
-    }
-
     /// Writes a packet by itself of which bits have become others, its checksum being complete before.
     pub fn corrupted(&mut self, tag: Tag, marked: bool, bits: &[FlippedBit], io: &mut Io<'_>) {
         self.flush(io);
-        let mut packet = self.whole(tag, io);
+        let mut packet = io.bursts.whole(tag);
         if marked {
             skyhop_wire::mark(&mut packet);
         }
@@ -220,7 +209,7 @@ impl Port {
     /// Writes what a router has to say about a packet, which is no longer under way.
     pub fn message(&mut self, tag: Tag, router: &Packet, io: &mut Io<'_>) {
         self.flush(io);
-        let packet = too_large(router, &self.whole(tag, io));
+        let packet = too_large(router, &io.bursts.whole(tag));
         let packet = packet.as_slice();
         io.bursts.release(tag.burst(), 1);
         if let Some(tap) = &mut io.tap {

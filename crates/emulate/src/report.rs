@@ -12,6 +12,7 @@ use crate::port::{Port, PortCounts};
 use crate::verdict::{Lateness, Missed, objections};
 use serde_json::{Map, Value, json};
 use skyhop_record::Meta;
+use skyhop_results::{Cause, FlowKind, FlowResult, LimitsResult, OneEndResult, ProgramsResult};
 use skyhop_units::{Span, Time};
 
 /// The outcome of a run whose loop has ended.
@@ -22,7 +23,8 @@ pub(crate) fn outcome(
     exit_code: u8,
 ) -> Outcome {
     let About { loaded, options, scenario, plan, offloads, capture, shared, hosts } = about;
-    let (simulation, ports, lateness) = driver.into_parts();
+    let (simulation, ports, lateness, beside) = driver.into_parts();
+    missed.no_room += beside.no_room;
     for port in &ports {
         missed.no_room += port.counts.no_room;
         missed.not_taken += port.counts.not_taken;
@@ -31,6 +33,10 @@ pub(crate) fn outcome(
     let now = simulation.now();
     let mut result = simulation.finish();
     result.scenario.clone_from(&loaded.name);
+    for end in beside.ends() {
+        let start = scenario.flows[end.flow as usize].start;
+        one_end(&mut result.flows[end.flow as usize], end.host.result(start, now));
+    }
     // The transport of a flow is that of its programs.
     let theirs: Vec<_> = plan.flows.iter().map(|flow| format!("flows.{}.transport", flow.flow)).collect();
     let said = loaded.warnings.iter().filter(|said| !theirs.iter().any(|key| said.key.starts_with(key)));
@@ -82,6 +88,15 @@ pub(crate) fn outcome(
         emulation,
     };
     Outcome { result, meta, exit_code, objections, lateness }
+}
+
+/// A flow's result with what its simulated end has counted.
+fn one_end(flow: &mut FlowResult, (simulated, limits): (OneEndResult, Option<[Span; Cause::COUNT]>)) {
+    let FlowKind::Programs(met) = &flow.kind else { return };
+    let ProgramsResult { sent, received, loss, delay_min_s, delay_mean_s, delay_max_s } = *met;
+    let met = OneEndResult { sent, received, loss, delay_min_s, delay_mean_s, delay_max_s, ..simulated };
+    flow.kind = FlowKind::OneEnd(met);
+    flow.limits = limits.map(|spent| LimitsResult { spent_ns: spent.map(Span::as_nanos), bottleneck: None });
 }
 
 /// The kernel's default where programs run; `None` where all hosts are devices.

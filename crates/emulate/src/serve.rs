@@ -143,15 +143,19 @@ fn serve(stream: &TcpStream, folder: Option<&Path>) -> io::Result<()> {
     }
 }
 
+/// How many zeros a path such as `bytes/10MB` names.
+pub(crate) fn zeros(path: &str) -> Option<u64> {
+    let size = path.strip_prefix("bytes/")?;
+    let size = if size.bytes().all(|c| c.is_ascii_digit()) { format!("{size} B") } else { size.to_owned() };
+    size.parse().ok().map(Bytes::get)
+}
+
 /// The bytes that a target names, and their number.
 fn content(target: &str, folder: Option<&Path>) -> Result<(Box<dyn Read>, u64), &'static str> {
     const NOT_FOUND: &str = "404 Not Found";
     let path = target.split(['?', '#']).next().unwrap_or_default().trim_start_matches('/');
-    if let Some(size) = path.strip_prefix("bytes/") {
-        let size =
-            if size.bytes().all(|c| c.is_ascii_digit()) { format!("{size} B") } else { size.to_owned() };
-        let size: Bytes = size.parse().map_err(|_| NOT_FOUND)?;
-        return Ok((Box::new(io::repeat(0)), size.get()));
+    if path.starts_with("bytes/") {
+        return Ok((Box::new(io::repeat(0)), zeros(path).ok_or(NOT_FOUND)?));
     }
     let plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
     let folder = folder.filter(|_| plain).ok_or(NOT_FOUND)?;

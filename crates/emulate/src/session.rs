@@ -8,6 +8,7 @@
 use crate::about::{About, Furnished};
 pub use crate::about::{Options, Outcome};
 use crate::attend::attend;
+use crate::beside::{Beside, SimulatedEnd};
 use crate::capture::CaptureFile;
 use crate::clock::Clock;
 use crate::control::Control;
@@ -17,18 +18,19 @@ use crate::error::{Error, Tried};
 use crate::inside;
 use crate::namespace::{Namespace, require_parameter, set_parameter};
 use crate::netlink::Netlink;
-use crate::plan::{Host, Plan, RealFlow, devices, real_flows};
+use crate::plan::{Host, Plan, devices, flows_of_programs};
 use crate::port::Port;
 use crate::report;
 use crate::signals::Signals;
+use crate::simulated;
 use crate::stamps::Stamps;
 use crate::tun::{Offloads, Tun};
 use crate::verdict::Missed;
-use skyhop_scenario::Loaded;
+use skyhop_scenario::{Files, Loaded, Scenario};
 use skyhop_sim::Simulation;
 use skyhop_units::{Span, Time};
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -93,26 +95,29 @@ impl<'a> Ready<'a> {
             scenario.duration = LONGEST;
         }
         let seed = options.seed.unwrap_or(scenario.seed);
-        let built = Simulation::with_programs(&scenario, &loaded.files, seed, &real_flows(&scenario));
-        let simulation = built.map_err(|e| Error::Scenario(e.key, e.message))?;
+        let built = Simulation::with_programs(&scenario, &loaded.files, seed, &flows_of_programs(&scenario));
+        let mut simulation = built.map_err(|e| Error::Scenario(e.key, e.message))?;
         let plan = Plan::of(&scenario, &simulation, options.at.as_deref(), &devices)?;
         possible(&plan, options)?;
         let (hosts, ports) = furnish(&plan, &simulation, options, &devices)?;
         let offloads = ports.iter().map(|port| port.tun.offloads()).min_by_key(|o| *o as u8);
         let names: Vec<String> = plan.hosts.iter().map(|host| host.name.clone()).collect();
         let capture = options.pcap.as_deref().map(|path| CaptureFile::create(path, &names)).transpose()?;
-        let between = plan.flows.iter().map(|flow| Between {
-            flow: flow.flow as u32,
-            ports: flow.ends.map(|end| end as u32),
-            ends: flow.ends.map(|end| match &hosts[end].attached {
-                Some(attached) => End::Device(attached.behind.clone()),
-                None => End::Host(plan.hosts[end].v4),
+        let between = plan.ways().into_iter().map(|(flow, ends)| Between {
+            flow: flow as u32,
+            ports: ends.map(|end| end.map(|host| host as u32)),
+            ends: ends.map(|end| match end.map(|host| (&hosts[host].attached, &plan.hosts[host])) {
+                Some((Some(attached), _)) => End::Device(attached.behind.clone()),
+                Some((None, host)) => End::Host(host.v4),
+                None => End::Host(plan.simulated(flow).map_or(Ipv4Addr::UNSPECIFIED, |host| host.v4)),
             }),
         });
+        let beside = beside(&plan, &scenario, &loaded.files, seed, &mut simulation)?;
         let tap = capture.as_ref().and_then(CaptureFile::tap);
-        let driver =
+        let mut driver =
             Driver::new(simulation, ports, between.collect(), (options.memory, &options.limits), tap)
                 .tried(|| "cannot wait for devices".to_owned())?;
+        driver.beside = beside;
         let (offloads, shared) = (offloads.unwrap_or(Offloads::None), Arc::new(Shared::default()));
         let about = About { loaded, options, scenario, plan, hosts, offloads, capture, shared };
         Ok(Self { about, driver })
@@ -168,6 +173,25 @@ impl Begun<'_> {
     }
 }
 
+/// The simulated ends of flows that programs have the other end of.
+fn beside(
+    plan: &Plan,
+    scenario: &Scenario,
+    files: &Files,
+    seed: u64,
+    simulation: &mut Simulation,
+) -> Result<Beside, Error> {
+    let mut ends = Vec::new();
+    for half in &plan.halves {
+        let mtu = simulation.own_mtu(half.flow, half.to).unwrap_or(MTU);
+        let host = simulated::host(half, &plan.hosts[half.host], (scenario, files, seed), mtu);
+        let host = host.map_err(|e| Error::Scenario(e.key, e.message))?;
+        ends.push(SimulatedEnd { flow: half.flow as u32, to: half.to, host });
+    }
+    ends.sort_by_key(|end| end.flow);
+    Ok(Beside::new(ends, simulation))
+}
+
 /// An error if the kernel has no congestion control of that name.
 fn known(name: &str) -> Result<(), Error> {
     let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
@@ -212,11 +236,11 @@ fn furnish(
     let mut ports = Vec::new();
     device::sweep(&mut Netlink::open()?);
     for (index, host) in plan.hosts.iter().enumerate() {
-        let of_flow = |flow: &RealFlow| {
-            let backward = flow.ends[1] == index;
-            (backward || flow.ends[0] == index).then(|| simulation.own_mtu(flow.flow, backward)).flatten()
+        let of_flow = |(flow, ends): (usize, [Option<usize>; 2])| {
+            let backward = ends[1] == Some(index);
+            (backward || ends[0] == Some(index)).then(|| simulation.own_mtu(flow, backward)).flatten()
         };
-        let mtu = plan.flows.iter().filter_map(of_flow).min().unwrap_or(MTU);
+        let mtu = plan.ways().into_iter().filter_map(of_flow).min().unwrap_or(MTU);
         let key = devices.iter().find(|(_, name, _)| *name == host.name).map(|(key, ..)| key.as_str());
         let (furnished, tun, stamps) = match (&host.device, key) {
             (Some(device), Some(key)) => {

@@ -4,14 +4,16 @@
 //! Leaves out what it says of them.
 
 use skyhop_results::{
-    CompletionsResult, DatagramResult, DirectionResult, FlowResult, Metric, PingResult, TransferResult,
+    CompletionsResult, DatagramResult, DirectionResult, FlowResult, Metric, OneEndResult, PingResult,
+    TransferResult,
 };
 
-const HEADINGS: [&str; 6] = [
+const HEADINGS: [&str; 7] = [
     "A transfer:",
     "A ping:",
     "Pages, exchanges and short transfers (web, request-response, poisson):",
     "Datagrams (cbr, on-off):",
+    "A program at one end, the other simulated ([emulator.md](emulator.md#a-program-at-one-end)):",
     "All:",
     "A direction of a link:",
 ];
@@ -24,6 +26,7 @@ fn results_are_described_under_their_own_names() {
         names(PingResult::METRICS),
         names(CompletionsResult::METRICS),
         names(DatagramResult::METRICS),
+        names(OneEndResult::METRICS),
         names(FlowResult::METRICS),
         names(DirectionResult::METRICS),
     ];

@@ -236,6 +236,8 @@ pub enum FlowKind {
     Datagrams(DatagramResult),
     /// Packets of programs.
     Programs(ProgramsResult),
+    /// A program at one end, and a simulated one at the other.
+    OneEnd(OneEndResult),
 }
 
 impl FlowKind {
@@ -247,6 +249,7 @@ impl FlowKind {
             FlowKind::Completions(_) => "completions",
             FlowKind::Datagrams(_) => "datagrams",
             FlowKind::Programs(_) => "programs",
+            FlowKind::OneEnd(_) => "one-end",
         }
     }
 
@@ -261,6 +264,7 @@ impl FlowKind {
             FlowKind::Completions(c) => all(CompletionsResult::METRICS, c),
             FlowKind::Datagrams(d) => all(DatagramResult::METRICS, d),
             FlowKind::Programs(p) => all(ProgramsResult::METRICS, p),
+            FlowKind::OneEnd(o) => all(OneEndResult::METRICS, o),
         }
     }
 }
@@ -286,6 +290,7 @@ enum Source {
         datagrams: Option<usize>,
         ping: Option<usize>,
         programs: Option<usize>,
+        one_end: Option<usize>,
     },
     LimitedBy,
     Limited(Cause),
@@ -320,6 +325,7 @@ impl FlowMetric {
             (Source::Kind { programs, .. }, FlowKind::Programs(p)) => {
                 at(ProgramsResult::METRICS, programs, p)
             }
+            (Source::Kind { one_end, .. }, FlowKind::OneEnd(o)) => at(OneEndResult::METRICS, one_end, o),
             (Source::LimitedBy, _) => {
                 let cause = flow.limits.as_ref().and_then(LimitsResult::limited_by);
                 Some(Measure::Text(cause.map(Cause::name)))
@@ -351,8 +357,9 @@ fn columns() -> Vec<FlowMetric> {
         list(DatagramResult::METRICS),
         list(PingResult::METRICS),
         list(ProgramsResult::METRICS),
+        list(OneEndResult::METRICS),
     ];
-    let mut heads = [0; 5];
+    let mut heads = [0; 6];
     let mut found = Vec::new();
     loop {
         let waits = |name: &str| {
@@ -364,8 +371,8 @@ fn columns() -> Vec<FlowMetric> {
         let mut rest = kinds.iter().zip(heads).filter_map(|(kind, head)| kind.get(head));
         let Some(&(name, about, kind)) = rest.find(|(name, ..)| !waits(name)) else { break };
         let place = |of: usize| kinds[of].iter().position(|(other, ..)| *other == name);
-        let [transfer, completions, datagrams, ping, programs] = [0, 1, 2, 3, 4].map(place);
-        let source = Source::Kind { transfer, completions, datagrams, ping, programs };
+        let [transfer, completions, datagrams, ping, programs, one_end] = [0, 1, 2, 3, 4, 5].map(place);
+        let source = Source::Kind { transfer, completions, datagrams, ping, programs, one_end };
         found.push(FlowMetric { name: name.to_owned(), about, kind, source });
         for (kind, head) in kinds.iter().zip(&mut heads) {
             *head += usize::from(kind.get(*head).is_some_and(|(other, ..)| *other == name));
@@ -444,6 +451,51 @@ measured! {
         pub delay_mean_s: Option<f64>,
         /// Largest one-way delay, s.
         pub delay_max_s: Option<f64>,
+    }
+}
+
+measured! {
+    /// A program at one end and a simulated one at the other: what the simulated end counts, and what packets met from `from` to `to`.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct OneEndResult {
+        /// In-order payload bits per second in the direction that had more, from the first connection's opening to the last byte that arrived.
+        pub goodput_bps: f64,
+        /// From the flow's start until a simulated sender knows that all of its transfer has arrived, s.
+        pub completed_s: Option<f64>,
+        /// Exchanges that a simulated client has completed.
+        pub completed: Option<u64>,
+        /// Those that it gave up.
+        pub failed: Option<u64>,
+        /// Connections that were opened.
+        pub connections: u64,
+        /// Mean time of a simulated client's exchanges, s.
+        pub completion_mean_s: Option<f64>,
+        /// That payload.
+        pub bytes_delivered: u64,
+        /// Segments with payload, SYN or FIN that the simulated end sent, repeats included.
+        pub segments_sent: u64,
+        /// Of those, the repeats.
+        pub segments_retransmitted: u64,
+        /// Retransmission timeouts of the simulated end.
+        pub timeouts: u64,
+        /// Packets that were handed to the network.
+        pub sent: u64,
+        /// Packets that arrived.
+        pub received: u64,
+        /// Share of the packets that did not arrive, those still on their way not counted.
+        pub loss: Option<f64>,
+        /// Smallest one-way delay, s.
+        pub delay_min_s: Option<f64>,
+        /// Mean one-way delay, s.
+        pub delay_mean_s: Option<f64>,
+        /// Largest one-way delay, s.
+        pub delay_max_s: Option<f64>,
+        /// Smallest RTT sample of the simulated end, s.
+        pub rtt_min_s: Option<f64>,
+        /// Mean of its RTT samples, s.
+        pub rtt_mean_s: Option<f64>,
+        /// Largest of them, s.
+        pub rtt_max_s: Option<f64>,
     }
 }
 

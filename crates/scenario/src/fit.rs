@@ -91,7 +91,14 @@ pub(crate) fn fit(shape: &Shape, node: &Node, path: &KeyPath, out: &mut Mistakes
             }
         }
         (Shape::Choice { values, .. }, _) => wrong(&format!("one of {}", values.join(", "))),
-        (Shape::Text, Value::Text(_)) | (Shape::Boolean, Value::Boolean(_)) => {}
+        (Shape::Switch { noun, values }, Value::Text(text)) => {
+            if !values.contains(text) {
+                let names = ["true", "false"].into_iter().chain(values.iter().map(String::as_str));
+                let message = || format!("unknown {noun} {}{}", quoted(text), expected(text, names));
+                out.push(node.origin, || path.clone(), message);
+            }
+        }
+        (Shape::Text, Value::Text(_)) | (Shape::Boolean | Shape::Switch { .. }, Value::Boolean(_)) => {}
         (Shape::Number, Value::Integer(_) | Value::Float(_)) => {}
         (Shape::Integer { least, most }, Value::Integer(n)) if (*least..=*most).contains(n) => {}
         (Shape::Integer { least, most }, _) => wrong(&format!("a whole number from {least} to {most}")),
@@ -103,6 +110,7 @@ pub(crate) fn fit(shape: &Shape, node: &Node, path: &KeyPath, out: &mut Mistakes
         (Shape::Text, _) => wrong("a string"),
         (Shape::Number, _) => wrong("a number"),
         (Shape::Boolean, _) => wrong("true or false"),
+        (Shape::Switch { values, .. }, _) => wrong(&switch(values)),
         (Shape::Table(_) | Shape::Map(_) | Shape::Any, _) => {}
     }
 }
@@ -204,6 +212,12 @@ fn describe(shape: &Shape) -> String {
         Shape::Integer { .. } | Shape::Count { .. } => "a whole number".into(),
         Shape::Number => "a number".into(),
         Shape::Boolean => "true or false".into(),
+        Shape::Switch { values, .. } => switch(values),
         Shape::Any => "a value".into(),
     }
+}
+
+/// The values of a switch with words of its own.
+fn switch(values: &[String]) -> String {
+    format!("true, false, or one of {}", values.join(", "))
 }

@@ -48,6 +48,11 @@ pub(crate) enum Shape {
     },
     Number,
     Boolean,
+    /// True, false, or one of a few strings.
+    Switch {
+        noun: String,
+        values: Vec<String>,
+    },
     /// Whatever TOML can say; what it means is found out where it goes.
     Any,
 }
@@ -102,6 +107,12 @@ impl Reader<'_> {
             && list["type"] == "array"
         {
             return Shape::Names;
+        }
+        if let Some([switch, words]) = json["oneOf"].as_array().map(Vec::as_slice)
+            && switch["type"] == "boolean"
+        {
+            let values = words["enum"].as_array().into_iter().flatten().map(string).collect();
+            return Shape::Switch { noun: noun.into(), values };
         }
         if let Some(choices) = json["oneOf"].as_array() {
             return self.one_of(choices, noun);

@@ -41,46 +41,8 @@ pub(crate) fn application(
     let from = Reader { key, files: given.files };
     let stream = streams(name, given.seed);
     Ok(match &flow.traffic {
-        Traffic::Web {
-            request,
-            reply,
-            files,
-            stay,
-            think,
-            server_time,
-            connections,
-            persistent,
-            pipelining,
-            pages,
-        } => {
-            let does = Browsing {
-                request: from.sizes("request", request, Mah::Request)?,
-                reply: from.sizes("reply", reply, Mah::Reply)?,
-                files: from.numbers("files", files, Mah::Files)?,
-                stay: from.numbers("stay", stay, Mah::Stay)?,
-                think: from.times("think", think)?,
-                server_time: from.times("server_time", server_time)?,
-                connections: *connections,
-                persistent: *persistent,
-                pipelining: *pipelining,
-                pages: *pages,
-            };
-            (Application::Web(Box::new(Web::new(does, stream))), &[End::Server])
-        }
-        Traffic::RequestResponse { request, reply, think, server_time, persistent, count } => {
-            let does = Browsing {
-                request: from.sizes("request", request, Mah::Request)?,
-                reply: from.sizes("reply", reply, Mah::Reply)?,
-                files: Distribution::Fixed(1.0),
-                stay: Distribution::Fixed(f64::MAX),
-                think: from.times("think", think)?,
-                server_time: from.times("server_time", server_time)?,
-                connections: 1,
-                persistent: *persistent,
-                pipelining: false,
-                pages: *count,
-            };
-            (Application::Web(Box::new(Web::new(does, stream))), &[End::Server])
+        Traffic::Web { .. } | Traffic::RequestResponse { .. } => {
+            (Application::Web(Box::new(Web::new(browsing(&from, &flow.traffic)?, stream))), &[End::Server])
         }
         Traffic::Poisson { arrivals_per_s, load, link, size, count } => {
             let size = from.sizes("size", size, Mah::Reply)?;
@@ -108,6 +70,107 @@ pub(crate) fn application(
             return Err(BuildError::new(&from.at("kind"), "has no connections"));
         }
     })
+}
+
+/// What a browser does, or who asks again and again.
+fn browsing(from: &Reader<'_>, traffic: &Traffic) -> Result<Browsing, BuildError> {
+    Ok(match traffic {
+        Traffic::Web {
+            request,
+            reply,
+            files,
+            stay,
+            think,
+            server_time,
+            connections,
+            persistent,
+            pipelining,
+            pages,
+        } => Browsing {
+            request: from.sizes("request", request, Mah::Request)?,
+            reply: from.sizes("reply", reply, Mah::Reply)?,
+            files: from.numbers("files", files, Mah::Files)?,
+            stay: from.numbers("stay", stay, Mah::Stay)?,
+            think: from.times("think", think)?,
+            server_time: from.times("server_time", server_time)?,
+            connections: *connections,
+            persistent: *persistent,
+            pipelining: *pipelining,
+            pages: *pages,
+        },
+        Traffic::RequestResponse { request, reply, think, server_time, persistent, count } => Browsing {
+            request: from.sizes("request", request, Mah::Request)?,
+            reply: from.sizes("reply", reply, Mah::Reply)?,
+            files: Distribution::Fixed(1.0),
+            stay: Distribution::Fixed(f64::MAX),
+            think: from.times("think", think)?,
+            server_time: from.times("server_time", server_time)?,
+            connections: 1,
+            persistent: *persistent,
+            pipelining: false,
+            pages: *count,
+        },
+        _ => return Err(BuildError::new(&from.at("kind"), "has no requests")),
+    })
+}
+
+/// Requests and replies of a flow one by one, for an end that talks to a program: what a run with the same seed draws.
+pub struct Exchanges {
+    does: Browsing,
+    reply: Stream,
+    think: Stream,
+    server_time: Stream,
+}
+
+impl Exchanges {
+    /// Those of a flow.
+    ///
+    /// # Errors
+    ///
+    /// Traffic without requests, or a file that is no distribution.
+    pub fn of(
+        scenario: &scenario::Scenario,
+        files: &Files,
+        seed: u64,
+        flow: usize,
+    ) -> Result<Self, BuildError> {
+        let key = format!("flows.{flow}");
+        let does = browsing(&Reader { key: &key, files }, &scenario.flows[flow].traffic)?;
+        let name = scenario.flow_name(flow);
+        let mut stream = streams(&name, Seed(seed));
+        let [reply, think, server_time] = ["reply", "think", "server-time"].map(&mut stream);
+        Ok(Self { does, reply, think, server_time })
+    }
+
+    /// Length of the next reply, bytes.
+    pub fn reply(&mut self) -> u64 {
+        self.does.reply.draw_whole(&mut self.reply)
+    }
+
+    /// From the end of an exchange to the next.
+    pub fn think(&mut self) -> Span {
+        seconds(self.does.think.draw(&mut self.think))
+    }
+
+    /// From a request's arrival to its reply.
+    pub fn server_time(&mut self) -> Span {
+        seconds(self.does.server_time.draw(&mut self.server_time))
+    }
+
+    /// Whether a connection serves one exchange after another.
+    pub fn persistent(&self) -> bool {
+        self.does.persistent
+    }
+
+    /// How many there are; without end if `None`.
+    pub fn count(&self) -> Option<u64> {
+        self.does.pages
+    }
+}
+
+/// Seconds that were drawn, as a span that can be added to any time.
+fn seconds(s: f64) -> Span {
+    Span::from_secs_f64(s.clamp(0.0, 1e9))
 }
 
 /// The source of traffic in datagrams.

@@ -113,6 +113,7 @@ impl Simulation {
             events: 0,
             arrived: VecDeque::new(),
             flipped: VecDeque::new(),
+            held: VecDeque::new(),
             warnings: Vec::new(),
         })
     }

@@ -46,7 +46,7 @@ pub(crate) fn version(ip: scenario::Ip) -> Version {
 }
 
 /// The configuration of both ends of a TCP connection.
-pub(crate) fn tcp(tcp: &scenario::Tcp, ip: scenario::Ip) -> Config {
+pub fn tcp(tcp: &scenario::Tcp, ip: scenario::Ip) -> Config {
     let mss = tcp.mss.get();
     Config {
         variant: tcp.variant,

@@ -73,7 +73,12 @@ impl Simulation {
                 let (frame, _) = self.network.take(delivery);
                 programs.arrived(&frame, self.now);
                 let corrupted = !bits.is_empty() && !matches!(frame.packet.transport, Transport::TooLarge(_));
-                self.arrived.push_back(Arrived::of(index as u32, &frame, self.now, corrupted));
+                let arrived = Arrived::of(index as u32, &frame, self.now, corrupted);
+                if programs.held == Some(frame.backward) {
+                    self.held.push_back((arrived, bits));
+                    return;
+                }
+                self.arrived.push_back(arrived);
                 if corrupted {
                     self.flipped.push_back(bits);
                 }

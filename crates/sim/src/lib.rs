@@ -27,7 +27,7 @@ mod stp;
 mod twins;
 mod unfinished;
 
-pub use app::application_of;
-pub use config::stp as stp_config;
+pub use app::{Exchanges, application_of};
+pub use config::{stp as stp_config, tcp as tcp_config};
 pub use programs::{Arrived, Content};
 pub use simulation::{LegWays, Simulation};

@@ -41,6 +41,19 @@ impl Simulation {
         self.arrived.pop_front()
     }
 
+    /// Keeps packets for the `to` of a flow that is left to programs, or for its `from`, apart: that end is simulated beside, and acts at
+    /// the instants at which [`Simulation::run_until_held`] stops.
+    pub fn hold(&mut self, flow: usize, to: bool) {
+        if let Some(App::Programs(programs)) = self.flows.get_mut(flow).map(|flow| &mut flow.app) {
+            programs.held = Some(!to);
+        }
+    }
+
+    /// The next packet for an end that is held, with the bits of it that have become others.
+    pub fn poll_held(&mut self) -> Option<(Arrived, Vec<FlippedBit>)> {
+        self.held.pop_front()
+    }
+
     /// The tag of the next program's packet that will not arrive.
     pub fn poll_ended(&mut self) -> Option<u32> {
         self.network.poll_ended()

@@ -13,6 +13,8 @@ use std::net::Ipv4Addr;
 /// Counters of a flow's packets.
 pub(crate) struct Programs {
     pub ends: [Ipv4Addr; 2],
+    /// Packets that go this way are for an end that is simulated beside: true is backward.
+    pub held: Option<bool>,
     /// Packets handed in, there and back.
     sent: [u64; 2],
     /// Delays of those that arrived, there and back.
@@ -55,7 +57,7 @@ pub enum Content {
 
 impl Programs {
     pub fn between(ends: [Ipv4Addr; 2]) -> Self {
-        Self { ends, sent: [0; 2], delays: [Delays::default(), Delays::default()] }
+        Self { ends, held: None, sent: [0; 2], delays: [Delays::default(), Delays::default()] }
     }
 
     /// A packet has been handed in.

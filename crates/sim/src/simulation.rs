@@ -51,6 +51,8 @@ pub struct Simulation {
     pub(crate) arrived: VecDeque<Arrived>,
     /// Bits of those that are corrupted, in the same order.
     pub(crate) flipped: VecDeque<Vec<FlippedBit>>,
+    /// Packets for ends that are simulated beside, and their flipped bits.
+    pub(crate) held: VecDeque<(Arrived, Vec<FlippedBit>)>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -103,6 +105,16 @@ impl Simulation {
     /// Runs until `until`, the end, or until every flow has completed.
     pub fn run_until(&mut self, until: Time) {
         while !self.unfinished.none() {
+            if !self.step_by(until) {
+                self.now = self.now.max(until.min(self.end));
+                return;
+            }
+        }
+    }
+
+    /// The same, and stops at an instant at which a packet has come to an end that is held.
+    pub fn run_until_held(&mut self, until: Time) {
+        while self.held.is_empty() && !self.unfinished.none() {
             if !self.step_by(until) {
                 self.now = self.now.max(until.min(self.end));
                 return;

@@ -64,7 +64,33 @@ fn meaning(file: &str, loaded: &Loaded, ways: &LegWays) -> String {
         let _ = writeln!(out, "  and {} more flows", count((all - MOST_FLOWS) as u64));
     }
     let satellites = in_a_line(loaded).map_or_else(String::new, |line| format!("  constellation: {line}\n"));
-    out + &satellites + &schemes(scenario, &network)
+    out + &satellites + &schemes(scenario, &network) + &emulated(scenario)
+}
+
+/// What the scenario says of an emulation: ends that programs have, and nodes that are devices.
+fn emulated(scenario: &Scenario) -> String {
+    const MOST: usize = 10;
+    let mut out = String::new();
+    let said = scenario.flows.iter().enumerate().filter(|(_, flow)| !flow.real.none());
+    for (i, flow) in said.clone().take(MOST) {
+        let [from, to] = flow.ends();
+        let ends = match flow.real.simulated_to() {
+            None => format!("{from} and {to} are programs' ends"),
+            Some(true) => format!("{from} is a program's end, {to} is simulated"),
+            Some(false) => format!("{to} is a program's end, {from} is simulated"),
+        };
+        let _ = writeln!(out, "  emulated: {}: {ends}", scenario.flow_name(i));
+    }
+    let more = said.count().saturating_sub(MOST);
+    if more > 0 {
+        let _ = writeln!(out, "  emulated: and {} more flows", count(more as u64));
+    }
+    for (name, node) in &scenario.nodes {
+        if let Some(device) = &node.device {
+            let _ = writeln!(out, "  emulated: {name}: machines behind {device}");
+        }
+    }
+    out
 }
 
 /// The scheme of each of several constellations, and of a single one if packets do not simply take shortest ways.

@@ -182,6 +182,11 @@ pub fn run(args: &Compare) -> Result<u8, Failure> {
 
 /// An error if nothing of a scenario can be compared.
 fn comparable(loaded: &Loaded) -> Result<(), Failure> {
+    if let Some(half) = loaded.scenario.flows.iter().position(|flow| flow.real.simulated_to().is_some()) {
+        let message = "leaves one end that is simulated, and transports are compared at both; expected true";
+        let problem = loaded.problem(&format!("flows.{half}.real"), message);
+        return Err(Failure::Scenario(problem.to_string()));
+    }
     for flow in real_flows(&loaded.scenario) {
         let traffic = &loaded.scenario.flows[flow].traffic;
         if !traffic.has_connections() {

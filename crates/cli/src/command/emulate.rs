@@ -28,7 +28,7 @@ pub struct Emulate {
     /// Something about an emulation that runs already.
     #[command(subcommand)]
     pub what: Option<Running>,
-    /// The scenario; `-` is standard input. Its flows with `real = true`, or else its first one, are left to programs; all others are simulated in the same queues.
+    /// The scenario; `-` is standard input. Its flows with `real = true`, or else its first one, are left to programs, one with `real = "from"` or `"to"` at that end; all others are simulated in the same queues.
     #[arg(required_unless_present = "profile")]
     pub file: Option<PathBuf>,
     /// A path that many ask for, instead of a file: geo, leo, meo, iridium, starlink, dial-return.

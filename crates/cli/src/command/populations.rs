@@ -71,7 +71,7 @@ pub fn tables(result: &RunResult) -> Vec<Table> {
             Some(FlowKind::Datagrams(_)) => of.datagrams(&mut datagrams),
             Some(FlowKind::Ping(_)) => of.pings(&mut pings),
             // Programs send a flow of the scenario that is one.
-            Some(FlowKind::Programs(_)) | None => {}
+            Some(FlowKind::Programs(_) | FlowKind::OneEnd(_)) | None => {}
         }
     }
     let all = [transfers, completions, datagrams, pings].into_iter();

@@ -9,8 +9,8 @@ use crate::statistics::{self, Estimate};
 use crate::table::{Table, count, or_dash, rate, share, size, time};
 use skyhop_record::Meta;
 use skyhop_results::{
-    CompletionsResult, DatagramResult, DirectionResult, FlowKind, FlowResult, LimitsResult, PingResult,
-    ProgramsResult, RunResult, TransferResult,
+    CompletionsResult, DatagramResult, DirectionResult, FlowKind, FlowResult, LimitsResult, OneEndResult,
+    PingResult, ProgramsResult, RunResult, TransferResult,
 };
 use std::time::Duration;
 
@@ -79,6 +79,19 @@ pub fn flows<'a>(flows: impl IntoIterator<Item = &'a FlowResult>) -> Vec<Table> 
     ]);
     let mut datagrams =
         Table::new(["datagrams", "sent", "arrived", "lost", "goodput", "delay min", "mean", "max", "jitter"]);
+    let mut one_end = Table::new([
+        "program, simulated",
+        "goodput",
+        "delivered",
+        "connections",
+        "segments",
+        "repeated",
+        "timeouts",
+        "rtt mean",
+        "lost",
+        "delay mean",
+        "limited by",
+    ]);
     let mut programs = Table::new(["programs", "sent", "arrived", "lost", "delay min", "mean", "max"]);
     for flow in flows {
         match &flow.kind {
@@ -87,9 +100,10 @@ pub fn flows<'a>(flows: impl IntoIterator<Item = &'a FlowResult>) -> Vec<Table> 
             FlowKind::Transfer(t) => transfer_row(&mut transfers, &flow.name, t, flow.limits.as_ref()),
             FlowKind::Ping(p) => ping_row(&mut pings, &flow.name, p),
             FlowKind::Programs(p) => programs_row(&mut programs, &flow.name, p),
+            FlowKind::OneEnd(o) => one_end_row(&mut one_end, flow, o),
         }
     }
-    [transfers, completions, datagrams, pings, programs]
+    [transfers, completions, datagrams, pings, programs, one_end]
         .into_iter()
         .filter(|t| !t.cells().1.is_empty())
         .collect()
@@ -199,6 +213,23 @@ fn programs_row(table: &mut Table, name: &str, p: &ProgramsResult) {
     let [least, mean, most] = [p.delay_min_s, p.delay_mean_s, p.delay_max_s].map(|v| or_dash(v.map(time)));
     let lost = or_dash(p.loss.map(share));
     table.row([name.to_owned(), count(p.sent), count(p.received), lost, least, mean, most]);
+}
+
+fn one_end_row(table: &mut Table, flow: &FlowResult, o: &OneEndResult) {
+    let limited = flow.limits.as_ref().and_then(LimitsResult::limited_by);
+    table.row([
+        flow.name.clone(),
+        rate(o.goodput_bps),
+        size(o.bytes_delivered as f64),
+        count(o.connections),
+        count(o.segments_sent),
+        count(o.segments_retransmitted),
+        count(o.timeouts),
+        or_dash(o.rtt_mean_s.map(time)),
+        or_dash(o.loss.map(share)),
+        or_dash(o.delay_mean_s.map(time)),
+        or_dash(limited.map(|cause| cause.name().replace('_', " "))),
+    ]);
 }
 
 /// What an emulation has seen: its flows and links, and how late it was.

@@ -46,6 +46,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
         }
         when(scenario, flow, &at, out);
         traffic(scenario, &flow.traffic, &at.key("traffic"), out);
+        one_real_end(flow, &at, out);
         match (&flow.transport, &flow.traffic) {
             (_, Traffic::Ping { .. }) => {}
             (_, traffic) if traffic.in_datagrams() => {}
@@ -148,6 +149,28 @@ fn traffic(scenario: &Scenario, traffic: &Traffic, at: &KeyPath, out: &mut Findi
                 || format!("{sources} sources; expected 1 to {MOST_SOURCES}"),
             );
         }
+    }
+}
+
+/// A flow of which one end is a program's: the other has to be one that a program can talk to.
+fn one_real_end(flow: &Flow, at: &KeyPath, out: &mut Findings) {
+    let Some(to) = flow.real.simulated_to() else { return };
+    let (real, key) = (if to { "from" } else { "to" }, || at.key("real"));
+    let tcp = matches!(flow.transport, Transport::Tcp(_));
+    let kinds = match &flow.traffic {
+        Traffic::Bulk { .. } | Traffic::RequestResponse { .. } => None,
+        Traffic::Web { .. } if to => None,
+        _ if to => Some("bulk, web or request-response"),
+        _ => Some("bulk or request-response"),
+    };
+    if let Some(kinds) = kinds {
+        out.push(key, || {
+            format!("\"{real}\" leaves an end that is simulated, which has traffic of kind {kinds}; expected that, or real = true")
+        });
+    } else {
+        out.require(tcp, key, || {
+            format!("\"{real}\" leaves an end that is simulated, which speaks TCP to a program; expected transport of kind tcp, or real = true")
+        });
     }
 }
 

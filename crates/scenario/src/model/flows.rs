@@ -43,9 +43,9 @@ pub struct Flow {
     pub transport: Transport,
     /// What the application offers.
     pub traffic: Traffic,
-    /// Whether programs send it where the scenario is emulated: `traffic` and `transport` are for the simulator then, and for whoever compares. Where no flow says so, the first one is.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub real: bool,
+    /// Which of its ends are left to programs where the scenario is emulated: true for both, "from" or "to" for one, whose other end is simulated. `traffic` and `transport` of an end that is left to programs are for the simulator, and for whoever compares. Where no flow says so, the first one is.
+    #[serde(default, skip_serializing_if = "Real::none")]
+    pub real: Real,
     /// Band of its packets in queues of kind priority; 0 goes first.
     #[serde(default)]
     pub priority: u8,
@@ -55,6 +55,95 @@ pub struct Flow {
     /// When the application stops offering; the end of the run if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
+}
+
+impl Flow {
+    /// Names of its ends; of many, the first.
+    pub fn ends(&self) -> [&str; 2] {
+        match &self.path {
+            Some(path) => [path.first(), path.last()].map(|end| end.map_or("", String::as_str)),
+            None => [&self.from, &self.to].map(|end| end.as_ref().map_or("", |group| group.name())),
+        }
+    }
+}
+
+/// Ends of a flow that are left to programs where a scenario is emulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Real {
+    /// Both ends are simulated.
+    #[default]
+    No,
+    /// Programs have both ends.
+    Both,
+    /// Programs have its `from`; its `to` is simulated.
+    From,
+    /// Programs have its `to`; its `from` is simulated.
+    To,
+}
+
+impl Real {
+    /// True if neither end is left to programs.
+    pub fn none(&self) -> bool {
+        *self == Real::No
+    }
+
+    /// The end that is simulated of a flow whose other end is left to programs: true for its `to`.
+    pub fn simulated_to(self) -> Option<bool> {
+        match self {
+            Real::From => Some(true),
+            Real::To => Some(false),
+            Real::No | Real::Both => None,
+        }
+    }
+}
+
+impl Serialize for Real {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Real::No => serializer.serialize_bool(false),
+            Real::Both => serializer.serialize_bool(true),
+            Real::From => serializer.serialize_str("from"),
+            Real::To => serializer.serialize_str("to"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Real {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = Real;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("true, false, \"from\" or \"to\"")
+            }
+            fn visit_bool<E: serde::de::Error>(self, both: bool) -> Result<Real, E> {
+                Ok(if both { Real::Both } else { Real::No })
+            }
+            fn visit_str<E: serde::de::Error>(self, end: &str) -> Result<Real, E> {
+                match end {
+                    "from" => Ok(Real::From),
+                    "to" => Ok(Real::To),
+                    other => Err(E::unknown_variant(other, &["from", "to"])),
+                }
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl JsonSchema for Real {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "RealEnd".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "the ends that are left to programs: true is both, false is none",
+            "oneOf": [
+                { "type": "boolean" },
+                { "type": "string", "enum": ["from", "to"] },
+            ],
+        })
+    }
 }
 
 /// Version of IP.
@@ -284,9 +373,6 @@ impl Traffic {
     }
 }
 
-fn is_false(value: &bool) -> bool {
-    !value
-}
 fn default_ping_interval() -> Span {
     Span::from_secs(1)
 }

@@ -98,6 +98,11 @@ impl Carry {
         &self.machine
     }
 
+    /// Counts from now on what holds its data up.
+    pub fn count_limits(&mut self, now: Time) {
+        self.machine.count_limits(now);
+    }
+
     /// Packets that were turned away.
     pub fn refused(&self) -> Refused {
         self.refused

@@ -1,0 +1,293 @@
+//! Programs over the kernel's stack at one end of a flow and skyhop's own TCP at the other: bytes, options, resets, and how long it takes.
+//!
+//! The programs are this test's own binary. Needs namespaces and TUN devices: where the system has none each test says so and is skipped.
+//! Leaves out the machine itself, which `crates/live/tests/kernel.rs` holds against the kernel's over rougher paths.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_methods, reason = "real hosts take real time")]
+
+mod common {
+    pub mod folder;
+}
+
+use common::folder::Folder;
+use serde_json::Value;
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const SKYHOP: &str = env!("CARGO_BIN_EXE_skyhop");
+
+/// What a path does to packets, gently.
+const FAULTS: &str = "loss = { kind = \"packets\", probability = 0.01 }\nduplication = { probability = 0.02 }\ncorruption = { probability = 0.005 }\nreordering = { probability = 0.01, delay = \"3 ms\" }";
+
+/// A flow with keys of its own over one link.
+fn scenario(rate: &str, link: &str, ends: [&str; 2], flow: &str) -> String {
+    let [from, to] = ends;
+    format!(
+        "duration = \"60 s\"\n[links.satellite]\nrate = \"{rate}\"\ndelay = \"20 ms\"\n{link}\n[[flows]]\nname = \"talk\"\npath = [\"{from}\", \"satellite\", \"{to}\"]\n{flow}\n"
+    )
+}
+
+const ASKS: &str = "traffic = { kind = \"request-response\", reply = { kind = \"fixed\", value = \"100 kB\" }, server_time = { kind = \"fixed\", value = \"50 ms\" }, think = { kind = \"fixed\", value = \"100 ms\" }, persistent = true, count = 5 }";
+
+/// Emulates while one of the programs below runs at the user's end: what it has found, and the summary. `None` where nothing can be emulated.
+fn program(scenario: &str, options: &[&str], name: &str, argument: &str) -> Option<(Vec<String>, Value)> {
+    let folder = Folder::new(&format!("beside-{name}"));
+    let file = folder.write("scenario.toml", scenario);
+    let results = folder.path().join("results");
+    let own = std::env::current_exe().unwrap();
+    let mut skyhop = Command::new(SKYHOP);
+    skyhop.arg("emulate").arg(&file).arg("--out").arg(&results).args(options);
+    if !name.is_empty() {
+        skyhop.arg("--").arg(own).args(["--exact", name, "--ignored", "--nocapture"]);
+    }
+    let out = skyhop.env("SKYHOP_INSIDE", argument).stdin(Stdio::null()).output().unwrap();
+    let (text, told) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    let lacks = ["network namespaces, which need", "/dev/net/tun", "cannot make", "cannot open"];
+    if !out.status.success() && lacks.iter().any(|lack| told.contains(lack)) {
+        println!("skipped: {told}");
+        return None;
+    }
+    assert!(out.status.success(), "{text}\n{told}");
+    let lines = text.lines().filter_map(|line| line.strip_prefix("found ")).map(str::to_owned).collect();
+    let summary = fs::read_to_string(results.join("summary.json")).unwrap();
+    Some((lines, serde_json::from_str(&summary).unwrap()))
+}
+
+/// The summary's flow of the same scenario, simulated at both ends.
+fn simulated(scenario: &str) -> Value {
+    let folder = Folder::new("beside-twin");
+    let file = folder.write("scenario.toml", scenario);
+    let out = Command::new(SKYHOP).arg("run").arg(&file).arg("--json").output().unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    let summary: Value = serde_json::from_slice(&out.stdout).unwrap();
+    summary["flows"]["talk"].clone()
+}
+
+fn argument() -> Option<String> {
+    std::env::var("SKYHOP_INSIDE").ok()
+}
+
+/// An address of the server, of version 4 or 6.
+fn server(port: u16, v6: bool) -> SocketAddr {
+    ("server", port).to_socket_addrs().unwrap().find(|a| a.is_ipv6() == v6).unwrap()
+}
+
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len as u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
+}
+
+#[test]
+#[ignore = "a program inside a host"]
+fn echoes() {
+    let Some(argument) = argument() else { return };
+    let (len, v6) = argument.split_once(' ').unwrap();
+    let sent = pattern(len.parse().unwrap());
+    let mut stream = TcpStream::connect(server(7, v6 == "6")).unwrap();
+    let (mut writing, bytes) = (stream.try_clone().unwrap(), sent.clone());
+    let writer = std::thread::spawn(move || {
+        writing.write_all(&bytes).unwrap();
+        writing.shutdown(Shutdown::Write).unwrap();
+    });
+    let (mut came, mut part) = (Vec::new(), vec![0; 100_000]);
+    let mut told = None;
+    loop {
+        let count = stream.read(&mut part).unwrap();
+        if count == 0 {
+            break;
+        }
+        came.extend_from_slice(&part[..count]);
+        if told.is_none()
+            && let Ok(out) = Command::new("ss").args(["-tinoH", "state", "established"]).output()
+        {
+            told = Some(String::from_utf8_lossy(&out.stdout).replace('\n', " "));
+        }
+    }
+    writer.join().unwrap();
+    assert!(came == sent, "{} bytes of {} came, or others", came.len(), sent.len());
+    println!("found {}", came.len());
+    println!("found {}", told.unwrap_or_default());
+}
+
+#[test]
+#[ignore = "a program inside a host"]
+fn fetches() {
+    let Some(argument) = argument() else { return };
+    let (path, v6) = argument.split_once(' ').unwrap();
+    let mut stream = TcpStream::connect(server(80, v6 == "6")).unwrap();
+    let began = Instant::now();
+    // In two parts, the second with the beginning of another.
+    write!(stream, "GET /{path} HTTP/1.1\r\nHost: ser").unwrap();
+    std::thread::sleep(Duration::from_millis(5));
+    write!(stream, "ver\r\n\r\nGET /{path} HTTP/1.1\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let heads = answer.windows(15).filter(|w| *w == b"HTTP/1.1 200 OK").count();
+    println!("found {heads} {} {}", answer.iter().filter(|b| **b == 0).count(), began.elapsed().as_nanos());
+}
+
+#[test]
+#[ignore = "a program inside a host"]
+fn takes() {
+    let Some(argument) = argument() else { return };
+    let any = if argument.ends_with('6') { "[::]:9" } else { "0.0.0.0:9" };
+    // Who connects meanwhile is refused, and comes again.
+    std::thread::sleep(Duration::from_millis(300));
+    let mut stream = TcpListener::bind(any).unwrap().accept().unwrap().0;
+    let mut came = Vec::new();
+    stream.read_to_end(&mut came).unwrap();
+    assert!(came.iter().all(|byte| *byte == 0));
+    drop(stream);
+    // Its FIN is acknowledged before the host goes.
+    std::thread::sleep(Duration::from_millis(300));
+    println!("found {}", came.len());
+}
+
+#[test]
+#[ignore = "a program inside a host"]
+fn knocks() {
+    if argument().is_none() {
+        return;
+    }
+    for v6 in [false, true] {
+        let began = Instant::now();
+        let refused = TcpStream::connect(server(81, v6)).unwrap_err().kind();
+        assert_eq!(refused, ErrorKind::ConnectionRefused);
+        println!("found {}", began.elapsed().as_nanos());
+        if let Ok(out) = Command::new("ping")
+            .args(["-c", "3", "-i", "0.2", "-q", if v6 { "-6" } else { "-4" }, "server"])
+            .output()
+        {
+            println!("found {}", String::from_utf8_lossy(&out.stdout).replace('\n', " "));
+        }
+    }
+}
+
+#[test]
+fn bytes_come_back_whole_through_faults_with_options_agreed() {
+    for (version, variant) in [("4", "cubic"), ("6", "bbr1")] {
+        let transport =
+            format!("real = \"from\"\ntransport = {{ kind = \"tcp\", variant = \"{variant}\" }}\n{ASKS}");
+        let scenario = scenario("50 Mbit/s", FAULTS, ["user", "server"], &transport);
+        let found = program(&scenario, &[], "echoes", &format!("2000000 {version}"));
+        let Some((lines, summary)) = found else { return };
+        assert_eq!(lines[0], "2000000");
+        if lines[1].contains("wscale") {
+            let words: Vec<&str> = lines[1].split_whitespace().collect();
+            assert!(words.contains(&"ts") && words.contains(&"sack"), "{}", lines[1]);
+        }
+        let flow = &summary["flows"]["talk"];
+        let of = |key: &str| flow[key].as_u64().unwrap();
+        assert_eq!((of("bytes_delivered"), of("connections")), (2_000_000, 1), "{flow}");
+        // Lost or corrupted both ways: what the simulated end repeats.
+        let (sent, repeated) = (of("segments_sent"), of("segments_retransmitted"));
+        assert!(sent > 1350 && repeated > sent / 250 && repeated < sent / 8, "{repeated} of {sent}");
+        assert!(flow["rtt_min_s"].as_f64().unwrap() >= 0.04, "{flow}");
+        assert!(flow["loss"].as_f64().unwrap() > 0.003, "{flow}");
+        assert!(flow["limited_by"].is_string(), "{flow}");
+    }
+}
+
+#[test]
+fn a_simulated_server_answers_a_program_as_fast_as_a_simulated_client() {
+    let real = scenario("20 Mbit/s", "", ["user", "server"], &format!("real = \"from\"\n{ASKS}"));
+    for version in ["4", "6"] {
+        let Some((lines, _)) = program(&real, &[], "fetches", &format!("page {version}")) else { return };
+        let found: Vec<f64> = lines[0].split(' ').map(|word| word.parse().unwrap()).collect();
+        assert_eq!(found[..2], [2.0, 200_000.0], "two replies of the size that the scenario says");
+        assert!(found[2] > 0.09e9, "{} ns are less than a round trip and the server's time", found[2]);
+    }
+    let Some((_, summary)) = program(&real, &[], "fetches", "bytes/5MB 4") else { return };
+    let flow = &summary["flows"]["talk"];
+    let twin = simulated(&scenario(
+        "20 Mbit/s",
+        "",
+        ["server", "user"],
+        "traffic = { kind = \"bulk\", size = \"10 MB\" }",
+    ));
+    let [real, twin] = [flow, &twin].map(|flow| flow["goodput_bps"].as_f64().unwrap());
+    assert!((0.85..1.1).contains(&(real / twin)), "{real} bit/s beside a program, {twin} simulated");
+    assert!(flow["bytes_delivered"].as_u64().unwrap() > 10_000_000, "{flow}");
+}
+
+#[test]
+fn a_simulated_sender_pushes_to_a_program() {
+    let bulk =
+        "transport = { kind = \"tcp\", variant = \"cubic\" }\ntraffic = { kind = \"bulk\", size = \"3 MB\" }";
+    let loss = "loss = { kind = \"packets\", probability = 0.002 }";
+    for version in ["v4", "v6"] {
+        let flow = format!("ip = \"{version}\"\n{bulk}");
+        let twin = simulated(&scenario("20 Mbit/s", loss, ["server", "user"], &flow));
+        let real = scenario(
+            "20 Mbit/s",
+            loss,
+            ["server", "user"],
+            &format!("real = \"to\"\nstart = \"100 ms\"\n{flow}"),
+        );
+        let options = ["--no-offload"];
+        let Some((lines, summary)) =
+            program(&real, if version == "v4" { &[] } else { &options }, "takes", version)
+        else {
+            return;
+        };
+        assert_eq!(lines, ["3000000"]);
+        let flow = &summary["flows"]["talk"];
+        assert_eq!(
+            (&flow["bytes_delivered"], &flow["connections"]),
+            (&3_000_000.into(), &1.into()),
+            "{flow}"
+        );
+        assert!(flow["completed_s"].as_f64().unwrap() > 1.2 && flow["limited_by"].is_string(), "{flow}");
+        assert!(flow["segments_retransmitted"].as_u64().unwrap() > 0, "{flow}");
+        // The delayed acknowledgments of the kernel's receiver are not those of the simulated one.
+        let [real, twin] = [flow, &twin].map(|flow| flow["segments_sent"].as_f64().unwrap());
+        assert!((0.98..1.03).contains(&(real / twin)), "{real} segments beside a program, {twin} simulated");
+    }
+}
+
+#[test]
+fn a_simulated_client_asks_a_real_server() {
+    let asks = format!("real = \"to\"\n{ASKS}");
+    let real = scenario("20 Mbit/s", "", ["user", "server"], &asks).replace("60 s", "4 s");
+    let Some((_, summary)) = program(&real, &[], "", "") else { return };
+    let flow = &summary["flows"]["talk"];
+    assert_eq!(
+        (&flow["completed"], &flow["failed"], &flow["connections"]),
+        (&5.into(), &0.into(), &1.into()),
+        "{flow}"
+    );
+    let twin = simulated(&real);
+    let [real, twin] = [flow, &twin].map(|flow| flow["completion_mean_s"].as_f64().unwrap());
+    // The server's time of the scenario is the simulated server's; a program has its own.
+    assert!((real - (twin - 0.05)).abs() < 0.25 * twin, "{real} s with a real server, {twin} s simulated");
+}
+
+#[test]
+fn nobody_listens_and_pings_are_answered() {
+    let real = scenario("20 Mbit/s", "", ["user", "server"], &format!("real = \"from\"\n{ASKS}"));
+    let Some((lines, _)) = program(&real, &[], "knocks", "") else { return };
+    let took = lines.iter().filter_map(|line| line.parse::<f64>().ok());
+    assert!(took.clone().all(|ns| (40e6..500e6).contains(&ns)), "{lines:?}");
+    assert_eq!(took.count(), 2);
+    for ping in lines.iter().filter(|line| line.contains("packets transmitted")) {
+        assert!(ping.contains("3 received"), "{ping}");
+    }
+}
+
+#[test]
+fn two_ways_between_two_hosts_are_refused() {
+    let one = scenario("20 Mbit/s", "", ["user", "server"], &format!("real = \"from\"\n{ASKS}"));
+    let flow = &one[one.find("[[flows]]").unwrap()..].replace("talk", "again");
+    let folder = Folder::new("beside-twice");
+    let file = folder.write("a.toml", &format!("{one}{flow}"));
+    let out = Command::new(SKYHOP).arg("emulate").arg(&file).args(["--", "true"]).output().unwrap();
+    let told = String::from_utf8_lossy(&out.stderr);
+    let skipped = ["network namespaces, which need", "/dev/net/tun"].iter().any(|lack| told.contains(lack));
+    assert!(
+        skipped || told.contains("flows.1.real: programs of user and server go the way of flow talk already"),
+        "{told}"
+    );
+}

@@ -1,0 +1,303 @@
+//! Applications of simulated hosts that programs talk to: what each does with the bytes of a connection.
+//!
+//! Follows RFC 862 (echo), RFC 863 (discard), RFC 864 (bytes for whoever connects, here zeros) and HTTP/1.1 (RFC 9112) for GET and HEAD.
+//! Differs from applications of the simulator: bytes are read, as a program wrote them.
+//! Leaves out connections themselves, which `simulated` has, and files.
+
+use crate::serve::zeros;
+use skyhop_sim::Exchanges;
+use skyhop_transport::tcp::Carry;
+use skyhop_units::Time;
+use std::collections::VecDeque;
+
+/// Bytes that are read or written at once.
+const PART: usize = 1 << 14;
+/// The longest head of a request or reply.
+const LONGEST_HEAD: usize = 1 << 16;
+
+/// An application over one connection.
+#[derive(Debug)]
+pub enum Answer {
+    /// Sends back what comes.
+    Echo(Vec<u8>),
+    /// Reads all that comes.
+    Sink,
+    /// Sends so many zeros, and reads what comes.
+    Source(u64),
+    /// Answers requests of HTTP.
+    Http(Http),
+    /// Asks once, and reads the reply.
+    Fetch(Fetch),
+}
+
+/// The server's side of a connection of HTTP.
+#[derive(Debug, Default)]
+pub struct Http {
+    head: Vec<u8>,
+    /// Replies in order: when each is ready unless it is, its head, and the zeros behind.
+    replies: VecDeque<(Option<Time>, Vec<u8>, u64)>,
+    /// The last reply is the connection's.
+    last: bool,
+}
+
+/// The client's side of one exchange of HTTP.
+#[derive(Debug)]
+pub struct Fetch {
+    request: Vec<u8>,
+    head: Vec<u8>,
+    /// Bytes of the body that are not here yet, once the head is.
+    left: Option<u64>,
+    /// The reply was none that is understood.
+    pub wrong: bool,
+}
+
+impl Fetch {
+    /// Asks `host` for so many zeros.
+    pub fn new(host: &str, bytes: u64, persistent: bool) -> Self {
+        let close = if persistent { "" } else { "Connection: close\r\n" };
+        let request =
+            format!("GET /bytes/{bytes} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: skyhop\r\n{close}\r\n");
+        Self { request: request.into_bytes(), head: Vec::new(), left: None, wrong: false }
+    }
+
+    /// True if all of the reply is here.
+    pub fn done(&self) -> bool {
+        self.left == Some(0)
+    }
+
+    fn take(&mut self, mut bytes: &[u8]) {
+        while let [first, rest @ ..] = bytes
+            && self.left.is_none()
+            && !self.wrong
+        {
+            self.head.push(*first);
+            bytes = rest;
+            if self.head.ends_with(b"\r\n\r\n") {
+                self.left = length(&self.head);
+                self.wrong = self.left.is_none();
+            }
+            self.wrong |= self.head.len() > LONGEST_HEAD;
+        }
+        if let Some(left) = &mut self.left {
+            *left = left.saturating_sub(bytes.len() as u64);
+        }
+    }
+}
+
+/// `Content-Length` of a reply that says it was understood.
+fn length(head: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(head).ok()?;
+    let mut lines = text.lines();
+    let status = lines.next()?.split(' ').nth(1)?;
+    let field = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
+    };
+    let length = lines.find_map(field)?;
+    status.starts_with('2').then_some(length)
+}
+
+impl Http {
+    /// Bytes have come at `now`. `replies` says how long a reply is to a request that names no length.
+    fn take(&mut self, now: Time, bytes: &[u8], replies: Option<&mut Exchanges>) {
+        let mut replies = replies;
+        for byte in bytes {
+            self.head.push(*byte);
+            if self.head.ends_with(b"\r\n\r\n") {
+                let head = std::mem::take(&mut self.head);
+                self.request(now, &String::from_utf8_lossy(&head), replies.as_deref_mut());
+            }
+            if self.head.len() > LONGEST_HEAD {
+                self.head.clear();
+                self.answer(now, "431 Request Header Fields Too Large", 0, true);
+            }
+        }
+    }
+
+    fn request(&mut self, now: Time, head: &str, replies: Option<&mut Exchanges>) {
+        let mut lines = head.lines();
+        let mut words = lines.next().unwrap_or_default().split_whitespace();
+        let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let asked = lines.any(|line| line.trim().eq_ignore_ascii_case("connection: close"));
+        let last = asked || words.next() == Some("HTTP/1.0");
+        let path = target.split(['?', '#']).next().unwrap_or_default().trim_start_matches('/');
+        let (status, ready, len, last) = match (method, replies) {
+            ("GET" | "HEAD", Some(replies)) => {
+                let len = zeros(path).unwrap_or_else(|| replies.reply());
+                ("200 OK", now + replies.server_time(), len, last || !replies.persistent())
+            }
+            ("GET" | "HEAD", None) => match zeros(path) {
+                Some(len) => ("200 OK", now, len, last),
+                None => ("404 Not Found", now, 0, last),
+            },
+            _ => ("405 Method Not Allowed", now, 0, last),
+        };
+        self.answer(ready, status, len, last);
+        if method == "HEAD"
+            && let Some((_, _, body)) = self.replies.back_mut()
+        {
+            *body = 0;
+        }
+    }
+
+    fn answer(&mut self, ready: Time, status: &str, len: u64, last: bool) {
+        if self.last {
+            return;
+        }
+        let close = if last { "Connection: close\r\n" } else { "" };
+        let head = format!("HTTP/1.1 {status}\r\nContent-Length: {len}\r\n{close}\r\n").into_bytes();
+        // Replies keep the order of their requests.
+        let before = self.replies.back().and_then(|(before, ..)| *before);
+        self.replies.push_back((Some(before.map_or(ready, |before| ready.max(before))), head, len));
+        self.last = last;
+    }
+}
+
+impl Answer {
+    /// What a port of a simulated host does; `None` if nobody listens there. `source` is what RFC 864's gives.
+    pub fn at(port: u16, source: u64) -> Option<Self> {
+        match port {
+            7 => Some(Answer::Echo(Vec::new())),
+            9 => Some(Answer::Sink),
+            19 => Some(Answer::Source(source)),
+            80 => Some(Answer::Http(Http::default())),
+            _ => None,
+        }
+    }
+
+    /// Whether it sends data worth counting.
+    pub fn sends(&self) -> bool {
+        !matches!(self, Answer::Sink)
+    }
+
+    /// Reads and writes what can be. `finished` says that the peer sends no more.
+    pub fn step(&mut self, now: Time, carry: &mut Carry, finished: bool, replies: Option<&mut Exchanges>) {
+        let mut replies = replies;
+        let mut buffer = [0; PART];
+        loop {
+            // An echo reads no more than it can write.
+            let waits = matches!(self, Answer::Echo(left) if !left.is_empty());
+            let count = if waits { 0 } else { carry.read(&mut buffer) };
+            let bytes = &buffer[..count];
+            match self {
+                Answer::Echo(left) => left.extend_from_slice(bytes),
+                Answer::Sink | Answer::Source(_) => {}
+                Answer::Http(http) => http.take(now, bytes, replies.as_deref_mut()),
+                Answer::Fetch(fetch) => fetch.take(bytes),
+            }
+            let wrote = self.write(now, carry);
+            if count == 0 && !wrote {
+                break;
+            }
+        }
+        let over = match self {
+            Answer::Echo(left) => finished && left.is_empty() && carry.readable() == 0,
+            Answer::Sink => finished,
+            Answer::Source(left) => *left == 0,
+            Answer::Http(http) => (finished || http.last) && http.replies.is_empty(),
+            Answer::Fetch(fetch) => finished || fetch.wrong,
+        };
+        if over {
+            carry.shutdown();
+        }
+    }
+
+    /// Writes what can be; true if that was anything.
+    fn write(&mut self, now: Time, carry: &mut Carry) -> bool {
+        match self {
+            Answer::Sink => false,
+            Answer::Echo(left) => drain(left, carry),
+            Answer::Fetch(fetch) => drain(&mut fetch.request, carry),
+            Answer::Source(left) => fill(left, carry),
+            Answer::Http(http) => {
+                let Some((ready, head, left)) = http.replies.front_mut() else { return false };
+                if ready.is_some_and(|ready| ready > now) {
+                    return false;
+                }
+                *ready = None;
+                let wrote = drain(head, carry) | (head.is_empty() && fill(left, carry));
+                let done = head.is_empty() && *left == 0;
+                if done {
+                    http.replies.pop_front();
+                }
+                wrote || done
+            }
+        }
+    }
+
+    /// When it has something to do by itself.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let Answer::Http(http) = self else { return None };
+        http.replies.front().and_then(|(ready, ..)| *ready)
+    }
+}
+
+/// Writes from the front of `left`.
+fn drain(left: &mut Vec<u8>, carry: &mut Carry) -> bool {
+    let taken = carry.write(left);
+    left.drain(..taken);
+    taken > 0
+}
+
+/// Writes zeros, of which there are `left`.
+fn fill(left: &mut u64, carry: &mut Carry) -> bool {
+    static ZEROS: [u8; PART] = [0; PART];
+    let most = (*left).min(PART as u64) as usize;
+    let taken = carry.write(&ZEROS[..most]);
+    *left -= taken as u64;
+    taken > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(text: &str) -> Vec<(String, u64)> {
+        let mut http = Http::default();
+        http.take(Time::ZERO, text.as_bytes(), None);
+        let text = |(_, head, len): (Option<Time>, Vec<u8>, u64)| (String::from_utf8(head).unwrap(), len);
+        http.replies.into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn requests_are_answered_in_their_order() {
+        let two = asked("GET /bytes/10kB HTTP/1.1\r\nHost: x\r\n\r\nHEAD /bytes/7 HTTP/1.1\r\n\r\nGET /no");
+        assert_eq!(
+            two,
+            [
+                ("HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n".to_owned(), 10_000),
+                ("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n".to_owned(), 0)
+            ]
+        );
+        let last = asked("GET /none HTTP/1.1\r\nconnection: CLOSE\r\n\r\nGET /bytes/7 HTTP/1.1\r\n\r\n");
+        assert_eq!(last.len(), 1, "none behind the last");
+        assert!(
+            last[0].0.starts_with("HTTP/1.1 404 Not Found\r\n") && last[0].0.contains("Connection: close")
+        );
+        assert!(asked("PUT / HTTP/1.1\r\n\r\n")[0].0.contains("405"));
+        assert!(asked(&"x".repeat(LONGEST_HEAD + 1))[0].0.contains("431"));
+    }
+
+    #[test]
+    fn a_reply_waits_until_it_is_ready() {
+        let mut http = Http::default();
+        let ready = Time::ZERO + skyhop_units::Span::from_millis(5);
+        http.answer(ready, "200 OK", 3, false);
+        let answer = Answer::Http(http);
+        assert_eq!(answer.poll_timeout(), Some(ready), "also when that is now");
+    }
+
+    #[test]
+    fn a_reply_is_here_with_its_last_byte() {
+        let mut fetch = Fetch::new("server", 5, true);
+        fetch.take(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n1234");
+        assert!(!fetch.done() && !fetch.wrong);
+        fetch.take(b"5");
+        assert!(fetch.done());
+        for wrong in ["HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\n", "hello\r\n\r\n"] {
+            let mut fetch = Fetch::new("server", 5, false);
+            fetch.take(wrong.as_bytes());
+            assert!(fetch.wrong && !fetch.done(), "{wrong}");
+        }
+    }
+}
