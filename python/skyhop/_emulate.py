@@ -77,6 +77,7 @@ def emulate(
     set: Mapping[str, Any] | None = None,
     capture_output: bool = False,
     encoding: str | None = None,
+    timeout: float | None = None,
 ) -> Emulation:
     """Runs a command behind the path of a scenario, and returns what both found out.
 
@@ -89,7 +90,8 @@ def emulate(
     packets may leave in a valid run, `memory` the most for packets under way, `pcap` a file for the packets of all hosts.
 
     `capture_output`, as for `subprocess.run`, keeps what the command prints (and on its standard error what the server prints) in `stdout` and `stderr`, as bytes, or as
-    text with an `encoding`. Else it reads and writes what this process does.
+    text with an `encoding`. Else it reads and writes what this process does. After `timeout` seconds the emulation is ended in order, and
+    `subprocess.TimeoutExpired` is raised.
 
     Needs Linux with TUN devices, and root or a user namespace. The emulation is a process of its own, so that there may be other threads, and several emulations
     at once. KeyboardInterrupt ends it, and nothing of it is left.
@@ -120,7 +122,7 @@ def emulate(
         "devices": list((devices or {}).items()),
         "out": None if out is None else os.fspath(out),
     }
-    kind, found, stdout, stderr = _process((given.file, given.text, _sets(set), choices), capture_output, encoding)
+    kind, found, stdout, stderr = _process((given.file, given.text, _sets(set), choices), capture_output, encoding, timeout)
     if kind == "ScenarioError":
         with _found(given):
             raise _skyhop.ScenarioError(found)
@@ -150,7 +152,7 @@ def _plain(value: Any) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
-def _process(request: Any, capture_output: bool, encoding: str | None) -> tuple[str, Any, Any, Any]:
+def _process(request: Any, capture_output: bool, encoding: str | None, timeout: float | None) -> tuple[str, Any, Any, Any]:
     """Has a process of its own do it: what came of it, and what was printed."""
     program = Path(__file__).with_name("_emulator.py")
     pipe = subprocess.PIPE if capture_output else None
@@ -162,7 +164,7 @@ def _process(request: Any, capture_output: bool, encoding: str | None) -> tuple[
         words = [sys.executable, "-I", "-S", program, _skyhop.__file__, os.getpid(), *descriptors]
         child = subprocess.Popen(list(map(str, words)), stdout=pipe, stderr=pipe, encoding=encoding, pass_fds=descriptors)
         try:
-            stdout, stderr = child.communicate()
+            stdout, stderr = child.communicate(timeout=timeout)
         except BaseException:
             _end(child)
             raise

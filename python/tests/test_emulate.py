@@ -199,3 +199,11 @@ def test_an_interrupt_leaves_nothing(hosts, number, terminal):
         assert not left(f"sleep\0{mark}"), left(mark)
     assert gone(f"sleep\0{mark}"), left(mark)
     assert set(os.listdir("/sys/class/net")) == devices
+
+
+def test_a_timeout_ends_it_in_order(hosts):
+    began = time.monotonic()
+    with pytest.raises(subprocess.TimeoutExpired):
+        skyhop.emulate(text=WIRE, command=["sleep", "61.25"], timeout=1.5)
+    assert 1.5 <= time.monotonic() - began < 20
+    assert gone("61.25")

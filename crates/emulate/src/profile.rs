@@ -213,7 +213,7 @@ mod tests {
             let loaded =
                 skyhop_scenario::parse(text.as_bytes(), profile.name, &[]).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(loaded.name, profile.name);
-            assert_eq!(loaded.scenario.flows.iter().filter(|flow| flow.real).count(), 1);
+            assert_eq!(loaded.scenario.flows.iter().filter(|flow| !flow.real.none()).count(), 1);
             let built = skyhop_sim::Simulation::with_programs(&loaded.scenario, &loaded.files, 1, &[0]);
             assert!(built.is_ok(), "{}", profile.name);
         }

@@ -230,7 +230,9 @@ fn profile(name: &str, args: &Emulate) -> Result<String, Failure> {
         let text = told.as_deref().unwrap_or(default);
         let found = places::find(text).map_err(|e| wrong(format!("{option}: {e}")))?;
         let degrees = |rad: f64| (rad.to_degrees() * 1e6).round() / 1e6;
-        Ok::<_, Failure>((found.name.clone(), degrees(found.latitude_rad), degrees(found.longitude_rad)))
+        // As it was given: "New York" and no new-york. It stands in a comment, on one line.
+        let name = text.trim().replace(char::is_control, " ");
+        Ok::<_, Failure>((name, degrees(found.latitude_rad), degrees(found.longitude_rad)))
     };
     let ends =
         Ends { user: place("--from", &args.from, cities[0])?, server: place("--to", &args.to, cities[1])? };
