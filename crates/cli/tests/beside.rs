@@ -148,6 +148,14 @@ fn takes() {
 
 #[test]
 #[ignore = "a program inside a host"]
+fn waits() {
+    if argument().is_some() {
+        std::thread::sleep(Duration::from_secs(4));
+    }
+}
+
+#[test]
+#[ignore = "a program inside a host"]
 fn knocks() {
     if argument().is_none() {
         return;
@@ -186,7 +194,7 @@ fn bytes_come_back_whole_through_faults_with_options_agreed() {
         let (sent, repeated) = (of("segments_sent"), of("segments_retransmitted"));
         assert!(sent > 1350 && repeated > sent / 250 && repeated < sent / 8, "{repeated} of {sent}");
         assert!(flow["rtt_min_s"].as_f64().unwrap() >= 0.04, "{flow}");
-        assert!(flow["loss"].as_f64().unwrap() > 0.003, "{flow}");
+        assert!(of("packets_lost") > 10 && of("packets_duplicated") > 10, "{flow}");
         assert!(flow["limited_by"].is_string(), "{flow}");
     }
 }
@@ -210,7 +218,7 @@ fn a_simulated_server_answers_a_program_as_fast_as_a_simulated_client() {
     ));
     let [real, twin] = [flow, &twin].map(|flow| flow["goodput_bps"].as_f64().unwrap());
     assert!((0.85..1.1).contains(&(real / twin)), "{real} bit/s beside a program, {twin} simulated");
-    assert!(flow["bytes_delivered"].as_u64().unwrap() > 10_000_000, "{flow}");
+    assert!(flow["bytes_delivered"].as_u64().unwrap() > 9_900_000, "{flow}");
 }
 
 #[test]
@@ -227,13 +235,14 @@ fn a_simulated_sender_pushes_to_a_program() {
             ["server", "user"],
             &format!("real = \"to\"\nstart = \"100 ms\"\n{flow}"),
         );
-        let options = ["--no-offload"];
-        let Some((lines, summary)) =
-            program(&real, if version == "v4" { &[] } else { &options }, "takes", version)
-        else {
-            return;
-        };
-        assert_eq!(lines, ["3000000"]);
+        let folder = Folder::new("beside-took");
+        let (own, took) = (std::env::current_exe().unwrap(), folder.path().join("took"));
+        let server = format!("{} --exact takes --ignored --nocapture > {}", own.display(), took.display());
+        let mut options = vec!["--server", server.as_str()];
+        options.extend((version == "v6").then_some("--no-offload"));
+        let Some((_, summary)) = program(&real, &options, "waits", version) else { return };
+        let took = fs::read_to_string(took).unwrap();
+        assert!(took.contains("found 3000000\n"), "{took}");
         let flow = &summary["flows"]["talk"];
         assert_eq!(
             (&flow["bytes_delivered"], &flow["connections"]),

@@ -36,6 +36,8 @@ struct Talk {
     answer: Answer,
     /// Whether what holds its data up is counted.
     sends: bool,
+    /// Bytes that have come and that were acknowledged.
+    moved: u64,
     connected: bool,
     finished: bool,
 }
@@ -265,7 +267,7 @@ impl SimulatedHost {
             carry.count_limits(now);
         }
         self.counted.began.get_or_insert(now);
-        self.talks.insert(key, Talk { carry, answer, sends, connected: false, finished: false });
+        self.talks.insert(key, Talk { carry, answer, sends, moved: 0, connected: false, finished: false });
     }
 
     /// A connection to the peer.
@@ -325,9 +327,13 @@ impl SimulatedHost {
                 }
                 Event::PeerFinished => talk.finished = true,
                 Event::Reset => reset = true,
-                Event::Received(_) | Event::AllAcknowledged => self.counted.last = Some(now),
-                Event::Closed => {}
+                Event::Received(_) | Event::AllAcknowledged | Event::Closed => {}
             }
+        }
+        let machine = talk.carry.machine();
+        let moved = machine.delivered() + machine.acknowledged();
+        if std::mem::replace(&mut talk.moved, moved) != moved {
+            self.counted.last = Some(now);
         }
         if !reset && talk.connected {
             talk.answer.step(now, &mut talk.carry, talk.finished, self.made.exchanges.as_mut());
