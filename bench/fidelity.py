@@ -36,7 +36,7 @@ may be five points apart.
 
 
 def number(row, key):
-    value = row[key]
+    value = float(row[key])
     return f"{value:.4g} s" if row["metric"] != "goodput_bps" else f"{value / 1e6:.4g} Mbit/s"
 
 
@@ -44,7 +44,7 @@ def line(row):
     name = f"{row['scenario']} | {row['transport']} | {row['buffers']}"
     if row["simulated"] is None or row["emulated"] is None:
         return f"| {name} | - | - | - | - | {row['verdict']} | - | {row['date']} |"
-    apart = 100 * (row["emulated"] / row["simulated"] - 1)
+    apart = 100 * (float(row["emulated"]) / float(row["simulated"]) - 1)
     bounds = f"{number(row, 'least')} to {number(row, 'most')}"
     both = f"{number(row, 'simulated')} | {number(row, 'emulated')}"
     return f"| {name} | {both} | {apart:+.1f} % | {bounds} | {row['verdict']} | {row['held_verdict']} | {row['date']} |"
@@ -66,10 +66,9 @@ def write(rows):
 
 
 def before():
-    """Rows of the table as it is, numbers as numbers."""
-    numbers = {"metric", "verdict", "held_verdict", "objection", "date", "scenario", "flow", "transport", "buffers"}
+    """Rows of the table as it is."""
     for row in csv.DictReader(TABLE.open()) if TABLE.exists() else []:
-        yield {key: text if key in numbers else float(text) if text not in ("", "True", "False") else (text or None) for key, text in row.items()}
+        yield {name: text or None for name, text in row.items()}
 
 
 def causes():
