@@ -81,10 +81,7 @@ pub fn start(
 ) -> Result<Child, Error> {
     let (program, words) = match own.split_first() {
         Some((program, words)) => (PathBuf::from(program), words),
-        None => (
-            std::env::current_exe().tried(|| "cannot find this program's own file".to_owned())?,
-            [].as_slice(),
-        ),
+        None => (own_file()?, [].as_slice()),
     };
     let network = namespace.fd.as_fd().as_raw_fd();
     let mut process = Command::new(program);
@@ -120,6 +117,12 @@ pub fn start(
     // SAFETY: between fork and exec system calls are made, which allocate nothing.
     unsafe { process.pre_exec(enter) };
     process.spawn().tried(|| "cannot start a process inside a host".to_owned())
+}
+
+/// This program's file; where another has taken its name since the start, the one that runs.
+fn own_file() -> Result<PathBuf, Error> {
+    let file = std::env::current_exe().tried(|| "cannot find this program's own file".to_owned())?;
+    Ok(if file.exists() { file } else { PathBuf::from("/proc/self/exe") })
 }
 
 /// The exit code that a shell would have for a process.
