@@ -13,9 +13,6 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::task::{Context, Waker};
 
-/// How long the STAT that proves an address is waited for before it is asked for again.
-const PROOF_PAUSE: Span = Span::from_secs(1);
-
 /// What carries a connection's packets to the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Channel {
@@ -136,10 +133,6 @@ pub(crate) struct Conn {
     pub accepted: bool,
     /// Without an association: the peer's address is not proven yet.
     pub unproven: bool,
-    /// A packet that may not leave before the address is proven.
-    pub held: Option<Packet<Bytes>>,
-    /// What asks for the proof, and when it may be sent again.
-    proof: Option<(Time, Packet<Bytes>)>,
     pub hints: u32,
     hint: Option<Hint>,
 }
@@ -168,8 +161,6 @@ impl Conn {
             dirty: false,
             accepted: false,
             unproven: false,
-            held: None,
-            proof: None,
             hints: 0,
             hint: None,
         }
@@ -253,37 +244,32 @@ impl Conn {
         u64::from(self.overhead) - if sealed { OVERHEAD as u64 } else { 0 }
     }
 
-    /// Without proof of the address no more than three times what came from it. Data that are too much for that are held back; what
-    /// shares their packet goes, and their POLL, whose STAT is the proof, goes again while nothing comes back. A probe of the
-    /// path's MTU counts as lost: without its padding it would prove a size that was never sent.
-    pub fn prove(&mut self, now: Time, mut packet: Packet<Bytes>) -> Option<Packet<Bytes>> {
-        let room = (3 * self.traffic.bytes_received).saturating_sub(self.traffic.bytes_sent);
+    /// The next packet, until there is none. Without proof of the address no more goes there than three times what came from it: the
+    /// machine keeps data back, and what else is too much counts as lost. A lone POLL goes all the same, as a SYN-ACK is repeated: a
+    /// peer that owes nothing says nothing, and both would wait for good.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Packet<Bytes>> {
+        if !self.unproven {
+            return self.machine.poll_transmit(now);
+        }
         let beneath = self.beneath();
-        let fits = |packet: &Packet<Bytes>| packet.wire_len() as u64 + beneath <= room;
-        if !self.unproven || fits(&packet) {
-            return Some(packet);
-        }
-        if packet.data.is_none() && packet.control.as_ref().is_some_and(|control| control.padding > 0) {
-            return None;
-        }
-        let first = Packet { data: None, ..packet.clone() };
-        if packet.data.is_some() && packet.poll.is_some() {
-            self.proof = Some((now, Packet { control: None, ..first.clone() }));
-        }
-        let answer = match &self.proof {
-            _ if packet.data.is_some() && (packet.poll.is_some() || packet.control.is_some()) => Some(first),
-            Some((due, ask)) if *due <= now => Some(ask.clone()),
-            _ => None,
-        };
-        let answer = answer.filter(fits);
-        if answer.is_some() {
-            (packet.poll, packet.control) = (None, None);
-            if let Some((due, _)) = &mut self.proof {
-                *due = now + PROOF_PAUSE;
+        loop {
+            let room = (3 * self.traffic.bytes_received).saturating_sub(self.traffic.bytes_sent + beneath);
+            self.machine.allow(room);
+            let packet = self.machine.poll_transmit(now)?;
+            let asks = packet.poll.is_some() && packet.data.is_none() && packet.control.is_none();
+            if asks || packet.wire_len() as u64 <= room {
+                return Some(packet);
             }
         }
-        self.held = Some(packet);
-        answer
+    }
+
+    /// Who answers what was sent to it is where it says that it is.
+    pub fn believe(&mut self, packet: &Packet<Bytes>) {
+        let control = packet.control.as_ref();
+        if self.unproven && control.is_some_and(|c| c.stat.is_some() || c.ustat.is_some() || c.end_ack) {
+            self.unproven = false;
+            self.machine.allow(u64::MAX);
+        }
     }
 
     /// Whether nothing is left to be done.

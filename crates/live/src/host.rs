@@ -297,10 +297,7 @@ impl Host {
         let Some(conn) = self.connections.get_mut(slot) else { return };
         conn.traffic.packets_received += 1;
         conn.traffic.bytes_received += conn.beneath() + len as u64;
-        // Who answers what was sent to it is where it says that it is.
-        let reports =
-            packet.control.as_ref().is_some_and(|c| c.stat.is_some() || c.ustat.is_some() || c.end_ack);
-        conn.unproven &= !reports;
+        conn.believe(&packet);
         // Who has connected may move: which address it sends from is the kernel's to know.
         conn.reply_from = to.filter(|_| conn.accepted);
         conn.machine.handle_packet(now, &packet);
@@ -573,17 +570,9 @@ impl Host {
             return false;
         };
         for _ in 0..TURN {
-            let Some(packet) = conn.held.take().or_else(|| conn.machine.poll_transmit(now)) else {
+            let Some(packet) = conn.poll_transmit(now) else {
                 self.rest(now, slot);
                 return false;
-            };
-            let packet = match conn.prove(now, packet) {
-                Some(packet) => packet,
-                None if conn.held.is_none() => continue,
-                None => {
-                    self.rest(now, slot);
-                    return false;
-                }
             };
             let start = batch.buffer.len();
             match channel {
@@ -613,9 +602,8 @@ impl Host {
         if conn.is_over() && due.is_none() {
             return self.connections.remove(slot);
         }
-        // A timer in the past would be a loop without rest; with a packet held back only the peer can bring it further.
-        let pause = if conn.held.is_some() { Span::from_millis(100) } else { Span::from_micros(20) };
-        self.connections.set_timer(slot, due.map(|at| at.max(now + pause)));
+        // A timer in the past would be a loop without rest.
+        self.connections.set_timer(slot, due.map(|at| at.max(now + Span::from_micros(20))));
     }
 
     /// Everything fails: the socket is gone.

@@ -4,6 +4,7 @@
 //! Differs: either direction closes by itself, as TCP's do.
 //! Leaves out what goes out (`transmit`) and when (`timers`).
 
+use super::allowance::Allowance;
 use super::config::{Config, Saved};
 use super::congestion::{Controller, Signals};
 use super::mtu::Mtu;
@@ -65,6 +66,7 @@ pub struct Connection<P, S = Written<P>> {
     /// What the peer takes in one SD.
     pub(super) most_payload: usize,
     pub(super) timers: Timers,
+    pub(super) allowance: Allowance,
     pub(super) features: Features,
     /// BGNs sent.
     pub(super) begins_sent: u32,
@@ -134,6 +136,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             mtu: Mtu::new(&config),
             most_payload: usize::MAX,
             timers: Timers::default(),
+            allowance: Allowance::default(),
             features: Features::PLAIN,
             begins_sent: 0,
             answer_begin: false,

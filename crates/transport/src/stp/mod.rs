@@ -4,6 +4,7 @@
 //! Differs: half-close, tolerance of reordering, coalesced reports, discovery of the path's rate; docs/stp.md marks each.
 //! Leaves out sockets, encryption and the association (crate `live`).
 
+mod allowance;
 mod config;
 mod congestion;
 mod connection;

@@ -109,6 +109,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     pub(super) fn would_send(&self) -> bool {
         (self.sender.has_new() || self.sender.has_retransmissions())
             && self.fits()
+            && self.allowed(0)
             && (self.initiator || self.established())
     }
 
@@ -197,6 +198,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let rides_soon = self.sender.has_new()
             && !self.sender.has_retransmissions()
             && self.fits()
+            && self.allowed(0)
             && self.release() <= now + soon;
         !rides_soon
     }
@@ -209,7 +211,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             // Time in which nothing was asked of the peer does not count as its silence.
             self.timers.progress(now);
         }
-        let waits = self.sender.outstanding() || self.waits_for_credit();
+        let waits = self.sender.outstanding() || self.waits_for_credit() || self.waits_for_proof();
         let interval = if waits {
             let answer = self.timers.rto(&self.config, self.timers.poll_backoff);
             match self.timers.srtt() {
@@ -290,7 +292,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let opening = self.initiator && !self.established() && self.begins_sent > 0;
         let ending = self.ends_sent > 0 && !self.end_acked;
         // Who asks an idle peer, or one that takes nothing, whether it lives wants to know if it does not.
-        let asks = self.config.keep_alive.is_some() || self.waits_for_credit();
+        let asks = self.config.keep_alive.is_some() || self.waits_for_credit() || self.waits_for_proof();
         let asked = asks && self.sender.last_unanswered() && !self.over();
         !self.closed && (opening || ending || asked || self.sender.outstanding())
     }
@@ -313,7 +315,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let timers = &self.timers;
         let silence = self.waits_for_peer().then(|| timers.progress_at + self.config.silence);
         let send = self.would_send().then(|| self.release());
-        let copy = self.sender.copy_at().filter(|_| self.fits()).map(|at| at.max(self.release()));
+        let copy =
+            self.sender.copy_at().filter(|_| self.fits() && self.allowed(0)).map(|at| at.max(self.release()));
         let receiver = self.receiver.as_ref().and_then(|receiver| receiver.poll_timeout());
         let begin = timers.begin_at.filter(|_| !self.established());
         let end = timers.end_at.filter(|_| !self.end_acked);

@@ -123,7 +123,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     fn compose(&mut self, now: Time, mut control: Rare) -> Option<Packet<P>> {
         let answers = control.is_some();
-        let may_send = self.pace_allows(now) && self.fits();
+        let may_send = self.pace_allows(now) && self.fits() && self.allowed(wire_len(&control));
+        self.timers.want_poll |= self.begins_to_wait();
         let small = wire_len(&control) <= self.mtu.size as usize / SHARE;
         // What is sent once more was cut to its size before; it travels alone.
         if may_send && !answers {
@@ -197,6 +198,9 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     /// A POLL as large as the packets that might be sent, while data are under way (docs/stp.md §6.4).
     fn compose_probe(&mut self, now: Time) -> Option<Packet<P>> {
         let size = self.mtu.wanted().filter(|_| self.established() && self.sender.outstanding())?;
+        if !self.allowance.allows(u64::from(size)) {
+            return None;
+        }
         let stamp = self.poll(now, false);
         self.mtu.sent(size, stamp);
         let padding = (size as usize).saturating_sub(HEADER_LEN + 4) as u16;
