@@ -116,7 +116,7 @@ fn a_thousand_bad_paths_end_with_an_answer() {
         let mut times: Vec<f64> = (0..1000)
             .map(|seed| {
                 let mut chance = Seed(seed).stream("losses");
-                answered(&config, |_| chance.bits() % 10 == 0).map_or(110.0, Span::as_secs_f64)
+                answered(&config, |_| chance.bits().is_multiple_of(10)).map_or(110.0, Span::as_secs_f64)
             })
             .collect();
         times.sort_by(f64::total_cmp);
