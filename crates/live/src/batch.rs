@@ -36,11 +36,21 @@ impl Batch {
 
     /// The datagram that was just written behind the others, from `start` on, goes to this peer.
     pub fn push(&mut self, to: SocketAddr, from: Option<IpAddr>, start: usize) {
+        self.add(to, from, start, false);
+    }
+
+    /// The datagram that was just written goes by itself, and may be fragmented on its way.
+    pub fn push_fragmentable(&mut self, to: SocketAddr, from: Option<IpAddr>, start: usize) {
+        self.add(to, from, start, true);
+    }
+
+    fn add(&mut self, to: SocketAddr, from: Option<IpAddr>, start: usize, fragments: bool) {
         let (end, segments_max) = (self.buffer.len(), self.segments_max);
         let len = end - start;
         if let Some(last) = self.parts.last_mut()
             && (last.to, last.from, last.end) == (to, from, start)
             && len <= last.segment
+            && !(fragments || last.fragments)
             // All so far are full: the shorter one ends a part.
             && (last.end - last.start) % last.segment == 0
             && (last.end - last.start) / last.segment < segments_max
@@ -49,7 +59,7 @@ impl Batch {
             last.end = end;
             return;
         }
-        self.parts.push(Part { to, from, start, end, segment: len });
+        self.parts.push(Part { to, from, start, end, segment: len, fragments });
     }
 
     /// The next part to be sent.

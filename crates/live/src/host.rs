@@ -575,6 +575,7 @@ impl Host {
                 return false;
             };
             let start = batch.buffer.len();
+            let fragments = packet.data.is_some() && packet.wire_len() > conn.machine.packet_size() as usize;
             match channel {
                 Channel::Plain(_) => emit(&packet, &mut batch.buffer),
                 Channel::Sealed(id) => {
@@ -589,7 +590,11 @@ impl Host {
             }
             conn.traffic.packets_sent += 1;
             conn.traffic.bytes_sent += conn.beneath() + (batch.buffer.len() - start) as u64;
-            batch.push(conn.peer, conn.reply_from, start);
+            if fragments {
+                batch.push_fragmentable(conn.peer, conn.reply_from, start);
+            } else {
+                batch.push(conn.peer, conn.reply_from, start);
+            }
         }
         true
     }

@@ -1,6 +1,7 @@
 //! The socket: datagrams in and out, many at a time where the kernel can.
 //!
-//! Follows UDP (RFC 768); `quinn-udp` does the offloads, keeps packets whole (no fragments), and reads ICMP's messages.
+//! Follows UDP (RFC 768); `quinn-udp` does the offloads, keeps packets whole (no fragments but of what a path has become too narrow for), and
+//! reads ICMP's messages.
 //! Differs: straight over IP the protocol's number stands in for ports, and packets go one by one.
 //! Leaves out what is in the packets.
 
@@ -8,6 +9,7 @@ use quinn_udp::{RecvMeta, Transmit, TransportErrorPayload, UdpSocketState};
 use socket2::{Domain, Protocol, Type};
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsRawFd;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// What carries the packets.
@@ -28,6 +30,18 @@ const DATAGRAM_MAX: usize = 65_536;
 /// What waits longer than this in the kernel waits for this host, and that the peer should feel.
 const AGE_MAX: Duration = Duration::from_millis(20);
 
+/// Errors of a socket that a message of ICMP has raised; the messages are read from their own queue. Anyone may send one.
+const OF_ICMP: [i32; 8] = [
+    libc::ECONNREFUSED,
+    libc::EMSGSIZE,
+    libc::EHOSTUNREACH,
+    libc::ENETUNREACH,
+    libc::EHOSTDOWN,
+    libc::EOPNOTSUPP,
+    libc::EPROTO,
+    libc::EACCES,
+];
+
 /// A run of datagrams to one peer, all as long as the first but the last, which may be shorter.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
@@ -41,6 +55,8 @@ pub struct Part {
     pub end: usize,
     /// Length of each.
     pub segment: usize,
+    /// A single datagram that routers may fragment.
+    pub fragments: bool,
 }
 
 /// A message of ICMP about what was sent.
@@ -123,8 +139,7 @@ impl Socket {
             std::array::from_fn(|_| slices.next().expect("as many as the buffer was made for"));
         match self.state.recv((&self.io).into(), &mut slices, &mut self.metas) {
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(0),
-            // ICMP's messages are read from their own queue.
-            Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => Ok(0),
+            Err(e) if e.raw_os_error().is_some_and(|code| OF_ICMP.contains(&code)) => Ok(0),
             other => other,
         }
     }
@@ -156,6 +171,9 @@ impl Socket {
     /// Sends a part of a batch.
     pub fn send(&self, batch: &[u8], part: &Part) -> io::Result<()> {
         let contents = &batch[part.start..part.end];
+        if part.fragments {
+            return self.send_in_fragments(contents, part);
+        }
         let transmit = Transmit {
             destination: part.to,
             ecn: None,
@@ -163,7 +181,48 @@ impl Socket {
             segment_size: Some(part.segment),
             src_ip: part.from,
         };
-        self.state.try_send((&self.io).into(), &transmit)
+        self.try_send(&transmit)
+    }
+
+    /// An error that a message of ICMP has raised is returned once, by whatever is called next, and nothing is sent then.
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        match self.state.try_send((&self.io).into(), transmit) {
+            Err(e) if e.raw_os_error().is_some_and(|code| OF_ICMP.contains(&code)) => {
+                self.state.try_send((&self.io).into(), transmit)
+            }
+            done => done,
+        }
+    }
+
+    /// Without DF, and over IPv6, whose routers do not fragment, in pieces that each path carries. The option is the socket's: it is set
+    /// for this datagram only, of which there are few.
+    fn send_in_fragments(&self, contents: &[u8], part: &Part) -> io::Result<()> {
+        let transmit =
+            Transmit { destination: part.to, ecn: None, contents, segment_size: None, src_ip: part.from };
+        self.fragment(part.to.is_ipv4(), true)?;
+        let sent = self.try_send(&transmit);
+        self.fragment(part.to.is_ipv4(), false)?;
+        sent
+    }
+
+    fn fragment(&self, v4: bool, allowed: bool) -> io::Result<()> {
+        let set = |level, name, value: i32| {
+            // SAFETY: the value is an integer that outlives the call, and its length is what is said.
+            let done = unsafe {
+                let value = (&raw const value).cast();
+                libc::setsockopt(self.io.as_raw_fd(), level, name, value, size_of::<i32>() as libc::socklen_t)
+            };
+            if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+        };
+        if v4 {
+            let how = if allowed { libc::IP_PMTUDISC_DONT } else { libc::IP_PMTUDISC_PROBE };
+            return set(libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, how);
+        }
+        let (how, most) =
+            if allowed { (libc::IPV6_PMTUDISC_DONT, 1280) } else { (libc::IPV6_PMTUDISC_PROBE, 0) };
+        set(libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, how)?;
+        set(libc::IPPROTO_IPV6, libc::IPV6_DONTFRAG, i32::from(!allowed))?;
+        set(libc::IPPROTO_IPV6, libc::IPV6_MTU, most)
     }
 
     /// The next message of ICMP.

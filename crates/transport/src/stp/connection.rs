@@ -239,7 +239,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     pub fn srtt(&self) -> Option<skyhop_units::Span> {
         self.timers.srtt()
     }
-    /// The largest packet known to arrive, STP's header included, bytes.
+    /// The largest packet known to arrive, STP's header included, bytes. Data that left in a larger one keep it, and it may have to be
+    /// fragmented on its way; a padded POLL may not.
     pub fn packet_size(&self) -> u32 {
         self.mtu.size
     }
@@ -484,7 +485,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         if feedback.acked > 0 || (answered && !self.sender.moves()) {
             self.timers.progress(now);
         }
-        if S::SPLITS && self.mtu.on_feedback(&feedback.largest) {
+        if self.mtu.on_feedback(now, &feedback.largest) {
             self.sender.max_payload = self.mtu.max_payload().min(self.most_payload);
         }
         if let Some(rtt) = feedback.rtt {

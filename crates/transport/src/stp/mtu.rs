@@ -2,10 +2,11 @@
 //!
 //! Follows RFC 8899 (a probe is a packet of its own, its loss is no sign of congestion; §4.3 on black holes) and docs/stp.md §6.4, §15.5.
 //! Differs: a probe is a POLL with padding, so its answer is a STAT that would have been asked for anyway.
-//! Leaves out a path that becomes narrower beneath a connection of its own, whose data keep their packets: the network has to fragment then.
+//! Leaves out the sending: data that keep their packets are larger than a path that became narrower, and the host lets them be fragmented.
 
 use super::config::Config;
 use super::sender::Largest;
+use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{HEADER_LEN, Stat};
 
 /// Times that a size is tried (RFC 8899 §5.1.2).
@@ -17,6 +18,8 @@ const MISSES: u8 = 2;
 /// What nearly every path carries (RFC 8899 §5.1.2), and the least that is tried below it.
 const BASE: u32 = 1200;
 const LEAST: u32 = 272;
+/// A path that became narrower may become wide again (RFC 8899 §5.1.1 has ten minutes; satellites change sooner).
+const RAISE: Span = Span::from_secs(60);
 
 #[derive(Debug)]
 pub(super) struct Mtu {
@@ -24,6 +27,9 @@ pub(super) struct Mtu {
     pub size: u32,
     /// The least that is known not to, or one more than may be tried.
     above: u32,
+    /// The least that can never be tried, and when sizes that were ruled out are tried again.
+    bound: u32,
+    raise_at: Option<Time>,
     /// The one on its way: its size and its POLL's timestamp.
     probe: Option<(u32, u32)>,
     tries: u8,
@@ -40,6 +46,8 @@ impl Mtu {
         Self {
             size,
             above: config.packet_size + 1,
+            bound: config.packet_size + 1,
+            raise_at: None,
             probe: None,
             tries: 0,
             ruled: false,
@@ -50,11 +58,20 @@ impl Mtu {
 
     /// The peer takes no packet larger than this.
     pub fn limit(&mut self, packet: u32) {
-        self.above = self.above.min(packet + 1).max(self.size + 1);
+        self.bound = self.bound.min(packet + 1).max(self.size + 1);
+        self.above = self.above.min(self.bound);
+    }
+
+    /// When sizes that were ruled out are tried again.
+    pub fn raise_at(&self) -> Option<Time> {
+        self.raise_at
     }
 
     /// The size to be tried next, if one is to be tried now: the largest first, then the middle of what is left.
-    pub fn wanted(&self) -> Option<u32> {
+    pub fn wanted(&mut self, now: Time) -> Option<u32> {
+        if self.raise_at.take_if(|at| *at <= now).is_some() {
+            (self.above, self.ruled) = (self.bound, false);
+        }
         let open = self.above - self.size;
         if self.probe.is_some() || open <= 1 {
             return None;
@@ -80,9 +97,6 @@ impl Mtu {
                 (self.tries, self.ruled, self.above) = (0, true, size);
             }
         }
-        if self.above < self.size {
-            panic!("{self:?} {size} {stamp} {stat:?}")
-        }
         if self.above - self.size <= STEP && self.ruled {
             self.above = self.size + 1;
         }
@@ -90,7 +104,7 @@ impl Mtu {
     }
 
     /// What a list says of large packets; true if smaller ones are to be sent from now on.
-    pub fn on_feedback(&mut self, largest: &Largest) -> bool {
+    pub fn on_feedback(&mut self, now: Time, largest: &Largest) -> bool {
         if largest.missed_again > largest.arrived {
             self.misses = self.misses.saturating_add(1);
             self.missed = largest.missed_again;
@@ -104,12 +118,65 @@ impl Mtu {
         let size = if failed > BASE { BASE } else { (failed / 2).max(LEAST) }.min(self.size);
         let above = if failed - size <= STEP { size + 1 } else { failed.max(size + 1) };
         let tried = self.size;
-        *self = Self { size, above, probe: None, tries: 0, ruled: true, misses: 0, missed: 0 };
+        let (bound, raise_at) = (self.bound, Some(now + RAISE));
+        *self =
+            Self { size, above, bound, raise_at, probe: None, tries: 0, ruled: true, misses: 0, missed: 0 };
         size < tried
     }
 
     /// Data in a packet of the size known to arrive.
     pub fn max_payload(&self) -> usize {
         (self.size as usize).saturating_sub(HEADER_LEN).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stat(echo: u32) -> Stat {
+        let (next, credit, gaps) = (1, 100, Vec::new());
+        Stat { echo, next, credit, from: 1, upto: 1, gaps, report: None, compact: true }
+    }
+
+    fn found(mtu: &mut Mtu, now: Time, path: u32) -> u32 {
+        for stamp in (1..).take(100) {
+            let Some(size) = mtu.wanted(now) else { break };
+            mtu.sent(size, 10 * stamp);
+            // A probe that is too large is lost, and a later POLL answered.
+            mtu.on_stat(&stat(10 * stamp + u32::from(size > path)));
+        }
+        mtu.size
+    }
+
+    /// docs/stp.md §6.4: to 20 bytes; the peer's limit is never crossed.
+    #[test]
+    fn the_search_finds_every_path() {
+        for path in 1252..=1472 {
+            let mut mtu = Mtu::new(&Config { base_size: 1252, packet_size: 1472, ..Config::default() });
+            mtu.limit(1440);
+            let size = found(&mut mtu, Time::ZERO, path);
+            assert!(size <= path.min(1440) && size + STEP >= path.min(1440), "{size} of {path}");
+        }
+    }
+
+    /// docs/stp.md §6.4: two lists that miss large packets again, and the size falls; after a minute the path is looked at again.
+    #[test]
+    fn a_path_becomes_narrower_and_wide_again() {
+        let mut mtu = Mtu::new(&Config { base_size: 1252, packet_size: 1472, ..Config::default() });
+        assert_eq!(found(&mut mtu, Time::ZERO, 1472), 1472);
+        let (missed, arrives) =
+            (Largest { arrived: 300, missed_again: 1460 }, Largest { arrived: 1460, missed_again: 0 });
+        let at = |s| Time::ZERO + Span::from_secs(s);
+        // A large one that arrives in between speaks for the path.
+        for list in [missed, arrives, missed] {
+            assert!(!mtu.on_feedback(at(1), &list));
+        }
+        assert!(mtu.on_feedback(at(1), &missed));
+        assert_eq!(mtu.size, BASE);
+        let size = found(&mut mtu, at(2), 1372);
+        assert!((1352..=1372).contains(&size), "{size}");
+        assert_eq!(found(&mut mtu, at(60), 1472), size, "what was ruled out is not tried");
+        assert_eq!(found(&mut mtu, at(61), 1472), 1472);
     }
 }

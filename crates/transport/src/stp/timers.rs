@@ -320,7 +320,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let receiver = self.receiver.as_ref().and_then(|receiver| receiver.poll_timeout());
         let begin = timers.begin_at.filter(|_| !self.established());
         let end = timers.end_at.filter(|_| !self.end_acked);
-        [begin, end, timers.poll_at, send, copy, receiver, silence, timers.linger_until]
+        let raise = self.mtu.raise_at().filter(|_| self.established() && self.sender.outstanding());
+        [begin, end, timers.poll_at, send, copy, receiver, silence, timers.linger_until, raise]
             .into_iter()
             .flatten()
             .min()

@@ -197,7 +197,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// A POLL as large as the packets that might be sent, while data are under way (docs/stp.md §6.4).
     fn compose_probe(&mut self, now: Time) -> Option<Packet<P>> {
-        let size = self.mtu.wanted().filter(|_| self.established() && self.sender.outstanding())?;
+        let size = self.mtu.wanted(now).filter(|_| self.established() && self.sender.outstanding())?;
         if !self.allowance.allows(u64::from(size)) {
             return None;
         }
