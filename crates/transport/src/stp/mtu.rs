@@ -14,7 +14,7 @@ const TRIES: u8 = 3;
 /// The search ends when it is known to so many bytes.
 const STEP: u32 = 20;
 /// Reports in a row that large packets are missing again, with none that one has arrived: the path has become narrower.
-const MISSES: u8 = 2;
+const MISSES: u8 = 3;
 /// What nearly every path carries (RFC 8899 §5.1.2), and the least that is tried below it.
 const BASE: u32 = 1200;
 const LEAST: u32 = 272;
@@ -160,7 +160,7 @@ mod tests {
         }
     }
 
-    /// docs/stp.md §6.4: two lists that miss large packets again, and the size falls; after a minute the path is looked at again.
+    /// docs/stp.md §6.4: three lists that miss large packets again, and the size falls; after a minute the path is looked at again.
     #[test]
     fn a_path_becomes_narrower_and_wide_again() {
         let mut mtu = Mtu::new(&Config { base_size: 1252, packet_size: 1472, ..Config::default() });
@@ -169,7 +169,7 @@ mod tests {
             (Largest { arrived: 300, missed_again: 1460 }, Largest { arrived: 1460, missed_again: 0 });
         let at = |s| Time::ZERO + Span::from_secs(s);
         // A large one that arrives in between speaks for the path.
-        for list in [missed, arrives, missed] {
+        for list in [missed, missed, arrives, missed, missed] {
             assert!(!mtu.on_feedback(at(1), &list));
         }
         assert!(mtu.on_feedback(at(1), &missed));
