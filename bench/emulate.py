@@ -1,7 +1,7 @@
 """The emulator beside a naive relay: processor time a packet, lateness, round trips.
 
 Both carry the same download over the same rate and delay, one after the other in each round, so that a busy machine slows both. The naive relay
-(crates/emulate/examples/naive.rs) makes a system call for each packet and has no queue, no loss and no record.
+(crates/emulate/examples/naive.rs) makes a system call for each packet and has no queue, no loss and no record. rattan joins in where it is installed (`cargo install rattan`).
 
 Then round trips over a path beside those over a wire between the same two hosts, which take the kernel's time too; a chain of 16 links beside one, 8 to 64 paths at once, and runs on a machine whose processors are all busy: each is within the limits, or
 says that it is not valid.
@@ -14,11 +14,13 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SKYHOP = ROOT / "target/release/skyhop"
@@ -56,22 +58,56 @@ def naive(rate_mbit, delay_ms, size):
     return float(done.stdout) * 8e-6, found["cpu_s"] / found["packets"] * 1e6
 
 
+def rattan(rate_mbit, delay_ms, size, folder):
+    """The same download through rattan (`cargo install rattan`), if it is there: its own processor time, not its command's."""
+    (folder / "zeros").touch()
+    os.truncate(folder / "zeros", int(size.removesuffix("MB")) * 1_000_000)
+    server = subprocess.Popen([sys.executable, "-m", "http.server", "-d", folder, "8099"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(0.5)
+        ways = [option for way in ("uplink", "downlink") for option in (f"--{way}-delay={delay_ms}ms", f"--{way}-bandwidth={rate_mbit}Mbps")]
+        inside = 'curl -s -o /dev/null -w "%{speed_download}\n" "http://$RATTAN_BASE:8099/zeros"; cat /proc/net/dev'
+        process = subprocess.Popen(["rattan", "link", *ways, "--", "sh", "-c", inside], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        ticks = 0
+        while process.poll() is None:
+            times = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+            ticks = max(ticks, sum(map(int, times)))
+            time.sleep(0.02)
+        lines = process.stdout.read().splitlines()
+    finally:
+        server.kill()
+    device = next(line for line in lines if line.startswith("vL")).partition(":")[2].split()
+    packets = int(device[1]) + int(device[9])
+    speed = next(float(line) for line in lines if line.replace(".", "").isdigit())
+    return speed * 8e-6, ticks / os.sysconf("SC_CLK_TCK") / packets * 1e6
+
+
 def relay():
     subprocess.run(["cargo", "build", "-q", "--release", "--locked", "-p", "skyhop-emulate", "--example", "naive"], cwd=ROOT, check=True)
+    if others := shutil.which("rattan") is not None:
+        print("rattan is there: the last three columns are of it, the last of them skyhop beside it")
     print("rate Mbit/s  skyhop Mbit/s  us a packet  naive Mbit/s  us a packet  ratio  late p50 us  p99 us")
     with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
         for rate, delay, size in CASES:
             rounds = []
             for _ in range(ROUNDS):
-                rounds.append((emulated(rate, delay, size, pathlib.Path(folder)), naive(rate, delay, size)))
-            ours = [statistics.median(one[0][i] for one in rounds) for i in (0, 1)]
-            theirs = [statistics.median(one[1][i] for one in rounds) for i in (0, 1)]
-            late = [statistics.median(one[0][2]["release"][key] for one in rounds) * 1e6 for key in ("late_p50_s", "late_p99_s")]
-            ratio = statistics.median(one[0][1] / one[1][1] for one in rounds)
-            print(
-                f"{rate:11} {ours[0]:14.0f} {ours[1]:12.2f} {theirs[0]:13.0f} {theirs[1]:12.2f} {ratio:6.2f} {late[0]:12.0f} {late[1]:7.0f}"
-            )
+                row = [emulated(rate, delay, size, folder), naive(rate, delay, size)]
+                rounds.append(row + ([rattan(rate, delay, size, folder)] if others else []))
 
+            def median(of, rounds=rounds):
+                return statistics.median(of(*row) for row in rounds)
+
+            columns = [rate]
+            columns += [median(lambda ours, *_, i=i: ours[i]) for i in (0, 1)]
+            columns += [median(lambda _, naive, *__, i=i: naive[i]) for i in (0, 1)]
+            columns.append(median(lambda ours, naive, *_: ours[1] / naive[1]))
+            columns += [median(lambda ours, *_, key=key: ours[2]["release"][key] * 1e6) for key in ("late_p50_s", "late_p99_s")]
+            line = "{:11} {:14.0f} {:12.2f} {:13.0f} {:12.2f} {:6.2f} {:12.0f} {:7.0f}".format(*columns)
+            if others:
+                theirs = [median(lambda *row, i=i: row[2][i]) for i in (0, 1)]
+                line += " {:6.0f} {:6.2f} {:6.3f}".format(*theirs, median(lambda *row: row[0][1] / row[2][1]))
+            print(line, flush=True)
 
 
 def wire(interval):
