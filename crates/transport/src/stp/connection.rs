@@ -499,6 +499,8 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             srtt: self.timers.srtt(),
             acked: self.sender.acked,
             next: self.sender.next,
+            sent: self.sender.stats.packets_sent,
+            in_flight: self.sender.in_flight,
             busy: self.sender.waiting() > 0 || self.sender.in_flight + feedback.acked >= window / 2,
         };
         if self.controller.on_feedback(&signals) {

@@ -5,6 +5,7 @@
 //! Leaves out when a packet may leave (`timers`) and how many (`congestion`).
 
 use super::config::Config;
+use super::congestion::Answer;
 use super::source::{Source, Written};
 use crate::tcp::RttSamples;
 use skyhop_units::{Span, Time};
@@ -62,22 +63,9 @@ pub(super) struct Poll {
     pub answered: bool,
     /// Too old to be waited for.
     lost: bool,
-    /// The receiver's report in the answer.
-    report: Option<Report>,
-    /// When the answer came, and the data bytes then known to have arrived.
-    answer: (Time, u64),
-}
-
-/// What the receiver's report says of the path: so many network-layer bytes in so long, and since when they were sent.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Delivery {
-    pub bytes: f64,
-    pub packets: u32,
-    pub span: Span,
-    /// When the first of them left.
-    pub sent_from: Time,
-    /// In how long they left.
-    pub left_in: Span,
+    /// SDs sent before it, repeats included, and VT(S) when it left.
+    sent: u64,
+    next: u64,
 }
 
 /// What an answer has taught.
@@ -90,7 +78,8 @@ pub(super) struct Feedback {
     pub lost: u64,
     /// The highest number newly known to be missing.
     pub lost_number: Option<u64>,
-    pub delivery: Option<Delivery>,
+    /// How much was sent and has arrived, when the POLL that is answered left and came.
+    pub answer: Option<Answer>,
     /// Of everything before it the report says whether it has arrived.
     pub seen: u64,
     /// Data bytes of the largest packet that is newly known to have arrived, and of the largest that was missed again.
@@ -125,6 +114,10 @@ pub(super) struct Sender<P, S = Written<P>> {
     /// Bytes known to have arrived.
     pub acked_bytes: u64,
     polls: VecDeque<Poll>,
+    /// SDs received and clock of the last report, without their wrapping.
+    heard: Option<(u64, u64)>,
+    /// Repeats of packets that were only late: the receiver counts them once.
+    needless: u64,
     /// When the first of those left that had to be forgotten without an answer.
     dropped: Option<Time>,
     last_stamp: u64,
@@ -160,6 +153,8 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
             in_flight: 0,
             acked_bytes: 0,
             polls: VecDeque::new(),
+            heard: None,
+            needless: 0,
             dropped: None,
             last_stamp: 0,
             max_payload: config.max_payload().min(config.base_size.saturating_sub(12).max(1)) as usize,
@@ -352,8 +347,8 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
             sent_at: now,
             answered: false,
             lost: false,
-            report: None,
-            answer: (now, 0),
+            sent: self.stats.packets_sent,
+            next: self.next,
         });
         self.stats.polls_sent += 1;
         stamp as u32
@@ -398,7 +393,7 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
         }
         let mut feedback = Feedback::default();
         self.credit(stat.credit, next);
-        self.acknowledge(next, &mut feedback);
+        self.acknowledge(next, poll.stamp, &mut feedback);
         feedback.seen = upto;
         let mut gaps = gaps.into_iter().peekable();
         for number in from.max(self.acked)..upto {
@@ -406,7 +401,7 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
             if gaps.peek().is_some_and(|&(start, _)| start <= number) {
                 self.missing(number, |slot| slot.last_poll < poll.stamp, &mut feedback);
             } else {
-                self.arrived(number, &mut feedback);
+                self.arrived(number, poll.stamp, &mut feedback);
             }
         }
         if !poll.answered {
@@ -414,43 +409,45 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
             feedback.rtt = Some(now.since(poll.sent_at).saturating_sub(delayed));
         }
         self.acked_bytes += feedback.acked;
-        if !poll.answered {
-            feedback.delivery = self.delivery(now, index, stat.report);
+        if let Some(rtt) = feedback.rtt {
+            feedback.answer = self.answer(now, index, rtt, stat.report);
         }
         self.dropped = None;
         // Answers to older POLLs say nothing new, but parts of this one may still come.
         self.polls.drain(..index);
         let poll = &mut self.polls[0];
         if !poll.answered {
-            (poll.answered, poll.report, poll.answer) = (true, stat.report, (now, self.acked_bytes));
+            poll.answered = true;
         }
         Some(feedback)
     }
 
-    /// What arrived between the last answered POLL and this one: by the receiver's report, or else by when the answers came.
-    fn delivery(&self, now: Time, index: usize, report: Option<Report>) -> Option<Delivery> {
-        let (this, before) = (self.polls[index], self.polls.iter().take(index).rfind(|poll| poll.answered)?);
+    /// What this answer says of the path: by the receiver's report, or else by when and what it acknowledges.
+    fn answer(&mut self, now: Time, index: usize, rtt: Span, report: Option<Report>) -> Option<Answer> {
+        let poll = self.polls[index];
         let size = self.stats.bytes_sent as f64 / self.stats.packets_sent.max(1) as f64;
-        let (packets, span) = match (report, before.report) {
-            (Some(report), Some(earlier)) => (
-                report.received.wrapping_sub(earlier.received),
-                Span::from_micros(report.at.wrapping_sub(earlier.at).into()),
-            ),
-            _ => {
-                let (at, acked) = before.answer;
-                (((self.acked_bytes - acked) as f64 / size.max(1.0)) as u32, now.since(at))
-            }
+        let (arrived, clock) = match report {
+            Some(report) => (report.received, report.at),
+            None => ((self.acked_bytes as f64 / size.max(1.0)) as u32, (now.as_nanos() / 1000) as u32),
         };
-        // More than was sent in between, or half an hour and more: a clock or count that has gone back, or a lie.
-        if packets == 0 || packets > 1 << 23 || span.as_nanos() >= 1 << 41 {
+        let (before, then) = self.heard.unwrap_or((arrived.into(), clock.into()));
+        let (more, later) = (arrived.wrapping_sub(before as u32), clock.wrapping_sub(then as u32));
+        // More than can be sent, or half an hour and more: a clock or count that has gone back, or a lie.
+        if more > 1 << 23 || later >= 1 << 31 {
+            self.heard = None;
             return None;
         }
-        Some(Delivery {
-            bytes: f64::from(packets) * (size + f64::from(self.overhead)),
-            packets,
-            span,
-            sent_from: before.sent_at,
-            left_in: this.sent_at.since(before.sent_at),
+        let (arrived, clock_us) = (before + u64::from(more), then + u64::from(later));
+        self.heard = Some((arrived, clock_us));
+        Some(Answer {
+            sent_at: poll.sent_at,
+            rtt,
+            sent: poll.sent,
+            arrived: arrived + self.needless,
+            clock_us,
+            needless: self.needless,
+            next: poll.next,
+            size: size + f64::from(self.overhead),
         })
     }
 
@@ -470,7 +467,7 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
         }
         let mut feedback = Feedback::default();
         self.credit(ustat.credit, next);
-        self.acknowledge(next, &mut feedback);
+        self.acknowledge(next, u64::MAX, &mut feedback);
         feedback.seen = next;
         for (start, end) in gaps {
             for number in start..end {
@@ -482,10 +479,10 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
         Some(feedback)
     }
 
-    /// Everything before `next` has arrived.
-    pub fn acknowledge(&mut self, next: u64, feedback: &mut Feedback) {
+    /// Everything before `next` had arrived when the POLL of this stamp was answered.
+    fn acknowledge(&mut self, next: u64, stamp: u64, feedback: &mut Feedback) {
         while self.acked < next.min(self.next) {
-            self.arrived(self.acked, feedback);
+            self.arrived(self.acked, stamp, feedback);
             self.slots.pop_front();
             self.acked += 1;
         }
@@ -498,9 +495,11 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
         }
     }
 
-    fn arrived(&mut self, number: u64, feedback: &mut Feedback) {
+    fn arrived(&mut self, number: u64, stamp: u64, feedback: &mut Feedback) {
         let slot = &mut self.slots[(number - self.acked) as usize];
         let Some(data) = slot.data.take() else { return };
+        // A repeat that left behind the POLL was of a packet that was only late.
+        self.needless += u64::from(slot.sent > 1 && !slot.queued && slot.last_poll >= stamp);
         feedback.acked += data.len() as u64;
         feedback.largest.arrived = feedback.largest.arrived.max(data.len());
         if std::mem::take(&mut slot.queued) {
@@ -533,7 +532,7 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
     /// Everything sent has arrived: so says an ENDAK.
     pub fn acknowledge_all(&mut self) -> Feedback {
         let mut feedback = Feedback::default();
-        self.acknowledge(self.next, &mut feedback);
+        self.acknowledge(self.next, u64::MAX, &mut feedback);
         self.acked_bytes += feedback.acked;
         feedback
     }

@@ -13,6 +13,8 @@ use skyhop_wire::stp::{Contents, Features, Reason};
 
 /// Whatever the round trip and the configuration: without it a path without delay would see POLLs without end.
 const POLL_INTERVAL_LEAST: Span = Span::from_millis(1);
+/// How long to wait at most before asking a silent peer again; the plain format doubles its wait up to `rto_max`.
+const RETRY_MOST: Span = Span::from_secs(3);
 /// How many times more often to ask when all has been sent: what is found missing later is what all wait for.
 const EAGER_AT_END: u32 = 3;
 
@@ -56,10 +58,17 @@ impl Timers {
         self.smoothed.add(rtt.max(config.granularity));
     }
     /// How long an answer may take; longer after each time that it did not come.
-    fn rto(&self, config: &Config, backoff: u32) -> Span {
+    fn patience(&self, config: &Config, backoff: u32) -> Span {
         // A queue may grow by more than a steady round trip has varied.
         let rto = self.smoothed.patience(config.rto_min).unwrap_or(config.rto_initial);
         Span::from_nanos(rto.as_nanos().saturating_mul(1 << backoff.min(16))).min(config.rto_max)
+    }
+    /// When to ask a peer again that does not answer: sooner than an answer may take, if that has become long.
+    fn rto(&self, config: &Config, backoff: u32) -> Span {
+        let patience = self.patience(config, backoff);
+        // A few bytes each few seconds burden nobody, and find the end of an outage soon.
+        let most = RETRY_MOST.max(self.patience(config, 0));
+        if config.features == Features::PLAIN { patience } else { patience.min(most) }
     }
     pub fn answered(&mut self) {
         (self.poll_backoff, self.end_backoff) = (0, 0);
@@ -180,11 +189,10 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     /// Whether a POLL belongs on the next new packet of data.
     pub(super) fn poll_rides(&self, room: usize) -> bool {
-        // The first packet asks for the round trip; the middle of the first burst cuts it into two trains.
-        let sent = self.sender.next - self.first;
-        let middle = self.config.initial_window / (2 * self.sender.max_payload as u64).max(1);
+        // The first packet asks for the round trip; others cut a train into parts.
+        let next = self.sender.next;
         let asks = self.config.features != Features::PLAIN
-            && (sent == 0 || (sent == middle && self.controller.measures_trains()));
+            && (next == self.first || self.controller.asks(next, self.first));
         self.timers.want_poll || asks || self.would_be_last(room)
     }
 
@@ -256,7 +264,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let due = |at: &mut Option<Time>| at.take_if(|at| *at <= now).is_some();
         if due(&mut self.timers.poll_at) {
             self.timers.want_poll = true;
-            let patience = self.timers.rto(&self.config, self.timers.poll_backoff);
+            let patience = self.timers.patience(&self.config, self.timers.poll_backoff);
             if self.sender.unanswered_since().is_some_and(|since| now.since(since) >= patience) {
                 self.timers.poll_backoff += 1;
                 self.sender.stats.timeouts += 1;

@@ -4,12 +4,18 @@
 //! Differs: an enum, so that nothing is dispatched at run time per packet.
 //! Leaves out the credit, which is the receiver's.
 
+mod compete;
 mod delay;
+mod floor;
+mod losses;
+mod samples;
+mod start;
 mod window;
 
 use super::config::{Config, Congestion};
 use super::sender::Feedback;
 use delay::Delay;
+pub(super) use samples::Answer;
 use skyhop_units::{Span, Time};
 use window::Window;
 
@@ -23,6 +29,10 @@ pub(super) struct Signals {
     pub acked: u64,
     /// VT(S).
     pub next: u64,
+    /// SDs sent, repeats included.
+    pub sent: u64,
+    /// Bytes of data.
+    pub in_flight: u64,
     /// Data wait for the controller, and not the controller for data.
     pub busy: bool,
 }
@@ -31,7 +41,7 @@ pub(super) struct Signals {
 pub(super) enum Controller {
     Window(Window),
     Rate(f64),
-    Delay(Delay),
+    Delay(Box<Delay>),
 }
 
 impl Controller {
@@ -41,7 +51,7 @@ impl Controller {
             (Congestion::Window, _) => Self::Window(Window::new(config)),
             (Congestion::Rate, Some(rate)) => Self::Rate(rate),
             // A promise of nothing: what is left is to find out.
-            (Congestion::Rate | Congestion::Delay, _) => Self::Delay(Delay::new(config)),
+            (Congestion::Rate | Congestion::Delay, _) => Self::Delay(Box::new(Delay::new(config))),
         }
     }
 
@@ -74,6 +84,11 @@ impl Controller {
     /// Whether the first packets are to be measured as a train.
     pub fn measures_trains(&self) -> bool {
         matches!(self, Self::Delay(delay) if delay.rate().is_none())
+    }
+
+    /// Whether a POLL belongs on the new packet of this number; `first` is the connection's first.
+    pub fn asks(&self, number: u64, first: u64) -> bool {
+        matches!(self, Self::Delay(delay) if delay.asks(number, first))
     }
 
     /// Returns whether the window or the rate was cut.

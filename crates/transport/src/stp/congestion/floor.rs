@@ -1,0 +1,164 @@
+//! The round trip without a queue, and how it is told from one that has grown.
+//!
+//! Follows docs/stp.md §8.3: the smallest of the last thirty seconds, or fifty round trips if that is longer; a step up is believed within two.
+//! Differs from a filter by time alone: after a handover round trips are long and even, and what is sent arrives; beside a queue they go on growing.
+//! Leaves out what is done about a queue (`delay`).
+
+use super::samples::Samples;
+use skyhop_units::{Span, Time};
+
+/// How long a smallest round trip is believed at least.
+const LIFE: Span = Span::from_secs(30);
+/// How often a round trip may grow again before it is a queue that grows.
+const STEPS: u32 = 1;
+
+/// For how many round trips it is looked for before.
+const LOOK: u64 = 6;
+
+/// Round trips between looks, after one that has found a queue.
+const APART: f64 = 20.0;
+
+fn life(least: Span) -> Span {
+    LIFE.max(Span::from_nanos(least.as_nanos().saturating_mul(50)))
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Floor {
+    least: Option<(Span, Time)>,
+    last: Option<Span>,
+    /// Since when POLLs that left have taken longer by a step, and how often it has grown again since.
+    step: Option<(Time, u32)>,
+    /// It has grown too often: a queue, until round trips are short again.
+    grows: bool,
+    /// When a look has last found a queue.
+    queued: Option<Time>,
+}
+
+impl Floor {
+    pub fn get(&self) -> Option<Span> {
+        self.least.map(|(rtt, _)| rtt)
+    }
+
+    pub fn seconds(&self) -> f64 {
+        self.get().map_or(0.1, |rtt| rtt.as_secs_f64()).max(1e-4)
+    }
+
+    /// Whether it is about to be forgotten: its own queue has to go for it to be seen again.
+    pub fn due(&self, now: Time) -> bool {
+        self.least.is_some_and(|(least, at)| {
+            now.since(at)
+                > life(least).saturating_sub(Span::from_nanos(least.as_nanos().saturating_mul(LOOK)))
+        })
+    }
+
+    /// Whether a step is being looked at.
+    pub fn steps(&self) -> bool {
+        self.step.is_some()
+    }
+
+    /// A round trip of a POLL that left at `sent_at`, whose answer is the last of `samples`. Returns whether the floor has risen by a step.
+    pub fn add(&mut self, now: Time, sent_at: Time, rtt: Span, samples: &Samples) -> bool {
+        let before = self.last.replace(rtt).unwrap_or(rtt).as_secs_f64();
+        let Some((least, at)) = self.least else {
+            self.least = Some((rtt, now));
+            return false;
+        };
+        if rtt <= least || now.since(at) > life(least) {
+            (self.least, self.step, self.grows) = (Some((rtt, now)), None, false);
+            return false;
+        }
+        if rtt.saturating_sub(least).as_nanos() <= least.as_nanos() / 256 {
+            self.least = Some((least, now));
+        }
+        let (this, least) = (rtt.as_secs_f64(), least.as_secs_f64());
+        let long = this > 1.2 * least + 0.005;
+        if !long {
+            (self.step, self.grows) = (None, false);
+            return false;
+        }
+        match self.step {
+            None if this > 1.15 * before && !self.grows && !self.rests(now, least) => {
+                self.step = Some((sent_at, 0))
+            }
+            Some((_, often)) if this > 1.1 * before + 0.001 => {
+                self.grows = often >= STEPS;
+                self.queued = self.grows.then_some(now).or(self.queued);
+                self.step = (!self.grows).then_some((sent_at, often + 1));
+            }
+            Some((since, _)) => return self.confirm(now, since, samples),
+            None => {}
+        }
+        false
+    }
+
+    /// Whether a look has found a queue of late: the next jump is that queue's.
+    fn rests(&self, now: Time, least: f64) -> bool {
+        self.queued.is_some_and(|at| now.since(at).as_secs_f64() < APART * least)
+    }
+
+    /// It stands: what was sent over half of a new round trip took as long, and arrived as fast as it was sent.
+    fn confirm(&mut self, now: Time, since: Time, samples: &Samples) -> bool {
+        let (Some(low), Some(high)) = (samples.least_rtt(since, 64), samples.most_rtt(since, 64)) else {
+            return false;
+        };
+        let half = Span::from_nanos(low.as_nanos() / 2);
+        if let Some(sample) = samples.latest(half, since) {
+            let even = high.saturating_sub(low).as_secs_f64() < 0.1 * low.as_secs_f64() + 0.002;
+            let as_sent = sample.arrived_in < 1.1 * sample.left_in + 0.002;
+            self.step = None;
+            self.grows = !(even && as_sent);
+            if !self.grows {
+                (self.least, self.queued) = (Some((low, now)), None);
+                return true;
+            }
+            self.queued = Some(now);
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::Answer;
+    use super::*;
+
+    /// Feeds round trips of POLLs that leave every `every` ms; returns the floor and after how many of them it rose.
+    fn feed(rtts: &[(u64, usize)], every: u64) -> (f64, Option<usize>) {
+        let (mut floor, mut samples) = (Floor::default(), Samples::default());
+        let (mut at, mut risen, mut count) = (0u64, None, 0);
+        for &(rtt, often) in rtts {
+            for _ in 0..often {
+                let (sent_at, rtt) = (Time::from_nanos(at * 1_000_000), Span::from_millis(rtt));
+                let clock_us = at * 1000 + rtt.as_nanos() / 1000;
+                let sent = at * 10;
+                samples.add(Answer {
+                    sent_at,
+                    rtt,
+                    sent,
+                    arrived: sent,
+                    clock_us,
+                    needless: 0,
+                    next: sent,
+                    size: 1000.0,
+                });
+                count += 1;
+                if floor.add(sent_at + rtt, sent_at, rtt, &samples) {
+                    risen = Some(count);
+                }
+                at += every;
+            }
+        }
+        (floor.seconds(), risen)
+    }
+
+    /// docs/stp.md §8.3: a handover from 40 to 600 ms is believed within two of the new round trips, and from 600 to 40 at once.
+    #[test]
+    fn a_step_is_believed_and_a_queue_is_not() {
+        let (floor, risen) = feed(&[(40, 50), (600, 60)], 20);
+        assert_eq!(floor, 0.6);
+        assert!(risen.is_some_and(|at| (at - 50) * 20 <= 1200), "{risen:?}");
+        assert_eq!(feed(&[(600, 10), (40, 2)], 20).0, 0.04);
+        let queue: Vec<(u64, usize)> = (0..60).map(|n| (40 + 20 * n, 1)).collect();
+        assert_eq!(feed(&queue, 20), (0.04, None));
+    }
+}

@@ -1,0 +1,139 @@
+//! Losses of the channel, and losses of our own making.
+//!
+//! Follows docs/stp.md §8.3: loss that grows with the rate is congestion, loss that does not is the channel.
+//! Differs from a threshold: a sample is held against what the channel has lost of late, within what chance explains, and what a
+//! lower rate loses just as much of is the channel's.
+//! Leaves out what is done about them (`delay`).
+
+use super::samples::Sample;
+use skyhop_units::Time;
+
+/// A sample's packets that say something of losses.
+const ENOUGH: u64 = 20;
+/// What is lost beyond the channel's part before it counts.
+const BEYOND: f64 = 0.02;
+/// Packets after which an old one counts half.
+const HALF: f64 = 5000.0;
+/// The least part of its target that losses leave to a queue.
+const LEAST_SCALE: f64 = 0.25;
+
+#[derive(Debug)]
+pub(super) struct Losses {
+    /// Packets lost and sent where nothing spoke for congestion.
+    lost: f64,
+    sent: f64,
+    /// Packets lost and sent while a queue stood.
+    queued: (f64, f64),
+    /// When the rate was cut for losses.
+    cut: Option<Time>,
+    /// Part of its target that a queue may have, by the losses while one stood.
+    pub scale: f64,
+}
+
+impl Default for Losses {
+    fn default() -> Self {
+        Self { lost: 0.0, sent: 0.0, queued: (0.0, 0.0), cut: None, scale: 1.0 }
+    }
+}
+
+impl Losses {
+    /// The part that the channel loses.
+    pub fn usual(&self) -> f64 {
+        if self.sent < 50.0 { 0.0 } else { (self.lost / self.sent).min(0.5) }
+    }
+
+    /// Whether so many of so many are more than the channel loses, chance and all.
+    pub fn beyond(&self, lost: f64, sent: f64) -> bool {
+        let usual = sent * (self.lost + 1.0) / (self.sent + 20.0);
+        lost - usual > 3.0 * usual.sqrt() + 3.0
+    }
+
+    fn learn(&mut self, lost: f64, sent: f64) {
+        let old = (-sent / HALF).exp2();
+        (self.lost, self.sent) = (self.lost * old + lost, self.sent * old + sent);
+    }
+
+    /// What a sample says; `free` if none stood at any time. Returns whether it is congestion.
+    pub fn judge(&mut self, now: Time, sample: &Sample, free: bool) -> bool {
+        if sample.sent < ENOUGH || self.cut.is_some_and(|at| sample.sent_from < at) {
+            return false;
+        }
+        let (lost, sent) = (sample.lost() as f64, sample.sent as f64);
+        let part = lost / sent;
+        if free || part < 0.5 * self.usual() {
+            // Where nothing waits nothing overflows: so it is the channel.
+            if free && self.cut.take().is_some() && part > self.usual() + BEYOND {
+                (self.lost, self.sent) = (0.0, 0.0);
+                self.scale = 1.0;
+            }
+            self.learn(lost, sent);
+            self.scale = (1.02 * self.scale).min(1.0);
+            return false;
+        }
+        self.in_queue(lost, sent);
+        self.scale = (1.02 * self.scale).min(1.0);
+        if part > self.usual() + BEYOND && self.beyond(lost, sent) {
+            self.cut = Some(now);
+            self.scale = (self.scale / 2.0).max(LEAST_SCALE);
+            return true;
+        }
+        false
+    }
+
+    /// A little, but again and again while a queue stands: an AQM that wants it shorter.
+    fn in_queue(&mut self, lost: f64, sent: f64) {
+        let old = (-sent / HALF).exp2();
+        (self.queued.0, self.queued.1) = (self.queued.0 * old + lost, self.queued.1 * old + sent);
+        let usual = self.usual() * self.queued.1;
+        let more = self.queued.0 - usual;
+        if more > 0.003 * self.queued.1 && more > 2.0 * usual.sqrt() + 3.0 {
+            self.scale = (self.scale / 2.0).max(LEAST_SCALE);
+            self.queued = (0.0, 0.0);
+        }
+    }
+
+    /// Whether a sample has lost more than the channel does: any packet, if that loses none.
+    pub fn any(&self, sample: &Sample) -> bool {
+        let usual = sample.sent as f64 * self.usual();
+        sample.lost() as f64 > usual + 2.0 * usual.sqrt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{Answer, Samples};
+    use super::*;
+    use skyhop_units::Span;
+
+    fn sample(sent: u64, lost: u64) -> Sample {
+        let mut samples = Samples::default();
+        let answer = |at: u64, sent, arrived| Answer {
+            sent_at: Time::from_nanos(at),
+            rtt: Span::from_millis(100),
+            sent,
+            arrived,
+            clock_us: at / 1000,
+            needless: 0,
+            next: sent,
+            size: 1000.0,
+        };
+        samples.add(answer(0, 0, 0));
+        samples.add(answer(1_000_000_000, sent, sent - lost));
+        samples.last_two().expect("two answers")
+    }
+
+    /// docs/stp.md §8.3: what is lost where nothing waits is the channel's and lowers no rate; as much of it beside a queue is no
+    /// congestion, and more is.
+    #[test]
+    fn loss_that_grows_is_congestion_and_loss_that_does_not_is_the_channel() {
+        let mut losses = Losses::default();
+        for _ in 0..5 {
+            assert!(!losses.judge(Time::ZERO, &sample(1000, 50), true));
+        }
+        assert!((losses.usual() - 0.05).abs() < 0.001);
+        assert!(!losses.judge(Time::ZERO, &sample(1000, 60), false));
+        assert!(losses.judge(Time::ZERO, &sample(1000, 120), false));
+        assert!((losses.usual() - 0.05).abs() < 0.001, "congestion is not learnt");
+        assert!(losses.scale < 1.0, "the queue is to be shorter");
+    }
+}

@@ -1,0 +1,192 @@
+//! What answered POLLs say: how much was sent, how much has arrived, and when, at two moments.
+//!
+//! Follows docs/stp.md §8.3: a sample spans as many answered POLLs as make enough time and enough packets, whichever is later.
+//! Differs from one sample for each answer: a low rate, or a lost answer, makes samples longer, and never makes there be none.
+//! Leaves out what is concluded (`delay`).
+
+use skyhop_units::{Span, Time};
+use std::collections::VecDeque;
+
+/// A sample of fewer packets says too little.
+pub(super) const ENOUGH: u64 = 8;
+/// Round trips that tell of jitter.
+const UNREST: usize = 16;
+/// Answers remembered at most.
+const MOST: usize = 64;
+
+/// An answered POLL.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in super::super) struct Answer {
+    pub sent_at: Time,
+    pub rtt: Span,
+    /// SDs sent before it, repeats included.
+    pub sent: u64,
+    /// Different SDs that had arrived when it came, and the receiver's clock then, in microseconds.
+    pub arrived: u64,
+    pub clock_us: u64,
+    /// Repeats of packets that were only late.
+    pub needless: u64,
+    /// VT(S) when it left.
+    pub next: u64,
+    /// Network-layer bytes of a packet.
+    pub size: f64,
+}
+
+/// What lies between two answered POLLs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Sample {
+    pub sent_from: Time,
+    pub sent: u64,
+    pub arrived: u64,
+    /// How many may still be on their way, as others pass them.
+    pub late: u64,
+    /// In how long they left, and in how long they arrived, seconds.
+    pub left_in: f64,
+    pub arrived_in: f64,
+    size: f64,
+}
+
+impl Sample {
+    fn between(one: &Answer, two: &Answer) -> Self {
+        Self {
+            sent_from: one.sent_at,
+            sent: two.sent - one.sent,
+            arrived: two.arrived.saturating_sub(one.arrived),
+            late: 0,
+            left_in: two.sent_at.since(one.sent_at).as_secs_f64(),
+            arrived_in: two.clock_us.saturating_sub(one.clock_us) as f64 * 1e-6,
+            size: two.size,
+        }
+    }
+
+    /// Network-layer bytes a second that arrived.
+    pub fn arrives(&self) -> f64 {
+        self.arrived as f64 * self.size / self.arrived_in.max(1e-6)
+    }
+
+    /// Network-layer bytes a second that left.
+    pub fn leaves(&self) -> f64 {
+        self.sent as f64 * self.size / self.left_in.max(1e-6)
+    }
+
+    /// Packets that did not arrive, and are not on their way behind later ones.
+    pub fn lost(&self) -> u64 {
+        self.sent.saturating_sub(self.arrived + self.late)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Samples {
+    answers: VecDeque<Answer>,
+}
+
+impl Samples {
+    pub fn add(&mut self, answer: Answer) {
+        // A clock or a count that has gone back is another's: nothing lies between.
+        let fits = self.answers.back().is_none_or(|last| {
+            answer.sent_at >= last.sent_at && answer.clock_us >= last.clock_us && answer.sent >= last.sent
+        });
+        if !fits {
+            self.answers.clear();
+        }
+        if self.answers.len() == MOST {
+            self.answers.pop_front();
+        }
+        self.answers.push_back(answer);
+    }
+
+    pub fn forget(&mut self) {
+        self.answers.drain(..self.answers.len().saturating_sub(1));
+    }
+
+    pub fn last(&self) -> Option<&Answer> {
+        self.answers.back()
+    }
+
+    /// The shortest sample that ends with the last answer, was sent in `span` or more, at or after `from`, and has enough packets.
+    pub fn latest(&self, span: Span, from: Time) -> Option<Sample> {
+        let last = self.answers.back()?;
+        self.answers
+            .iter()
+            .rev()
+            .skip(1)
+            .take_while(|answer| answer.sent_at >= from)
+            .find(|answer| last.sent_at.since(answer.sent_at) >= span && last.sent - answer.sent >= ENOUGH)
+            .map(|answer| self.with_late(Sample::between(answer, last)))
+    }
+
+    /// Where packets pass each other, those that left within the spread of round trips before the last POLL may be late.
+    fn with_late(&self, mut sample: Sample) -> Sample {
+        if self.reorders() {
+            let spread = 4.0 * self.unrest();
+            sample.late = (sample.sent as f64 * spread / sample.left_in.max(1e-6)) as u64;
+        }
+        sample
+    }
+
+    /// Whether packets that were taken for lost have turned out to be late.
+    pub fn reorders(&self) -> bool {
+        self.answers.front().zip(self.answers.back()).is_some_and(|(one, two)| two.needless > one.needless)
+    }
+
+    /// The smallest round trip of POLLs that left since `from`, of the last `most` at most.
+    pub fn least_rtt(&self, from: Time, most: usize) -> Option<Span> {
+        let late = self.answers.iter().rev().take(most).take_while(|answer| answer.sent_at >= from);
+        late.map(|answer| answer.rtt).min()
+    }
+
+    /// The largest, in the same way.
+    pub fn most_rtt(&self, from: Time, most: usize) -> Option<Span> {
+        let late = self.answers.iter().rev().take(most).take_while(|answer| answer.sent_at >= from);
+        late.map(|answer| answer.rtt).max()
+    }
+
+    /// When the first POLL left with this number behind it, or a later one.
+    pub fn begun(&self, first: u64) -> Option<Time> {
+        self.answers.iter().find(|answer| answer.next >= first).map(|answer| answer.sent_at)
+    }
+
+    fn train(&self, first: u64, end: u64, until: Time) -> impl Iterator<Item = &Answer> + Clone {
+        let within =
+            move |answer: &&Answer| answer.next >= first && answer.next <= end && answer.sent_at <= until;
+        self.answers.iter().filter(within)
+    }
+
+    /// The parts of a train: samples of neighbours that left with these numbers behind them, until then.
+    pub fn parts(&self, first: u64, end: u64, until: Time) -> impl Iterator<Item = Sample> {
+        let of_it = self.train(first, end, until);
+        let pairs = of_it.clone().zip(of_it.skip(1));
+        pairs.map(|(one, two)| Sample::between(one, two)).filter(|part| part.sent >= 3)
+    }
+
+    /// The whole of it.
+    pub fn whole(&self, first: u64, end: u64, until: Time) -> Option<Sample> {
+        let mut of_it = self.train(first, end, until);
+        let one = of_it.next()?;
+        let two = of_it.last()?;
+        (two.sent - one.sent >= 3).then(|| Sample::between(one, two))
+    }
+
+    /// What lies between the last two answers.
+    pub fn last_two(&self) -> Option<Sample> {
+        let mut late = self.answers.iter().rev();
+        let (two, one) = (late.next()?, late.next()?);
+        Some(Sample::between(one, two))
+    }
+
+    /// By how much neighbouring round trips differ beside what a steady change explains, seconds: the median of the last few, as one
+    /// jump is no jitter.
+    pub fn unrest(&self) -> f64 {
+        let mut late = self.answers.iter().rev().map(|answer| answer.rtt.as_secs_f64());
+        let (mut differ, mut count) = ([0.0; UNREST], 0);
+        let (Some(mut one), Some(mut two)) = (late.next(), late.next()) else { return 0.0 };
+        for (three, differs) in late.zip(&mut differ) {
+            *differs = (one - 2.0 * two + three).abs() / 2.0;
+            (one, two) = (two, three);
+            count += 1;
+        }
+        let differ = &mut differ[..count];
+        differ.sort_unstable_by(f64::total_cmp);
+        if count < 3 { 0.0 } else { differ[count / 2] }
+    }
+}

@@ -1,0 +1,126 @@
+//! The first packets: trains, and what they say of the path's rate.
+//!
+//! Follows docs/stp.md §8.3, and RFC 9959 §4 for what an earlier connection has saved.
+//! Differs from one packet pair: a train is believed when its parts agree, and then only for as many packets as were seen to arrive, a hundred times over.
+//! Leaves out the rate afterwards (`delay`).
+
+use super::super::config::{Config, Saved};
+use super::samples::Samples;
+use skyhop_units::Span;
+
+/// How far parts of a train may differ and still tell the same rate.
+const AGREE: f64 = 0.25;
+/// A sample in less time is the clock's grain.
+const GRAIN: f64 = 20e-6;
+
+/// Trains at most, before what the last one says is taken.
+pub(super) const TRAINS: u32 = 3;
+/// Packets of a train that keeps a slow path busy until it is heard of, at most.
+const BUSY: f64 = 800.0;
+/// How much faster than the rate it is to prove a train leaves: if it keeps the path busy, and if not.
+const FASTER: (f64, f64) = (1.25, 2.0);
+
+/// The first packets, and how many trains have followed them.
+#[derive(Debug)]
+pub(super) struct Opening {
+    mss: f64,
+    /// The window until a rate is known, and what has arrived of it.
+    pub cwnd: f64,
+    pub heard: u64,
+    /// How many leave together, and the first number.
+    pub first_packets: u64,
+    pub first: u64,
+    pub trains: u32,
+    /// What an earlier connection knew.
+    pub saved: Option<Saved>,
+}
+
+impl Opening {
+    pub fn new(config: &Config) -> Self {
+        let mss = f64::from(config.max_payload());
+        Self {
+            mss,
+            cwnd: config.initial_window as f64,
+            heard: 0,
+            first_packets: (config.initial_window as f64 / mss).ceil() as u64,
+            first: u64::MAX,
+            trains: 0,
+            saved: config.saved,
+        }
+    }
+
+    /// Packets of the next train and the pace they leave at, bytes a second: faster than the path is thought to be.
+    pub fn next(&mut self, packets: u64, rate: f64, floor: f64, sure: bool) -> (u64, f64) {
+        self.trains += 1;
+        // As long as keeps the path busy until it is heard of, if those are few; no longer than half of that if the rate is not sure.
+        let fills = rate * floor / self.mss;
+        let (packets, faster) = if sure && 1.3 * fills <= BUSY {
+            (1.3 * fills, FASTER.0)
+        } else {
+            ((packets as f64).min(fills / 2.0), FASTER.1)
+        };
+        let packets = packets.max(2.0 * self.first_packets as f64) as u64;
+        // Even where nothing is known, a train is not let go at once.
+        (packets, faster * rate.min(packets as f64 * self.mss / floor * 100.0))
+    }
+}
+
+/// What a train said: the rate at which its packets came out of the narrowest link.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Said {
+    /// Its parts agree on this rate, bytes a second.
+    Rate(f64),
+    /// Parts disagree: something came between the packets, or they came in a lump. About this rate, if any.
+    Unsure(Option<f64>),
+    /// It came as it was sent: the path carries this and more.
+    More(f64),
+}
+
+/// Packets sent together to be measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Train {
+    /// The first number, and the one behind the last.
+    pub first: u64,
+    pub end: u64,
+    /// In how long it leaves, seconds.
+    pub leaves_in: f64,
+}
+
+impl Train {
+    pub fn packets(&self) -> u64 {
+        self.end - self.first
+    }
+
+    /// Whether a POLL belongs on the packet of this number: the first, the last, and those that cut the train into four.
+    pub fn asks(&self, number: u64) -> bool {
+        let packets = self.packets();
+        let cut = |quarter: u64| number == self.first + packets * quarter / 4;
+        number + 1 == self.end || (number < self.end && (cut(0) || cut(1) || cut(2) || cut(3)))
+    }
+
+    /// Reads what came of it.
+    pub fn read(&self, samples: &Samples) -> Said {
+        // An answer's number is the one behind its packet.
+        let (first, end) = (self.first + 1, self.end);
+        let Some(begun) = samples.begun(first) else { return Said::Unsure(None) };
+        // What was asked later tells of the pause behind the train.
+        let until = begun + Span::from_secs_f64(1.5 * self.leaves_in + 0.001);
+        let spread = |sample: &super::samples::Sample| {
+            sample.arrived >= 3 && sample.arrived_in >= GRAIN && sample.left_in <= 0.85 * sample.arrived_in
+        };
+        let Some(whole) = samples.whole(first, end, until) else { return Said::Unsure(None) };
+        if whole.arrived < 3 || whole.arrived_in < GRAIN {
+            return Said::Unsure(None);
+        }
+        if whole.left_in > 0.85 * whole.arrived_in {
+            return Said::More(whole.arrives());
+        }
+        let rates = || samples.parts(first, end, until).filter(&spread).map(|part| part.arrives());
+        let (count, least, most) =
+            rates().fold((0, f64::INFINITY, 0.0f64), |(n, low, high), r| (n + 1, low.min(r), high.max(r)));
+        if count >= 2 && most - least <= AGREE * most {
+            return Said::Rate(whole.arrives());
+        }
+        Said::Unsure(Some(whole.arrives()))
+    }
+}
