@@ -1,0 +1,489 @@
+//! STP with nothing known of the path, off the named path: tails, jitter, outages, steps, sharing, crowds.
+//!
+//! `cargo run --release --locked -p skyhop-sim --example stp_tails -- [TABLE] [SEEDS] [WORD]`: all tables, or one of them; rows that contain the word.
+//! Differs from a sweep: the worst of the seeds counts, and is named.
+//! Leaves out the emulator, whose rows `bench/fidelity.py` has.
+
+use skyhop_results::{FlowKind, RunResult, TransferResult};
+use skyhop_sim::Simulation;
+use std::fmt::Write;
+
+const STP: &str = "kind = \"stp\"";
+const CUBIC: &str = "kind = \"tcp\", variant = \"cubic\", window = \"200 MB\"";
+const RENO: &str = "kind = \"tcp\", variant = \"reno\", window = \"200 MB\"";
+const BBR: &str = "kind = \"tcp\", variant = \"bbr\", window = \"200 MB\"";
+const BBR1: &str = "kind = \"tcp\", variant = \"bbr1\", window = \"200 MB\"";
+
+/// One bottleneck and what crosses it.
+struct Case {
+    mbps: f64,
+    up_mbps: f64,
+    rtt_ms: f64,
+    queue: String,
+    /// Keys of the link, both ways if they are not in `reverse`.
+    extra: String,
+    reverse: String,
+    duration_s: f64,
+    flows: String,
+    sample_ms: Option<u64>,
+}
+
+impl Case {
+    fn new(mbps: f64, rtt_ms: f64) -> Self {
+        Self {
+            mbps,
+            up_mbps: mbps,
+            rtt_ms,
+            queue: tail(mbps, rtt_ms, 1.0),
+            extra: String::new(),
+            reverse: String::new(),
+            duration_s: 600.0,
+            flows: String::new(),
+            sample_ms: None,
+        }
+    }
+
+    fn loss(mut self, loss: f64) -> Self {
+        if loss > 0.0 {
+            writeln!(self.extra, "loss = {{ kind = \"packets\", probability = {loss} }}").unwrap();
+        }
+        self
+    }
+
+    fn flow(mut self, name: &str, transport: &str, size: Option<u64>, start_s: f64) -> Self {
+        let size = size.map_or(String::new(), |size| format!(", size = \"{size} B\""));
+        write!(
+            self.flows,
+            "[[flows]]\nname = \"{name}\"\npath = [\"server\", \"bottleneck\", \"user\"]\nstart = \"{start_s} s\"\n\
+             transport = {{ {transport} }}\ntraffic = {{ kind = \"bulk\"{size} }}\n"
+        )
+        .unwrap();
+        self
+    }
+
+    fn text(&self) -> String {
+        let record = self
+            .sample_ms
+            .map_or(String::new(), |ms| format!("record = {{ sample_interval = \"{ms} ms\" }}\n"));
+        let back = tail(self.up_mbps, self.rtt_ms, 1.0);
+        format!(
+            "duration = \"{} s\"\n{record}[links.bottleneck]\nrate = \"{} Mbit/s\"\ndelay = \"{} ms\"\nqueue = {}\n{}\
+             reverse = {{ rate = \"{} Mbit/s\", queue = {back}{} }}\n{}",
+            self.duration_s,
+            self.mbps,
+            self.rtt_ms / 2.0,
+            self.queue,
+            self.extra,
+            self.up_mbps,
+            self.reverse,
+            self.flows
+        )
+    }
+
+    fn run(&self, seed: u64) -> RunResult {
+        let text = self.text();
+        let loaded = skyhop_scenario::parse(text.as_bytes(), "tails.toml", &[])
+            .unwrap_or_else(|e| panic!("{e}\n{text}"));
+        let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, seed).unwrap();
+        if self.sample_ms.is_none() {
+            simulation.without_series();
+        }
+        while !simulation.finished() && simulation.now() < simulation.end() && simulation.step() {}
+        simulation.finish()
+    }
+}
+
+fn tail(mbps: f64, rtt_ms: f64, products: f64) -> String {
+    let bytes = (mbps * 1e3 / 8.0 * rtt_ms * products).max(15_000.0) as u64;
+    format!("{{ kind = \"drop-tail\", limit = \"{bytes} B\" }}")
+}
+
+fn transfer(result: &RunResult, at: usize) -> &TransferResult {
+    let FlowKind::Transfer(transfer) = &result.flows[at].kind else { panic!("not a transfer") };
+    transfer
+}
+
+/// Seconds until all has arrived, and packets sent over packets needed.
+fn timed(case: &Case, seed: u64) -> (f64, f64) {
+    let result = case.run(seed);
+    let one = transfer(&result, 0);
+    let sent = one.segments_sent as f64;
+    (one.completed_s.unwrap_or(f64::INFINITY), sent / (sent - one.segments_retransmitted as f64))
+}
+
+/// The smaller of 100 MB and 30 s worth of data.
+fn size(mbps: f64) -> u64 {
+    (mbps * 1e6 / 8.0 * 30.0).min(100e6) as u64
+}
+
+struct Spread {
+    median: f64,
+    worst: f64,
+    seed: u64,
+    most_sent: f64,
+}
+
+fn spread(case: &Case, seeds: u64) -> Spread {
+    let mut runs: Vec<(f64, u64, f64)> = (9001..9001 + seeds)
+        .map(|seed| {
+            let (seconds, sent) = timed(case, seed);
+            (seconds, seed, sent)
+        })
+        .collect();
+    runs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let last = runs[runs.len() - 1];
+    let most_sent = runs.iter().map(|run| run.2).fold(0.0, f64::max);
+    Spread { median: runs[runs.len() / 2].0, worst: last.0, seed: last.1, most_sent }
+}
+
+fn tails(seeds: u64, word: &str) {
+    println!(
+        "tails: seconds of the smaller of 100 MB and 30 s worth; {seeds} seeds from 9001 at 100 Mbit/s, a tenth of them elsewhere"
+    );
+    println!("Mbit/s   ms loss | promised median worst (seed) worst/median over-promise-RTTs most-sent");
+    for mbps in [100.0, 10.0, 250.0] {
+        for rtt_ms in [40.0, 300.0, 600.0] {
+            for loss in [0.0, 0.01, 0.02, 0.05, 0.1] {
+                let label = format!("{mbps:>4} {rtt_ms:>6} {loss:>5}");
+                if !label.contains(word) {
+                    continue;
+                }
+                let seeds = match loss {
+                    0.0 => 1,
+                    _ if mbps == 100.0 => seeds,
+                    _ => seeds.div_ceil(10).max(seeds.min(5)),
+                };
+                let case = |transport: &str| {
+                    Case::new(mbps, rtt_ms).loss(loss).flow("a", transport, Some(size(mbps)), 0.0)
+                };
+                let promised = format!(
+                    "{STP}, congestion = \"rate\", max_rate = \"{mbps} Mbit/s\", initial_credit = 20000"
+                );
+                let promised = spread(&case(&promised), seeds.min(5)).median;
+                let s = spread(&case(STP), seeds);
+                let rtts = (s.median - 1.1 * promised) / (rtt_ms / 1e3);
+                let bad = if s.worst > 1.5 * s.median || rtts > 2.0 { "  <--" } else { "" };
+                println!(
+                    "{label} | {promised:>7.2} {:>7.2} {:>7.2} ({}) {:>5.2} {rtts:>6.2} {:>5.3}{bad}",
+                    s.median,
+                    s.worst,
+                    s.seed,
+                    s.worst / s.median,
+                    s.most_sent
+                );
+            }
+        }
+    }
+}
+
+fn jitter(seeds: u64, word: &str) {
+    println!("jitter: median (worst) seconds, 600 ms, {seeds} seeds; cubic and bbr of one seed");
+    for (mbps, bytes) in [(100.0, 50_000_000), (250.0, 100_000_000)] {
+        let kinds = [0.0, 0.05, 0.2, 1.0, 5.0, 20.0].map(|ms| (format!("ordered {ms}"), ms, false));
+        let passing = [0.2, 1.0, 5.0, 20.0].map(|ms| (format!("passing {ms}"), ms, true));
+        for (name, ms, reorders) in kinds.into_iter().chain(passing) {
+            let case = |transport: &str| {
+                let mut case = Case::new(mbps, 600.0).flow("a", transport, Some(bytes), 0.0);
+                if ms > 0.0 {
+                    case.extra = format!(
+                        "jitter = {{ kind = \"uniform\", most = \"{ms} ms\", reorders = {reorders} }}\n"
+                    );
+                }
+                case
+            };
+            print_jitter(mbps, &name, &case, seeds, word);
+        }
+        for ms in [1.0, 5.0, 10.0, 30.0] {
+            // The transmitter sends a tenth of the time, ten times as fast.
+            let case = |transport: &str| {
+                let mut case = Case::new(10.0 * mbps, 600.0).flow("a", transport, Some(bytes), 0.0);
+                case.up_mbps = mbps;
+                case.queue = tail(mbps, 600.0, 1.0);
+                case.extra = format!(
+                    "schedule = [{{ from = \"0 s\", to = \"{} ms\", outage = \"wait\" }}]\nrepeat = \"{ms} ms\"\n",
+                    0.9 * ms
+                );
+                case.reverse = ", schedule = []".into();
+                case
+            };
+            print_jitter(mbps, &format!("frames of {ms}"), &case, seeds.min(2), word);
+        }
+    }
+}
+
+fn print_jitter(mbps: f64, name: &str, case: &dyn Fn(&str) -> Case, seeds: u64, word: &str) {
+    let label = format!("{mbps:>4} Mbit/s {name:<14}");
+    if !label.contains(word) {
+        return;
+    }
+    let s = spread(&case(STP), seeds);
+    let others = if std::env::var("OTHERS").is_ok() {
+        [CUBIC, BBR].map(|t| timed(&case(t), 9001).0)
+    } else {
+        [0.0; 2]
+    };
+    println!(
+        "{label} | {:>6.2} ({:>6.2}, {}) sent {:.3}; cubic {:.1} bbr {:.1}",
+        s.median, s.worst, s.seed, s.most_sent, others[0], others[1]
+    );
+}
+
+fn outages(seeds: u64, word: &str) {
+    println!("outages: seconds over outage + clean, worst over phases (bar 8); phases {seeds}");
+    for (mbps, rtt_ms, bytes) in [
+        (100.0, 600.0, 50_000_000u64),
+        (250.0, 600.0, 100_000_000),
+        (10.0, 600.0, 5_000_000),
+        (2.0, 600.0, 2_000_000),
+        (3.0, 600.0, 2_000_000),
+        (60.0, 600.0, 30_000_000),
+        (100.0, 40.0, 50_000_000),
+    ] {
+        let clean = Case::new(mbps, rtt_ms).flow("a", STP, Some(bytes), 0.0);
+        let clean = timed(&clean, 1).0;
+        for outage in [1.0, 5.0, 12.0, 45.0, 110.0] {
+            let label = format!("{mbps:>4} {rtt_ms:>4} {outage:>4}");
+            if !label.contains(word) {
+                continue;
+            }
+            let mut worst = (f64::NEG_INFINITY, 0.0);
+            for phase in 0..seeds {
+                let at = clean * (phase as f64 + 0.5) / seeds as f64;
+                let mut case = Case::new(mbps, rtt_ms).flow("a", STP, Some(bytes), 0.0);
+                case.extra = format!(
+                    "schedule = [{{ from = \"{at} s\", to = \"{} s\", outage = \"lose\" }}]\n",
+                    at + outage
+                );
+                let over = timed(&case, 1).0 - outage - clean;
+                if over > worst.0 {
+                    worst = (over, at);
+                }
+            }
+            let bad = if worst.0 > 8.0 { "  <--" } else { "" };
+            println!("{label} | clean {clean:>6.2} worst over {:>7.2} (at {:.2} s){bad}", worst.0, worst.1);
+        }
+    }
+}
+
+/// Round trips from `at` until the flow delivers nine tenths of the rate over a round trip.
+fn full_after(result: &RunResult, at: f64, rtt_s: f64, mbps: f64) -> f64 {
+    let series =
+        result.series.iter().find(|s| s.entity == "flow/a" && s.metric == "delivered_bytes").unwrap();
+    let samples: Vec<(f64, f64)> = series.samples.iter().map(|(t, v)| (t.as_secs_f64(), *v)).collect();
+    let value = |t: f64| samples.iter().rfind(|s| s.0 <= t + 1e-9).map_or(0.0, |s| s.1);
+    let span = rtt_s.max(0.2);
+    let mut t = at;
+    while t + span < result_end(&samples) {
+        if (value(t + span) - value(t)) * 8.0 / span >= 0.9 * 0.96 * mbps * 1e6 {
+            return (t - at) / rtt_s;
+        }
+        t += 0.01;
+    }
+    f64::INFINITY
+}
+
+fn result_end(samples: &[(f64, f64)]) -> f64 {
+    samples.last().map_or(0.0, |s| s.0)
+}
+
+fn steps(_: u64, word: &str) {
+    println!("steps: round trips until nine tenths of the rate arrive again (bar 6)");
+    for mbps in [20.0, 100.0] {
+        for (from, to) in [(40.0, 600.0), (600.0, 40.0), (40.0, 100.0), (300.0, 600.0)] {
+            let label = format!("{mbps:>4} rtt {from} to {to}");
+            if !label.contains(word) {
+                continue;
+            }
+            let after: Vec<f64> = (0..4)
+                .map(|n| {
+                    let at = 8.0 + 0.17 * f64::from(n);
+                    let mut case = Case::new(mbps, from).flow("a", STP, None, 0.0);
+                    case.queue = tail(mbps, from.max(to), 1.0);
+                    case.duration_s = 40.0;
+                    case.sample_ms = Some(10);
+                    case.extra = format!(
+                        "schedule = [{{ from = \"{at} s\", to = \"100 s\", delay = \"{} ms\" }}]\n",
+                        to / 2.0
+                    );
+                    full_after(&case.run(1), at, to / 1e3, mbps)
+                })
+                .collect();
+            println!("{label}: {after:.1?}");
+        }
+        for rtt_ms in [40.0, 600.0] {
+            let label = format!("{mbps:>4} {rtt_ms:>4} ms a tenth");
+            if !label.contains(word) {
+                continue;
+            }
+            let after: Vec<(f64, f64)> = (0..4)
+                .map(|n| {
+                    let (down, up) = (8.0 + 0.17 * f64::from(n), 20.0 + 0.47 * f64::from(n));
+                    let mut case = Case::new(mbps, rtt_ms).flow("a", STP, None, 0.0);
+                    case.duration_s = 60.0;
+                    case.sample_ms = Some(10);
+                    case.extra = format!(
+                        "schedule = [{{ from = \"{down} s\", to = \"{up} s\", rate = \"{} Mbit/s\" }}]\n",
+                        mbps / 10.0
+                    );
+                    let result = case.run(1);
+                    let rtt_s = rtt_ms / 1e3;
+                    (
+                        full_after(&result, down + 2.0 * rtt_s, rtt_s, mbps / 10.0),
+                        full_after(&result, up, rtt_s, mbps),
+                    )
+                })
+                .collect();
+            println!("{label}: after fall and rise {after:.1?}");
+        }
+    }
+}
+
+/// Mbit/s of each flow over the last 60 %, and the share of each one's packets that were sent again.
+fn shares(mbps: f64, rtt_ms: f64, queue: &str, flows: &[(&str, f64)], seed: u64) -> (Vec<f64>, Vec<f64>) {
+    let seconds = (120.0 * rtt_ms / 1e3).max(60.0);
+    let mut case = Case::new(mbps, rtt_ms);
+    case.queue = queue.into();
+    case.duration_s = seconds;
+    case.sample_ms = Some(500);
+    for (n, (transport, start)) in flows.iter().enumerate() {
+        // A few milliseconds by the seed, so that runs differ.
+        let start = start + (seed * 13 % 29) as f64 * 0.003 * n as f64;
+        case = case.flow(&format!("f{n}"), transport, None, start);
+    }
+    let result = case.run(seed);
+    let rates = (0..flows.len()).map(|n| {
+        let entity = format!("flow/f{n}");
+        let series =
+            result.series.iter().find(|s| s.entity == entity && s.metric == "delivered_bytes").unwrap();
+        let before =
+            series.samples.iter().rfind(|(t, _)| t.as_secs_f64() <= 0.4 * seconds).map_or(0.0, |s| s.1);
+        (transfer(&result, n).bytes_delivered as f64 - before) * 8.0 / (0.6 * seconds) / 1e6
+    });
+    let again = (0..flows.len()).map(|n| {
+        let one = transfer(&result, n);
+        one.segments_retransmitted as f64 / one.segments_sent.max(1) as f64
+    });
+    (rates.collect(), again.collect())
+}
+
+fn mean(runs: &[Vec<f64>], at: usize) -> f64 {
+    runs.iter().map(|run| run[at]).sum::<f64>() / runs.len() as f64
+}
+
+fn sharing(seeds: u64, word: &str) {
+    let mbps = 50.0;
+    println!(
+        "sharing 50 Mbit/s, means of {seeds} seeds: neighbour and STP (again), beside two of the neighbour's kind; each over its bar"
+    );
+    let queues = |rtt_ms: f64| {
+        [
+            ("0.1 BDP", tail(mbps, rtt_ms, 0.1)),
+            ("1 BDP", tail(mbps, rtt_ms, 1.0)),
+            ("4 BDP", tail(mbps, rtt_ms, 4.0)),
+            ("codel", format!("{{ kind = \"codel\", limit = \"10000 packets\" }}")),
+            ("fq-codel", format!("{{ kind = \"fq-codel\", limit = \"10000 packets\", ecn = false }}")),
+        ]
+    };
+    for (name, kind) in [("cubic", CUBIC), ("bbr", BBR), ("reno", RENO), ("bbr1", BBR1)] {
+        for rtt_ms in [50.0, 600.0] {
+            for (queue_name, queue) in queues(rtt_ms) {
+                for stp_first in [true, false] {
+                    let order = if stp_first { "STP first" } else { "STP late" };
+                    let label = format!("{name:<5} {rtt_ms:>3} ms {queue_name:<8} {order:<9}");
+                    if !label.contains(word) {
+                        continue;
+                    }
+                    // The second begins when the first has its share.
+                    let late = 10.0 * rtt_ms / 1e3;
+                    let (mut mixed, mut own, mut again) = (Vec::new(), Vec::new(), Vec::new());
+                    for seed in 1..=seeds {
+                        let flows =
+                            if stp_first { [(STP, 0.0), (kind, late)] } else { [(kind, 0.0), (STP, late)] };
+                        let (rates, repeats) = shares(mbps, rtt_ms, &queue, &flows, seed);
+                        mixed.push(rates);
+                        again.push(repeats);
+                        own.push(shares(mbps, rtt_ms, &queue, &[(kind, 0.0), (kind, late)], seed).0);
+                    }
+                    let (stp, other) = if stp_first { (0, 1) } else { (1, 0) };
+                    // What the neighbour gets in its place beside its own kind, and what that second flow gets.
+                    let (n, s) = (mean(&mixed, other), mean(&mixed, stp));
+                    let (n_own, s_own) = (mean(&own, other), mean(&own, stp));
+                    let bad = if n < 0.7 * n_own || s < 0.7 * s_own { "  <--" } else { "" };
+                    println!(
+                        "{label} | {n:>5.1} + {s:>5.1} = {:>5.1} ({:.2} %), own {n_own:>5.1} + {s_own:>5.1}: {:>5.2} {:>5.2}{bad}",
+                        n + s,
+                        100.0 * mean(&again, stp),
+                        n / n_own.max(0.01),
+                        s / s_own.max(0.01)
+                    );
+                }
+            }
+        }
+    }
+    for rtt_ms in [50.0, 600.0] {
+        for (queue_name, queue) in queues(rtt_ms) {
+            for count in [1, 2, 4, 10] {
+                let label = format!("stp x {count:<2} {rtt_ms:>3} ms {queue_name:<8}");
+                if !label.contains(word) {
+                    continue;
+                }
+                let flows: Vec<(&str, f64)> =
+                    (0..count).map(|n| (STP, f64::from(n) * 3.0 * rtt_ms / 1e3)).collect();
+                let (rates, again) = shares(mbps, rtt_ms, &queue, &flows, 1);
+                let sum: f64 = rates.iter().sum();
+                let jain = sum * sum / (rates.len() as f64 * rates.iter().map(|r| r * r).sum::<f64>());
+                let worst = 100.0 * again.iter().copied().fold(0.0, f64::max);
+                let bad = if jain < 0.95 { "  <--" } else { "" };
+                println!("{label} | sum {sum:.1} Jain {jain:.3}, again at most {worst:.2} %{bad}");
+            }
+        }
+    }
+}
+
+fn crowds(_: u64, word: &str) {
+    println!("crowds: 100 MB in equal parts over 250/3 Mbit/s, 600 ms");
+    for (name, kind) in [("stp", STP), ("cubic", CUBIC)] {
+        for count in [1u32, 10, 100, 1000] {
+            let label = format!("{name} x {count}");
+            if !label.contains(word) || (name == "cubic" && std::env::var("OTHERS").is_err()) {
+                continue;
+            }
+            let mut case = Case::new(250.0, 600.0);
+            case.up_mbps = 3.0;
+            case.flows = format!(
+                "[[flows]]\nname = \"a\"\npath = [\"server\", \"bottleneck\", \"user\"]\ntransport = {{ {kind} }}\n\
+                 traffic = {{ kind = \"bulk\", size = \"100 MB\", connections = {count} }}\n"
+            );
+            let result = case.run(1);
+            let one = transfer(&result, 0);
+            println!(
+                "{label}: {:.2} s, again {} ({:.2} %), dropped {}, back {} B",
+                one.completed_s.unwrap_or(f64::INFINITY),
+                one.segments_retransmitted,
+                100.0 * one.segments_retransmitted as f64 / one.segments_sent as f64,
+                result.links[0].forward.dropped_packets,
+                result.links[0].reverse.bytes
+            );
+        }
+    }
+}
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let table = args.first().map_or("all", String::as_str);
+    let seeds = args.get(1).and_then(|n| n.parse().ok());
+    let word = args.get(2).map_or("", String::as_str);
+    let tables: [(&str, u64, fn(u64, &str)); 6] = [
+        ("tails", 20, tails),
+        ("jitter", 5, jitter),
+        ("outages", 8, outages),
+        ("steps", 1, steps),
+        ("sharing", 1, sharing),
+        ("crowds", 1, crowds),
+    ];
+    for (name, usual, run) in tables {
+        if table == "all" || table == name {
+            run(seeds.unwrap_or(usual), word);
+        }
+    }
+}
