@@ -4,22 +4,17 @@
 //! Differs: packets that a full queue drops are never seen, as on a real wire.
 //! Leaves out file formats, which the `record` crate holds.
 
+use crate::beside::Inside;
 use crate::error::BuildError;
 use crate::links::Links;
 use skyhop_units::Time;
-use skyhop_wire::{Packet, stp};
+use skyhop_wire::Packet;
 
 /// Takes the packets of captured link directions, in order of time.
 pub trait Capture {
     /// A packet of `interface` (an index into [`crate::Network::captured`]) whose first bit leaves at `at`, and the STP
     /// packet that is its payload, if it is one.
-    fn packet(
-        &mut self,
-        interface: u32,
-        at: Time,
-        packet: &Packet,
-        inside: Option<&stp::Packet<stp::Length>>,
-    );
+    fn packet(&mut self, interface: u32, at: Time, packet: &Packet, inside: Option<&Inside>);
 }
 
 /// The captured directions of links, and where their packets go.
@@ -56,13 +51,7 @@ impl Captured {
         self.to = Some(capture);
     }
 
-    pub fn packet(
-        &mut self,
-        interface: u32,
-        at: Time,
-        packet: &Packet,
-        inside: Option<&stp::Packet<stp::Length>>,
-    ) {
+    pub fn packet(&mut self, interface: u32, at: Time, packet: &Packet, inside: Option<&Inside>) {
         if let Some(capture) = &mut self.to {
             capture.packet(interface, at, packet, inside);
         }

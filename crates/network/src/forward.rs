@@ -5,6 +5,7 @@
 
 use crate::account::Fate;
 use crate::agenda::{Agenda, Slot};
+use crate::beside::Inside;
 use crate::frame::{Delivery, Frame};
 use crate::mtu::message;
 use crate::network::Network;
@@ -16,7 +17,7 @@ use crate::space::Space;
 use skyhop_link::{Arrival, FlippedBit, Label};
 use skyhop_topology::NodeId;
 use skyhop_units::Time;
-use skyhop_wire::{Ecn, Transport, stp};
+use skyhop_wire::{Ecn, Transport};
 
 /// More links than any path has: a packet that has crossed them is going round in circles while routes change.
 const MOST_HOPS: u16 = 255;
@@ -37,7 +38,7 @@ impl Network {
         now: Time,
         agenda: &mut Agenda,
         frame: Frame,
-        stp: Option<stp::Packet<stp::Length>>,
+        stp: Option<Inside>,
     ) -> Option<Delivery> {
         let (route, backward) = (frame.route, frame.backward);
         let id = self.packets.begin(frame, stp);
@@ -80,7 +81,7 @@ impl Network {
 
     /// Takes a delivered packet out of the network, and the inside of it if it is STP's.
     #[inline(always)]
-    pub fn take(&mut self, delivery: Delivery) -> (Frame, Option<stp::Packet<stp::Length>>) {
+    pub fn take(&mut self, delivery: Delivery) -> (Frame, Option<Inside>) {
         self.packets.take(delivery.0)
     }
 

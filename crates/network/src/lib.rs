@@ -48,6 +48,7 @@ mod wire;
 pub use account::{Account, Fate};
 pub use address::address;
 pub use agenda::{Agenda, Rank, Slot};
+pub use beside::Inside;
 pub use capture::Capture;
 pub use constellation::{Satellites, topology_of};
 pub use error::BuildError;

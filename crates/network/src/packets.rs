@@ -3,13 +3,12 @@
 //! Every packet comes in and ends here, so that sent + duplicated = delivered + dropped + lost + in flight for whoever drives the network.
 
 use crate::account::{Account, Fate};
-use crate::beside::Beside;
+use crate::beside::{Beside, Inside};
 use crate::frame::Frame;
 use crate::frames::Frames;
 use crate::pinned::Steps;
 use crate::route::{Route, Way};
 use skyhop_link::FlippedBit;
-use skyhop_wire::stp;
 use std::collections::{BTreeMap, VecDeque};
 
 pub(crate) struct Packets {
@@ -43,7 +42,7 @@ impl Packets {
 
     /// A packet enters the network. Returns its number.
     #[inline(always)]
-    pub fn begin(&mut self, frame: Frame, stp: Option<stp::Packet<stp::Length>>) -> u32 {
+    pub fn begin(&mut self, frame: Frame, stp: Option<Inside>) -> u32 {
         let account = self.routes[frame.route as usize].account;
         self.accounts[account as usize].sent += 1;
         let id = self.frames.insert(frame);
@@ -93,7 +92,7 @@ impl Packets {
 
     /// A packet has come to the end of its route, and its driver has it.
     #[inline(always)]
-    pub fn take(&mut self, id: u32) -> (Frame, Option<stp::Packet<stp::Length>>) {
+    pub fn take(&mut self, id: u32) -> (Frame, Option<Inside>) {
         let stp = self.beside.take(id);
         (self.end(id, Fate::Delivered), stp)
     }

@@ -6,7 +6,7 @@
 
 use crate::folder::{FolderError, FolderFile};
 use crate::pcapng::{PcapngError, PcapngWriter};
-use skyhop_network::Capture;
+use skyhop_network::{Capture, Inside};
 use skyhop_units::Time;
 use skyhop_wire::{Packet, emit, emit_with, stp};
 use std::fmt;
@@ -82,13 +82,7 @@ struct Tap {
 }
 
 impl Capture for Tap {
-    fn packet(
-        &mut self,
-        interface: u32,
-        at: Time,
-        packet: &Packet,
-        inside: Option<&stp::Packet<stp::Length>>,
-    ) {
+    fn packet(&mut self, interface: u32, at: Time, packet: &Packet, inside: Option<&Inside>) {
         let mut state = lock(&self.state);
         let Some(writer) = &mut state.writer else { return };
         self.bytes.clear();
@@ -96,7 +90,10 @@ impl Capture for Tap {
             None => emit(packet, self.snaplen, &mut self.bytes),
             Some(inside) => {
                 self.inside.clear();
-                stp::emit(inside, &mut self.inside);
+                match inside {
+                    Inside::Connection(inside) => stp::emit(inside, &mut self.inside),
+                    Inside::Association(inside) => stp::emit(inside, &mut self.inside),
+                }
                 emit_with(packet, &self.inside, self.snaplen, &mut self.bytes)
             }
         };

@@ -8,8 +8,9 @@
 use serde_json::{Map, Value, json};
 use skyhop_results::population::{Spread, tally};
 use skyhop_results::{
-    AddressResult, Cause, DirectionResult, FailureResult, FlowMetric, FlowResult, HandoverResult, LinkResult,
-    Measure, Metric, PopulationResult, RoutingResult, RunResult, SpliceResult, Type,
+    AddressResult, AssociationResult, Cause, DirectionResult, FailureResult, FlowMetric, FlowResult,
+    HandoverResult, LinkResult, Measure, Metric, PopulationResult, RoutingResult, RunResult, SpliceResult,
+    Type,
 };
 
 /// The most names of which is told how many members of a population have them.
@@ -57,6 +58,11 @@ pub fn summary_json(result: &RunResult, meta: &Meta) -> Value {
                 .map(|s| (s.name.clone(), entries(SpliceResult::METRICS, s).collect::<Value>()))
                 .collect(),
         );
+    }
+    if !result.associations.is_empty() {
+        let one = |a| entries(AssociationResult::METRICS, a).collect::<Value>();
+        let all = result.associations.iter().map(|a| (a.name.clone(), one(a)));
+        root.insert("associations".into(), all.collect());
     }
     if !result.handovers.is_empty() {
         let one = |h| entries(HandoverResult::METRICS, h).collect::<Value>();
@@ -123,6 +129,15 @@ fn flow(flow: &FlowResult) -> Value {
         out.insert("bottleneck".into(), json!(limits.bottleneck));
     }
     out.extend(entries(FlowResult::METRICS, flow));
+    if let Some(association) = &flow.association {
+        let shared = |(name, value): (&String, &mut Value)| {
+            if flow.shares(name) {
+                *value = Value::Null;
+            }
+        };
+        out.iter_mut().for_each(shared);
+        out.insert("association".into(), json!(association));
+    }
     if flow.packets_duplicated > 0 {
         out.insert("packets_duplicated".into(), json!(flow.packets_duplicated));
     }

@@ -45,6 +45,8 @@ pub struct RunResult {
     pub routing: Option<RoutingResult>,
     /// Splices in order of their names; empty without any.
     pub splices: Vec<SpliceResult>,
+    /// Associations in order of their names; empty without any.
+    pub associations: Vec<AssociationResult>,
     /// Samples over time, ordered by entity and metric as first seen, then by time.
     pub series: Vec<Series>,
     /// What a user should know before trusting the numbers.
@@ -136,6 +138,48 @@ measured! {
 }
 
 measured! {
+    /// What the flows of an association have in common: its packets, which belong to no flow alone.
+    #[derive(Debug, Clone, PartialEq, Default)]
+    pub struct AssociationResult {
+        /// Name of the association.
+        pub name: String,
+        ;
+        /// Streams that were opened: connections of its flows.
+        pub streams: u64,
+        /// The most of them that were open at once.
+        pub streams_max: u64,
+        /// Payload that came into order in all streams, both ways.
+        pub bytes_delivered: u64,
+        /// Packets of data that its ends sent, repeats included.
+        pub segments_sent: u64,
+        /// Of those, the repeats.
+        pub segments_retransmitted: u64,
+        /// POLLs that no answer came to in time.
+        pub timeouts: u64,
+        /// Smallest RTT sample of either end, s.
+        pub rtt_min_s: Option<f64>,
+        /// Mean of the RTT samples, s.
+        pub rtt_mean_s: Option<f64>,
+        /// Largest RTT sample, s.
+        pub rtt_max_s: Option<f64>,
+        /// Bytes, headers of IP and above included, that the `from` of the first flow that names it handed to a first link.
+        pub forward_bytes: u64,
+        /// The same of that flow's `to`.
+        pub return_bytes: u64,
+        /// Packets handed to the network by either end.
+        pub packets_sent: u64,
+        /// Packets that reached either end.
+        pub packets_delivered: u64,
+        /// Packets dropped at a full queue or at a link that went down, or for want of a route.
+        pub packets_dropped: u64,
+        /// Packets lost to errors on a link.
+        pub packets_lost: u64,
+        /// Packets in the network at the end of the run.
+        pub packets_in_flight: u64,
+    }
+}
+
+measured! {
     /// What routing through the constellation took, and the packets that it could not help.
     #[derive(Debug, Clone, Copy, PartialEq, Default)]
     pub struct RoutingResult {
@@ -174,6 +218,8 @@ measured! {
         pub kind: FlowKind,
         /// What limited it; `None` without connections.
         pub limits: Option<LimitsResult>,
+        /// The association whose streams its connections are: its packets are that one's, and its own keys for them are null.
+        pub association: Option<String>,
         /// Copies of its packets that links have made; no column, since few flows have any.
         pub packets_duplicated: u64,
         ;
@@ -191,6 +237,18 @@ measured! {
         pub packets_lost: u64,
         /// Packets in the network at the end of the run.
         pub packets_in_flight: u64,
+    }
+}
+
+/// Metrics of packets, which a flow of an association has none of: its streams share them with those of other flows.
+const OF_PACKETS: [&str; 6] =
+    ["segments_sent", "segments_retransmitted", "timeouts", "rtt_min_s", "rtt_mean_s", "rtt_max_s"];
+
+impl FlowResult {
+    /// Whether a metric is one of packets that the flow shares with others of its association.
+    pub fn shares(&self, metric: &str) -> bool {
+        let packets = || OF_PACKETS.contains(&metric) || Self::METRICS.iter().any(|own| own.name == metric);
+        self.association.is_some() && packets()
     }
 }
 
@@ -312,6 +370,7 @@ impl FlowMetric {
             Some((metrics[place?].get)(of))
         }
         let value = match (self.source, &flow.kind) {
+            _ if flow.shares(&self.name) => None,
             (Source::Kind { transfer, .. }, FlowKind::Transfer(t)) => {
                 at(TransferResult::METRICS, transfer, t)
             }

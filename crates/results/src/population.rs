@@ -149,6 +149,7 @@ mod tests {
 
     fn flow(name: &str, goodput_bps: f64, completed_s: Option<f64>) -> FlowResult {
         FlowResult {
+            association: None,
             name: name.into(),
             kind: FlowKind::Transfer(TransferResult { goodput_bps, completed_s, ..Default::default() }),
             limits: None,

@@ -5,6 +5,7 @@
 //! Leaves out links, which the network builds.
 
 use crate::app::{application, datagrams};
+use crate::association::{ASSOCIATION_LEG, Association, Making};
 use crate::config;
 use crate::conversation::{Conversations, Sockets};
 use crate::datagrams::Sending;
@@ -18,9 +19,10 @@ use crate::programs::Programs;
 use crate::sample::NOWHERE;
 use crate::simulation::Simulation;
 use crate::splice::{Place, Splicing};
+use crate::stream::StreamOf;
 use crate::unfinished::Unfinished;
 use skyhop_chance::Seed;
-use skyhop_network::{Agenda, BuildError, Network, Over, Pinned, Rank, Route, Step, Way, address};
+use skyhop_network::{Agenda, BuildError, Network, Over, Pinned, Rank, Route, Slot, Step, Way, address};
 use skyhop_results::PopulationResult;
 use skyhop_scenario::network::{
     Crossing, Direction, Network as Plan, Over as Leading, Route as Planned, Step as Planning, resolve,
@@ -28,6 +30,7 @@ use skyhop_scenario::network::{
 use skyhop_scenario::{self as scenario, Files, Scenario, Traffic, Transport};
 use skyhop_topology::NodeId;
 use skyhop_traffic::Ping;
+use skyhop_transport::stp::Class;
 use skyhop_units::Time;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddrV4;
@@ -66,12 +69,20 @@ impl Simulation {
         let mut network = Network::new(scenario, &plan, files, given.seed, &mut agenda)?;
         let crossings = plan.crossings(scenario);
         let nodes = network.nodes_by_name();
+        let associations = associations(scenario);
         let mut flows = Vec::new();
         let mut legs = Vec::new();
         for (index, flow) in scenario.flows.iter().enumerate() {
             let crossings = &crossings[index];
             let programs = programs.contains(&index);
-            let built = FlowBuilder { given, plan: &plan, nodes: &nodes, index, flow, crossings, programs };
+            let named = associations.iter().position(|(name, _)| association_of(flow) == Some(name));
+            let stream = named.map(|number| StreamOf {
+                association: number as u32,
+                client: u8::from(side_of(&plan, associations[number].1, index)),
+                class: class_of(flow),
+            });
+            let built =
+                FlowBuilder { given, plan: &plan, nodes: &nodes, index, flow, crossings, programs, stream };
             let built = built.build(&mut network)?;
             legs.extend((0..built.legs()).map(|leg| (index as u32, leg as u8)));
             flows.push(built);
@@ -83,13 +94,35 @@ impl Simulation {
             agenda.wake(slot, flow.start);
             owners.push(Owner::App(index as u32));
         }
+        let mut built: Vec<Association> = Vec::new();
+        for (name, first) in &associations {
+            let slots = [0, 1].map(|side| {
+                owners.push(Owner::Association(built.len() as u32, side));
+                agenda.add(Rank::host(*first as u32, 0, 1 + side))
+            });
+            let (index, flow, crossings) = (*first, &scenario.flows[*first], &crossings[*first]);
+            let of = FlowBuilder {
+                given,
+                plan: &plan,
+                nodes: &nodes,
+                index,
+                flow,
+                crossings,
+                programs: false,
+                stream: None,
+            };
+            let association = of.association(&mut network, name, slots)?;
+            debug_assert_eq!(association.route as usize, legs.len());
+            legs.push((built.len() as u32, ASSOCIATION_LEG));
+            built.push(association);
+        }
         if !programs.is_empty() {
             // Their receivers have checksums of their own.
             network.keep_corrupted();
         }
         network.start(&mut agenda);
         let places: Vec<Place> = scenario.splices.keys().map(|name| Place::new(name)).collect();
-        let observer = Observer::new(scenario, &mut flows, &network, &places);
+        let observer = Observer::new(scenario, &mut flows, &network, (&places, &built));
         if observer.has_clock() {
             agenda.wake(first_slot, Time::ZERO);
         }
@@ -108,6 +141,8 @@ impl Simulation {
             unfinished: Unfinished::new(flows.len()),
             flows,
             populations: (populations(scenario), scenario.record.members),
+            associations: built,
+            due: Vec::new(),
             legs,
             observer,
             events: 0,
@@ -125,6 +160,38 @@ fn populations(scenario: &Scenario) -> Vec<PopulationResult> {
     scenario.members.iter().map(one).collect()
 }
 
+/// Associations by name, each with the first flow that names it.
+fn associations(scenario: &Scenario) -> Vec<(&str, usize)> {
+    let mut found: BTreeMap<&str, usize> = BTreeMap::new();
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        if let Some(name) = association_of(flow) {
+            found.entry(name).or_insert(index);
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// The association whose streams a flow's connections are.
+fn association_of(flow: &scenario::Flow) -> Option<&str> {
+    match &flow.transport {
+        Transport::Stp(stp) if flow.traffic.has_connections() => stp.association.as_deref(),
+        _ => None,
+    }
+}
+
+fn class_of(flow: &scenario::Flow) -> Class {
+    match &flow.transport {
+        Transport::Stp(stp) => stp.class(),
+        _ => Class::default(),
+    }
+}
+
+/// Whether a flow begins where the first of its association ends.
+fn side_of(plan: &Plan, first: usize, flow: usize) -> bool {
+    let [first, flow] = [first, flow].map(|flow| plan.ends(&plan.routes[flow])[0]);
+    first != flow
+}
+
 /// Makes a flow, and its routes in the network.
 struct FlowBuilder<'a> {
     given: Given<'a>,
@@ -136,6 +203,8 @@ struct FlowBuilder<'a> {
     crossings: &'a [Crossing],
     /// Whether its packets are those of programs.
     programs: bool,
+    /// Set if its connections are streams.
+    stream: Option<StreamOf>,
 }
 
 impl<'a> FlowBuilder<'a> {
@@ -154,6 +223,10 @@ impl<'a> FlowBuilder<'a> {
             _ if self.programs && ways.len() > 1 => {
                 let message = "its path is split on the way, and connections of programs are not split here";
                 return Err(BuildError::new(&format!("{key}.path"), message));
+            }
+            _ if self.programs && self.stream.is_some() => {
+                let message = "programs are not led over an association; expected a flow of its own for them";
+                return Err(BuildError::new(&format!("{key}.transport.association"), message));
             }
             _ if self.programs => App::Programs(Box::new(Programs::between(nodes.map(address)))),
             Traffic::Ping { interval, size } => App::Ping(Box::new(Pinging {
@@ -199,6 +272,7 @@ impl<'a> FlowBuilder<'a> {
             routes,
             account,
             through_space,
+            association: self.stream.and_then(|_| association_of(flow)).map(str::to_owned),
             start,
             stop,
             started: false,
@@ -206,6 +280,36 @@ impl<'a> FlowBuilder<'a> {
             sampled: true,
             app,
         })
+    }
+
+    /// The association that the flow is the first of: its way, its addresses and its configuration.
+    fn association(
+        &self,
+        network: &mut Network,
+        name: &str,
+        slots: [Slot; 2],
+    ) -> Result<Association, BuildError> {
+        let Self { given, index, flow, .. } = *self;
+        let (mut ways, nodes) = self.ways(network, &format!("flows.{index}"))?;
+        let narrow = network.is_narrow(&ways[0], largest(flow, 1).0, false);
+        let protocol = config::protocol(&flow.transport, flow.ip);
+        let protocol = if narrow { protocol.over_narrow() } else { protocol };
+        let Protocol::Stp(config, carrier) = protocol else {
+            return Err(BuildError::new(&format!("flows.{index}.transport"), "only STP has associations"));
+        };
+        let account = network.open_account();
+        let (way, priority) = (ways.remove(0), flow.priority);
+        let route = Route { way, account, priority, narrow, told: false, counted: [true; 2] };
+        let route = network.add_route(route, true);
+        let port = 49_152 + (index % 16_384) as u16;
+        let making = Making {
+            config: *config,
+            carrier,
+            addresses: nodes.map(|node| SocketAddrV4::new(address(node), port)),
+            initial_sequence: ["from", "to"]
+                .map(|end| given.seed.stream(&format!("association/{name}/{end}/initial-sequence"))),
+        };
+        Ok(Association::new(name.to_owned(), (route, account), slots, making))
     }
 
     /// The flow's ways, leg by leg, and the nodes at its ends as addresses number them.
@@ -317,6 +421,7 @@ impl<'a> FlowBuilder<'a> {
                 .map(|end| seed.stream(&format!("flow/{name}/{end}/initial-sequence"))),
             flow: self.index as u32,
             splicing: splicing.collect(),
+            stream: self.stream,
             name: name.to_owned(),
         }
     }

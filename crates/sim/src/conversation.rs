@@ -8,6 +8,7 @@ use crate::cache::Diverted;
 use crate::endpoint::{Endpoint, Protocol, Sent};
 use crate::ids::{Actor, ConversationId};
 use crate::splice::{Joint, Splicing};
+use crate::stream::{StreamEnd, StreamOf};
 use skyhop_chance::{Seed, Stream};
 use skyhop_network::Slot;
 use skyhop_splice::Side;
@@ -161,6 +162,8 @@ pub(crate) struct Sockets {
     pub initial_sequence: [Stream; 2],
     /// What splices it, from the client on.
     pub splicing: Vec<Splicing>,
+    /// Set if its connections are streams of an association.
+    pub stream: Option<StreamOf>,
 }
 
 impl Sockets {
@@ -176,6 +179,9 @@ impl Sockets {
     }
 
     fn connect(&mut self, connection: u32) -> [Endpoint; 2] {
+        if let Some(of) = self.stream {
+            return [true, false].map(|client| Endpoint::Stream(Box::new(StreamEnd::new(of, client))));
+        }
         let addresses = self.addresses_of(connection);
         let mut stream = format!("flow/{}", self.name);
         if connection > 0 {
@@ -313,6 +319,11 @@ impl Conversations {
     /// Those that are remembered.
     pub fn all(&self) -> impl Iterator<Item = &Conversation> {
         self.places.iter().flatten()
+    }
+
+    /// The same, to be changed.
+    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Conversation> {
+        self.places.iter_mut().flatten()
     }
 
     /// Drops a conversation; its counters stay.

@@ -5,6 +5,7 @@
 //! Leaves out how packets look, which is each machine's business.
 
 use crate::stp::{Carrier, StpEnd};
+use crate::stream::StreamEnd;
 use skyhop_chance::Stream;
 use skyhop_traffic::End;
 use skyhop_transport::tcp::{self, Connection, Memory, Open, RttSamples, State};
@@ -31,6 +32,8 @@ pub(crate) enum Protocol {
 pub(crate) enum Endpoint {
     Tcp(Connection),
     Stp(Box<StpEnd>),
+    /// An end of a stream of an association, which has the packets.
+    Stream(Box<StreamEnd>),
 }
 
 /// What a sending end has counted.
@@ -92,6 +95,7 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(tcp) => matches!(tcp.state(), State::Closed | State::TimeWait),
             Endpoint::Stp(stp) => stp.machine.over(),
+            Endpoint::Stream(stream) => stream.over,
         }
     }
 
@@ -108,6 +112,7 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(tcp) => tcp.state() == State::Closed,
             Endpoint::Stp(stp) => stp.machine.over(),
+            Endpoint::Stream(stream) => stream.over,
         }
     }
 
@@ -119,6 +124,7 @@ impl Endpoint {
                     && !tcp.fin_acknowledged()
             }
             Endpoint::Stp(stp) => stp.machine.is_shut_down() && !stp.machine.end_acknowledged(),
+            Endpoint::Stream(stream) => stream.closing(),
         }
     }
 
@@ -127,6 +133,7 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(tcp) => tcp.fin_acknowledged(),
             Endpoint::Stp(stp) => stp.machine.end_acknowledged(),
+            Endpoint::Stream(stream) => stream.over,
         }
     }
 
@@ -134,6 +141,7 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(tcp) => tcp.handle_timeout(now),
             Endpoint::Stp(stp) => stp.machine.handle_timeout(now),
+            Endpoint::Stream(_) => {}
         }
     }
 
@@ -141,6 +149,7 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(tcp) => tcp.poll_timeout(),
             Endpoint::Stp(stp) => stp.machine.poll_timeout(),
+            Endpoint::Stream(_) => None,
         }
     }
 
@@ -148,6 +157,7 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(tcp) => tcp.poll_event(),
             Endpoint::Stp(stp) => stp.machine.poll_event().map(event),
+            Endpoint::Stream(stream) => stream.poll_event(),
         }
     }
 
@@ -155,6 +165,7 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(tcp) => tcp.write(bytes),
             Endpoint::Stp(stp) => stp.machine.write(Length(bytes)),
+            Endpoint::Stream(stream) => stream.write(bytes),
         }
     }
 
@@ -163,6 +174,8 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(tcp) => drop(tcp.read()),
             Endpoint::Stp(stp) => while stp.machine.read(usize::MAX).is_some() {},
+            // The association has been read for it.
+            Endpoint::Stream(_) => {}
         }
     }
 
@@ -170,6 +183,7 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(tcp) => tcp.shutdown(),
             Endpoint::Stp(stp) => stp.machine.shutdown(),
+            Endpoint::Stream(stream) => stream.shutdown(),
         }
     }
 
@@ -178,6 +192,7 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(tcp) => tcp.stop_writing(),
             Endpoint::Stp(stp) => stp.machine.stop_writing(),
+            Endpoint::Stream(stream) => stream.stop_writing(),
         }
     }
 
@@ -186,6 +201,7 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(tcp) => tcp.acknowledged(),
             Endpoint::Stp(stp) => stp.machine.acknowledged(),
+            Endpoint::Stream(stream) => stream.acknowledged,
         }
     }
 
@@ -194,6 +210,7 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(tcp) => tcp.delivered(),
             Endpoint::Stp(stp) => stp.machine.delivered(),
+            Endpoint::Stream(stream) => stream.delivered,
         }
     }
 
@@ -202,14 +219,16 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(tcp) => tcp.in_flight(),
             Endpoint::Stp(stp) => stp.machine.in_flight(),
+            Endpoint::Stream(stream) => stream.in_flight,
         }
     }
 
-    /// Congestion window, bytes.
+    /// Congestion window, bytes; 0 of a stream, whose association has it.
     pub fn cwnd(&self) -> u64 {
         match self {
             Endpoint::Tcp(tcp) => tcp.cwnd(),
             Endpoint::Stp(stp) => stp.cwnd(),
+            Endpoint::Stream(_) => 0,
         }
     }
 
@@ -217,7 +236,7 @@ impl Endpoint {
     pub fn ssthresh(&self) -> Option<u64> {
         match self {
             Endpoint::Tcp(tcp) => tcp.ssthresh(),
-            Endpoint::Stp(_) => None,
+            Endpoint::Stp(_) | Endpoint::Stream(_) => None,
         }
     }
 
@@ -225,7 +244,7 @@ impl Endpoint {
     pub fn with_memory(self, memory: Memory) -> Self {
         match self {
             Endpoint::Tcp(tcp) => Endpoint::Tcp(tcp.with_memory(memory)),
-            Endpoint::Stp(_) => self,
+            Endpoint::Stp(_) | Endpoint::Stream(_) => self,
         }
     }
 
@@ -233,7 +252,7 @@ impl Endpoint {
     pub fn memory(&self) -> Memory {
         match self {
             Endpoint::Tcp(tcp) => tcp.memory(),
-            Endpoint::Stp(_) => Memory::default(),
+            Endpoint::Stp(_) | Endpoint::Stream(_) => Memory::default(),
         }
     }
 
@@ -242,6 +261,7 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(tcp) => tcp.count_limits(now),
             Endpoint::Stp(stp) => stp.machine.count_limits(now),
+            Endpoint::Stream(stream) => stream.held.counts = true,
         }
     }
 
@@ -250,6 +270,8 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(tcp) => tcp.set_path_up(now, up),
             Endpoint::Stp(stp) => stp.machine.set_path_up(now, up),
+            // The association has the path.
+            Endpoint::Stream(_) => {}
         }
     }
 
@@ -276,6 +298,14 @@ impl Endpoint {
                     limits: stp.machine.limits().spent(now),
                 }
             }
+            // Packets and round trips are the association's.
+            Endpoint::Stream(stream) => Sent {
+                segments: 0,
+                segments_retransmitted: 0,
+                timeouts: 0,
+                rtt: RttSamples::default(),
+                limits: stream.held.spent,
+            },
         }
     }
 }

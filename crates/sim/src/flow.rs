@@ -23,6 +23,8 @@ pub(crate) struct Flow {
     pub account: u32,
     /// Whether satellites carry it all the way.
     pub through_space: bool,
+    /// The association whose streams its connections are.
+    pub association: Option<String>,
     pub start: Time,
     pub stop: Option<Time>,
     pub started: bool,
@@ -127,6 +129,7 @@ impl Flow {
         };
         FlowResult {
             name: self.name.clone(),
+            association: self.association.clone(),
             kind,
             limits,
             forward_bytes: account.bytes[0],

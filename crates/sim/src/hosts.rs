@@ -12,10 +12,9 @@ use crate::ids::{Actor, ConversationId, Owner};
 use crate::programs::Arrived;
 use crate::simulation::Simulation;
 use crate::splice::count;
-use skyhop_network::{Delivery, Frame};
+use skyhop_network::{Delivery, Frame, Inside};
 use skyhop_splice::Side;
 use skyhop_traffic::{Action, Application, End, Notice};
-use skyhop_transport::stp::{Length, Packet as StpPacket};
 use skyhop_units::Time;
 use skyhop_wire::{Packet, Transport};
 
@@ -24,6 +23,9 @@ impl Simulation {
     pub(crate) fn deliver(&mut self, delivery: Delivery) {
         let frame = self.network.delivered(&delivery);
         let (index, leg) = self.legs[frame.route as usize];
+        if let Some(number) = Self::association_of((index, leg)) {
+            return self.deliver_to_association(number, delivery);
+        }
         let index = index as usize;
         let flow = &mut self.flows[index];
         match &mut flow.app {
@@ -43,7 +45,7 @@ impl Simulation {
                         self.network.take(delivery);
                     }
                     Some(conversation) => {
-                        if let (frame, Some(stp)) = self.network.take(delivery) {
+                        if let (frame, Some(Inside::Connection(stp))) = self.network.take(delivery) {
                             conversation.handle_stp(self.now, actor, frame.backward, &stp);
                         }
                     }
@@ -99,7 +101,7 @@ impl Simulation {
     }
 
     /// Notes that a flow may have finished.
-    fn settle(&mut self, flow: usize) {
+    pub(crate) fn settle(&mut self, flow: usize) {
         let Self { flows, network, now, .. } = self;
         let finished = |flow: usize| {
             let flow = &flows[flow];
@@ -128,6 +130,7 @@ impl Simulation {
                 }
                 self.carry_out(index);
                 self.drive_touched(index);
+                self.drive_associations();
             }
             App::Programs(_) => {}
             App::Ping(_) if flow.stopped => {}
@@ -253,7 +256,7 @@ impl Simulation {
     }
 
     /// Drains the ends that have something to do: events to the application, packets to the network, and the timer.
-    fn drive_touched(&mut self, index: usize) {
+    pub(crate) fn drive_touched(&mut self, index: usize) {
         while let Some((id, actor)) = self.touched.pop() {
             let end = match actor {
                 Actor::End(end) => end,
@@ -282,9 +285,14 @@ impl Simulation {
                     Endpoint::Stp(stp) => {
                         if let Some(packet) = stp.machine.poll_transmit(self.now) {
                             let outside = stp.envelope.wrap(&packet);
-                            self.send(index, id, leg, end == End::Server, self.now, outside, Some(packet));
+                            let inside = Some(Inside::Connection(packet));
+                            self.send(index, id, leg, end == End::Server, self.now, outside, inside);
                             continue;
                         }
+                    }
+                    Endpoint::Stream(_) => {
+                        self.flush_stream(index, id, end);
+                        break;
                     }
                 }
                 if let Some(at) = conversation.ends[end as usize].poll_timeout() {
@@ -344,7 +352,8 @@ impl Simulation {
             {
                 let (leg, backward) = way(side);
                 let outside = envelope.wrap(&packet);
-                self.send(index, id, leg, backward, self.now, outside, Some(packet));
+                let inside = Some(Inside::Connection(packet));
+                self.send(index, id, leg, backward, self.now, outside, inside);
                 continue;
             }
             if let Some(at) = joint.splice.poll_timeout() {
@@ -355,7 +364,7 @@ impl Simulation {
     }
 
     /// Forgets a connection that is over, and takes its slots back.
-    fn forget(&mut self, index: usize, id: ConversationId) {
+    pub(crate) fn forget(&mut self, index: usize, id: ConversationId) {
         let App::Stream(stream) = &mut self.flows[index].app else { return };
         let Some(conversation) = stream.conversations.forget(id, self.now) else { return };
         for joint in &conversation.joints {
@@ -379,7 +388,7 @@ impl Simulation {
         backward: bool,
         sent_at: Time,
         packet: Packet,
-        stp: Option<StpPacket<Length>>,
+        stp: Option<Inside>,
     ) {
         let route = self.flows[index].routes.start + u32::from(leg);
         let frame = Frame::new(route, backward, conversation.numbers(), sent_at, packet);

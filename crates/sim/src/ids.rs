@@ -30,6 +30,8 @@ pub(crate) enum Owner {
     App(u32),
     /// An end of a flow's connection, or a splice of it.
     Actor(u32, ConversationId, Actor),
+    /// A side of an association.
+    Association(u32, u8),
     /// None at present.
     Nobody,
 }

@@ -5,6 +5,7 @@
 //! Leaves out links, routes and satellites, which the `network` crate holds, and files, which `record` writes.
 
 mod app;
+mod association;
 mod build;
 mod cache;
 mod config;
@@ -24,6 +25,8 @@ mod sample;
 mod simulation;
 mod splice;
 mod stp;
+mod stream;
+mod streams;
 mod twins;
 mod unfinished;
 

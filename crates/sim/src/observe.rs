@@ -4,6 +4,7 @@
 //! Differs from a log: values at instants.
 //! Leaves out totals, which are counted where things happen, and files, which the `record` crate writes.
 
+use crate::association::Association;
 use crate::flow::{App, Flow};
 use crate::sample::Samples;
 use crate::splice::Place;
@@ -40,6 +41,8 @@ pub(crate) struct Observer {
     terminals: Vec<(usize, usize)>,
     /// The first splice's series: bytes held; the others follow.
     splices: Option<usize>,
+    /// The first association's series: of its first flow's `from` and of the `to`, window and bytes in flight; the others follow.
+    associations: Option<usize>,
     /// Whether pages and short transfers are listed one by one.
     completions: bool,
     /// From one look to the next.
@@ -48,7 +51,12 @@ pub(crate) struct Observer {
 
 impl Observer {
     /// Opens the series of a run.
-    pub fn new(scenario: &Scenario, flows: &mut [Flow], network: &Network, places: &[Place]) -> Self {
+    pub fn new(
+        scenario: &Scenario,
+        flows: &mut [Flow],
+        network: &Network,
+        (places, associations): (&[Place], &[Association]),
+    ) -> Self {
         let mut observer = Self { completions: true, ..Self::default() };
         if !scenario.record.members {
             let members = scenario.members.iter().flat_map(|members| members.flows.clone());
@@ -88,6 +96,14 @@ impl Observer {
             let series = observer.samples.open(format!("splice/{}", place.result.name), "held_bytes");
             observer.splices.get_or_insert(series);
         }
+        for association in associations {
+            for end in ["from", "to"] {
+                let entity = format!("association/{}/{end}", association.name);
+                let series = observer.samples.open(entity.clone(), "cwnd_bytes");
+                observer.samples.open(entity, "in_flight_bytes");
+                observer.associations.get_or_insert(series);
+            }
+        }
         // By default two thousand samples of each, fewer where there are many to take.
         let each = observer.transfers.len() * 5 + observer.queues.len();
         let default = scenario.duration / (2_000_000 / each.max(1) as u64).clamp(10, 2000);
@@ -120,7 +136,14 @@ impl Observer {
     /// Looks at windows, queues and splices. Returns when to look again.
     // Rare beside packets, whose loop is to stay small.
     #[inline(never)]
-    pub fn look(&mut self, now: Time, flows: &[Flow], network: &mut Network, places: &[Place]) -> Time {
+    pub fn look(
+        &mut self,
+        now: Time,
+        flows: &[Flow],
+        network: &mut Network,
+        places: &[Place],
+        associations: &[Association],
+    ) -> Time {
         for &(flow, series) in &self.transfers {
             let App::Stream(stream) = &flows[flow as usize].app else { continue };
             // Connections side by side are one transfer; their windows together are its window.
@@ -135,7 +158,10 @@ impl Observer {
             if open == 0 {
                 continue;
             }
-            self.samples.add(series, now, sums[0] as f64);
+            // The window of streams is their association's.
+            if flows[flow as usize].association.is_none() {
+                self.samples.add(series, now, sums[0] as f64);
+            }
             if let Some(ssthresh) = ssthresh {
                 self.samples.add(series + 1, now, ssthresh as f64);
             }
@@ -150,6 +176,13 @@ impl Observer {
         if let Some(first) = self.splices {
             for (index, place) in places.iter().enumerate() {
                 self.samples.add(first + index, now, place.held as f64);
+            }
+        }
+        if let Some(first) = self.associations {
+            let values =
+                associations.iter().flat_map(|association| association.windows().into_iter().flatten());
+            for (offset, value) in values.enumerate() {
+                self.samples.add(first + offset, now, value as f64);
             }
         }
         now + self.interval

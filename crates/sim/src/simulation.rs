@@ -4,6 +4,7 @@
 //! Differs from an emulator only in who says what time it is.
 //! Leaves out everything that is not the order of events.
 
+use crate::association::Association;
 use crate::flow::{App, Flow};
 use crate::ids::{Actor, ConversationId, Owner};
 use crate::limited::flow_results;
@@ -38,7 +39,11 @@ pub struct Simulation {
     pub(crate) flows: Vec<Flow>,
     /// Which of the flows are one in the scenario, and whether each is wanted by itself.
     pub(crate) populations: (Vec<PopulationResult>, bool),
-    /// Flow and leg of each of the network's routes.
+    /// Associations in order of their names.
+    pub(crate) associations: Vec<Association>,
+    /// Those that have something to do at this instant.
+    pub(crate) due: Vec<u32>,
+    /// Flow and leg of each of the network's routes, or an association and [`crate::association::ASSOCIATION_LEG`].
     pub(crate) legs: Vec<(u32, u8)>,
     /// Actors that have something to do at this instant.
     pub(crate) touched: Vec<(ConversationId, Actor)>,
@@ -71,7 +76,8 @@ impl Simulation {
     pub fn leg_ways(&mut self) -> LegWays {
         const MOST: usize = 100;
         let Self { network, legs, .. } = self;
-        let through = legs.iter().enumerate().filter_map(|(route, (flow, leg))| {
+        let flows = legs.iter().enumerate().filter(|(_, leg)| Self::association_of(**leg).is_none());
+        let through = flows.filter_map(|(route, (flow, leg))| {
             Some(((*flow as usize, *leg as usize), network.sky_way(route as u32)?))
         });
         through.take(MOST).collect()
@@ -141,8 +147,13 @@ impl Simulation {
         match self.owners[(slot - self.first_slot) as usize] {
             Owner::Actor(flow, conversation, actor) => self.handle_actor(flow as usize, conversation, actor),
             Owner::App(flow) => self.handle_app(flow as usize),
+            Owner::Association(number, side) => self.handle_association(number, side),
             Owner::Samples => {
-                let next = self.observer.look(now, &self.flows, &mut self.network, &self.places);
+                if !self.associations.is_empty() {
+                    self.refresh_streams(now);
+                }
+                let Self { flows, network, places, associations, .. } = self;
+                let next = self.observer.look(now, flows, network, places, associations);
                 self.agenda.wake(slot, next);
             }
             Owner::Nobody => {}
@@ -169,7 +180,12 @@ impl Simulation {
             self.observer.look_at_paths(self.now, &self.flows, &mut self.network);
         }
         while let Some((route, there)) = self.network.poll_route_change() {
-            let (flow, leg) = self.legs[route as usize];
+            let leg = self.legs[route as usize];
+            if let Some(number) = Self::association_of(leg) {
+                self.associations[number as usize].set_path_up(self.now, there);
+                continue;
+            }
+            let (flow, leg) = leg;
             let flow = &mut self.flows[flow as usize];
             let legs = flow.legs();
             if let App::Stream(stream) = &mut flow.app {
@@ -181,6 +197,7 @@ impl Simulation {
     /// Ends the run and returns what it found.
     pub fn finish(mut self) -> RunResult {
         let end = if self.unfinished.none() { self.now } else { self.end };
+        self.refresh_streams(end);
         for flow in &self.flows {
             if let App::Stream(stream) = &flow.app
                 && stream.broken()
@@ -209,6 +226,10 @@ impl Simulation {
             addresses: self.network.address_results(),
             failures: self.network.failure_results(end),
             routing: self.network.routing_result(),
+            associations: {
+                let result = |one: &Association| one.result(&self.network.account(one.account));
+                self.associations.iter().map(result).collect()
+            },
             splices: self.places.into_iter().map(|place| place.result).collect(),
             series: self.observer.finish(&self.flows),
             warnings: self.warnings,

@@ -7,6 +7,7 @@
 use skyhop_scenario::StpOver;
 use skyhop_traffic::End;
 use skyhop_transport::stp::{Config, Connection, Ends, Length};
+use skyhop_wire::stp::Contents;
 use skyhop_wire::{Ecn, Ip, Packet, Transport, Udp, Version, stp};
 use std::net::SocketAddrV4;
 
@@ -31,7 +32,7 @@ impl Envelope {
         Self { carrier, local, remote, identification: 0 }
     }
 
-    pub fn wrap(&mut self, packet: &stp::Packet<Length>) -> Packet {
+    pub fn wrap<P: Contents>(&mut self, packet: &stp::Packet<P>) -> Packet {
         self.identification = self.identification.wrapping_add(1);
         Packet {
             ip: Ip {

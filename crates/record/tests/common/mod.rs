@@ -25,6 +25,7 @@ pub fn run() -> RunResult {
         each_member: false,
         flows: vec![
             FlowResult {
+                association: None,
                 name: "download".into(),
                 kind: FlowKind::Transfer(TransferResult {
                     goodput_bps: 1_234_567.5,
@@ -51,6 +52,7 @@ pub fn run() -> RunResult {
                 packets_in_flight: 30,
             },
             FlowResult {
+                association: None,
                 name: "echo".into(),
                 kind: FlowKind::Ping(PingResult { sent: 3, received: 0, ..PingResult::default() }),
                 limits: None,

@@ -5,6 +5,7 @@
 //! Leaves out whether a scenario is wise.
 
 mod angle;
+mod association;
 mod flows;
 mod links;
 pub(crate) mod name;
@@ -48,6 +49,7 @@ pub fn check(scenario: &Scenario) -> (Vec<Finding>, usize) {
     routing::check(scenario, &mut out);
     sweep::check(scenario, &mut out);
     flows::check(scenario, &mut out);
+    association::check(scenario, &mut out);
     nodes::check(scenario, &mut out);
     splices::check(scenario, &mut out);
     match crate::network::resolve_into(scenario, &mut out) {
@@ -55,6 +57,7 @@ pub fn check(scenario: &Scenario) -> (Vec<Finding>, usize) {
             links::check_fit(scenario, &network, &mut out);
             links::check_ipv6(scenario, &network, &mut out);
             splices::check_places(scenario, &network, &mut out);
+            association::check_ways(scenario, &network, &mut out);
         }
         _ => {}
     }

@@ -7,7 +7,7 @@
 use super::Ip;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use skyhop_transport::stp::Congestion;
+use skyhop_transport::stp::{Class, Congestion};
 use skyhop_units::{Amount, Bytes, Rate, Span};
 
 /// STP's parameters. With `format = "plain"` it is the papers' protocol: packets of 1000 bytes straight over IP, TCP's window.
@@ -84,6 +84,17 @@ pub struct Stp {
     /// What an earlier connection over the same path has found, to begin from (RFC 9959).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saved: Option<StpSaved>,
+    /// The association whose streams this flow's connections are: flows between the same two ends that name the same one share its congestion control, its pace and its POLLs, and have the same of every other key here but `priority` and `weight`. Connections by themselves if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub association: Option<String>,
+    /// Which of an association's streams go first: 0 to 7, 0 before all others. 3 if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 7))]
+    pub priority: Option<u8>,
+    /// Share of a stream among those of its priority: 1 to 255. 16 if left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 255))]
+    pub weight: Option<u8>,
 }
 
 impl Default for Stp {
@@ -117,6 +128,9 @@ impl Default for Stp {
             keep_alive: None,
             linger: Span::from_secs(30),
             saved: None,
+            association: None,
+            priority: None,
+            weight: None,
         }
     }
 }
@@ -182,6 +196,20 @@ impl Stp {
     /// The most data of a packet, bytes.
     pub fn max_payload(&self) -> u64 {
         self.packet_size().get().saturating_sub(STP_HEADER)
+    }
+
+    /// The class of its streams, if they are those of an association.
+    pub fn class(&self) -> Class {
+        let usual = Class::default();
+        Class {
+            priority: self.priority.unwrap_or(usual.priority),
+            weight: self.weight.unwrap_or(usual.weight),
+        }
+    }
+
+    /// The same without what streams of one association may differ in.
+    pub fn shared(&self) -> Self {
+        Self { priority: None, weight: None, ..self.clone() }
     }
 
     /// How the sender finds its rate.

@@ -102,6 +102,19 @@ pub enum Route {
     },
 }
 
+impl Network {
+    /// Names of the ends of a way, from its sender on.
+    pub fn ends<'a>(&'a self, route: &'a Route) -> [&'a str; 2] {
+        match route {
+            Route::Links { from, to, .. } | Route::Spread { from, to, .. } => {
+                [*from, *to].map(|node| self.nodes[node].as_str())
+            }
+            Route::Pinned { from, steps } => [from, steps.last().map_or(from, |step| &step.to)],
+            Route::Space { from, to } => [from, to],
+        }
+    }
+}
+
 /// Finds the network of a scenario, or what is wrong with its paths.
 pub fn resolve(scenario: &Scenario) -> Result<Network, Vec<Finding>> {
     let mut out = Findings::default();

@@ -18,6 +18,7 @@ use super::config::{Config, Congestion};
 use super::connection::{Connection, Ends, Event};
 use super::sender::Stats;
 use super::source::Source;
+use crate::limits::Limits;
 pub use budgets::Budgets;
 use budgets::LEAST_WINDOW;
 pub use datagrams::DatagramStats;
@@ -343,6 +344,16 @@ impl<P: Payload> Trunk<P> {
     /// When to call [`Trunk::handle_timeout`] and [`Trunk::poll_transmit`] next.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.path.poll_timeout()
+    }
+
+    /// Counts from now on what holds the association's data up.
+    pub fn count_limits(&mut self, now: Time) {
+        self.path.count_limits(now);
+    }
+
+    /// What has held the association's data up, if [`Trunk::count_limits`] was called.
+    pub fn limits(&self) -> &Limits {
+        self.path.limits()
     }
 
     /// Whether there is a path to the peer and back.

@@ -1,0 +1,257 @@
+//! Checks of flows whose connections are streams of an association: what they have to have in common.
+//!
+//! Follows docs/stp.md §15: one path, one congestion control, one pace; streams differ in priority and weight only.
+//! Differs from a host, where an association's address says all: here every flow of it says it anew, and may slip.
+//! Leaves out datagrams of an association, associations of programs and those that a splice would end.
+
+use crate::error::quoted;
+use crate::finding::Findings;
+use crate::model::{Flow, Scenario, Stp, Transport};
+use crate::network::{Direction, Network, Route};
+use crate::path::KeyPath;
+use serde_json::Value;
+use skyhop_units::Bytes;
+use std::collections::BTreeMap;
+
+/// The least payload of docs/stp.md §15.1, a header and a POLL.
+const SMALLEST_PACKET: Bytes = Bytes::new(272);
+/// The least that an end holds in all streams together (docs/stp.md §15.8).
+const SMALLEST_WINDOW: u64 = 64 << 10;
+
+/// Flows by the association that they name, in the order of the file.
+type Members<'a> = BTreeMap<&'a str, Vec<(usize, &'a Flow, &'a Stp)>>;
+
+fn transport_of(flow: usize) -> KeyPath {
+    KeyPath::default().key("flows").index(flow).key("transport")
+}
+
+fn members(scenario: &Scenario) -> Members<'_> {
+    let mut members = Members::new();
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        if let Transport::Stp(stp) = &flow.transport
+            && let Some(name) = &stp.association
+        {
+            members.entry(name).or_default().push((index, flow, stp));
+        }
+    }
+    members
+}
+
+/// What can be said of each flow, and of two of one association, before their ways are known.
+pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        if let Transport::Stp(stp) = &flow.transport {
+            one(flow, stp, &KeyPath::default().key("flows").index(index), out);
+        }
+    }
+    for (name, splice) in &scenario.splices {
+        let at = KeyPath::default().key("splices").key(name);
+        for (key, transport) in [("transport", &splice.transport), ("transport_back", &splice.transport_back)]
+        {
+            let Some(Transport::Stp(stp)) = transport else { continue };
+            let named = [
+                ("association", stp.association.is_some()),
+                ("priority", stp.priority.is_some()),
+                ("weight", stp.weight.is_some()),
+            ];
+            for (inner, _) in named.into_iter().filter(|(_, given)| *given) {
+                out.push(
+                    || at.key(key).key(inner),
+                    || format!("a splice's connections are not streams of an association; expected no {inner} here"),
+                );
+            }
+        }
+    }
+    for (name, flows) in members(scenario) {
+        let (first, others) = flows.split_at(1);
+        for (index, flow, stp) in others {
+            alike(scenario, name, first[0], (*index, flow, stp), out);
+        }
+    }
+}
+
+/// What a stream's keys may be.
+fn one(flow: &Flow, stp: &Stp, at: &KeyPath, out: &mut Findings) {
+    let transport = at.key("transport");
+    for (key, given) in [("priority", stp.priority.is_some()), ("weight", stp.weight.is_some())] {
+        out.require(
+            !given || stp.association.is_some(),
+            || transport.key(key),
+            || format!("a {key} among the streams of an association; expected association too, or no {key}"),
+        );
+    }
+    out.require(
+        stp.priority.is_none_or(|priority| priority <= 7),
+        || transport.key("priority"),
+        || format!("priority of {}; expected 0 to 7, of which 0 goes first", stp.priority.unwrap_or(0)),
+    );
+    out.require(
+        stp.weight != Some(0),
+        || transport.key("weight"),
+        || "weight of 0 never sends; expected 1 to 255".into(),
+    );
+    let Some(name) = &stp.association else { return };
+    super::name::is_plain(name, || transport.key("association"), out);
+    out.require(
+        flow.traffic.has_connections(),
+        || transport.key("association"),
+        || "an association carries connections, and this traffic has none; expected traffic of another kind, or no association".into(),
+    );
+    out.require(
+        flow.real.none(),
+        || at.key("real"),
+        || "programs are not led over an association; expected no real here, or no association".into(),
+    );
+    out.require(
+        !stp.plain(),
+        || transport.key("format"),
+        || "an association's packets are not the papers'; expected format \"full\", or no association".into(),
+    );
+    let packet = stp.packet_size();
+    out.require(
+        packet >= SMALLEST_PACKET,
+        || transport.key("packet_size"),
+        || {
+            format!(
+                "packets of {packet} are too small for an association; expected at least {SMALLEST_PACKET}"
+            )
+        },
+    );
+    out.require(
+        stp.window.in_bytes(stp.max_payload()) >= SMALLEST_WINDOW,
+        || transport.key("window"),
+        || {
+            let least = Bytes::new(SMALLEST_WINDOW);
+            format!("window of {} for all streams of an association; expected at least {least}", stp.window)
+        },
+    );
+}
+
+/// What two flows of an association have to have in common.
+fn alike(
+    scenario: &Scenario,
+    name: &str,
+    (first, one, ours): (usize, &Flow, &Stp),
+    (index, flow, theirs): (usize, &Flow, &Stp),
+    out: &mut Findings,
+) {
+    let at = KeyPath::default().key("flows").index(index);
+    let with = || format!("flow {} of association {}", quoted(&scenario.flow_name(first)), quoted(name));
+    out.require(
+        one.ip == flow.ip,
+        || at.key("ip"),
+        || format!("another version of IP than that of {}; expected the same", with()),
+    );
+    out.require(
+        one.priority == flow.priority,
+        || at.key("priority"),
+        || {
+            let (here, there) = (flow.priority, one.priority);
+            format!("packets in band {here}, and those of {} in band {there}; expected the same", with())
+        },
+    );
+    let (ours, theirs) = (ours.shared(), theirs.shared());
+    if ours == theirs {
+        return;
+    }
+    let keys = |stp: &Stp| match serde_json::to_value(stp) {
+        Ok(Value::Object(keys)) => keys,
+        _ => serde_json::Map::new(),
+    };
+    let (ours, theirs) = (keys(&ours), keys(&theirs));
+    let differs = ours.keys().chain(theirs.keys()).find(|key| ours.get(*key) != theirs.get(*key));
+    let Some(key) = differs else { return };
+    let said = |keys: &serde_json::Map<String, Value>| match keys.get(key) {
+        Some(value) => value.to_string(),
+        None => "none".into(),
+    };
+    out.push(
+        || if theirs.contains_key(key) { transport_of(index).key(key) } else { transport_of(index) },
+        || {
+            format!(
+                "{key} of {}, and {} has {}; expected the same, since they share one congestion control",
+                said(&theirs),
+                with(),
+                said(&ours)
+            )
+        },
+    );
+}
+
+/// What can be said once the ways of the flows are known: an association has one.
+pub(super) fn check_ways(scenario: &Scenario, network: &Network, out: &mut Findings) {
+    let members = members(scenario);
+    if members.is_empty() {
+        return;
+    }
+    let crossings = network.crossings(scenario);
+    for (name, flows) in members {
+        for (index, ..) in &flows {
+            out.require(
+                crossings[*index].is_empty(),
+                || transport_of(*index).key("association"),
+                || {
+                    format!(
+                        "association {} on a way that splices divide; expected a way without any, or no association",
+                        quoted(name)
+                    )
+                },
+            );
+        }
+        let (first, one, _) = flows[0];
+        for (index, flow, _) in &flows[1..] {
+            let other = &network.routes[*index];
+            let ends = |flow: &Flow| {
+                let [from, to] = flow.ends();
+                format!("{} and {}", quoted(from), quoted(to))
+            };
+            let already = quoted(&scenario.flow_name(first));
+            let at = || transport_of(*index).key("association");
+            match joins(network, &network.routes[first], other) {
+                Joins::SameWay => {}
+                Joins::OtherEnds => out.push(at, || {
+                    format!(
+                        "association {} joins {} already, by flow {already}; expected the same two ends here, which are {}, or \
+                         another name",
+                        quoted(name),
+                        ends(one),
+                        ends(flow)
+                    )
+                }),
+                Joins::OtherWay => out.push(at, || {
+                    format!(
+                        "association {} has the path of flow {already}, and this flow has another; expected the same",
+                        quoted(name)
+                    )
+                }),
+            }
+        }
+    }
+}
+
+/// What the way of a flow has in common with that of another.
+enum Joins {
+    SameWay,
+    OtherWay,
+    OtherEnds,
+}
+
+/// The way of one flow beside that of another, in the same direction or the other.
+fn joins(network: &Network, one: &Route, other: &Route) -> Joins {
+    if one == other {
+        return Joins::SameWay;
+    }
+    let [ours, theirs] = [one, other].map(|route| network.ends(route));
+    if ours != theirs && ours != [theirs[1], theirs[0]] {
+        return Joins::OtherEnds;
+    }
+    let backward = |hops: &[(usize, Direction)]| -> Vec<(usize, Direction)> {
+        hops.iter().rev().map(|(link, direction)| (*link, direction.opposite())).collect()
+    };
+    let same = match (one, other) {
+        (Route::Links { hops: ours, .. }, Route::Links { hops: theirs, .. }) => *theirs == backward(ours),
+        (Route::Spread { .. }, Route::Spread { .. }) | (Route::Space { .. }, Route::Space { .. }) => true,
+        _ => false,
+    };
+    if same { Joins::SameWay } else { Joins::OtherWay }
+}

@@ -1,0 +1,386 @@
+//! An association between two hosts: the trunk at either end, and whose its streams are.
+//!
+//! Follows docs/stp.md §15. The end that opens the first stream opens the association.
+//! Differs from hosts: one that breaks at an end is over at both at once, and the next stream begins another.
+//! Leaves out datagrams, whose flows go over UDP, and its END: it stays until the run is over.
+
+use crate::ids::ConversationId;
+use crate::stp::{Carrier, Envelope};
+use crate::stream::{Ending, Phase, StreamEnd};
+use skyhop_chance::Stream;
+use skyhop_network::{Account, Slot};
+use skyhop_results::AssociationResult;
+use skyhop_transport::stp::{Budgets, Config, Ends, Frames, Length, Packet, Trunk, TrunkEvent};
+use skyhop_transport::tcp::RttSamples;
+use skyhop_units::Time;
+use skyhop_wire::stp::UDP_PORT;
+use std::collections::VecDeque;
+use std::net::SocketAddrV4;
+
+/// The leg of a route that is an association's and no flow's.
+pub(crate) const ASSOCIATION_LEG: u8 = u8::MAX;
+
+/// Flow and conversation of a stream.
+pub(crate) type Owned = (u32, ConversationId);
+
+/// A stream that has a number.
+#[derive(Debug, Clone, Copy)]
+struct Listed {
+    owner: Owned,
+    /// By side, whether the machine has forgotten it.
+    over: [bool; 2],
+}
+
+/// Streams of one opener by their numbers, those that are over at the front left out.
+#[derive(Debug, Default)]
+struct Opened {
+    first: u64,
+    streams: VecDeque<Option<Listed>>,
+}
+
+impl Opened {
+    fn place(&mut self, id: u64) -> Option<&mut Option<Listed>> {
+        let place = (id >> 1).checked_sub(self.first)?;
+        self.streams.get_mut(place as usize)
+    }
+
+    /// The owner of a stream, which is forgotten if both sides are done with it.
+    fn done(&mut self, id: u64, side: usize) -> Option<Owned> {
+        let place = self.place(id)?;
+        let listed = place.as_mut()?;
+        listed.over[side] = true;
+        let Listed { owner, over } = *listed;
+        if over == [true; 2] {
+            *place = None;
+        }
+        while let Some(None) = self.streams.front() {
+            self.streams.pop_front();
+            self.first += 1;
+        }
+        Some(owner)
+    }
+}
+
+/// What an association is made from.
+pub(crate) struct Making {
+    pub config: Config,
+    pub carrier: Carrier,
+    /// Of the `from` of its first flow and of the `to`.
+    pub addresses: [SocketAddrV4; 2],
+    pub initial_sequence: [Stream; 2],
+}
+
+struct End {
+    trunk: Trunk<Length>,
+    envelope: Envelope,
+}
+
+/// What earlier pairs of trunks have counted, and what streams have.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counted {
+    streams: u64,
+    streams_max: u64,
+    delivered: u64,
+    segments_sent: u64,
+    segments_retransmitted: u64,
+    timeouts: u64,
+    rtt: RttSamples,
+}
+
+impl Counted {
+    fn add(&mut self, end: &End) {
+        let stats = end.trunk.path_stats();
+        self.segments_sent += stats.packets_sent;
+        self.segments_retransmitted += stats.packets_retransmitted;
+        self.timeouts += stats.timeouts;
+        self.rtt.merge(stats.rtt);
+    }
+}
+
+/// An association.
+pub(crate) struct Association {
+    pub name: String,
+    pub route: u32,
+    pub account: u32,
+    pub slots: [Slot; 2],
+    /// How many have been begun: a packet of an earlier one is nobody's.
+    pub generation: u32,
+    /// Whether it is among those to be driven.
+    pub due: bool,
+    making: Making,
+    /// By side: of its first flow the `from`, and the `to`.
+    ends: Option<Box<[End; 2]>>,
+    /// The side that has opened it, whose streams have even numbers.
+    initiator: u8,
+    /// Streams by the side that opened them.
+    opened: [Opened; 2],
+    /// Streams that the peer does not take yet, by the side that opens them.
+    waiting: [VecDeque<Owned>; 2],
+    counted: Counted,
+}
+
+impl Association {
+    pub fn new(name: String, (route, account): (u32, u32), slots: [Slot; 2], making: Making) -> Self {
+        Self {
+            name,
+            route,
+            account,
+            slots,
+            generation: 0,
+            due: false,
+            making,
+            ends: None,
+            initiator: 0,
+            opened: Default::default(),
+            waiting: Default::default(),
+            counted: Counted::default(),
+        }
+    }
+
+    /// Opens the association from `side`, unless it is open. `up` is whether there is a path.
+    pub fn begin(&mut self, now: Time, side: u8, up: bool) {
+        if self.ends.is_some() {
+            return;
+        }
+        self.generation += 1;
+        self.initiator = side;
+        self.opened = Default::default();
+        let Making { config, carrier, addresses, initial_sequence } = &mut self.making;
+        // Three quarters of the window for one stream, as docs/stp.md §15.8 has it.
+        let budgets = Budgets { stream_window: config.window / 4 * 3, ..Budgets::default() };
+        let mut addresses = *addresses;
+        addresses[1 - side as usize].set_port(UDP_PORT);
+        let (instance, count) = (self.generation as u16, self.generation);
+        let mut end = |own: usize| {
+            let (local, remote) = (addresses[own], addresses[1 - own]);
+            let ends = Ends { local_port: local.port(), remote_port: remote.port(), instance, count };
+            let first = initial_sequence[own].bits() as u32;
+            let mut trunk = if own == side as usize {
+                Trunk::connect(config.clone(), budgets, ends, first)
+            } else {
+                Trunk::listen(config.clone(), budgets, ends, first)
+            };
+            trunk.count_limits(now);
+            trunk.set_path_up(now, up);
+            End { trunk, envelope: Envelope::new(*carrier, [local, remote]) }
+        };
+        self.ends = Some(Box::new([end(0), end(1)]));
+    }
+
+    fn side(&mut self, side: usize) -> Option<&mut End> {
+        self.ends.as_mut().map(|ends| &mut ends[side])
+    }
+
+    /// The side that opened a stream.
+    fn opener(&self, id: u64) -> usize {
+        usize::from(self.initiator) ^ (id & 1) as usize
+    }
+
+    /// Whose a stream is.
+    pub fn owner(&mut self, id: u64) -> Option<Owned> {
+        let opener = self.opener(id);
+        self.opened[opener].place(id)?.map(|listed| listed.owner)
+    }
+
+    /// Whose a stream is that `side` has done with.
+    pub fn done(&mut self, id: u64, side: usize) -> Option<Owned> {
+        let opener = self.opener(id);
+        self.opened[opener].done(id, side)
+    }
+
+    /// Opens a stream for a client's end, unless others wait or the peer takes no more. Whether it has a number now.
+    pub fn open(&mut self, owner: Owned, stream: &mut StreamEnd, first: bool) -> bool {
+        let side = usize::from(stream.side);
+        let waits = first && !self.waiting[side].is_empty();
+        let id = match self.side(side) {
+            Some(end) if !waits => end.trunk.open(stream.of.class),
+            _ => None,
+        };
+        let Some(id) = id else {
+            match first {
+                true => self.waiting[side].push_back(owner),
+                false => self.waiting[side].push_front(owner),
+            }
+            return false;
+        };
+        self.opened[side].streams.push_back(Some(Listed { owner, over: [false; 2] }));
+        stream.id = Some(id);
+        self.counted.streams += 1;
+        let open = self.side(side).map_or(0, |end| end.trunk.streams() as u64);
+        self.counted.streams_max = self.counted.streams_max.max(open);
+        true
+    }
+
+    /// The stream that waits first for the peer to take more.
+    pub fn next_waiting(&mut self, side: usize) -> Option<Owned> {
+        self.waiting[side].pop_front()
+    }
+
+    /// The stream waits for something else.
+    pub fn hold(&self, now: Time, stream: &mut StreamEnd, phase: Phase) {
+        if let Some(ends) = &self.ends {
+            stream.held.change(now, phase, ends[usize::from(stream.side)].trunk.limits());
+        }
+    }
+
+    /// Gives the machine what the application has asked of a stream.
+    pub fn flush(&mut self, now: Time, stream: &mut StreamEnd) {
+        let side = usize::from(stream.side);
+        let (Some(id), Some(end)) = (stream.id, self.side(side)) else { return };
+        if stream.unwritten > 0 {
+            let bytes = std::mem::take(&mut stream.unwritten);
+            let left = end.trunk.write(id, Length(bytes)).map_or(0, |left| left.0);
+            stream.written += bytes - left;
+            self.hold(now, stream, Phase::Sending);
+        }
+        let Some(end) = self.side(side) else { return };
+        match stream.ending {
+            Ending::Open | Ending::Told => return,
+            Ending::Due => end.trunk.shutdown(id),
+            Ending::Stopped => {
+                stream.written -= end.trunk.unsent(id).min(stream.written);
+                end.trunk.stop_writing(id);
+                self.hold(now, stream, Phase::Sent);
+            }
+        }
+        stream.ending = Ending::Told;
+    }
+
+    /// Takes what a stream's end has to know of the machine up to `now`.
+    pub fn refresh(&self, now: Time, stream: &mut StreamEnd) {
+        let Some(ends) = &self.ends else { return };
+        let trunk = &ends[usize::from(stream.side)].trunk;
+        stream.held.settle(now, trunk.limits());
+        if let Some(id) = stream.id.filter(|_| !stream.over) {
+            let waits = trunk.unacknowledged(id);
+            stream.acknowledged = stream.written.saturating_sub(waits);
+            stream.in_flight = waits.saturating_sub(trunk.unsent(id));
+        }
+    }
+
+    /// Takes what has come in a stream. Returns how many bytes.
+    pub fn read(&mut self, side: usize, id: u64) -> u64 {
+        let mut bytes = 0;
+        if let Some(end) = self.side(side) {
+            while let Some(Length(piece)) = end.trunk.read(id, usize::MAX) {
+                bytes += piece;
+            }
+        }
+        self.counted.delivered += bytes;
+        bytes
+    }
+
+    /// Data of a stream that is not known to have arrived, bytes.
+    pub fn unacknowledged(&self, side: usize, id: u64) -> u64 {
+        self.ends.as_ref().map_or(0, |ends| ends[side].trunk.unacknowledged(id))
+    }
+
+    /// Whether a stream has nothing left to send.
+    pub fn all_sent(&self, side: usize, id: u64) -> bool {
+        self.ends.as_ref().is_none_or(|ends| ends[side].trunk.unsent(id) == 0)
+    }
+
+    /// What has happened next, and at which side.
+    pub fn poll_event(&mut self) -> Option<(usize, TrunkEvent)> {
+        let ends = self.ends.as_mut()?;
+        ends.iter_mut().enumerate().find_map(|(side, end)| Some((side, end.trunk.poll_event()?)))
+    }
+
+    /// The next packet, the side that sends it, and what it looks like from outside.
+    pub fn poll_transmit(
+        &mut self,
+        now: Time,
+    ) -> Option<(usize, Packet<Frames<Length>>, skyhop_wire::Packet)> {
+        let ends = self.ends.as_mut()?;
+        ends.iter_mut().enumerate().find_map(|(side, end)| {
+            let packet = end.trunk.poll_transmit(now)?;
+            let outside = end.envelope.wrap(&packet);
+            Some((side, packet, outside))
+        })
+    }
+
+    /// A packet has come to `side`.
+    pub fn handle_packet(&mut self, now: Time, side: usize, packet: &Packet<Frames<Length>>) {
+        if let Some(end) = self.side(side) {
+            end.trunk.handle_packet(now, packet);
+        }
+    }
+
+    /// A timer of `side` has run out.
+    pub fn handle_timeout(&mut self, now: Time, side: usize) {
+        if let Some(end) = self.side(side) {
+            end.trunk.handle_timeout(now);
+        }
+    }
+
+    /// When either side has something to do.
+    pub fn timeouts(&self) -> [Option<Time>; 2] {
+        self.ends.as_ref().map_or([None; 2], |ends| ends.each_ref().map(|end| end.trunk.poll_timeout()))
+    }
+
+    /// Whether there is a path.
+    pub fn set_path_up(&mut self, now: Time, up: bool) {
+        for end in self.ends.iter_mut().flat_map(|ends| ends.iter_mut()) {
+            end.trunk.set_path_up(now, up);
+        }
+    }
+
+    /// It is broken: whose streams are broken with it, those that wait for a number included.
+    pub fn broken(&mut self) -> Vec<Owned> {
+        let listed = self.opened.iter_mut().flat_map(|opened| opened.streams.drain(..).flatten());
+        let mut all: Vec<Owned> = listed.map(|listed| listed.owner).collect();
+        all.extend(self.waiting.iter_mut().flat_map(|waiting| waiting.drain(..)));
+        all
+    }
+
+    /// It is over; what it has counted stays.
+    pub fn end(&mut self) {
+        for end in self.ends.iter().flat_map(|ends| ends.iter()) {
+            self.counted.add(end);
+        }
+        self.ends = None;
+    }
+
+    /// Bytes that either side may have in flight, and has: where there is a rate and no window, what it sends in a round trip.
+    pub fn windows(&self) -> [[u64; 2]; 2] {
+        let of = |end: &End| {
+            let trunk = &end.trunk;
+            let window = match (trunk.window(), trunk.rate_bps(), trunk.srtt()) {
+                (u64::MAX, Some(bps), Some(srtt)) => (bps / 8.0 * srtt.as_secs_f64()) as u64,
+                (u64::MAX, ..) => 0,
+                (window, ..) => window,
+            };
+            [window, trunk.in_flight()]
+        };
+        self.ends.as_ref().map_or([[0; 2]; 2], |ends| ends.each_ref().map(of))
+    }
+
+    /// What it has counted, and the network of its packets.
+    pub fn result(&self, account: &Account) -> AssociationResult {
+        let mut counted = self.counted;
+        for end in self.ends.iter().flat_map(|ends| ends.iter()) {
+            counted.add(end);
+        }
+        let rtt = counted.rtt;
+        let seconds = |span: skyhop_units::Span| span.as_secs_f64();
+        AssociationResult {
+            name: self.name.clone(),
+            streams: counted.streams,
+            streams_max: counted.streams_max,
+            bytes_delivered: counted.delivered,
+            segments_sent: counted.segments_sent,
+            segments_retransmitted: counted.segments_retransmitted,
+            timeouts: counted.timeouts,
+            rtt_min_s: rtt.min.map(seconds),
+            rtt_mean_s: (rtt.count > 0).then(|| seconds(rtt.sum) / rtt.count as f64),
+            rtt_max_s: rtt.max.map(seconds),
+            forward_bytes: account.bytes[0],
+            return_bytes: account.bytes[1],
+            packets_sent: account.sent,
+            packets_delivered: account.delivered,
+            packets_dropped: account.dropped,
+            packets_lost: account.lost,
+            packets_in_flight: account.in_flight(),
+        }
+    }
+}

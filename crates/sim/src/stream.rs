@@ -1,0 +1,190 @@
+//! An end of a connection that is a stream of an association: what the application has asked for, and what it is to be told.
+//!
+//! Follows docs/stp.md §15.3: a stream is to its application what a connection of version 1 is.
+//! Differs from an end of a connection: packets, timers and windows are the association's, and `association` moves what lies here.
+//! Leaves out the machine, [`skyhop_transport::stp::Trunk`].
+
+use crate::endpoint::Event;
+use skyhop_transport::stp::Class;
+use skyhop_transport::{Cause, Limits};
+use skyhop_units::{Span, Time};
+use std::collections::VecDeque;
+
+/// How the connections of a flow are streams.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StreamOf {
+    /// Number of the association.
+    pub association: u32,
+    /// Its side at which the flow's client is.
+    pub client: u8,
+    pub class: Class,
+}
+
+/// How far an end has closed its direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The application may write more.
+    Open,
+    /// The application has written all, and the association is to be told.
+    Due,
+    /// The same, and what has not been sent is not wanted.
+    Stopped,
+    /// The association has been told.
+    Told,
+}
+
+/// One end of a stream.
+#[derive(Debug)]
+pub(crate) struct StreamEnd {
+    pub of: StreamOf,
+    /// The association's side at which it is.
+    pub side: u8,
+    /// Whether it opens the stream, and has asked for that.
+    pub asked: Option<bool>,
+    /// Number of the stream, if this end knows it.
+    pub id: Option<u64>,
+    /// Bytes that the application has written and the association has not been given.
+    pub unwritten: u64,
+    pub ending: Ending,
+    /// Bytes that the association has been given.
+    pub written: u64,
+    pub acknowledged: u64,
+    pub delivered: u64,
+    pub in_flight: u64,
+    pub over: bool,
+    pub held: Held,
+    events: VecDeque<Event>,
+}
+
+impl StreamEnd {
+    /// The end at `side`; the client's asks for the stream.
+    pub fn new(of: StreamOf, client: bool) -> Self {
+        Self {
+            of,
+            side: if client { of.client } else { 1 - of.client },
+            asked: client.then_some(false),
+            id: None,
+            unwritten: 0,
+            ending: Ending::Open,
+            written: 0,
+            acknowledged: 0,
+            delivered: 0,
+            in_flight: 0,
+            over: false,
+            held: Held::default(),
+            events: VecDeque::new(),
+        }
+    }
+
+    pub fn tell(&mut self, event: Event) {
+        self.events.push_back(event);
+    }
+
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    pub fn write(&mut self, bytes: u64) {
+        if self.ending == Ending::Open {
+            self.unwritten += bytes;
+        }
+    }
+
+    pub fn shutdown(&mut self) {
+        if self.ending == Ending::Open {
+            self.ending = Ending::Due;
+        }
+    }
+
+    pub fn stop_writing(&mut self) {
+        self.unwritten = 0;
+        self.ending = Ending::Stopped;
+    }
+
+    /// Whether this direction is closed, and the peer is not known to have all of it.
+    pub fn closing(&self) -> bool {
+        self.ending != Ending::Open && !self.over
+    }
+}
+
+/// What a stream's sending half waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// For its number: the peer takes no more streams yet, or the association is not open.
+    Opening,
+    /// For its opener.
+    Listening,
+    /// For its turn: it has data to send.
+    Sending,
+    /// For what was sent to arrive.
+    Sent,
+    /// For its application.
+    Idle,
+    /// For nothing any more.
+    Over,
+}
+
+/// The time of a stream's sending half by cause: while it has data to send, that of its association.
+///
+/// A stream that waits for its own credit while the association has nothing else to send is held up by the receiver.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    /// Whether anybody asks.
+    pub counts: bool,
+    phase: Option<Phase>,
+    since: Time,
+    /// What the association had counted then.
+    then: [Span; Cause::COUNT],
+    pub spent: [Span; Cause::COUNT],
+}
+
+impl Held {
+    /// The stream waits for something else from `now` on; `limits` are the association's at this side.
+    pub fn change(&mut self, now: Time, phase: Phase, limits: &Limits) {
+        if self.counts && self.phase != Some(phase) && self.phase != Some(Phase::Over) {
+            self.settle(now, limits);
+            self.phase = Some(phase);
+        }
+    }
+
+    /// Accounts for the time up to `now`.
+    pub fn settle(&mut self, now: Time, limits: &Limits) {
+        if !self.counts {
+            return;
+        }
+        let all = limits.spent(now);
+        if let Some(phase) = self.phase {
+            self.add(phase, now.since(self.since), &all);
+        }
+        (self.since, self.then) = (now, all);
+    }
+
+    /// Accounts for `passed`, of which the association has had `all` less `then`.
+    fn add(&mut self, phase: Phase, passed: Span, all: &[Span; Cause::COUNT]) {
+        let mut left = passed;
+        let mut give = |cause: Cause, span: Span| {
+            let span = span.min(left);
+            left = left.saturating_sub(span);
+            self.spent[cause as usize] += span;
+        };
+        let rest = match phase {
+            Phase::Over => return,
+            Phase::Idle => Cause::Application,
+            Phase::Opening | Phase::Sending => Cause::ReceiveWindow,
+            Phase::Sent => Cause::Application,
+            Phase::Listening => Cause::Handshake,
+        };
+        let counts = |cause: Cause| match phase {
+            Phase::Idle | Phase::Over => false,
+            Phase::Opening => matches!(cause, Cause::Handshake | Cause::NoLink),
+            Phase::Listening => cause == Cause::NoLink,
+            Phase::Sending => cause != Cause::Application,
+            Phase::Sent => matches!(cause, Cause::Recovery | Cause::NoLink),
+        };
+        // What was taken back of a cause, when a timeout showed what had been waited for, is in another.
+        for cause in Cause::ALL.into_iter().filter(|cause| counts(*cause)) {
+            give(cause, all[cause as usize].saturating_sub(self.then[cause as usize]));
+        }
+        give(rest, passed);
+    }
+}

@@ -1,0 +1,244 @@
+//! Associations in a run: what applications ask of streams goes in, packets and what they bring come out.
+//!
+//! Follows the sans-IO contract, as `hosts` does for connections: one input, then events, packets and timers.
+//! Differs: an event of an association belongs to one of many flows, whose application acts before the next packet leaves.
+//! Leaves out whose a stream is, which the association knows.
+
+use crate::association::{ASSOCIATION_LEG, Association, Owned};
+use crate::endpoint::{Endpoint, Event};
+use crate::flow::{App, Flow};
+use crate::ids::{Actor, ConversationId};
+use crate::simulation::Simulation;
+use crate::stream::{Ending, Phase, StreamEnd};
+use skyhop_network::{Delivery, Frame, Inside};
+use skyhop_traffic::End;
+use skyhop_transport::stp::TrunkEvent;
+use skyhop_wire::stp::{Frame as StreamFrame, Frames, Length, Packet};
+
+/// The end of a stream at a side of its association.
+fn end_at(flows: &mut [Flow], (flow, id): Owned, side: usize) -> Option<(End, &mut StreamEnd)> {
+    let App::Stream(stream) = &mut flows.get_mut(flow as usize)?.app else { return None };
+    let conversation = stream.conversations.get_mut(id)?;
+    [End::Client, End::Server].into_iter().zip(&mut conversation.ends).find_map(|(which, end)| match end {
+        Endpoint::Stream(end) if usize::from(end.side) == side => Some((which, &mut **end)),
+        _ => None,
+    })
+}
+
+impl Simulation {
+    /// What an application has asked of an end of a stream goes to its association, which is to be driven.
+    #[inline(never)]
+    pub(crate) fn flush_stream(&mut self, index: usize, id: ConversationId, end: End) {
+        let now = self.now;
+        let App::Stream(stream) = &mut self.flows[index].app else { return };
+        let Some(conversation) = stream.conversations.get_mut(id) else { return };
+        let [client, server] = &mut conversation.ends;
+        let (Endpoint::Stream(client), Endpoint::Stream(server)) = (client, server) else { return };
+        let number = client.of.association;
+        let association = &mut self.associations[number as usize];
+        if end == End::Client && client.asked == Some(false) {
+            client.asked = Some(true);
+            association.begin(now, client.side, !self.network.is_out(association.route));
+            association.hold(now, client, Phase::Opening);
+            association.hold(now, server, Phase::Listening);
+            if association.open((index as u32, id), client, true) {
+                client.tell(Event::Connected);
+                association.hold(now, client, Phase::Idle);
+                self.touched.push((id, Actor::End(End::Client)));
+            }
+        }
+        association.flush(now, if end == End::Client { client } else { server });
+        if !std::mem::replace(&mut association.due, true) {
+            self.due.push(number);
+        }
+        if conversation.over() && !stream.keeps() {
+            self.forget(index, id);
+        }
+    }
+
+    /// A packet of an association has come to the end of its route.
+    #[inline(never)]
+    pub(crate) fn deliver_to_association(&mut self, number: u32, delivery: Delivery) {
+        let (frame, inside) = self.network.take(delivery);
+        let association = &mut self.associations[number as usize];
+        // A router's word is not for STP, which asks the path itself; a packet of an earlier association is nobody's.
+        let Some(Inside::Association(packet)) = inside else { return };
+        if frame.tag != association.generation {
+            return;
+        }
+        association.handle_packet(self.now, usize::from(!frame.backward), &packet);
+        self.drive(number);
+    }
+
+    /// A timer of an association has run out.
+    pub(crate) fn handle_association(&mut self, number: u32, side: u8) {
+        self.associations[number as usize].handle_timeout(self.now, usize::from(side));
+        self.drive(number);
+    }
+
+    fn drive(&mut self, number: u32) {
+        if !std::mem::replace(&mut self.associations[number as usize].due, true) {
+            self.due.push(number);
+        }
+        self.drive_associations();
+    }
+
+    /// Drains associations that have something to do: events to applications, packets to the network, and timers.
+    pub(crate) fn drive_associations(&mut self) {
+        while let Some(number) = self.due.pop() {
+            loop {
+                let association = &mut self.associations[number as usize];
+                if let Some((side, event)) = association.poll_event() {
+                    self.handle_event(number, side, event);
+                    continue;
+                }
+                let Some((side, packet, outside)) = association.poll_transmit(self.now) else { break };
+                let (route, tag) = (association.route, association.generation);
+                self.note_sent(number, side, &packet);
+                let frame = Frame::new(route, side == 1, [tag, tag], self.now, outside);
+                let inside = Some(Inside::Association(packet));
+                if let Some(delivery) = self.network.send(self.now, &mut self.agenda, frame, inside) {
+                    self.deliver(delivery);
+                }
+            }
+            let association = &mut self.associations[number as usize];
+            association.due = false;
+            for (slot, at) in association.slots.into_iter().zip(association.timeouts()) {
+                if let Some(at) = at {
+                    self.agenda.wake(slot, at.max(self.now));
+                }
+            }
+        }
+    }
+
+    /// Streams that have nothing left to send now wait for it to arrive.
+    fn note_sent(&mut self, number: u32, side: usize, packet: &Packet<Frames<Length>>) {
+        let Self { associations, flows, now, .. } = self;
+        let association = &mut associations[number as usize];
+        for frame in packet.data.iter().flat_map(|frames| &frames.0) {
+            if let StreamFrame::Stream { id, data: Some(_), .. } = frame
+                && association.all_sent(side, *id)
+                && let Some(owner) = association.owner(*id)
+                && let Some((_, end)) = end_at(flows, owner, side)
+            {
+                association.hold(*now, end, Phase::Sent);
+            }
+        }
+    }
+
+    /// Something has happened at a side of an association.
+    fn handle_event(&mut self, number: u32, side: usize, event: TrunkEvent) {
+        let association = &mut self.associations[number as usize];
+        let (id, done) = match event {
+            TrunkEvent::Connected | TrunkEvent::Datagram => return,
+            TrunkEvent::MayOpen => return self.open_waiting(number, side),
+            TrunkEvent::Ended(_) => return self.break_off(number),
+            TrunkEvent::Opened(id)
+            | TrunkEvent::Received(id, _)
+            | TrunkEvent::AllAcknowledged(id)
+            | TrunkEvent::PeerFinished(id) => (id, false),
+            TrunkEvent::Closed(id) | TrunkEvent::Reset(id, _) => (id, true),
+        };
+        let owner = if done { association.done(id, side) } else { association.owner(id) };
+        let Some(owner) = owner else { return };
+        let Some((which, end)) = end_at(&mut self.flows, owner, side) else { return };
+        match event {
+            TrunkEvent::Opened(_) => {
+                end.id = Some(id);
+                end.tell(Event::Connected);
+                association.hold(self.now, end, Phase::Idle);
+                // What was written before the stream was known.
+                association.flush(self.now, end);
+            }
+            TrunkEvent::Received(..) => {
+                let bytes = association.read(side, id);
+                end.delivered += bytes;
+                end.tell(Event::Received(bytes));
+            }
+            TrunkEvent::AllAcknowledged(_) => {
+                let waits = association.unacknowledged(side, id);
+                end.acknowledged = end.written.saturating_sub(waits);
+                if waits == 0 {
+                    let closed = end.ending == Ending::Told;
+                    association.hold(self.now, end, if closed { Phase::Over } else { Phase::Idle });
+                }
+                end.tell(Event::AllAcknowledged);
+            }
+            TrunkEvent::PeerFinished(_) => end.tell(Event::PeerFinished),
+            TrunkEvent::Closed(_) => finish(association, end, self.now, Event::Closed),
+            TrunkEvent::Reset(..) => finish(association, end, self.now, Event::Reset),
+            _ => {}
+        }
+        self.tell_stream(owner, which);
+    }
+
+    /// The application of a stream's end learns what has happened to it, and acts.
+    fn tell_stream(&mut self, (flow, id): Owned, end: End) {
+        self.touched.push((id, Actor::End(end)));
+        self.drive_touched(flow as usize);
+        self.settle(flow as usize);
+    }
+
+    /// The peer takes more streams: those that have waited get their numbers.
+    fn open_waiting(&mut self, number: u32, side: usize) {
+        loop {
+            let association = &mut self.associations[number as usize];
+            let Some(owner) = association.next_waiting(side) else { return };
+            let Some((which, end)) = end_at(&mut self.flows, owner, side) else { continue };
+            if !association.open(owner, end, false) {
+                return;
+            }
+            end.tell(Event::Connected);
+            association.hold(self.now, end, Phase::Idle);
+            association.flush(self.now, end);
+            self.tell_stream(owner, which);
+        }
+    }
+
+    /// An association is broken, and all its streams with it.
+    #[inline(never)]
+    fn break_off(&mut self, number: u32) {
+        let association = &mut self.associations[number as usize];
+        let owners = association.broken();
+        for owner in &owners {
+            for side in [0, 1] {
+                if let Some((_, end)) = end_at(&mut self.flows, *owner, side) {
+                    finish(association, end, self.now, Event::Reset);
+                }
+            }
+        }
+        association.end();
+        for owner in owners {
+            self.tell_stream(owner, End::Client);
+            self.tell_stream(owner, End::Server);
+        }
+    }
+
+    /// Brings what streams have counted up to date: it lies in their associations.
+    #[inline(never)]
+    pub(crate) fn refresh_streams(&mut self, now: skyhop_units::Time) {
+        for flow in self.flows.iter_mut().filter(|flow| flow.association.is_some()) {
+            let App::Stream(stream) = &mut flow.app else { continue };
+            for end in stream.conversations.all_mut().flat_map(|conversation| &mut conversation.ends) {
+                if let Endpoint::Stream(end) = end {
+                    self.associations[end.of.association as usize].refresh(now, end);
+                }
+            }
+        }
+    }
+
+    /// Whether a route is an association's: its number.
+    #[inline]
+    pub(crate) fn association_of((number, leg): (u32, u8)) -> Option<u32> {
+        (leg == ASSOCIATION_LEG).then_some(number)
+    }
+}
+
+/// Nothing more will come of a stream's end.
+fn finish(association: &Association, end: &mut StreamEnd, now: skyhop_units::Time, event: Event) {
+    if !std::mem::replace(&mut end.over, true) {
+        association.hold(now, end, Phase::Over);
+        end.in_flight = 0;
+        end.tell(event);
+    }
+}
