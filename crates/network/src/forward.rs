@@ -85,6 +85,12 @@ impl Network {
         self.packets.take(delivery.0)
     }
 
+    /// The same of a packet that has nothing inside, when its driver is done with it.
+    #[inline(always)]
+    pub fn end(&mut self, delivery: Delivery) {
+        self.packets.end_bare(delivery.0);
+    }
+
     /// Takes what arrives from a wire, up to the first packet that is at the end of its route.
     #[inline]
     fn drain(&mut self, now: Time, agenda: &mut Agenda, index: u32) -> Option<Delivery> {

@@ -97,6 +97,13 @@ impl Packets {
         (self.end(id, Fate::Delivered), stp)
     }
 
+    /// A packet that has nothing beside it has come to the end of its route, and its driver is done with it.
+    #[inline(always)]
+    pub fn end_bare(&mut self, id: u32) {
+        debug_assert!(self.beside.get(id).is_none());
+        self.end(id, Fate::Delivered);
+    }
+
     /// A packet goes no further.
     #[inline(never)]
     pub fn discard(&mut self, id: u32, fate: Fate) -> Frame {

@@ -8,6 +8,7 @@ use crate::cache::Diverted;
 use crate::endpoint::{Endpoint, Protocol, Sent};
 use crate::ids::{Actor, ConversationId};
 use crate::splice::{Joint, Splicing};
+use crate::stp::StpEnd;
 use crate::stream::{StreamEnd, StreamOf};
 use skyhop_chance::{Seed, Stream};
 use skyhop_network::Slot;
@@ -78,7 +79,9 @@ impl Conversation {
     pub fn handle_stp(&mut self, now: Time, actor: Actor, backward: bool, packet: &StpPacket<Length>) {
         match actor {
             Actor::End(end) => {
-                if let Endpoint::Stp(stp) = &mut self.ends[end as usize] {
+                if let Endpoint::Stp(stp) = &mut self.ends[end as usize]
+                    && let StpEnd::Alone(stp) = &mut **stp
+                {
                     stp.machine.handle_packet(now, packet);
                 }
             }
@@ -180,7 +183,8 @@ impl Sockets {
 
     fn connect(&mut self, connection: u32) -> [Endpoint; 2] {
         if let Some(of) = self.stream {
-            return [true, false].map(|client| Endpoint::Stream(Box::new(StreamEnd::new(of, client))));
+            return [true, false]
+                .map(|client| Endpoint::Stp(Box::new(StpEnd::Stream(StreamEnd::new(of, client)))));
         }
         let addresses = self.addresses_of(connection);
         let mut stream = format!("flow/{}", self.name);

@@ -4,14 +4,12 @@
 //! Differs from a trait: the choice is an enum, so that a packet costs no dynamic dispatch.
 //! Leaves out how packets look, which is each machine's business.
 
-use crate::stp::{Carrier, StpEnd};
-use crate::stream::StreamEnd;
+use crate::stp::{Alone, Carrier, StpEnd};
 use skyhop_chance::Stream;
 use skyhop_traffic::End;
 use skyhop_transport::tcp::{self, Connection, Memory, Open, RttSamples, State};
 use skyhop_transport::{Cause, stp};
 use skyhop_units::{Span, Time};
-use skyhop_wire::stp::Length;
 use std::net::SocketAddrV4;
 
 pub(crate) use skyhop_transport::tcp::Event;
@@ -32,8 +30,6 @@ pub(crate) enum Protocol {
 pub(crate) enum Endpoint {
     Tcp(Connection),
     Stp(Box<StpEnd>),
-    /// An end of a stream of an association, which has the packets.
-    Stream(Box<StreamEnd>),
 }
 
 /// What a sending end has counted.
@@ -82,8 +78,8 @@ impl Protocol {
                 Connection::listen((**config).clone(), server, client, initial).with_chance(chance),
             ),
             (Protocol::Stp(config, carrier), end) => {
-                let stp = StpEnd::new((config, *carrier), end, addresses, connection + 1, initial);
-                Endpoint::Stp(Box::new(stp))
+                let stp = Alone::new((config, *carrier), end, addresses, connection + 1, initial);
+                Endpoint::Stp(Box::new(StpEnd::Alone(stp)))
             }
         }
     }
@@ -94,8 +90,7 @@ impl Endpoint {
     pub fn over(&self) -> bool {
         match self {
             Endpoint::Tcp(tcp) => matches!(tcp.state(), State::Closed | State::TimeWait),
-            Endpoint::Stp(stp) => stp.machine.over(),
-            Endpoint::Stream(stream) => stream.over,
+            Endpoint::Stp(stp) => stp.over(),
         }
     }
 
@@ -111,8 +106,7 @@ impl Endpoint {
     pub fn closed(&self) -> bool {
         match self {
             Endpoint::Tcp(tcp) => tcp.state() == State::Closed,
-            Endpoint::Stp(stp) => stp.machine.over(),
-            Endpoint::Stream(stream) => stream.over,
+            Endpoint::Stp(stp) => stp.over(),
         }
     }
 
@@ -123,8 +117,7 @@ impl Endpoint {
                 matches!(tcp.state(), State::FinWait1 | State::Closing | State::LastAck)
                     && !tcp.fin_acknowledged()
             }
-            Endpoint::Stp(stp) => stp.machine.is_shut_down() && !stp.machine.end_acknowledged(),
-            Endpoint::Stream(stream) => stream.closing(),
+            Endpoint::Stp(stp) => stp.closing(),
         }
     }
 
@@ -132,40 +125,35 @@ impl Endpoint {
     pub fn fin_acknowledged(&self) -> bool {
         match self {
             Endpoint::Tcp(tcp) => tcp.fin_acknowledged(),
-            Endpoint::Stp(stp) => stp.machine.end_acknowledged(),
-            Endpoint::Stream(stream) => stream.over,
+            Endpoint::Stp(stp) => stp.fin_acknowledged(),
         }
     }
 
     pub fn handle_timeout(&mut self, now: Time) {
         match self {
             Endpoint::Tcp(tcp) => tcp.handle_timeout(now),
-            Endpoint::Stp(stp) => stp.machine.handle_timeout(now),
-            Endpoint::Stream(_) => {}
+            Endpoint::Stp(stp) => stp.handle_timeout(now),
         }
     }
 
     pub fn poll_timeout(&self) -> Option<Time> {
         match self {
             Endpoint::Tcp(tcp) => tcp.poll_timeout(),
-            Endpoint::Stp(stp) => stp.machine.poll_timeout(),
-            Endpoint::Stream(_) => None,
+            Endpoint::Stp(stp) => stp.poll_timeout(),
         }
     }
 
     pub fn poll_event(&mut self) -> Option<Event> {
         match self {
             Endpoint::Tcp(tcp) => tcp.poll_event(),
-            Endpoint::Stp(stp) => stp.machine.poll_event().map(event),
-            Endpoint::Stream(stream) => stream.poll_event(),
+            Endpoint::Stp(stp) => stp.poll_event(),
         }
     }
 
     pub fn write(&mut self, bytes: u64) {
         match self {
             Endpoint::Tcp(tcp) => tcp.write(bytes),
-            Endpoint::Stp(stp) => stp.machine.write(Length(bytes)),
-            Endpoint::Stream(stream) => stream.write(bytes),
+            Endpoint::Stp(stp) => stp.write(bytes),
         }
     }
 
@@ -173,17 +161,14 @@ impl Endpoint {
     pub fn read(&mut self) {
         match self {
             Endpoint::Tcp(tcp) => drop(tcp.read()),
-            Endpoint::Stp(stp) => while stp.machine.read(usize::MAX).is_some() {},
-            // The association has been read for it.
-            Endpoint::Stream(_) => {}
+            Endpoint::Stp(stp) => stp.read(),
         }
     }
 
     pub fn shutdown(&mut self) {
         match self {
             Endpoint::Tcp(tcp) => tcp.shutdown(),
-            Endpoint::Stp(stp) => stp.machine.shutdown(),
-            Endpoint::Stream(stream) => stream.shutdown(),
+            Endpoint::Stp(stp) => stp.shutdown(),
         }
     }
 
@@ -191,8 +176,7 @@ impl Endpoint {
     pub fn stop_writing(&mut self) {
         match self {
             Endpoint::Tcp(tcp) => tcp.stop_writing(),
-            Endpoint::Stp(stp) => stp.machine.stop_writing(),
-            Endpoint::Stream(stream) => stream.stop_writing(),
+            Endpoint::Stp(stp) => stp.stop_writing(),
         }
     }
 
@@ -200,8 +184,7 @@ impl Endpoint {
     pub fn acknowledged(&self) -> u64 {
         match self {
             Endpoint::Tcp(tcp) => tcp.acknowledged(),
-            Endpoint::Stp(stp) => stp.machine.acknowledged(),
-            Endpoint::Stream(stream) => stream.acknowledged,
+            Endpoint::Stp(stp) => stp.acknowledged(),
         }
     }
 
@@ -209,8 +192,7 @@ impl Endpoint {
     pub fn delivered(&self) -> u64 {
         match self {
             Endpoint::Tcp(tcp) => tcp.delivered(),
-            Endpoint::Stp(stp) => stp.machine.delivered(),
-            Endpoint::Stream(stream) => stream.delivered,
+            Endpoint::Stp(stp) => stp.delivered(),
         }
     }
 
@@ -218,8 +200,7 @@ impl Endpoint {
     pub fn in_flight(&self) -> u64 {
         match self {
             Endpoint::Tcp(tcp) => tcp.in_flight(),
-            Endpoint::Stp(stp) => stp.machine.in_flight(),
-            Endpoint::Stream(stream) => stream.in_flight,
+            Endpoint::Stp(stp) => stp.in_flight(),
         }
     }
 
@@ -228,7 +209,6 @@ impl Endpoint {
         match self {
             Endpoint::Tcp(tcp) => tcp.cwnd(),
             Endpoint::Stp(stp) => stp.cwnd(),
-            Endpoint::Stream(_) => 0,
         }
     }
 
@@ -236,7 +216,7 @@ impl Endpoint {
     pub fn ssthresh(&self) -> Option<u64> {
         match self {
             Endpoint::Tcp(tcp) => tcp.ssthresh(),
-            Endpoint::Stp(_) | Endpoint::Stream(_) => None,
+            Endpoint::Stp(_) => None,
         }
     }
 
@@ -244,7 +224,7 @@ impl Endpoint {
     pub fn with_memory(self, memory: Memory) -> Self {
         match self {
             Endpoint::Tcp(tcp) => Endpoint::Tcp(tcp.with_memory(memory)),
-            Endpoint::Stp(_) | Endpoint::Stream(_) => self,
+            Endpoint::Stp(_) => self,
         }
     }
 
@@ -252,7 +232,7 @@ impl Endpoint {
     pub fn memory(&self) -> Memory {
         match self {
             Endpoint::Tcp(tcp) => tcp.memory(),
-            Endpoint::Stp(_) | Endpoint::Stream(_) => Memory::default(),
+            Endpoint::Stp(_) => Memory::default(),
         }
     }
 
@@ -260,8 +240,7 @@ impl Endpoint {
     pub fn count_limits(&mut self, now: Time) {
         match self {
             Endpoint::Tcp(tcp) => tcp.count_limits(now),
-            Endpoint::Stp(stp) => stp.machine.count_limits(now),
-            Endpoint::Stream(stream) => stream.held.counts = true,
+            Endpoint::Stp(stp) => stp.count_limits(now),
         }
     }
 
@@ -269,9 +248,7 @@ impl Endpoint {
     pub fn set_path_up(&mut self, now: Time, up: bool) {
         match self {
             Endpoint::Tcp(tcp) => tcp.set_path_up(now, up),
-            Endpoint::Stp(stp) => stp.machine.set_path_up(now, up),
-            // The association has the path.
-            Endpoint::Stream(_) => {}
+            Endpoint::Stp(stp) => stp.set_path_up(now, up),
         }
     }
 
@@ -288,24 +265,7 @@ impl Endpoint {
                     limits: tcp.limits().spent(now),
                 }
             }
-            Endpoint::Stp(stp) => {
-                let stats = stp.machine.stats();
-                Sent {
-                    segments: stats.packets_sent,
-                    segments_retransmitted: stats.packets_retransmitted,
-                    timeouts: stats.timeouts,
-                    rtt: stats.rtt,
-                    limits: stp.machine.limits().spent(now),
-                }
-            }
-            // Packets and round trips are the association's.
-            Endpoint::Stream(stream) => Sent {
-                segments: 0,
-                segments_retransmitted: 0,
-                timeouts: 0,
-                rtt: RttSamples::default(),
-                limits: stream.held.spent,
-            },
+            Endpoint::Stp(stp) => stp.sent(now),
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::ids::{Actor, ConversationId, Owner};
 use crate::programs::Arrived;
 use crate::simulation::Simulation;
 use crate::splice::count;
+use crate::stp::StpEnd;
 use skyhop_network::{Delivery, Frame, Inside};
 use skyhop_splice::Side;
 use skyhop_traffic::{Action, Application, End, Notice};
@@ -42,7 +43,7 @@ impl Simulation {
                 match stream.conversations.get_mut(id) {
                     Some(conversation) if conversation.takes_tcp(actor, &frame.packet) => {
                         conversation.handle_tcp(self.now, actor, frame.backward, &frame.packet);
-                        self.network.take(delivery);
+                        self.network.end(delivery);
                     }
                     Some(conversation) => {
                         if let (frame, Some(Inside::Connection(stp))) = self.network.take(delivery) {
@@ -283,16 +284,16 @@ impl Simulation {
                         }
                     }
                     Endpoint::Stp(stp) => {
+                        let StpEnd::Alone(stp) = &mut **stp else {
+                            self.flush_stream(index, id, end);
+                            break;
+                        };
                         if let Some(packet) = stp.machine.poll_transmit(self.now) {
                             let outside = stp.envelope.wrap(&packet);
                             let inside = Some(Inside::Connection(packet));
                             self.send(index, id, leg, end == End::Server, self.now, outside, inside);
                             continue;
                         }
-                    }
-                    Endpoint::Stream(_) => {
-                        self.flush_stream(index, id, end);
-                        break;
                     }
                 }
                 if let Some(at) = conversation.ends[end as usize].poll_timeout() {

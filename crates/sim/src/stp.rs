@@ -1,12 +1,16 @@
-//! STP in the simulator: an end with its addresses.
+//! STP in the simulator: an end with its addresses, or of a stream.
 //!
 //! Follows docs/stp.md §2: over UDP, or straight over IP with a protocol number of its own.
 //! Differs from a host: what is inside a packet travels as a struct, so that nothing is written down and read again.
 //! Leaves out encryption.
 
+use crate::endpoint::{Event, Sent, event};
+use crate::stream::StreamEnd;
 use skyhop_scenario::StpOver;
 use skyhop_traffic::End;
 use skyhop_transport::stp::{Config, Connection, Ends, Length};
+use skyhop_transport::tcp::RttSamples;
+use skyhop_units::Time;
 use skyhop_wire::stp::Contents;
 use skyhop_wire::{Ecn, Ip, Packet, Transport, Udp, Version, stp};
 use std::net::SocketAddrV4;
@@ -55,13 +59,22 @@ impl Envelope {
     }
 }
 
-/// One end of an STP connection.
-pub(crate) struct StpEnd {
+/// One end of a connection of STP's.
+// Whoever has a TCP connection asks one question only: is it that?
+pub(crate) enum StpEnd {
+    /// With packets of its own.
+    Alone(Alone),
+    /// Of a stream of an association, which has the packets.
+    Stream(StreamEnd),
+}
+
+/// One end of an STP connection that has its own packets.
+pub(crate) struct Alone {
     pub machine: Connection<Length>,
     pub envelope: Envelope,
 }
 
-impl StpEnd {
+impl Alone {
     /// The client's end, which opens, or the server's. `count` tells connections of the two hosts apart.
     pub fn new(
         (config, carrier): (&Config, Carrier),
@@ -90,6 +103,144 @@ impl StpEnd {
             (u64::MAX, Some(bps), Some(srtt)) => (bps / 8.0 * srtt.as_secs_f64()) as u64,
             (u64::MAX, ..) => 0,
             (window, ..) => window,
+        }
+    }
+}
+
+/// The verbs of [`crate::endpoint::Endpoint`].
+impl StpEnd {
+    pub fn over(&self) -> bool {
+        match self {
+            StpEnd::Alone(end) => end.machine.over(),
+            StpEnd::Stream(end) => end.over,
+        }
+    }
+
+    pub fn closing(&self) -> bool {
+        match self {
+            StpEnd::Alone(end) => end.machine.is_shut_down() && !end.machine.end_acknowledged(),
+            StpEnd::Stream(end) => end.closing(),
+        }
+    }
+
+    pub fn fin_acknowledged(&self) -> bool {
+        match self {
+            StpEnd::Alone(end) => end.machine.end_acknowledged(),
+            StpEnd::Stream(end) => end.over,
+        }
+    }
+
+    pub fn handle_timeout(&mut self, now: Time) {
+        if let StpEnd::Alone(end) = self {
+            end.machine.handle_timeout(now);
+        }
+    }
+
+    pub fn poll_timeout(&self) -> Option<Time> {
+        match self {
+            StpEnd::Alone(end) => end.machine.poll_timeout(),
+            StpEnd::Stream(_) => None,
+        }
+    }
+
+    pub fn poll_event(&mut self) -> Option<Event> {
+        match self {
+            StpEnd::Alone(end) => end.machine.poll_event().map(event),
+            StpEnd::Stream(end) => end.poll_event(),
+        }
+    }
+
+    pub fn write(&mut self, bytes: u64) {
+        match self {
+            StpEnd::Alone(end) => end.machine.write(Length(bytes)),
+            StpEnd::Stream(end) => end.write(bytes),
+        }
+    }
+
+    /// Takes all that has arrived in order; of a stream the association has been read already.
+    pub fn read(&mut self) {
+        if let StpEnd::Alone(end) = self {
+            while end.machine.read(usize::MAX).is_some() {}
+        }
+    }
+
+    pub fn shutdown(&mut self) {
+        match self {
+            StpEnd::Alone(end) => end.machine.shutdown(),
+            StpEnd::Stream(end) => end.shutdown(),
+        }
+    }
+
+    pub fn stop_writing(&mut self) {
+        match self {
+            StpEnd::Alone(end) => end.machine.stop_writing(),
+            StpEnd::Stream(end) => end.stop_writing(),
+        }
+    }
+
+    pub fn acknowledged(&self) -> u64 {
+        match self {
+            StpEnd::Alone(end) => end.machine.acknowledged(),
+            StpEnd::Stream(end) => end.acknowledged,
+        }
+    }
+
+    pub fn delivered(&self) -> u64 {
+        match self {
+            StpEnd::Alone(end) => end.machine.delivered(),
+            StpEnd::Stream(end) => end.delivered,
+        }
+    }
+
+    pub fn in_flight(&self) -> u64 {
+        match self {
+            StpEnd::Alone(end) => end.machine.in_flight(),
+            StpEnd::Stream(end) => end.in_flight,
+        }
+    }
+
+    /// What may be in flight; 0 of a stream, whose association has the window.
+    pub fn cwnd(&self) -> u64 {
+        match self {
+            StpEnd::Alone(end) => end.cwnd(),
+            StpEnd::Stream(_) => 0,
+        }
+    }
+
+    pub fn count_limits(&mut self, now: Time) {
+        match self {
+            StpEnd::Alone(end) => end.machine.count_limits(now),
+            StpEnd::Stream(end) => end.held.counts = true,
+        }
+    }
+
+    /// Whether there is a path; the association of a stream is told by itself.
+    pub fn set_path_up(&mut self, now: Time, up: bool) {
+        if let StpEnd::Alone(end) = self {
+            end.machine.set_path_up(now, up);
+        }
+    }
+
+    /// Counters of the sending half; packets and round trips of a stream are the association's.
+    pub fn sent(&self, now: Time) -> Sent {
+        match self {
+            StpEnd::Alone(end) => {
+                let stats = end.machine.stats();
+                Sent {
+                    segments: stats.packets_sent,
+                    segments_retransmitted: stats.packets_retransmitted,
+                    timeouts: stats.timeouts,
+                    rtt: stats.rtt,
+                    limits: end.machine.limits().spent(now),
+                }
+            }
+            StpEnd::Stream(end) => Sent {
+                segments: 0,
+                segments_retransmitted: 0,
+                timeouts: 0,
+                rtt: RttSamples::default(),
+                limits: end.held.spent,
+            },
         }
     }
 }

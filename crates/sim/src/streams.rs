@@ -9,20 +9,31 @@ use crate::endpoint::{Endpoint, Event};
 use crate::flow::{App, Flow};
 use crate::ids::{Actor, ConversationId};
 use crate::simulation::Simulation;
+use crate::stp::StpEnd;
 use crate::stream::{Ending, Phase, StreamEnd};
 use skyhop_network::{Delivery, Frame, Inside};
 use skyhop_traffic::End;
 use skyhop_transport::stp::TrunkEvent;
 use skyhop_wire::stp::{Frame as StreamFrame, Frames, Length, Packet};
 
+/// The end of a stream, if it is one.
+fn as_stream(end: &mut Endpoint) -> Option<&mut StreamEnd> {
+    match end {
+        Endpoint::Stp(end) => match &mut **end {
+            StpEnd::Stream(end) => Some(end),
+            StpEnd::Alone(_) => None,
+        },
+        Endpoint::Tcp(_) => None,
+    }
+}
+
 /// The end of a stream at a side of its association.
 fn end_at(flows: &mut [Flow], (flow, id): Owned, side: usize) -> Option<(End, &mut StreamEnd)> {
     let App::Stream(stream) = &mut flows.get_mut(flow as usize)?.app else { return None };
     let conversation = stream.conversations.get_mut(id)?;
-    [End::Client, End::Server].into_iter().zip(&mut conversation.ends).find_map(|(which, end)| match end {
-        Endpoint::Stream(end) if usize::from(end.side) == side => Some((which, &mut **end)),
-        _ => None,
-    })
+    let ends = [End::Client, End::Server].into_iter().zip(&mut conversation.ends);
+    ends.filter_map(|(which, end)| Some((which, as_stream(end)?)))
+        .find(|(_, end)| usize::from(end.side) == side)
 }
 
 impl Simulation {
@@ -33,7 +44,7 @@ impl Simulation {
         let App::Stream(stream) = &mut self.flows[index].app else { return };
         let Some(conversation) = stream.conversations.get_mut(id) else { return };
         let [client, server] = &mut conversation.ends;
-        let (Endpoint::Stream(client), Endpoint::Stream(server)) = (client, server) else { return };
+        let (Some(client), Some(server)) = (as_stream(client), as_stream(server)) else { return };
         let number = client.of.association;
         let association = &mut self.associations[number as usize];
         if end == End::Client && client.asked == Some(false) {
@@ -220,7 +231,7 @@ impl Simulation {
         for flow in self.flows.iter_mut().filter(|flow| flow.association.is_some()) {
             let App::Stream(stream) = &mut flow.app else { continue };
             for end in stream.conversations.all_mut().flat_map(|conversation| &mut conversation.ends) {
-                if let Endpoint::Stream(end) = end {
+                if let Some(end) = as_stream(end) {
                     self.associations[end.of.association as usize].refresh(now, end);
                 }
             }

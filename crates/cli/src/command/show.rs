@@ -32,9 +32,8 @@ pub fn run(done: &Done) -> String {
         count(result.packet_hops)
     );
     let populations = super::populations::tables(result);
-    for table in
-        populations.into_iter().chain(flows(result.listed())).chain(splices(result)).chain(links(result))
-    {
+    let tables = populations.into_iter().chain(flows(result.listed())).chain(associations(result));
+    for table in tables.chain(splices(result)).chain(links(result)) {
         out.push('\n');
         out += &table.text();
     }
@@ -97,6 +96,7 @@ pub fn flows<'a>(flows: impl IntoIterator<Item = &'a FlowResult>) -> Vec<Table> 
         match &flow.kind {
             FlowKind::Completions(c) => completions_row(&mut completions, flow, c),
             FlowKind::Datagrams(d) => datagrams_row(&mut datagrams, &flow.name, d),
+            FlowKind::Transfer(t) if flow.association.is_some() => stream_row(&mut transfers, flow, t),
             FlowKind::Transfer(t) => transfer_row(&mut transfers, &flow.name, t, flow.limits.as_ref()),
             FlowKind::Ping(p) => ping_row(&mut pings, &flow.name, p),
             FlowKind::Programs(p) => programs_row(&mut programs, &flow.name, p),
@@ -143,6 +143,24 @@ pub fn transfer_row(table: &mut Table, name: &str, t: &TransferResult, limits: O
     ]);
 }
 
+/// A row of the same of a flow whose packets are its association's.
+fn stream_row(table: &mut Table, flow: &FlowResult, t: &TransferResult) {
+    let dash = || or_dash(None);
+    table.row([
+        flow.name.clone(),
+        rate(t.goodput_bps),
+        or_dash(t.completed_s.map(time)),
+        size(t.bytes_delivered as f64),
+        dash(),
+        dash(),
+        dash(),
+        dash(),
+        dash(),
+        dash(),
+        or_dash(flow.limits.as_ref().and_then(limited_by)),
+    ]);
+}
+
 /// The cause that held for the most time, and its share: "receive window 93 %".
 fn limited_by(limits: &LimitsResult) -> Option<String> {
     let cause = limits.limited_by()?;
@@ -184,6 +202,40 @@ fn splices(result: &RunResult) -> Option<Table> {
         ]);
     }
     (!result.splices.is_empty()).then_some(table)
+}
+
+fn associations(result: &RunResult) -> Option<Table> {
+    let mut table = Table::new([
+        "association",
+        "streams",
+        "at once",
+        "delivered",
+        "segments",
+        "repeated",
+        "timeouts",
+        "rtt min",
+        "mean",
+        "max",
+        "forward",
+        "back",
+    ]);
+    for association in &result.associations {
+        table.row([
+            association.name.clone(),
+            count(association.streams),
+            count(association.streams_max),
+            size(association.bytes_delivered as f64),
+            count(association.segments_sent),
+            count(association.segments_retransmitted),
+            count(association.timeouts),
+            or_dash(association.rtt_min_s.map(time)),
+            or_dash(association.rtt_mean_s.map(time)),
+            or_dash(association.rtt_max_s.map(time)),
+            size(association.forward_bytes as f64),
+            size(association.return_bytes as f64),
+        ]);
+    }
+    (!result.associations.is_empty()).then_some(table)
 }
 
 fn completions_row(table: &mut Table, flow: &FlowResult, c: &CompletionsResult) {
