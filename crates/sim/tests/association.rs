@@ -4,8 +4,13 @@
 //! Differs from `stp_today`: many flows have one congestion control; their packets are the association's, and so are its counts.
 //! Leaves out what frames look like, which `skyhop-wire` and the captures of `record` hold.
 
+use skyhop_network::{Capture, Inside};
 use skyhop_results::{AssociationResult, Cause, CompletionsResult, FlowKind, RunResult, TransferResult};
 use skyhop_sim::Simulation;
+use skyhop_units::Time;
+use skyhop_wire::stp::{Frame, Frames, emit, parse};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 /// The path of docs/stp.md §11: 250 Mbit/s there and 3 back, 600 ms, queues of one product; `more` are keys of the link.
 fn path(duration_s: u32, more: &str) -> String {
@@ -417,4 +422,63 @@ fn the_same_scenario_and_seed_give_the_same_bytes() {
     let [one, two, other] = [1, 1, 2].map(|seed| format!("{:?}", run(&text, seed)));
     assert!(one == two, "two runs of one seed differ");
     assert!(one != other, "another seed changes nothing");
+}
+
+/// Bytes of a stream's direction that packets carried, by their offset: length, and whether the direction ends there.
+type Pieces = BTreeMap<(u64, bool), BTreeMap<u64, u64>>;
+
+/// Reads what is captured as bytes.
+struct Tap(Arc<Mutex<(Pieces, u64)>>);
+
+impl Capture for Tap {
+    fn packet(&mut self, interface: u32, _: Time, packet: &skyhop_wire::Packet, inside: Option<&Inside>) {
+        let Some(Inside::Association(inside)) = inside else { panic!("{packet:?} is no association's") };
+        let mut bytes = Vec::new();
+        emit(inside, &mut bytes);
+        assert_eq!((bytes.len(), packet.payload_len as usize), (inside.wire_len(), inside.wire_len()));
+        let read = parse(&bytes).unwrap_or_else(|e| panic!("{e}: {inside:?}"));
+        let mut seen = self.0.lock().unwrap();
+        seen.1 += 1;
+        let Some(data) = read.data else { return };
+        for frame in Frames::parse(data).unwrap_or_else(|e| panic!("{e}: {inside:?}")).0 {
+            if let Frame::Stream { id, offset, data: Some(data), .. } = frame {
+                assert!(data.iter().all(|byte| *byte == 0));
+                let pieces = seen.0.entry((id, interface == 1)).or_default();
+                let longest = pieces.entry(offset).or_default();
+                *longest = (*longest).max(data.len() as u64);
+            }
+        }
+    }
+}
+
+#[test]
+fn packets_of_an_association_are_captured_as_they_are() {
+    let named = ", association = \"one\"";
+    let flows = down("a", named, "traffic = { kind = \"bulk\", size = \"300 kB\" }")
+        + &down("b", named, "traffic = { kind = \"bulk\", size = \"20 kB\" }")
+        + &up("c", named, "start = \"1 s\"\ntraffic = { kind = \"bulk\", size = \"50 kB\" }");
+    let text = path(60, IMPAIRED) + &flows + "[record]\npcap = [\"satellite\"]\n";
+    let loaded = skyhop_scenario::parse(text.as_bytes(), "test.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, 1).unwrap();
+    let seen = Arc::new(Mutex::new((Pieces::new(), 0)));
+    simulation.set_capture(Box::new(Tap(seen.clone())));
+    simulation.run_until(simulation.end());
+    let result = simulation.finish();
+    let (pieces, packets) = &*seen.lock().unwrap();
+    // All that was put on the wire; a copy is made behind it.
+    let on_wires = result.links[0].forward.packets + result.links[0].reverse.packets;
+    assert_eq!(*packets, on_wires);
+    let mut whole: Vec<u64> = Vec::new();
+    for pieces in pieces.values() {
+        let end = pieces.iter().fold(0, |end, (offset, len)| {
+            assert!(*offset <= end, "a hole before {offset}");
+            end.max(offset + len)
+        });
+        whole.push(end);
+    }
+    assert_eq!(
+        whole,
+        [300_000, 50_000, 20_000],
+        "streams 0 and 2 of the server's, 1 of the user's: {pieces:?}"
+    );
 }
