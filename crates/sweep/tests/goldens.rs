@@ -28,7 +28,7 @@ type Sets = &'static [(&'static str, &'static str)];
 
 /// Scenarios with what shortens them, and how many points of their sweep lie between two that are run.
 const SHORTENED: &[(&str, Sets, u64)] = &[
-    ("association", &[("duration", "8 s")], 1),
+    ("association", &[("duration", "8 s"), ("flows.download.count", "6")], 1),
     ("flight", &[("duration", "10 min")], 1),
     ("geo", &[], 1),
     ("geo-and-leo", &[("duration", "5 min")], 1),
