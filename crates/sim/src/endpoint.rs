@@ -7,12 +7,12 @@
 use crate::stp::{Alone, Carrier, StpEnd};
 use skyhop_chance::Stream;
 use skyhop_traffic::End;
-use skyhop_transport::tcp::{self, Connection, Memory, Open, RttSamples, State};
-use skyhop_transport::{Cause, stp};
-use skyhop_units::{Span, Time};
+use skyhop_transport::stp;
+use skyhop_transport::tcp::{self, Connection, Memory, Open, State};
+use skyhop_units::Time;
 use std::net::SocketAddrV4;
 
-pub(crate) use skyhop_transport::tcp::Event;
+pub(crate) use crate::told::{Event, Sent};
 
 /// What every path is taken to carry, STP's header included (RFC 8899 §5.1.2).
 const STP_BASE: u32 = 1200;
@@ -30,16 +30,6 @@ pub(crate) enum Protocol {
 pub(crate) enum Endpoint {
     Tcp(Connection),
     Stp(Box<StpEnd>),
-}
-
-/// What a sending end has counted.
-pub(crate) struct Sent {
-    pub segments: u64,
-    pub segments_retransmitted: u64,
-    pub timeouts: u64,
-    pub rtt: RttSamples,
-    /// Time by what held it up.
-    pub limits: [Span; Cause::COUNT],
 }
 
 impl Protocol {
@@ -267,17 +257,5 @@ impl Endpoint {
             }
             Endpoint::Stp(stp) => stp.sent(now),
         }
-    }
-}
-
-/// The application learns the same of either.
-pub(crate) fn event(event: stp::Event) -> Event {
-    match event {
-        stp::Event::Connected => Event::Connected,
-        stp::Event::Received(bytes) => Event::Received(bytes),
-        stp::Event::AllAcknowledged => Event::AllAcknowledged,
-        stp::Event::PeerFinished => Event::PeerFinished,
-        stp::Event::Closed => Event::Closed,
-        stp::Event::Reset(_) => Event::Reset,
     }
 }

@@ -27,6 +27,7 @@ mod splice;
 mod stp;
 mod stream;
 mod streams;
+mod told;
 mod twins;
 mod unfinished;
 

@@ -4,8 +4,8 @@
 //! Differs from a host: what is inside a packet travels as a struct, so that nothing is written down and read again.
 //! Leaves out encryption.
 
-use crate::endpoint::{Event, Sent, event};
 use crate::stream::StreamEnd;
+use crate::told::{Event, Sent, event};
 use skyhop_scenario::StpOver;
 use skyhop_traffic::End;
 use skyhop_transport::stp::{Config, Connection, Ends, Length};
@@ -60,7 +60,8 @@ impl Envelope {
 }
 
 /// One end of a connection of STP's.
-// Whoever has a TCP connection asks one question only: is it that?
+// It lies in a box; a stream's is as large as a connection's, which has no second box for it.
+#[allow(clippy::large_enum_variant)]
 pub(crate) enum StpEnd {
     /// With packets of its own.
     Alone(Alone),

@@ -4,7 +4,7 @@
 //! Differs from an end of a connection: packets, timers and windows are the association's, and `association` moves what lies here.
 //! Leaves out the machine, [`skyhop_transport::stp::Trunk`].
 
-use crate::endpoint::Event;
+use crate::told::Event;
 use skyhop_transport::stp::Class;
 use skyhop_transport::{Cause, Limits};
 use skyhop_units::{Span, Time};

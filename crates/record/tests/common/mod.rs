@@ -11,6 +11,7 @@ use std::io::{self, Write};
 
 pub fn run() -> RunResult {
     RunResult {
+        associations: Vec::new(),
         handovers: Vec::new(),
         addresses: Vec::new(),
         failures: vec![],
