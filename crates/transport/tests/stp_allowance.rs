@@ -11,6 +11,8 @@ use skyhop_units::{Span, Time};
 use std::collections::VecDeque;
 
 const BENEATH: u64 = 28;
+/// Lone POLLs after 1, 2, 4, … 64 s.
+const MOST_BEYOND: u64 = 7 * (16 + BENEATH);
 const QUESTION: usize = 4;
 const ANSWER: usize = 20_000;
 const ONE_WAY: Span = Span::from_millis(20);
@@ -66,6 +68,8 @@ fn answered(config: &Config, mut lost: impl FnMut(usize) -> bool) -> Option<Span
                     continue;
                 }
                 ways[from].bytes += len + BENEATH;
+                let beyond = ways[1].bytes.saturating_sub(3 * heard);
+                assert!(proven || beyond <= MOST_BEYOND, "{beyond} bytes beyond what may go there");
                 if !lost(from) {
                     ways[from].under_way.push_back((now + ONE_WAY, packet));
                 }
@@ -89,6 +93,14 @@ fn without_losses_the_proof_costs_a_round_trip() {
         let time = answered(&config, |_| false).expect("an answer").as_secs_f64();
         // Question, first answer; POLL, STAT; data that slow start sends in further round trips.
         assert!(time < 6.0 * 2.0 * ONE_WAY.as_secs_f64(), "{time} s");
+    }
+}
+
+#[test]
+fn who_says_nothing_more_is_asked_less_and_less_often() {
+    for config in forms() {
+        let mut first = true;
+        assert_eq!(answered(&config, |from| from == 0 && !std::mem::replace(&mut first, false)), None);
     }
 }
 

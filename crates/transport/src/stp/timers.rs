@@ -221,7 +221,11 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         }
         let waits = self.sender.outstanding() || self.waits_for_credit() || self.waits_for_proof();
         let interval = if waits {
-            let answer = self.timers.rto(&self.config, self.timers.poll_backoff);
+            // Who may not be at that address is asked less and less often.
+            let answer = match self.waits_for_proof() {
+                true => self.timers.patience(&self.config, self.timers.poll_backoff),
+                false => self.timers.rto(&self.config, self.timers.poll_backoff),
+            };
             match self.timers.srtt() {
                 Some(srtt)
                     if self.sender.moves() && !self.small_window() && self.timers.poll_backoff == 0 =>
