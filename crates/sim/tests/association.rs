@@ -275,11 +275,15 @@ fn both_ends_open_streams_and_each_direction_is_filled() {
         up("up", named, bulk) + &down("down", named, bulk),
         down("down", named, &format!("{bulk}\nstart = \"50 ms\"")) + &up("up", named, bulk),
     ] {
-        let result = run(&(path(30, "") + &flows), 1);
-        let goodput = |name: &str| transfer(&result, name).goodput_bps / 1e6;
-        println!("{:.1} Mbit/s down, {:.3} up", goodput("down"), goodput("up"));
-        assert!(goodput("down") > 190.0, "{} Mbit/s down", goodput("down"));
-        assert!(goodput("up") > 2.2, "{} Mbit/s up", goodput("up"));
+        // Held against two connections: what a loaded way back does to a sender is the rate law's business.
+        let apart = flows.replace(named, "");
+        let [together, apart] = [&flows, &apart].map(|flows| {
+            let result = run(&(path(30, "") + flows), 1);
+            ["down", "up"].map(|name| transfer(&result, name).goodput_bps / 1e6)
+        });
+        println!("{together:.3?} Mbit/s down and up; as two connections {apart:.3?}");
+        assert!(together[0] > 0.9 * apart[0], "{together:?} and {apart:?} Mbit/s down");
+        assert!(together[1] > 0.9 * apart[1] && together[1] > 2.2, "{together:?} and {apart:?} Mbit/s up");
     }
 }
 
