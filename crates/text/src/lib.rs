@@ -1,8 +1,8 @@
-//! What people write, beside scenarios: tables of separated values, and names with slips in them.
+//! Text written by people: tables of separated values, and misspelt names.
 //!
-//! Follows RFC 4180 and spreadsheets for tables, Damerau and Levenshtein for slips.
-//! Differs from the libraries below: every mistake is told with its line and with what to write.
-//! Leaves out what cells mean.
+//! Follows RFC 4180 and spreadsheets for tables, Damerau and Levenshtein for misspellings.
+//! Differs from the libraries below: an error names the line and says what to write.
+//! Leaves out the meaning of cells.
 
 pub mod spelling;
 pub mod table;

@@ -1,4 +1,4 @@
-//! The name that somebody probably meant.
+//! The name that was probably meant by a misspelt one.
 //!
 //! Follows Damerau's and Levenshtein's distance: letters inserted, dropped, changed, or swapped with their neighbour.
 //! Differs: a guess is made only if at most a third of the letters are wrong, or one is the beginning or the end of the other.
@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-/// The longest name that is compared: the distance takes time in proportion to both lengths.
+/// The longest name that is compared, in bytes: the distance takes time in proportion to both lengths.
 const LONGEST: usize = 64;
 
 /// A name in lower case with hyphens between words, as built-in names are written.
@@ -45,7 +45,7 @@ pub fn hint<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> St
     nearest(name, candidates).map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default()
 }
 
-/// `; did you mean "x"?` for a file that is not there, if one beside it has a name that is near.
+/// `; did you mean "x"?` for a file that does not exist, if another in its folder has a similar name.
 pub fn hint_of_file(path: &Path) -> String {
     const MOST: usize = 10_000;
     let (Some(name), Some(folder)) = (path.file_name().and_then(|name| name.to_str()), path.parent()) else {
@@ -56,7 +56,7 @@ pub fn hint_of_file(path: &Path) -> String {
     let mut names: Vec<String> =
         entries.take(MOST).filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     names.sort();
-    // Ten letters of an ending do not make two files alike.
+    // A long common ending such as `.parquet` does not make two file names alike.
     let (stem, ending) = split(name);
     let near = |other: &&str| {
         let (other_stem, other_ending) = split(other);
@@ -67,7 +67,7 @@ pub fn hint_of_file(path: &Path) -> String {
     meant.map(|name| format!("; did you mean \"{}\"?", folder.join(name).display())).unwrap_or_default()
 }
 
-/// A file's name before its last dot, and behind it.
+/// The parts of a file's name before and after its last dot.
 fn split(name: &str) -> (&str, &str) {
     name.rsplit_once('.').unwrap_or((name, ""))
 }

@@ -7,12 +7,12 @@
 use csv::{ReaderBuilder, StringRecord, StringRecordsIntoIter};
 use std::fmt;
 
-/// What is wrong with a table, and in which line (from 1).
+/// A mistake in a table and the line (from 1) that has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableError {
-    /// The line; `None` if it is the whole file.
+    /// The line, from 1; `None` if the mistake concerns the whole file.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// The mistake, as the end of a sentence whose subject is the file.
     pub message: String,
 }
 
@@ -42,7 +42,7 @@ impl std::error::Error for TableError {}
 /// A row of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// The line in which it begins, from 1.
+    /// The line on which the row begins, from 1.
     pub line: usize,
     cells: StringRecord,
 }
@@ -53,12 +53,12 @@ impl Row {
         self.cells.iter()
     }
 
-    /// How many cells there are.
+    /// Number of cells.
     pub fn len(&self) -> usize {
         self.cells.len()
     }
 
-    /// Whether there are no cells, which no table's row is.
+    /// Always false for a row of a table; here because [`Row::len`] is.
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
@@ -73,11 +73,11 @@ impl Row {
 pub struct Rows<'a> {
     text: &'a str,
     records: StringRecordsIntoIter<&'a [u8]>,
-    /// Up to where lines are counted, and how many there are.
+    /// The byte up to which lines have been counted, and the number of lines up to it.
     counted: (usize, usize),
 }
 
-/// What separates the cells of a text: the first of comma, semicolon and tab in its first row; `None` without any of them.
+/// The separator of a text: the first of comma, semicolon and tab in its first row; `None` if it has none of them.
 fn separator(text: &str) -> Option<u8> {
     let row = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))?;
     let mut quoted = false;
@@ -115,7 +115,7 @@ pub fn rows(file: &[u8]) -> Result<Rows<'_>, TableError> {
 }
 
 impl Rows<'_> {
-    /// The line in which the record that the reader has placed at byte `from` begins: it counts what it passes over to it.
+    /// The line on which the record that starts at or after byte `from` begins; passes over comments and blank lines.
     fn line(&mut self, from: usize) -> usize {
         let (counted, lines) = &mut self.counted;
         *lines += self.text[*counted..from].bytes().filter(|byte| *byte == b'\n').count();

@@ -12,7 +12,7 @@ use crate::serde_text::text_quantity;
 use std::fmt;
 use std::str::FromStr;
 
-/// So many packets, or so many bytes.
+/// A limit in packets or in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Amount {
     /// A number of packets or segments, whatever their size.

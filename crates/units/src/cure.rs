@@ -1,4 +1,4 @@
-//! What to write in place of a unit that is written otherwise here, or of a number with a comma.
+//! Advice for a text that is almost a quantity: a unit in another spelling, or a number with a comma.
 //!
 //! Follows the spellings of tools and papers: `sec`, `Mbits/s`, `KB`, `degrees`; and IEEE 1541, where b is a bit and B a byte.
 //! Differs from a nearest spelling: no cure turns bits into bytes, which would be wrong by a factor of eight.
@@ -29,7 +29,7 @@ const OTHERS: &[(&str, &[&str])] = &[
     ("rad", &["rads", "radian", "radians"]),
 ];
 
-/// Why `unit` behind the number of `text` is none of `known`, the units of `what` ("a rate"), with the cure if there is one.
+/// The error of an unknown `unit` in `text`, where `known` are the units of `what` ("a rate"), with a cure if there is one.
 pub(crate) fn unknown_unit(what: &str, text: &str, unit: &str, known: &[&str]) -> UnitError {
     if let Some(message) = comma(text) {
         return UnitError::new(message);
@@ -45,7 +45,7 @@ pub(crate) fn unknown_unit(what: &str, text: &str, unit: &str, known: &[&str]) -
     UnitError::new(format!("unknown unit \"{unit}\" for {what}; expected one of {}{hint}", known.join(", ")))
 }
 
-/// `; ...` with what to write in place of `unit`.
+/// The end of a message, `; ...`, that says which unit to write in place of `unit`.
 fn cure(unit: &str, known: &[&str]) -> Option<String> {
     let meant = |name: &str| Some(format!("; did you mean \"{name}\"?"));
     if let Some(name) = known.iter().find(|name| is(name, unit)) {
@@ -54,7 +54,7 @@ fn cure(unit: &str, known: &[&str]) -> Option<String> {
     let (prefix, rest) = prefixed(unit)?;
     let of = |base: &str| known.iter().find(|name| **name == format!("{prefix}{base}"));
     if let Some(name) = ["bit/s", "B/s", "B"].iter().find(|base| is(base, rest)).and_then(|base| of(base)) {
-        // Who writes Mb/s means bits, as the standard has it, or has not looked: say that there is another.
+        // "Mb/s" means megabits by the standard, but is often meant as megabytes: the message names both.
         let bits = rest.starts_with("b/") && !rest.contains("bit");
         let bytes = if bits { format!(" (b is a bit; for bytes write {prefix}B/s)") } else { String::new() };
         return Some(format!("; did you mean \"{name}\"{bytes}?"));
@@ -66,7 +66,7 @@ fn cure(unit: &str, known: &[&str]) -> Option<String> {
     None
 }
 
-/// Whether `unit` is `name` in another spelling: one of [`OTHERS`], or in other cases of letters. b is not B, but in words.
+/// Returns true if `unit` is another spelling of `name`: listed in [`OTHERS`], or in other case. Except in words, b is never B.
 fn is(name: &str, unit: &str) -> bool {
     let words = ["bit", "byte"].iter().any(|word| unit.to_ascii_lowercase().contains(word));
     let same =
@@ -76,7 +76,7 @@ fn is(name: &str, unit: &str) -> bool {
     alike(name, unit) || spellings.iter().any(|other| alike(other, unit))
 }
 
-/// The SI prefix of a unit as it is written here, and what follows: "k" and "bits/s" of "Kbits/s". Binary ones become decimal.
+/// The SI prefix of `unit`, as it is written here, and the rest: "k" and "bits/s" of "Kbits/s". Binary prefixes become decimal.
 fn prefixed(unit: &str) -> Option<(&'static str, &str)> {
     const PREFIXES: [(&str, &str); 12] = [
         ("Ki", "k"),
@@ -95,7 +95,7 @@ fn prefixed(unit: &str) -> Option<(&'static str, &str)> {
     PREFIXES.iter().find_map(|(written, prefix)| Some((*prefix, unit.strip_prefix(written)?)))
 }
 
-/// What to write in place of a number with a comma, "2,5 Mbit/s" or "1,500 kB".
+/// The message for a number with a comma, "2,5 Mbit/s" or "1,500 kB", with the number to write instead.
 fn comma(text: &str) -> Option<String> {
     let text = text.trim();
     let digits = |c: char| c.is_ascii_digit();

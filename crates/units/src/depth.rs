@@ -1,7 +1,7 @@
-//! How much may wait in a queue: packets, bytes, or as much as the link sends in a time.
+//! The limit of a queue: packets, bytes, or the bytes that the link sends in a given time.
 //!
 //! Follows how routers are configured: "50 packets", "64 kB", "250 ms".
-//! Differs from a kernel's queue: a time is turned into bytes once, at the rate that the link is said to have.
+//! Differs from a kernel's queue: a time is turned into bytes once, at the nominal rate of the link.
 //! Leaves out the rate, which is the link's.
 
 use crate::parse::{UnitError, split};
@@ -40,7 +40,7 @@ impl Depth {
 impl FromStr for Depth {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        // Letters of a time alone: whatever else it is, the error of an amount says what may be written.
+        // Only a text that ends in a unit of time is read as one; for any other the error of an amount lists what may be written.
         if split(text).is_some_and(|(_, unit)| unit.parse::<TimeUnit>().is_ok()) {
             return text.parse().map(Depth::Time);
         }

@@ -1,4 +1,4 @@
-//! One number and one unit: the reader and the printer that every quantity shares.
+//! The parser and the printer that all quantities share.
 //!
 //! Grammar: optional sign, decimal digits with an optional fraction and exponent, optional blank, unit.
 //! Differs: numbers are kept as decimal digits, so that "0.1 s" is exactly 100,000,000 ns.
@@ -7,7 +7,7 @@
 use crate::cure::unknown_unit;
 use std::fmt;
 
-/// Why a text is not a quantity. The message names the value, what was expected and, where one is known, the cure.
+/// The error for a text that is not a quantity. The message names the value, what was expected and, where one is known, the cure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnitError {
     message: String,
@@ -27,7 +27,7 @@ impl fmt::Display for UnitError {
 
 impl std::error::Error for UnitError {}
 
-/// What a quantity is called, how it is written, and its units with their size in the smallest step it can hold.
+/// The name of a quantity, an example of it, and its units with their size in the smallest step it can hold.
 pub(crate) struct Dimension {
     pub name: &'static str,
     pub example: &'static str,
@@ -89,7 +89,7 @@ impl Dimension {
     }
 }
 
-/// Whether `unit` is `name`, whose u may be a micro sign or the Greek letter.
+/// Returns true if `unit` is `name`, whose u may also be a micro sign or the Greek letter.
 fn names(name: &str, unit: &str) -> bool {
     let micro = || unit.strip_prefix(['\u{b5}', '\u{3bc}']);
     name == unit || name.strip_prefix('u').is_some_and(|rest| micro() == Some(rest))

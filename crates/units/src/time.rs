@@ -35,7 +35,7 @@ pub(crate) const TIME: Dimension = Dimension {
 impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);
-    /// Later than every event.
+    /// The greatest instant, later than every event.
     pub const MAX: Time = Time(u64::MAX);
 
     /// The instant `ns` nanoseconds after the start.
@@ -57,7 +57,7 @@ impl Time {
 }
 
 impl Span {
-    /// No time at all.
+    /// The span of no length.
     pub const ZERO: Span = Span(0);
     /// The longest span.
     pub const MAX: Span = Span(u64::MAX);
@@ -90,7 +90,7 @@ impl Span {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// `self - other`, or zero.
+    /// `self - other`, or zero if `other` is longer.
     pub const fn saturating_sub(self, other: Span) -> Span {
         Span(self.0.saturating_sub(other.0))
     }
