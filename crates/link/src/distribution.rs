@@ -1,72 +1,72 @@
-//! Distributions of delays, each by what lies below a share of it.
+//! Distributions of delays, each given by its quantiles.
 //!
-//! Follows NIST Net and netem for which there are: normal, Pareto of shape 3, a quarter normal and three quarters of that Pareto, and tables of
-//! which each entry is as likely as the others. Mean and deviation are those that are asked for.
-//! Differs: quantiles are worked out and not looked up, so that tails are not cut off at four deviations.
-//! Leaves out how packets follow each other, which `lateness` has.
+//! Follows NIST Net and netem in the choice of distributions: normal, Pareto of shape 3, a mixture of a quarter normal and three
+//! quarters Pareto, and tables whose entries are equally likely. Mean and deviation are those that are asked for.
+//! Differs: quantiles are computed and not looked up, so that tails are not cut off at four deviations.
+//! Leaves out correlation between packets, which is in `lateness`.
 
 use skyhop_units::Span;
 use std::sync::Arc;
 
-/// A distribution. Mean and deviation are those before what is less than nothing becomes nothing.
+/// A distribution of delays. Its mean and deviation are those before negative values are set to zero.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
-    /// Uniform from nothing to this.
+    /// Uniform from 0 to `most`.
     Uniform {
-        /// The most.
+        /// Largest delay.
         most: Span,
     },
     /// Exponentially distributed.
     Exponential {
-        /// The mean.
+        /// Mean delay.
         mean: Span,
     },
     /// Normally distributed.
     Normal {
-        /// The mean.
+        /// Mean delay.
         mean: Span,
-        /// The standard deviation.
+        /// Standard deviation.
         deviation: Span,
     },
     /// Pareto of shape 3.
     Pareto {
-        /// The mean.
+        /// Mean delay.
         mean: Span,
-        /// The standard deviation.
+        /// Standard deviation.
         deviation: Span,
     },
     /// A quarter normal and three quarters Pareto.
     ParetoNormal {
-        /// The mean.
+        /// Mean delay.
         mean: Span,
-        /// The standard deviation.
+        /// Standard deviation.
         deviation: Span,
     },
-    /// As a table says.
+    /// Values of a table.
     Table {
-        /// What stands for a mean of 0 and a deviation of 1, smallest first; each as likely as the others.
+        /// Values for mean 0 and deviation 1, ascending and equally likely.
         table: Arc<[f64]>,
-        /// The mean.
+        /// Mean delay.
         mean: Span,
-        /// The standard deviation.
+        /// Standard deviation.
         deviation: Span,
     },
 }
 
-/// Of Pareto's distribution of shape 3 from 1 on: mean, and standard deviation, the root of 3/4.
+/// Mean of the Pareto distribution of shape 3 and scale 1, and its standard deviation, the root of 3/4.
 const PARETO_MEAN: f64 = 1.5;
 const PARETO_DEVIATION: f64 = 0.866_025_403_784_438_6;
-/// Weights of the normal and the Pareto part.
+/// Weights of the normal and the Pareto part of the mixture.
 const NORMAL_PART: f64 = 0.25;
 const PARETO_PART: f64 = 0.75;
 
 impl Shape {
-    /// Whether normal numbers are all that it needs.
+    /// Returns true if the distribution is computed from normal numbers alone.
     pub(crate) fn is_normal(&self) -> bool {
         matches!(self, Shape::Normal { .. } | Shape::ParetoNormal { .. })
     }
 
-    /// Seconds, below which lies the share `at` of the distribution.
+    /// The quantile `at` of the distribution, seconds.
     pub(crate) fn quantile(&self, at: f64) -> f64 {
         match self {
             Shape::Uniform { most } => most.as_secs_f64() * at,
@@ -81,7 +81,7 @@ impl Shape {
         }
     }
 
-    /// Seconds, from two normal numbers.
+    /// A delay computed from two independent normal numbers, seconds.
     pub(crate) fn of_normal(&self, [first, second]: [f64; 2]) -> f64 {
         match self {
             Shape::Normal { mean, deviation } => scaled(*mean, *deviation, first),
@@ -99,12 +99,12 @@ fn scaled(mean: Span, deviation: Span, x: f64) -> f64 {
     mean.as_secs_f64() + deviation.as_secs_f64() * x
 }
 
-/// Of mean 0 and deviation 1, above which lies the share `above`.
+/// The value of the Pareto distribution, scaled to mean 0 and deviation 1, that is exceeded with probability `above`.
 fn pareto(above: f64) -> f64 {
     (above.max(1e-15).powf(-1.0 / 3.0) - PARETO_MEAN) / PARETO_DEVIATION
 }
 
-/// The share of normal numbers that lies below `z`: a series (Marsaglia 2004), and in the tail a continued fraction (Laplace).
+/// The standard normal distribution function at `z`: a series (Marsaglia 2004), and in the tail a continued fraction (Laplace).
 pub(crate) fn below(z: f64) -> f64 {
     let density = (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt();
     if z.abs() > 4.0 {

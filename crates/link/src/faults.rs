@@ -1,32 +1,32 @@
 //! Packets that arrive twice, and packets that arrive corrupted.
 //!
-//! Follows RFC 5560 (duplication) and netem's two: independent probabilities, and one bit of a corrupted packet is another.
-//! Differs: the receiver's end of the link does it, so that neither a copy nor what has been done to bits takes the transmitter's time; what
-//! is lost or corrupted has no copy.
-//! Leaves out the bytes: whoever has them is told which bit, and whoever has none takes the packet for lost, as its checksum says.
+//! Follows RFC 5560 (duplication) and netem: independent probabilities, and one flipped bit in a corrupted packet.
+//! Differs: both happen at the receiving end of the link, so that a copy takes no time of the transmitter; a lost or corrupted
+//! packet has no copy.
+//! Leaves out the bytes: an emulator is told which bit to flip, and a simulator takes the packet for lost, as its checksum would fail.
 
 use skyhop_chance::Stream;
 use skyhop_units::Span;
 use std::num::NonZeroU32;
 
-/// Packets that arrive twice.
+/// Parameters of duplication.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Duplication {
-    /// Probability that a packet which arrives has a copy.
+    /// Probability that an arriving packet has a copy.
     pub probability: f64,
-    /// How much later the copy arrives; it keeps no order.
+    /// Time between the packet and its copy; the copy may be overtaken.
     pub delay: Span,
 }
 
-/// Packets that arrive corrupted.
+/// Parameters of corruption.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Corruption {
-    /// Probability that a bit of a packet has become another.
+    /// Probability that one bit of a packet is flipped.
     pub probability: f64,
 }
 
 impl Corruption {
-    /// The bit of a packet of `size` bytes that has become another, if one has: each as likely as the others.
+    /// The flipped bit of a packet of `size` bytes, uniformly drawn; `None` if the packet is intact.
     pub(crate) fn draw(self, size: u32, chance: &mut Stream) -> Option<FlippedBit> {
         if !chance.happens(self.probability) {
             return None;
@@ -37,17 +37,17 @@ impl Corruption {
     }
 }
 
-/// A bit of a packet that has become another.
+/// The position of a flipped bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlippedBit(NonZeroU32);
 
 impl FlippedBit {
-    /// Its number; the highest bit of the first byte is 0.
+    /// Number of the bit; the highest bit of the first byte is 0.
     pub const fn bit(self) -> u32 {
         self.0.get() - 1
     }
 
-    /// Does to bytes what the link has done; of a packet that is shorter than the link was told, to its last byte.
+    /// Flips the bit in `bytes`; in the last byte if the packet is shorter than the link was told.
     pub fn flip(self, bytes: &mut [u8]) {
         let at = (self.bit() as usize / 8).min(bytes.len().saturating_sub(1));
         if let Some(byte) = bytes.get_mut(at) {

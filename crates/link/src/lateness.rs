@@ -1,38 +1,38 @@
-//! Packets that come later than the distance says: jitter, and reordering.
+//! Additional delay of packets: jitter and reordering.
 //!
-//! Follows netem and NIST Net: a random delay for every packet, from a distribution by its mean and deviation, each correlated with the one
-//! before; and a share of packets that are held back while others pass.
-//! Differs: order is kept unless it is asked for. A correlation leaves the distribution as it is, where theirs, of uniform numbers,
-//! narrows it; a packet never comes earlier than the distance says.
-//! Leaves out delays that follow a clock, which [`crate::Timeline`] holds.
+//! Follows netem and NIST Net: a random delay for each packet, from a distribution given by mean and deviation and correlated
+//! with the delay of the packet before; and a share of packets that are held back while others pass.
+//! Differs: order is kept unless reordering is asked for. A correlation does not change the distribution, whereas theirs, of
+//! uniform numbers, narrows it; a packet never arrives before its propagation delay.
+//! Leaves out delays that change by the clock, which are in [`crate::Timeline`].
 
 use crate::distribution::Shape;
 use skyhop_chance::Stream;
 use skyhop_units::Span;
 
-/// A random delay of each packet, beside propagation.
+/// A random delay of each packet in addition to propagation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Jitter {
-    /// Its distribution.
+    /// Distribution of the delay.
     pub shape: Shape,
-    /// Correlation of a packet's delay with that of the packet before: 0 is none, 1 and -1 are not reached.
+    /// Correlation between the delays of successive packets, above -1 and below 1; 0 for none.
     pub correlation: f64,
-    /// Whether packets pass each other by it.
+    /// True if packets may overtake each other.
     pub reorders: bool,
 }
 
 impl Jitter {
-    /// Delays that do not depend on each other, and keep order.
+    /// Independent delays that keep packets in order.
     pub fn new(shape: Shape) -> Self {
         Self { shape, correlation: 0.0, reorders: false }
     }
 }
 
-/// Delays as they are drawn.
+/// Generator of the delays of successive packets.
 pub(crate) struct Delays {
     jitter: Jitter,
     chance: Stream,
-    /// Normally distributed, from packet to packet correlated: what distributions are worked out from.
+    /// The correlated normal numbers of the last packet, from which delays are computed.
     last: Option<[f64; 2]>,
 }
 
@@ -64,18 +64,18 @@ impl Delays {
     }
 }
 
-/// Two independent normal numbers (Box and Muller 1958).
+/// Two independent standard normal numbers (Box and Muller 1958).
 fn normal_pair(chance: &mut Stream) -> [f64; 2] {
     let radius = (-2.0 * (1.0 - chance.uniform()).ln()).sqrt();
     let (sin, cos) = (std::f64::consts::TAU * chance.uniform()).sin_cos();
     [radius * cos, radius * sin]
 }
 
-/// Packets that are held back while those behind them pass.
+/// Parameters of reordering.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reordering {
     /// Probability that a packet is held back.
     pub probability: f64,
-    /// For how long.
+    /// Time that the packet is held back.
     pub delay: Span,
 }

@@ -1,7 +1,7 @@
-//! What one direction of a link does to packets: queue, serialise, propagate, lose.
+//! One direction of a link: a queue, serialisation, propagation and losses.
 //!
 //! Follows the store-and-forward link of ns-2's manual: serialisation 8 * size / rate, then propagation.
-//! Differs: what the transmitter did is worked out when somebody looks, so a busy link needs one timer and not one per packet.
+//! Differs: the transmitter's state is computed when it is read, so a busy link needs one timer and not one per packet.
 //! Leaves out framing, coding and medium access.
 //!
 //! A link is a machine without a clock: it is handed `now` and a packet, and drained of arrivals.
@@ -37,13 +37,13 @@ use skyhop_chance::Stream;
 use skyhop_units::{Bytes, Rate, Span, Time};
 use std::collections::VecDeque;
 
-/// How long a packet travels that leaves the transmitter at a given instant.
+/// The propagation delay of a link as a function of time.
 pub trait Medium {
     /// One-way propagation delay of a packet whose last bit leaves at `at`.
     fn one_way_delay(&self, at: Time) -> Span;
 }
 
-/// A delay that never changes.
+/// A constant delay.
 #[derive(Debug, Clone, Copy)]
 pub struct Fixed(pub Span);
 
@@ -58,55 +58,55 @@ impl Medium for Fixed {
 pub struct Arrival<T> {
     /// The packet, as it was handed in.
     pub packet: T,
-    /// Where the link led when the packet was sent: the value of [`Link::set_peer`] at that time.
+    /// The far end when the packet was sent: the value of [`Link::set_peer`] at that time.
     pub peer: u32,
-    /// Whether errors have spoilt it; it used the link all the same.
+    /// True if the packet is lost to errors; it used the link all the same.
     pub lost: bool,
-    /// Whether the queue has marked it (RFC 3168).
+    /// True if the queue has marked the packet (RFC 3168).
     pub marked: bool,
-    /// Whether it has a copy, which whoever holds packets is to make and to hand to [`Link::duplicate`].
+    /// True if the packet has a copy, which the caller must make and pass to [`Link::duplicate`].
     pub duplicated: bool,
-    /// The bit that has become another, if errors have done no more to it; it counts as lost for whoever has no bytes.
+    /// The flipped bit of a corrupted packet; `lost` is also set, for callers without the bytes.
     pub corrupted: Option<FlippedBit>,
 }
 
-/// A transmission that has begun, for a capture.
+/// The start of a transmission, for a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sent<T> {
     /// The packet.
     pub packet: T,
-    /// When its first bit left.
+    /// Instant at which the first bit left.
     pub at: Time,
-    /// Whether the queue has marked it.
+    /// True if the queue has marked the packet.
     pub marked: bool,
 }
 
-/// The packet was not taken; the caller has it back.
+/// The packet that the link did not accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dropped<T>(pub T);
 
 /// Counters of one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stats {
-    /// Packets put on the wire, spoilt ones included.
+    /// Packets transmitted, including those lost to errors.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes transmitted.
     pub bytes: u64,
-    /// Packets that the queue did not take or threw out, or that found the link down or waited when it went down.
+    /// Packets that the queue refused or discarded, that found the link down, or that waited when it went down.
     pub dropped_packets: u64,
-    /// Packets spoilt by errors.
+    /// Packets lost to errors.
     pub lost_packets: u64,
-    /// Packets of which a bit was corrupted; `lost_packets` has them too.
+    /// Packets with a flipped bit; also in `lost_packets`.
     pub corrupted_packets: u64,
-    /// Duplication that were made of packets, which are not among `packets`.
+    /// Copies that duplication made; not in `packets`.
     pub duplicated_packets: u64,
-    /// Acknowledgments whose place a later one took; `dropped_packets` has them too.
+    /// Acknowledgments replaced by a later one; also in `dropped_packets`.
     pub filtered_packets: u64,
     /// Packets that the queue marked.
     pub marked_packets: u64,
-    /// Time the transmitter was busy, including what is left of the packet on it.
+    /// Time that the transmitter was busy, including the rest of the packet on it.
     pub busy: Span,
-    /// The most packets that waited at once, the one on the transmitter not counted.
+    /// Largest number of packets that waited at once, without the one on the transmitter.
     pub queue_max_packets: u64,
 }
 
@@ -120,7 +120,7 @@ struct Flying<T> {
     corrupted: Option<FlippedBit>,
 }
 
-/// What few links have, kept apart so that the others do not look at it.
+/// The state of options that few links use, kept apart so that other links do not pay for it.
 #[derive(Default)]
 struct Extras {
     timeline: Timeline,
@@ -128,33 +128,33 @@ struct Extras {
     reordering: Option<(Reordering, Stream)>,
     duplication: Option<(Duplication, Stream)>,
     corruption: Option<(Corruption, Stream)>,
-    /// Arrival of the last packet that keeps its order.
+    /// Arrival time of the last packet that keeps its order.
     in_order: Time,
 }
 
-/// One direction of a link. `T` stands for the packet: an index, or the packet itself.
+/// One direction of a link. `T` is the packet or an index of it.
 pub struct Link<T> {
     rate: Rate,
     queue: Queue<T>,
     discarded: Discarded<T>,
     ack_filter: bool,
-    /// Whether somebody has to look when a transmission begins: a capture, or packets that may pass each other.
+    /// True if the link must be polled when a transmission begins: it is captured, or packets may overtake each other.
     wakes_to_send: bool,
     loss: Loss,
     chance: Option<Stream>,
     up: bool,
-    /// Whether the transmitter begins nothing by itself: it is paused, or is given turns.
+    /// True if the transmitter starts nothing by itself: it is paused, or takes turns.
     held: bool,
-    /// Whether it waits, as for a satellite that is being acquired.
+    /// True if the transmitter is paused, for example while a satellite is acquired.
     paused: bool,
-    /// If it shares a transmitter with other links, and sends when it is given a turn: how long before its own is free it takes one.
+    /// On a link that takes turns on a shared transmitter: the time before its own transmitter is free at which it may ask for one.
     turns: Option<Span>,
-    /// Whether somebody looks after each call: a capture, or whoever gives turns.
+    /// True if the caller polls after each call: the link is captured or takes turns.
     watched: bool,
     peer: u32,
-    /// When the transmitter is free.
+    /// Time at which the transmitter is free.
     free_at: Time,
-    /// Size of the packet on the transmitter until `free_at`.
+    /// Size of the packet on the transmitter until `free_at`, bytes.
     sending: u32,
     flying: VecDeque<Flying<T>>,
     capture: Option<VecDeque<Sent<T>>>,
@@ -163,7 +163,7 @@ pub struct Link<T> {
 }
 
 impl<T: Copy> Link<T> {
-    /// A link that is up. `chance` is needed where `loss` loses anything.
+    /// A link that is up. `chance` is required if `loss` is not [`Loss::None`].
     pub fn new(rate: Rate, queue: impl Into<Discipline>, loss: Loss, chance: Option<Stream>) -> Self {
         Self {
             rate,
@@ -188,14 +188,14 @@ impl<T: Copy> Link<T> {
         }
     }
 
-    /// Lets a later acknowledgment take the place of an older one that waits (RFC 3449 §5.2.1).
+    /// Lets a later acknowledgment replace a waiting one of its connection (RFC 3449 §5.2.1).
     pub fn with_ack_filter(mut self) -> Self {
         self.ack_filter = true;
         self.queue.keep_labels();
         self
     }
 
-    /// Changes rate, delay, loss and outages by the clock. Losses of chance in it need the link's stream.
+    /// Changes rate, delay, loss and outages by the clock. Random losses in it use the link's stream.
     pub fn with_timeline(mut self, timeline: Timeline) -> Self {
         self.extras.get_or_insert_default().timeline = timeline;
         self
@@ -227,9 +227,9 @@ impl<T: Copy> Link<T> {
         self
     }
 
-    /// Lets it send nothing by itself from now on but a packet at a time by [`Link::take_turn`], and never faster than `most`: the
-    /// rate of what it shares with others. So that its own transmitter need not stand still until a turn comes, it takes turns as
-    /// much earlier as that needs for `quantum` bytes.
+    /// Makes the link send one packet at each [`Link::take_turn`] and nothing otherwise, at no more than `most`, the rate of the
+    /// shared transmitter. So that its own transmitter is not idle until a turn comes, the link takes turns ahead of time, by the
+    /// transmission time of `quantum` bytes.
     pub fn take_turns(&mut self, most: Rate, quantum: u32) {
         self.rate = self.rate.min(most);
         if let Some(extras) = &mut self.extras {
@@ -239,14 +239,14 @@ impl<T: Copy> Link<T> {
         (self.held, self.watched) = (true, true);
     }
 
-    /// Since when, or from when on, a packet waits for its turn; `None` if none does.
+    /// The time since or from which a packet waits for a turn; `None` if no packet does.
     pub fn wants_turn(&self) -> Option<Time> {
         let ahead = self.turns.filter(|_| self.up && !self.paused && self.queue.len() > 0)?;
         Some(Time::ZERO + self.free_at.since(Time::ZERO + ahead))
     }
 
-    /// Sends the next packet, at `now` or when the one before it has left; `now` is not before [`Link::wants_turn`]. Returns its size; `None` if the queue has
-    /// thrown out all that waited.
+    /// Sends the next packet at `now`, or when the one before has left; `now` is not before [`Link::wants_turn`]. Returns its
+    /// size, bytes; `None` if the queue discarded all that waited.
     pub fn take_turn(&mut self, now: Time, medium: &impl Medium) -> Option<u32> {
         let next = self.queue.pop(now, &mut self.discarded)?;
         let size = next.size;
@@ -254,8 +254,9 @@ impl<T: Copy> Link<T> {
         Some(size)
     }
 
-    /// Gives the link another rate from now on, and other losses if they are told, for which it needs `chance` if it had none. What has begun
-    /// to leave arrives as it would have; what waits leaves at the new rate. A timeline's own rate and losses go on to hold while they do.
+    /// Changes the rate, and the losses if `loss` is given; `chance` is required if the link had no losses before. Transmissions
+    /// that have begun are not affected; waiting packets leave at the new rate. Rates and losses of a timeline take precedence
+    /// while they hold.
     pub fn change(
         &mut self,
         now: Time,
@@ -271,38 +272,38 @@ impl<T: Copy> Link<T> {
         }
     }
 
-    /// Where transmissions lead from now on; what is already on its way keeps its destination.
+    /// Sets the far end of later transmissions; packets on their way keep theirs.
     pub fn set_peer(&mut self, now: Time, peer: u32, medium: &impl Medium) {
         self.advance(now, medium);
         self.peer = peer;
     }
 
-    /// Where transmissions lead now.
+    /// The far end of transmissions that begin now.
     pub fn peer(&self) -> u32 {
         self.peer
     }
 
-    /// Whether packets are taken.
+    /// Returns true if the link accepts packets.
     pub fn is_up(&self) -> bool {
         self.up
     }
 
-    /// Whether it is out by the clock at `at`.
+    /// Returns true if the timeline has an outage at `at`.
     pub fn is_out(&self, at: Time) -> bool {
         self.extras.as_ref().is_some_and(|extras| extras.timeline.out(at))
     }
 
-    /// When that next changes after `at`; `None` if it never does.
+    /// The first time after `at` at which [`Link::is_out`] changes; `None` if it never does.
     pub fn next_outage(&self, at: Time) -> Option<Time> {
         self.extras.as_ref()?.timeline.next_outage(at)
     }
 
-    /// Takes packets again.
+    /// Lets the link accept packets again.
     pub fn set_up(&mut self) {
         self.up = true;
     }
 
-    /// Stops taking packets. What waits is dropped and handed to `dropped`; what has begun to leave still arrives.
+    /// Takes the link down. Waiting packets are passed to `dropped`; transmissions that have begun still arrive.
     pub fn set_down(&mut self, now: Time, medium: &impl Medium, mut dropped: impl FnMut(T)) {
         self.advance(now, medium);
         self.up = false;
@@ -317,13 +318,13 @@ impl<T: Copy> Link<T> {
         );
     }
 
-    /// Stops the transmitter; packets are taken and wait. What has begun to leave still arrives.
+    /// Pauses the transmitter. Packets are accepted and wait; transmissions that have begun still arrive.
     pub fn hold(&mut self, now: Time, medium: &impl Medium) {
         self.advance(now, medium);
         (self.paused, self.held) = (true, true);
     }
 
-    /// Lets a transmitter go on that was held.
+    /// Resumes a transmitter paused by [`Link::hold`].
     pub fn release(&mut self, now: Time, medium: &impl Medium) {
         if std::mem::replace(&mut self.paused, false) {
             self.held = self.turns.is_some();
@@ -332,8 +333,8 @@ impl<T: Copy> Link<T> {
         }
     }
 
-    /// Loses what waits and what is on its way, each packet if `lost` says so. Of what waits, those lost are handed to
-    /// `dropped`; of the others the arrival is spoilt. Returns how many it was.
+    /// Loses each packet in the link for which `lost` returns true: waiting ones are passed to `dropped`, those on their way
+    /// arrive as lost. Returns the number of packets lost.
     pub fn disturb(
         &mut self,
         now: Time,
@@ -358,18 +359,19 @@ impl<T: Copy> Link<T> {
         count
     }
 
-    /// Keeps a list of transmissions for [`Link::poll_sent`], and asks to be woken at each of them.
+    /// Starts a list of transmissions for [`Link::poll_sent`], with a timeout at each.
     pub fn capture(&mut self) {
         self.capture = Some(VecDeque::new());
         (self.wakes_to_send, self.watched) = (true, true);
     }
 
-    /// Whether the queue reads labels; if not, any will do.
+    /// Returns true if the queue reads labels; if not, any label will do.
     pub fn reads_labels(&self) -> bool {
         self.queue.reads_labels()
     }
 
-    /// Offers a packet of `size` bytes. It is sent, queued, or handed back because the queue does not take it.
+    /// Offers a packet of `size` bytes, which is sent or queued. Fails, and returns the packet, if the link is down or its queue
+    /// refuses it.
     pub fn handle_packet(
         &mut self,
         now: Time,
@@ -385,7 +387,7 @@ impl<T: Copy> Link<T> {
             self.stats.dropped_packets += 1;
             return Err(Dropped(packet));
         }
-        // Most links have this queue, and most of the time nothing waits in it.
+        // The common case: a drop-tail queue in which nothing waits.
         if let Queue::DropTail(queue) = &mut self.queue {
             if !busy {
                 self.send(now, Next { packet, size, marked: false }, medium);
@@ -405,7 +407,7 @@ impl<T: Copy> Link<T> {
             self.stats.filtered_packets += 1;
             return Ok(());
         }
-        // Nothing is on the transmitter of a link that is given a turn as soon as it has something to send.
+        // A link that takes turns, with an idle transmitter, wants one as soon as it has a packet.
         let idle = !busy || (self.turns.is_some() && self.queue.len() == 0 && self.free_at <= now);
         if !self.queue.offer(waiting, (!idle).then_some(sending), &mut self.discarded) {
             self.stats.dropped_packets += 1;
@@ -420,14 +422,14 @@ impl<T: Copy> Link<T> {
         Ok(())
     }
 
-    /// Whether there is something to say before the link's next timeout: packets thrown out, transmissions of a captured link, or
-    /// that a packet may wait for its turn.
+    /// Returns true if the link must be polled before its next timeout: for discarded packets, transmissions of a captured link,
+    /// or a packet that may wait for its turn.
     #[inline]
     pub fn reports(&self) -> bool {
         self.watched || !self.discarded.is_empty()
     }
 
-    /// The next packet that the queue has thrown out by `now` of those it had taken.
+    /// The next packet that the queue accepted and later discarded.
     #[inline]
     pub fn poll_discarded(&mut self) -> Option<T> {
         let packet = self.discarded.pop_front()?;
@@ -445,7 +447,7 @@ impl<T: Copy> Link<T> {
         Some(Arrival { packet, peer, lost, marked, duplicated, corrupted })
     }
 
-    /// The copy of a packet that has arrived at `at` with [`Arrival::duplicated`], as `copy`: it arrives too, then or later.
+    /// Adds `copy` of a packet that arrived at `at` with [`Arrival::duplicated`]; it arrives at once or later.
     #[inline(never)]
     pub fn duplicate(&mut self, at: Time, original: &Arrival<T>, copy: T) {
         let Some((Duplication { delay, .. }, _)) =
@@ -467,27 +469,27 @@ impl<T: Copy> Link<T> {
         });
     }
 
-    /// Puts what keeps no order behind all that arrives no later.
+    /// Inserts a packet that keeps no order after all that arrive no later.
     fn insert(&mut self, flying: Flying<T>) {
         let place = self.flying.iter().rposition(|f| f.arrival <= flying.arrival).map_or(0, |i| i + 1);
         self.flying.insert(place, flying);
     }
 
-    /// The next transmission that has begun by `now`, if the link is captured.
+    /// The next transmission that began by `now`; `None` if the link is not captured.
     pub fn poll_sent(&mut self, now: Time, medium: &impl Medium) -> Option<Sent<T>> {
         self.advance(now, medium);
         self.capture.as_mut()?.pop_front_if(|sent| sent.at <= now)
     }
 
-    /// When the link next has something to say: the first arrival, or the next transmission if it is captured.
+    /// Time of the link's next event: the first arrival, or the next transmission if the link is captured.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Time> {
         // A busy transmitter's packet is already flying and arrives no earlier than the transmitter is free,
         // so nothing can be sent or arrive before the head of `flying`.
-        // Unless packets may pass each other.
+        // This does not hold if packets may overtake each other.
         let arrival = self.flying.front().map(|f| f.arrival);
         if self.wakes_to_send {
-            // A turn may have been taken ahead of the transmission.
+            // A turn may be taken before the transmission begins.
             let begins = self.capture.as_ref().and_then(|sent| Some(sent.front()?.at));
             let begins = if self.queue.len() > 0 && !self.held { Some(self.free_at) } else { begins };
             return begins.into_iter().chain(arrival).min();
@@ -495,35 +497,35 @@ impl<T: Copy> Link<T> {
         arrival
     }
 
-    /// Packets that wait, the one on the transmitter not counted.
+    /// Number of packets that wait, without the one on the transmitter.
     pub fn waiting(&mut self, now: Time, medium: &impl Medium) -> usize {
         self.advance(now, medium);
         self.queue.len()
     }
 
-    /// Packets in the link: waiting, on the transmitter, on their way, and thrown out but not yet asked for.
+    /// Number of packets in the link: waiting, on the transmitter, on their way, or discarded and not yet polled.
     pub fn held(&self) -> usize {
         self.queue.len() + self.flying.len() + self.discarded.len()
     }
 
-    /// Counters. Busy time reaches to the end of the packet on the transmitter at the last call.
+    /// The counters. Busy time extends to the end of the packet on the transmitter at the last call.
     pub fn stats(&self) -> Stats {
         self.stats
     }
 
-    /// When the transmitter has sent all that it has begun.
+    /// Time at which the transmitter has sent all that it has begun.
     pub fn free_at(&self) -> Time {
         self.free_at
     }
 
-    /// Does what the transmitter has done since the last call. The order of events is the order of time, so the
-    /// outcome is the same as if each packet had had a timer.
+    /// Brings the transmitter up to `now`. Events are taken in order of time, so the outcome is the same as with a timer for each
+    /// packet.
     #[inline]
     pub fn advance(&mut self, now: Time, medium: &impl Medium) {
         if self.free_at > now || self.held {
             return;
         }
-        // Most links have this queue.
+        // The common case: a drop-tail queue.
         while let Queue::DropTail(queue) = &mut self.queue {
             let Some((packet, size)) = queue.pop() else { return };
             self.send(self.free_at, Next { packet, size, marked: false }, medium);
@@ -553,7 +555,7 @@ impl<T: Copy> Link<T> {
             Some(chance) => self.loss.spoils(leaves, size, chance),
             None => false,
         };
-        // An end that comes nearer must not let a packet overtake the one before it.
+        // A receiver that comes nearer must not let a packet overtake the one before it.
         let after = self.flying.back().map_or(Time::ZERO, |f| f.arrival);
         let arrival = (leaves + medium.one_way_delay(leaves)).max(after);
         let peer = self.peer;
@@ -569,7 +571,7 @@ impl<T: Copy> Link<T> {
         self.count(at, leaves, packet, size, lost, marked);
     }
 
-    /// As [`Link::send`], where rate, loss and delay depend on the time, or packets are late.
+    /// [`Link::send`] where rate, loss and delay depend on the time, or packets have additional delay.
     #[inline(never)]
     fn send_with_extras(&mut self, at: Time, next: Next<T>, medium: &impl Medium) {
         let Next { packet, size, marked } = next;

@@ -1,26 +1,26 @@
-//! Losses on the wire.
+//! Losses of packets to errors on the link.
 //!
-//! Follows TH 4.1: independent bit errors spoil a packet with probability 1 - (1 - bit_error_rate)^bits; Gilbert 1960 and Elliott 1963
-//! for losses that come in bursts, in time or by packets; ns-2's ErrorModel/List for packets that are named.
+//! Follows TH 4.1: independent bit errors destroy a packet with probability 1 - (1 - bit_error_rate)^bits; Gilbert 1960 and
+//! Elliott 1963 for losses in bursts, by time or by packets; ns-2's ErrorModel/List for losses of given packets.
 //! Differs from TH table 6.1, which multiplies rate and bits; the two agree where the product is small.
-//! Leaves out losses that follow a schedule, which [`crate::Timeline`] holds.
+//! Leaves out losses that follow a schedule, which are in [`crate::Timeline`].
 
 use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
 use std::sync::Arc;
 
-/// How packets are lost after they have used the link's time.
+/// A loss model. A lost packet has used the link's time.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Loss {
-    /// Nothing is lost.
+    /// No losses.
     None,
     /// Independent bit errors.
     BitErrors {
-        /// Natural logarithm of the probability that a bit is right.
+        /// Natural logarithm of the probability that a bit is received correctly.
         ln_bit_right: f64,
-        /// Size that `probability` was worked out for: most packets of a link have one size.
+        /// Packet size for which `probability` was computed, bytes: most packets of a link have one size.
         size: u32,
-        /// Probability that a packet of `size` is spoilt.
+        /// Probability that a packet of `size` bytes is lost.
         probability: f64,
     },
     /// Independent packet losses.
@@ -30,42 +30,42 @@ pub enum Loss {
     },
     /// Independent packet losses, by the size of the packet.
     BySize {
-        /// Largest sizes, bytes, smallest first, and the probability that a packet up to it is lost; larger ones have the last.
+        /// Upper bounds of size, bytes, ascending, each with the probability of loss up to it; larger packets have the last.
         sizes: Arc<[(u32, f64)]>,
     },
-    /// Two states, good and bad, each with a loss probability.
+    /// Gilbert-Elliott: two states, good and bad, each with a loss probability.
     Bursts {
-        /// When the state changes.
+        /// Law by which the state changes.
         change: Change,
-        /// Probability that a packet is lost in the good state and in the bad one.
+        /// Probability of loss in the good state and in the bad one.
         probability: [f64; 2],
-        /// The state at `seen`; unknown before the first packet.
+        /// The state at `seen`: true if bad; `None` before the first packet.
         bad: Option<bool>,
-        /// When the state was last looked at.
+        /// Time at which the state was last computed.
         seen: Time,
     },
-    /// Certain packets and no others.
+    /// Losses of given packets.
     List {
-        /// Their numbers, each larger than the one before; the first packet is 1.
+        /// Numbers of the lost packets, ascending; the first packet is 1.
         packets: Arc<[u64]>,
-        /// How many of them have passed.
+        /// Number of entries of `packets` that have been sent.
         passed: usize,
-        /// How many packets have been sent.
+        /// Number of packets sent.
         sent: u64,
     },
 }
 
-/// When a link goes from good to bad and back.
+/// The law by which a link changes between good and bad.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Change {
-    /// After times that are exponentially distributed, with these means.
+    /// After exponentially distributed times.
     Times {
         /// Mean time in the good state.
         good: Span,
         /// Mean time in the bad state.
         bad: Span,
     },
-    /// After packets: before each the state may change.
+    /// At each packet, with a probability.
     Packets {
         /// Probability of going from good to bad.
         to_bad: f64,
@@ -92,7 +92,7 @@ impl Change {
         }
     }
 
-    /// Probability that the state is bad, `since` after it was `bad`, or one packet after.
+    /// Probability that the state is bad `since` after it was `bad`, or one packet after.
     fn probability_bad(&self, bad: bool, since: Span) -> f64 {
         match *self {
             Change::Times { good, bad: mean_bad } => {
@@ -113,27 +113,27 @@ impl Change {
 }
 
 impl Loss {
-    /// Bit errors at `bit_error_rate`, 0 to 1.
+    /// Independent bit errors at `bit_error_rate`, 0 to 1.
     pub fn bit_errors(bit_error_rate: f64) -> Self {
         Loss::BitErrors { ln_bit_right: (-bit_error_rate).ln_1p(), size: 0, probability: 0.0 }
     }
 
-    /// Losses in bursts, with a probability in the good state and in the bad one.
+    /// Losses in bursts, with the probabilities of the good and the bad state.
     pub fn bursts(change: Change, probability: [f64; 2]) -> Self {
         Loss::Bursts { change, probability, bad: None, seen: Time::ZERO }
     }
 
-    /// The packets of these numbers, each larger than the one before; the first packet is 1.
+    /// Losses of the packets with these numbers, ascending; the first packet is 1.
     pub fn list(packets: impl Into<Arc<[u64]>>) -> Self {
         Loss::List { packets: packets.into(), passed: 0, sent: 0 }
     }
 
-    /// Whether anything can be lost: a link without a stream loses nothing.
+    /// Returns false if no packet can be lost, so that the link needs no random stream.
     pub fn loses(&self) -> bool {
         !matches!(self, Loss::None)
     }
 
-    /// Whether a packet of `packet` bytes that leaves at `at` is lost. Times do not go back.
+    /// Returns true if a packet of `packet` bytes that leaves at `at` is lost. Successive calls must not go back in time.
     pub(crate) fn spoils(&mut self, at: Time, packet: u32, chance: &mut Stream) -> bool {
         match self {
             Loss::None => false,
@@ -216,7 +216,7 @@ mod tests {
         assert!((0..10).all(|_| !nothing.spoils(Time::ZERO, 40, &mut chance)));
     }
 
-    /// Share lost, and the mean length of a run of losses.
+    /// The share of packets lost, and the mean length of a run of losses.
     fn observe(mut loss: Loss, gap: Span) -> (f64, f64) {
         let mut chance = Seed(4).stream("loss");
         let n = 2_000_000u64;

@@ -1,24 +1,24 @@
-//! What changes on a link by the clock: rate, loss, delay, outages.
+//! Rate, loss, delay and outages of a link as functions of time.
 //!
-//! Follows measured paths, whose rate and delay are steps in time, and fades and sun outages that are known beforehand.
-//! Differs from setting a link anew: the packet on the transmitter at a change goes on at the new rate, to the nanosecond.
-//! Leaves out what is drawn by chance, which [`crate::Loss`] holds.
+//! Follows measured paths, whose rate and delay are steps in time, and predictable fades and sun outages.
+//! Differs from reconfiguring a link: a packet on the transmitter at a change continues at the new rate, exact to the nanosecond.
+//! Leaves out random changes, which are in [`crate::Loss`].
 
 use crate::Loss;
 use skyhop_units::{Bytes, Rate, Span, Time};
 
-/// What holds from an instant on, until the next; what is `None` is the link's own.
+/// The state of a link from one instant to the next step; where a field is `None` the link's own value holds.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Step {
-    /// Since when.
+    /// Start of the step.
     pub from: Time,
     /// Rate of the transmitter.
     pub rate: Option<Rate>,
     /// Propagation delay.
     pub delay: Option<Span>,
-    /// What the link loses; the state of one step's loss is not the next one's.
+    /// Loss model; its state does not carry over to the next step.
     pub loss: Option<Loss>,
-    /// Whether the link is out, and what that does.
+    /// Outage, and its effect on packets; `None` if the link works.
     pub outage: Option<Outage>,
 }
 
@@ -29,41 +29,41 @@ impl Step {
     }
 }
 
-/// What an outage does to packets.
+/// Effect of an outage on packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outage {
-    /// The transmitter does not know: all that is sent is lost.
+    /// The transmitter is not aware of it: everything sent is lost.
     Lose,
-    /// The transmitter knows and stops; packets wait.
+    /// The transmitter is aware and stops; packets wait.
     Wait,
 }
 
-/// Centuries after any run, and far from overflow.
+/// A time that no run reaches, yet far from overflow.
 const NEVER: Time = Time::from_nanos(u64::MAX / 4);
 
-/// Steps in order of time; before the first of them the link is as it is.
+/// Steps in order of time; before the first, the link has its own values.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Timeline {
     steps: Vec<Step>,
-    /// After this long the steps begin again.
+    /// Time after which the steps repeat.
     period: Option<Span>,
 }
 
 impl Timeline {
-    /// A timeline of `steps`, sorted by time. With a `period` it begins again each time that is over.
+    /// A timeline of `steps`, sorted by time, which repeats after `period` if there is one.
     pub fn new(mut steps: Vec<Step>, period: Option<Span>) -> Self {
         steps.sort_by_key(|step| step.from);
         Timeline { steps, period: period.filter(|p| *p > Span::ZERO) }
     }
 
-    /// No step's rate is above `most`.
+    /// Limits the rate of each step to `most`.
     pub(crate) fn limit(&mut self, most: Rate) {
         for step in &mut self.steps {
             step.rate = step.rate.map(|rate| rate.min(most));
         }
     }
 
-    /// The step at `at`, and until when it holds.
+    /// Index of the step at `at`, if any, and the time until which it holds.
     fn at(&self, at: Time) -> (Option<usize>, Time) {
         let (begin, within) = match self.period {
             Some(period) => {
@@ -84,9 +84,9 @@ impl Timeline {
         (next.checked_sub(1), until)
     }
 
-    /// When the last bit of a packet leaves whose first leaves at `at` at the earliest, and whether it was lost to an outage.
+    /// Time at which the last bit of a packet leaves if its first leaves no earlier than `at`, and true if an outage loses it.
     pub(crate) fn leaves(&self, at: Time, size: u32, rate: Rate) -> (Time, bool) {
-        // Bits times nanoseconds a second: whole numbers at any rate.
+        // In bits times nanoseconds per second, which are whole numbers at any rate.
         let mut left = Bytes::new(size as u64).bits() as u128 * 1_000_000_000;
         let (mut now, mut lost) = (at, false);
         let mut waits_since = None;
@@ -97,7 +97,7 @@ impl Timeline {
             if outage == Some(Outage::Wait) {
                 let since = *waits_since.get_or_insert(now);
                 if until == Time::MAX || self.period.is_some_and(|period| now.since(since) > period) {
-                    // Nothing will ever leave again.
+                    // No packet will ever leave again.
                     return (NEVER, true);
                 }
                 now = until;
@@ -116,27 +116,27 @@ impl Timeline {
         }
     }
 
-    /// The delay at `at`, if it is not the link's own.
+    /// The propagation delay at `at`; `None` if the link's own holds.
     pub(crate) fn delay(&self, at: Time) -> Option<Span> {
         self.at(at).0.and_then(|i| self.steps[i].delay)
     }
 
-    /// What is lost at `at`, if it is not the link's own.
+    /// The loss model at `at`; `None` if the link's own holds.
     pub(crate) fn loss(&mut self, at: Time) -> Option<&mut Loss> {
         let step = self.at(at).0?;
         self.steps[step].loss.as_mut()
     }
 
-    /// Whether nothing gets through at `at`: an outage, or a step in which every packet is lost.
+    /// Returns true if no packet gets through at `at`: during an outage, or a step that loses every packet.
     pub fn out(&self, at: Time) -> bool {
         self.at(at).0.is_some_and(|step| self.steps[step].out())
     }
 
-    /// When that next changes after `at`; `None` if it never does.
+    /// The first time after `at` at which [`Timeline::out`] changes; `None` if it never does.
     pub fn next_outage(&self, at: Time) -> Option<Time> {
         let out = self.out(at);
         let mut next = at;
-        // Each step once, and the one that it began in again.
+        // Each step once, and the first of them once more.
         for _ in 0..=self.steps.len() + 1 {
             next = self.at(next).1;
             if next == Time::MAX {
@@ -149,7 +149,7 @@ impl Timeline {
         None
     }
 
-    /// Whether anything can be lost in any step: a link without a stream loses nothing.
+    /// Returns true if some step has a loss model that can lose packets, for which the link needs a random stream.
     pub fn loses(&self) -> bool {
         self.steps.iter().any(|step| step.loss.as_ref().is_some_and(Loss::loses))
     }

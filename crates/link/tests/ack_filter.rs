@@ -1,8 +1,8 @@
-//! Filtering of acknowledgments against what RFC 3449 §5.2.1 asks for.
+//! Filtering of acknowledgments against RFC 3449 §5.2.1.
 //!
-//! Follows its rules one by one, then all queues under random acknowledgments of several connections.
-//! Differs from the simulator's tests: acknowledgments are labels and there is no transport.
-//! Leaves out what filtering does to a transfer, which the simulator's tests hold.
+//! Tests its rules one by one, then all queues under random acknowledgments of several connections.
+//! Differs from the simulator's tests: acknowledgments are labels, and there is no transport.
+//! Leaves out the effect on a transfer, which the simulator's tests cover.
 
 use skyhop_chance::Seed;
 use skyhop_link::{
@@ -24,7 +24,7 @@ fn ack(flow: u32, ack: Ack) -> Label {
     Label { flow, ack, ..Label::default() }
 }
 
-/// Offers packets at time 0 behind one of 1000 bytes with number 0; returns what arrives when, in us, and what is thrown out.
+/// Offers packets at time 0 behind packet 0 of 1000 bytes; returns the arrivals with their times in us, and the discarded packets.
 fn pass(link: &mut Link<u32>, packets: &[(u32, u32, Label)]) -> (Vec<(u32, u64)>, Vec<u32>) {
     link.handle_packet(Time::ZERO, 0, 1000, Label::default(), &NEAR).unwrap();
     for &(packet, size, label) in packets {
@@ -125,8 +125,8 @@ fn red() -> RedConfig {
     }
 }
 
-/// Four connections' acknowledgments rise and now and then repeat; what arrives of each never falls, and the
-/// filter itself loses no number that is not said by a later one.
+/// Acknowledgments of four connections rise and sometimes repeat: no arriving number is lower than the one before, and the filter
+/// removes no number that a later one does not cover.
 #[test]
 fn whatever_the_queue_the_last_word_arrives() {
     let (limit, ecn) = (Limit::packets(40), true);

@@ -1,4 +1,4 @@
-//! Links that are changed while packets wait for them.
+//! Links reconfigured while packets wait for them.
 
 use skyhop_chance::Seed;
 use skyhop_link::{Fixed, Label, Limit, Link, Loss};

@@ -1,4 +1,4 @@
-//! Delays drawn from distributions, drops by the length of a queue, and losses by size, against their definitions.
+//! Delays drawn from distributions, drops by queue length, and losses by packet size, against their definitions.
 
 use skyhop_chance::Seed;
 use skyhop_link::{Discipline, DrdConfig, Fixed, Jitter, Label, Limit, Link, Loss, Shape};
@@ -11,7 +11,7 @@ fn ms(n: u64) -> Span {
     Span::from_millis(n)
 }
 
-/// The delays beside propagation of `count` packets that are sent far from each other, s, and the order in which packets arrived.
+/// Delays in excess of propagation of `count` packets sent far apart, s, and the order in which packets arrived.
 fn delays(jitter: &Jitter, count: u32, gap: Span, seed: u64) -> (Vec<f64>, Vec<u32>) {
     let mut link: Link<u32> = Link::new(Rate::mbit(1_000_000), Limit::packets(u64::MAX), Loss::None, None)
         .with_jitter(jitter.clone(), Seed(seed).stream("jitter"));
@@ -44,7 +44,7 @@ fn deviation(values: &[f64]) -> f64 {
     (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / values.len() as f64).sqrt()
 }
 
-/// Of each value with the one before.
+/// Correlation of each value with the one before.
 fn correlation(values: &[f64]) -> f64 {
     let mean = mean(values);
     let both: f64 = values.windows(2).map(|w| (w[0] - mean) * (w[1] - mean)).sum();
@@ -55,12 +55,12 @@ fn share_below(values: &[f64], edge: f64) -> f64 {
     values.iter().filter(|x| **x < edge).count() as f64 / values.len() as f64
 }
 
-/// Numbers as netem's tables have them: two of three are low.
+/// A table in the form of netem's: two of three values are low.
 fn table() -> Shape {
     Shape::Table { table: [-0.5, -0.5, 1.0].into(), mean: ms(20), deviation: ms(4) }
 }
 
-/// A distribution, its deviation, and the share of it that lies below its mean and below 30 ms, by its formula.
+/// A distribution, its deviation, and by its formula the probabilities of lying below its mean and below 30 ms.
 fn shapes() -> [(Shape, f64, [f64; 2]); 6] {
     let (mean, deviation) = (ms(20), ms(4));
     // Below x lies 1 - y^-3 of a Pareto of shape 3, where y = 1.5 + 0.866 (x - mean) / deviation.
@@ -167,7 +167,7 @@ fn a_packet_never_comes_before_the_distance_allows() {
     assert!(all.iter().all(|delay| *delay > -1e-9));
 }
 
-/// Fills a link to where `waiting` packets of 100 bytes wait and offers one more, many times. The share that is dropped.
+/// Share of packets dropped where each is offered to a link with `waiting` packets of 100 bytes, over `tries` seeds.
 fn drops(config: DrdConfig, waiting: u64, tries: u64) -> f64 {
     let mut dropped = 0;
     for seed in 0..tries {

@@ -1,4 +1,4 @@
-//! Packets that arrive twice or corrupted, against the probabilities that they have.
+//! Duplicated and corrupted packets, against their probabilities.
 
 use skyhop_chance::Seed;
 use skyhop_link::{Corruption, Duplication, Fixed, FlippedBit, Label, Limit, Link, Loss};
@@ -20,10 +20,10 @@ fn corrupting(link: Link<u32>, probability: f64) -> Link<u32> {
     link.with_corruption(Corruption { probability }, Seed(1).stream("corruption"))
 }
 
-/// What has arrived: when, which packet or 1,000,000 more of a copy, whether it was lost, and the bit that is another.
+/// An arrival: time in us, packet (plus 1,000,000 for a copy), true if it was lost, and the flipped bit.
 type Arrived = (u64, u32, bool, Option<FlippedBit>);
 
-/// Sends `count` packets, one each millisecond.
+/// Sends `count` packets, one each millisecond, and returns all arrivals.
 fn run(link: &mut Link<u32>, count: u32) -> Vec<Arrived> {
     let mut arrived = Vec::new();
     let mut made = 0;
@@ -50,7 +50,7 @@ fn run(link: &mut Link<u32>, count: u32) -> Vec<Arrived> {
     arrived
 }
 
-/// Within four standard deviations of the share.
+/// Returns true if `count` of `of` is within four standard deviations of `share`.
 fn is_share(count: u64, of: u64, share: f64) -> bool {
     let (count, of) = (count as f64, of as f64);
     (count - of * share).abs() < 4.0 * (of * share * (1.0 - share)).sqrt()

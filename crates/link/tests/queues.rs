@@ -1,8 +1,8 @@
-//! Queue disciplines against what their authors wrote.
+//! Queue disciplines against the texts that define them.
 //!
 //! Follows Floyd and Jacobson 1993, RFC 8289, RFC 8290, Shreedhar and Varghese 1995; numbers worked out by hand or by a second program.
 //! Differs from the simulator's tests: packets are numbers and there is no transport.
-//! Leaves out drop-tail, which `link.rs` holds.
+//! Leaves out drop-tail, which `link.rs` tests.
 
 use skyhop_chance::Seed;
 use skyhop_link::{
@@ -27,7 +27,7 @@ fn link(queue: impl Into<Discipline>) -> Link<u64> {
     Link::new(RATE, queue, Loss::None, None)
 }
 
-/// Everything that arrives by `until`, with its time in us and its mark.
+/// All arrivals up to `until`, with time in us and mark.
 fn drain(link: &mut Link<u64>, until: Time) -> Vec<(u64, u64, bool)> {
     let mut all = Vec::new();
     while let Some(next) = link.poll_timeout().filter(|t| *t <= until) {
@@ -54,7 +54,7 @@ fn red(config: impl FnOnce(&mut RedConfig)) -> Link<u64> {
     link(Discipline::Red(red, Seed(5).stream("red")))
 }
 
-/// Offers packets that find exactly `length` waiting, and returns for each whether it was marked or dropped.
+/// Offers packets while exactly `length` wait; returns for each whether it was marked or dropped.
 fn steady(link: &mut Link<u64>, length: u64, count: u64) -> Vec<bool> {
     let label = Label { ecn: true, ..Label::default() };
     // One is sent at once, and one leaves as each of the others comes.
@@ -142,7 +142,7 @@ fn the_average_of_red_decays_while_nothing_is_sent() {
 }
 
 /// Floyd and Jacobson 1993, section 4: after an idle time the average has seen m = floor(idle / s) empty queues, whatever the
-/// rest of the division. A second program works the average out; it is exact, as nothing is drawn.
+/// remainder. The average comes from a second program and is exact, as nothing is random.
 #[test]
 fn idle_times_count_in_whole_packets_and_their_rest_does_not() {
     let config = |red: &mut RedConfig| {

@@ -1,8 +1,8 @@
-//! Rates, losses and delays that change by the clock, jitter and reordering, worked out by hand.
+//! Rates, losses and delays that change by the clock, jitter and reordering, compared with values worked out by hand.
 //!
-//! Follows what the documentation of `Timeline`, `Jitter` and `Reordering` promises.
+//! Follows the documentation of `Timeline`, `Jitter` and `Reordering`.
 //! Differs from the simulator's tests: one link, packets are numbers.
-//! Leaves out files; the scenario reads those.
+//! Leaves out files, which the scenario reads.
 
 use skyhop_chance::Seed;
 use skyhop_link::{Fixed, Jitter, Label, Limit, Link, Loss, Outage, Reordering, Shape, Step, Timeline};
@@ -25,7 +25,7 @@ fn offer(link: &mut Link<u64>, at: Time, packets: std::ops::Range<u64>) {
     }
 }
 
-/// Packet, arrival in us, lost.
+/// All arrivals: packet, time in us, and true if lost.
 fn drain(link: &mut Link<u64>) -> Vec<(u64, u64, bool)> {
     let mut all = Vec::new();
     while let Some(next) = link.poll_timeout() {

@@ -1,19 +1,19 @@
-//! TCP/IP headers as differences from the packet before: how long they are.
+//! Length of TCP/IP headers that are sent as differences from the packet before.
 //!
 //! Follows RFC 1144 §3.2 and its appendix: which fields must not change, how changes are coded, the two special cases.
-//! Differs: lengths only, as packets here are structs; the checksum is taken to find every header that was made up wrongly.
-//! Leaves out the later schemes (RFC 2507, ROHC), which also compress options, and IPv6, which is theirs: its packets go whole.
+//! Differs: lengths only, as packets here are structs; the checksum is assumed to find every header that was rebuilt wrongly.
+//! Leaves out the later schemes (RFC 2507, ROHC), which also compress options and IPv6; IPv6 packets go uncompressed.
 
 use crate::packet::{Ip, Packet, Transport, Version};
 use crate::tcp::{Flags, TcpHeader};
 
-/// Connections that are remembered at a time (RFC 1144's default).
+/// Number of connections whose last header is remembered (RFC 1144's default).
 const SLOTS: usize = 16;
 
-/// The state of the compressing end of a link.
+/// State of the compressing end of a link.
 #[derive(Debug, Clone, Default)]
 pub struct Compressor {
-    /// The last packet of each connection, the latest used first.
+    /// IP header, TCP header and payload length of each connection's last packet, most recently used first.
     contexts: Vec<(Ip, TcpHeader, u32)>,
 }
 
@@ -22,7 +22,7 @@ fn same_connection(a: (&Ip, &TcpHeader), b: (&Ip, &TcpHeader)) -> bool {
         == (b.0.source, b.0.destination, b.1.source_port, b.1.destination_port)
 }
 
-/// The header of TCP over IPv4, which is what there is a code for.
+/// The TCP header of an IPv4 packet, the only kind that RFC 1144 compresses.
 fn of_v4(packet: &Packet) -> Option<&TcpHeader> {
     match &packet.transport {
         Transport::Tcp(tcp) if packet.ip.version == Version::V4 => Some(tcp),
@@ -31,7 +31,7 @@ fn of_v4(packet: &Packet) -> Option<&TcpHeader> {
 }
 
 impl Compressor {
-    /// Bytes of the packet on the link if its header goes compressed behind what was sent last; `None` if it has to go whole.
+    /// Length of the packet with its header compressed against the last one of its connection, bytes; `None` if it must go uncompressed.
     pub fn compressed_len(&self, packet: &Packet) -> Option<u32> {
         let tcp = of_v4(packet)?;
         let place = self.contexts.iter().position(|c| same_connection((&c.0, &c.1), (&packet.ip, tcp)))?;
@@ -47,7 +47,7 @@ impl Compressor {
         let (seq, ack) = (difference(tcp.seq, last.seq)?, difference(tcp.ack, last.ack)?);
         let window = tcp.window.wrapping_sub(last.window) as u32;
         if (seq, ack, window) == (0, 0, 0) && (packet.payload_len == 0 || *last_payload > 0) {
-            // A repeat, or a duplicate acknowledgment: it goes whole, and mends what a loss has broken.
+            // A retransmission or a duplicate acknowledgment goes uncompressed, which repairs the state after a loss.
             return None;
         }
         let coded = |d: u32| {
@@ -63,11 +63,11 @@ impl Compressor {
         let changes = if special { 0 } else { coded(seq) + coded(ack) + coded(window) };
         let identification = packet.ip.identification.wrapping_sub(ip.identification) as u32;
         let identification = if identification == 1 { 0 } else { coded(identification).max(1) };
-        // The byte that says what follows, the connection if it is another than the last, TCP's checksum.
+        // The change mask, the connection number if it differs from the last packet's, and the TCP checksum.
         Some(1 + (place > 0) as u32 + 2 + changes + identification + packet.payload_len)
     }
 
-    /// The packet has gone, compressed or not.
+    /// Records that the packet has been sent, compressed or not.
     pub fn sent(&mut self, packet: &Packet) {
         let Some(tcp) = of_v4(packet) else { return };
         self.contexts.retain(|c| !same_connection((&c.0, &c.1), (&packet.ip, tcp)));

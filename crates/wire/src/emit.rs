@@ -14,13 +14,13 @@ use etherparse::{
     Ipv6FlowLabel, Ipv6Header, UdpHeader,
 };
 
-/// Appends the packet's bytes to `out`: all headers, and as much of the payload as keeps the packet within `snap_len` bytes.
-/// Checksums cover the whole payload. Returns the packet's full length.
+/// Appends the packet to `out`: all headers, and as much of the payload as keeps it within `snap_len` bytes. Checksums cover the
+/// whole payload. Returns the packet's full length.
 pub fn emit(packet: &Packet, snap_len: usize, out: &mut Vec<u8>) -> u32 {
     emit_with(packet, &vec![0u8; packet.payload_len as usize], snap_len, out)
 }
 
-/// The same with the bytes of the payload, of which there are `payload_len`.
+/// [`emit`] with a given payload; `bytes` is `payload_len` long.
 pub fn emit_with(packet: &Packet, bytes: &[u8], snap_len: usize, out: &mut Vec<u8>) -> u32 {
     let start = out.len();
     debug_assert_eq!(bytes.len(), packet.payload_len as usize);
@@ -34,7 +34,7 @@ pub fn emit_with(packet: &Packet, bytes: &[u8], snap_len: usize, out: &mut Vec<u
     full as u32
 }
 
-/// Bytes behind the network header.
+/// Number of bytes after the network header.
 fn behind_ip(packet: &Packet) -> u32 {
     packet.wire_len() - packet.ip.version.header_len()
 }
@@ -122,7 +122,7 @@ fn emit_v6(packet: &Packet, bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// A network header, for `length` bytes behind it.
+/// An IPv4 header in front of `length` bytes.
 fn v4_header(ip: &Ip, protocol: IpNumber, length: u16) -> Ipv4Header {
     let (source, destination) = (ip.source.octets(), ip.destination.octets());
     let mut header = Ipv4Header::new(length, ip.ttl, protocol, source, destination).unwrap_or_default();
@@ -133,10 +133,10 @@ fn v4_header(ip: &Ip, protocol: IpNumber, length: u16) -> Ipv4Header {
     header
 }
 
-/// The same of IPv6.
+/// An IPv6 header in front of `payload_length` bytes.
 fn v6_header(ip: &Ip, next_header: IpNumber, label: u32, payload_length: u16) -> Ipv6Header {
     Ipv6Header {
-        // The class is all ECN's.
+        // The DSCP is 0, so the traffic class is the ECN field alone.
         traffic_class: ip.ecn as u8,
         flow_label: Ipv6FlowLabel::try_new(label).unwrap_or_default(),
         payload_length,
@@ -147,7 +147,7 @@ fn v6_header(ip: &Ip, next_header: IpNumber, label: u32, payload_length: u16) ->
     }
 }
 
-/// The bytes of a packet that a router quotes: of its payload, zeros.
+/// The bytes of the packet that an ICMP error quotes; its payload is zeros.
 fn quoted(message: &TooLarge) -> Vec<u8> {
     let protocol = IpNumber(message.protocol);
     let behind = u32::from(message.total_len).saturating_sub(message.ip.version.header_len());
@@ -160,7 +160,7 @@ fn quoted(message: &TooLarge) -> Vec<u8> {
     bytes
 }
 
-/// The label of the packet that is quoted.
+/// The flow label of the quoted packet.
 fn label(message: &TooLarge) -> u32 {
     let word = |at: usize| u16::from_be_bytes([message.first[at], message.first[at + 1]]);
     let transport = match message.protocol {

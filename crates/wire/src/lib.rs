@@ -1,9 +1,9 @@
-//! Headers and packets: what travels over a link, as structs, and how it looks in bytes.
+//! Packets and their headers: as structs, and as bytes.
 //!
 //! Follows RFC 791 (IPv4), 8200 (IPv6), 9293 (TCP), 2018, 7323, 1644 and 7413 (options), 792 and 4443 (echo), 1191 and 8201 (too large),
 //! 768 (UDP).
 //! Differs from a packet library: a packet is its header as a struct and its payload as a length; bytes are made on demand.
-//! Leaves out fragments and extension headers; [`observe`] gives such packets of real hosts as another protocol.
+//! Leaves out fragments and extension headers; [`observe`] takes such packets of real hosts for an unknown protocol.
 
 mod address;
 mod compress;

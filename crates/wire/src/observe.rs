@@ -1,9 +1,9 @@
-//! A packet of a real host as one that the network carries.
+//! A real host's packet, read as one that the network can carry.
 //!
 //! Follows RFC 791, RFC 8200, RFC 3168 (marks), RFC 1624 (a checksum after a change), RFC 6438 (flows by label where ports are hidden).
-//! Differs from [`crate::parse`]: what is not understood is another protocol of the right length, and no error. Checksums are not looked
-//! at: many are left to the network card, and a packet that is altered is its receiver's to refuse.
-//! Leaves out what is not IP, and packets that were cut short.
+//! Differs from [`crate::parse`]: an unknown or broken transport is no error, but another protocol of the same length. Checksums
+//! are not verified: many are left to the network card, and it is the receiver that must refuse a packet that was altered.
+//! Leaves out packets that are not IP or are truncated.
 
 use crate::address::{from_v6, hash};
 use crate::packet::{Echo, Ip, Packet, Transport, Udp, Version};
@@ -11,20 +11,21 @@ use crate::parse::{ParseError, ecn, tcp_header};
 use etherparse::TcpSlice;
 use std::net::Ipv4Addr;
 
-/// A packet, and what tells its flow from others.
+/// A packet and the hash of its flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Observed {
-    /// Headers and length, which is that of the bytes. Addresses of IPv6 outside 2001:db8::/96 are hashed to 32 bits.
+    /// Headers, and a length equal to that of the bytes. IPv6 addresses outside 2001:db8::/96 are hashed to 32 bits.
     pub packet: Packet,
-    /// A hash of addresses, protocol and ports, or of addresses, protocol and flow label: the same for a flow's packets one way.
+    /// Hash of addresses, protocol and ports, or of addresses, protocol and flow label; the same for all packets of a flow in one
+    /// direction.
     pub flow: u32,
 }
 
-/// Reads one packet of IPv4 or IPv6.
+/// Reads one IPv4 or IPv6 packet. Bytes after the length that its header gives are padding.
 ///
 /// # Errors
 ///
-/// Bytes that do not begin with an IP header, or are fewer than it says. More are padding.
+/// Bytes that do not begin with an IP header, or are fewer than the header says.
 pub fn observe(bytes: &[u8]) -> Result<Observed, ParseError> {
     let (packet, flow) = match bytes.first().map(|first| first >> 4) {
         Some(4) => of_v4(bytes)?,
@@ -34,7 +35,7 @@ pub fn observe(bytes: &[u8]) -> Result<Observed, ParseError> {
     Ok(Observed { packet, flow })
 }
 
-/// Writes "congestion experienced" into the header of a packet that [`observe`] has read; checksums stay right.
+/// Sets the ECN field to "congestion experienced" in a packet that [`observe`] has read; checksums stay right.
 pub fn mark(bytes: &mut [u8]) {
     match bytes.first().map(|first| first >> 4) {
         Some(4) if bytes.len() >= 20 => {
@@ -48,7 +49,7 @@ pub fn mark(bytes: &mut [u8]) {
             total = (total & 0xffff) + (total >> 16);
             bytes[10..12].copy_from_slice(&(!(total as u16)).to_be_bytes());
         }
-        // Its traffic class lies across two bytes.
+        // The traffic class lies across two bytes.
         Some(6) if bytes.len() >= 40 => bytes[1] |= 3 << 4,
         _ => {}
     }
@@ -110,12 +111,12 @@ fn of_v6(bytes: &[u8]) -> Result<(Packet, u32), ParseError> {
     Ok((packet, hash(&[&source, &destination, &[protocol], apart])))
 }
 
-/// A packet of `total` bytes whose `body` is another protocol's; what of it is understood.
+/// The packet of `total` bytes with header `ip`; its transport is parsed from `body` where that is understood.
 fn packet(ip: Ip, protocol: u8, body: Option<&[u8]>, total: usize) -> Packet {
     let payload_len = total as u32 - ip.version.header_len();
     let other = Packet { ip, transport: Transport::Other(protocol), payload_len };
     let Some(transport) = body.and_then(|body| understood(ip.version, protocol, body)) else { return other };
-    // Options of IP and TCP that have no place here, and their padding, count as payload.
+    // IP and TCP options that the structs cannot hold, and their padding, count as payload.
     let headers = Packet { ip, transport, payload_len: 0 }.wire_len();
     match (total as u32).checked_sub(headers) {
         Some(payload_len) => Packet { ip, transport, payload_len },
@@ -123,7 +124,7 @@ fn packet(ip: Ip, protocol: u8, body: Option<&[u8]>, total: usize) -> Packet {
     }
 }
 
-/// A transport. A router's message stays another protocol, as what it quotes is none of the network's.
+/// The transport header in `body`. ICMP errors stay an unknown protocol, as the packet that they quote is not the network's.
 fn understood(version: Version, protocol: u8, body: &[u8]) -> Option<Transport> {
     Some(match (protocol, version) {
         (6, _) => {
@@ -149,7 +150,7 @@ fn understood(version: Version, protocol: u8, body: &[u8]) -> Option<Transport> 
     })
 }
 
-/// Both ports of a protocol that has them: TCP, UDP, DCCP, SCTP, UDP-Lite.
+/// The bytes of both ports, if the protocol has ports: TCP, UDP, DCCP, SCTP or UDP-Lite.
 fn ports(protocol: u8, body: &[u8]) -> &[u8] {
     if matches!(protocol, 6 | 17 | 33 | 132 | 136) { body.get(..4).unwrap_or_default() } else { &[] }
 }
@@ -174,7 +175,7 @@ mod tests {
         let Transport::Tcp(tcp) = observed.packet.transport else { panic!("{observed:?}") };
         assert_eq!((tcp.source_port, tcp.destination_port, observed.packet.wire_len()), (80, 51_201, 64));
         assert!(tcp.timestamps.is_some() && !tcp.sack.is_empty());
-        // A header that is longer than the packet is none.
+        // A header that is longer than the packet is invalid.
         bytes[32] = 15 << 4;
         assert!(matches!(observe(&bytes).unwrap().packet.transport, Transport::Other(6)));
     }

@@ -1,4 +1,4 @@
-//! TCP's options as bytes and back.
+//! TCP options as bytes, and the reverse.
 //!
 //! Follows RFC 9293 §3.2 and the registry of kinds: 2 MSS, 3 window scale, 4 and 5 SACK, 8 timestamps, 11 to 13 CC, 34 Fast Open.
 //! Differs: written in one fixed order, with padding only at the end; a cookie has eight bytes.
@@ -25,7 +25,7 @@ impl Written {
         self.put(&number.to_be_bytes());
     }
 
-    /// At most the 40 bytes that a header has room for.
+    /// The options as bytes, at most the 40 that a header has room for.
     pub fn as_slice(&self) -> &[u8] {
         &self.bytes[..self.len.next_multiple_of(4).min(40)]
     }
@@ -73,7 +73,7 @@ pub(crate) fn emit(tcp: &TcpHeader) -> Written {
     out
 }
 
-/// Takes over the options that are known. One whose length lies ends them.
+/// Reads the known options into `header`. An option with an impossible length ends the list.
 pub(crate) fn parse(mut bytes: &[u8], header: &mut TcpHeader) {
     while let [kind, rest @ ..] = bytes {
         match kind {

@@ -3,7 +3,7 @@
 //! Follows RFC 791 and RFC 8200 for what the network layer carries.
 //! Differs: lengths and checksums are not fields; they follow from the rest. Addresses are 32 bits in both versions, which number
 //! nodes; in bytes those of IPv6 are in 2001:db8::/96.
-//! Leaves out payload bytes, which no simulated host looks at.
+//! Leaves out payload bytes, which no simulated host reads.
 
 use crate::tcp::TcpHeader;
 use std::net::Ipv4Addr;
@@ -18,11 +18,11 @@ pub enum Ecn {
     Capable1 = 1,
     /// ECT(0).
     Capable0 = 2,
-    /// A queue has marked the packet.
+    /// CE: a queue has marked the packet.
     Marked = 3,
 }
 
-/// Version of the Internet Protocol; as a number, the bytes of its header.
+/// Version of the Internet Protocol; its discriminant is the length of the header, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
 pub enum Version {
@@ -34,13 +34,13 @@ pub enum Version {
 }
 
 impl Version {
-    /// Bytes of its header without options and extensions.
+    /// Length of the header without options and extensions, bytes.
     #[inline]
     pub const fn header_len(self) -> u32 {
         self as u32
     }
 
-    /// The size that every link carries, bytes (RFC 791; RFC 8200 §5).
+    /// The packet size that every link must carry, bytes (RFC 791; RFC 8200 §5).
     pub const fn least_mtu(self) -> u32 {
         match self {
             Version::V4 => 68,
@@ -49,7 +49,7 @@ impl Version {
     }
 }
 
-/// The network layer's share of a packet.
+/// The network header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ip {
     /// Version.
@@ -69,34 +69,34 @@ pub struct Ip {
 /// An echo request or reply of ICMP or ICMPv6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Echo {
-    /// Whether this is the answer.
+    /// True for a reply, false for a request.
     pub reply: bool,
-    /// Tells one pinging process from another.
+    /// Number of the pinging process, so that a host can tell replies to several apart.
     pub identifier: u16,
-    /// Number of the request.
+    /// Sequence number of the request.
     pub sequence: u16,
 }
 
-/// A router's word that a packet was larger than the next link's MTU and must not be cut up: ICMP's "fragmentation needed"
-/// (RFC 792; RFC 1191 §4), which quotes the packet's IP header and the first eight bytes behind, or ICMPv6's "packet too big" (RFC 4443
-/// §3.2), which quotes as much as 1280 bytes have room for.
+/// The error that a router returns for a packet larger than the next link's MTU that must not be fragmented: ICMP "fragmentation
+/// needed" (RFC 792; RFC 1191 §4), which quotes the packet's IP header and eight bytes more, or ICMPv6 "packet too big" (RFC 4443
+/// §3.2), which quotes as much as fits 1280 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLarge {
     /// MTU of the next link, bytes; 0 from a router that is older than RFC 1191.
     pub next_hop_mtu: u16,
-    /// The packet's network layer.
+    /// Network header of the packet that was too large.
     pub ip: Ip,
-    /// Its total length, bytes.
+    /// Total length of that packet, bytes.
     pub total_len: u16,
-    /// Its protocol: 6 is TCP.
+    /// Protocol number of that packet: 6 is TCP.
     pub protocol: u8,
-    /// The bytes behind it: of TCP both ports and the sequence number, and in IPv6 all of its header without options. Bytes that are not
-    /// quoted, or not known here, are 0.
+    /// The first bytes after its IP header: for TCP both ports and the sequence number, and in IPv6 the whole header without
+    /// options. Bytes that are not quoted or not known are 0.
     pub first: [u8; 20],
 }
 
 impl TooLarge {
-    /// What a router quotes of `packet`, which does not fit the next link.
+    /// The error that a router returns for `packet`, which is larger than the MTU of the next link.
     pub fn quoting(packet: &Packet, next_hop_mtu: u16) -> Self {
         let pair = |a: u16, b: u16| u32::from(a) << 16 | u32::from(b);
         let version = packet.ip.version;
@@ -131,7 +131,7 @@ impl TooLarge {
         Self { next_hop_mtu, ip: packet.ip, total_len, protocol, first }
     }
 
-    /// Bytes of the packet that are quoted.
+    /// Length of the quoted part of the packet, bytes.
     pub const fn quoted_len(&self) -> u32 {
         match self.ip.version {
             Version::V4 => 20 + 8,
@@ -142,7 +142,7 @@ impl TooLarge {
         }
     }
 
-    /// Source port, destination port and sequence number of a TCP segment that is quoted.
+    /// Source port, destination port and sequence number of the quoted TCP segment; `None` if another protocol is quoted.
     pub fn segment(&self) -> Option<(u16, u16, u32)> {
         let [a, b, c, d, e, f, g, h, ..] = self.first;
         let ports = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
@@ -150,7 +150,7 @@ impl TooLarge {
     }
 }
 
-/// The header of a datagram (RFC 768), less its length and checksum.
+/// A UDP header (RFC 768) without its length and checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Udp {
     /// Source port.
@@ -159,41 +159,41 @@ pub struct Udp {
     pub destination_port: u16,
 }
 
-/// What the packet carries.
+/// The header of the transport layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     /// A TCP segment.
     Tcp(TcpHeader),
-    /// An echo.
+    /// An ICMP echo request or reply.
     Icmp(Echo),
-    /// A router's word that a packet was too large.
+    /// An ICMP error for a packet that was too large.
     TooLarge(TooLarge),
-    /// A datagram.
+    /// A UDP datagram.
     Udp(Udp),
-    /// Another protocol by its number; all behind the network layer's header is payload.
+    /// Another protocol, by its number; everything after the network header is payload.
     Other(u8),
 }
 
 /// A packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet {
-    /// Network layer.
+    /// Network header.
     pub ip: Ip,
-    /// Transport layer.
+    /// Transport header.
     pub transport: Transport,
-    /// Bytes of payload behind the transport header.
+    /// Length of the payload after the transport header, bytes.
     pub payload_len: u32,
 }
 
 impl Packet {
-    /// Bytes on the wire: network and transport headers and payload. Link framing is the link's business.
+    /// Length of network header, transport header and payload, bytes. The link adds its framing.
     #[inline]
     pub const fn wire_len(&self) -> u32 {
         let transport = match &self.transport {
             Transport::Tcp(tcp) => tcp.header_len(),
             Transport::Icmp(_) | Transport::Udp(_) => 8,
             Transport::Other(_) => 0,
-            // Its own header, and what it quotes.
+            // The ICMP header and the quoted part of the packet.
             Transport::TooLarge(message) => 8 + message.quoted_len(),
         };
         self.ip.version.header_len() + transport + self.payload_len

@@ -1,4 +1,4 @@
-//! Bytes as a packet.
+//! Bytes read as a packet.
 //!
 //! Follows RFC 791, 793, 792, 1191 and 768, and RFC 8200 and 4443 for IPv6; the headers are read by etherparse, checksums are verified.
 //! Differs: unknown TCP options are skipped, and the payload is kept as its length.
@@ -17,10 +17,10 @@ use etherparse::{
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Why bytes are not a packet that skyhop carries.
+/// The error for bytes that are not a packet skyhop carries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParseError {
-    /// Too short, or a length field that lies.
+    /// The bytes end too early, or a length field is wrong.
     Malformed(String),
     /// The checksum of a header does not match.
     Checksum(&'static str),
@@ -45,7 +45,7 @@ pub fn parse(bytes: &[u8]) -> Result<Packet, ParseError> {
     parse_with(bytes, from_v6)
 }
 
-/// The same, with the bytes of its payload, which are the packet's last; what lies behind the length in its header is padding.
+/// [`parse`], and the payload, which is the end of the packet; bytes after the length in the IP header are padding.
 pub fn parse_with_payload(bytes: &[u8]) -> Result<(Packet, &[u8]), ParseError> {
     let packet = parse(bytes)?;
     let (at, header) = match packet.ip.version {
@@ -58,7 +58,7 @@ pub fn parse_with_payload(bytes: &[u8]) -> Result<(Packet, &[u8]), ParseError> {
     Ok((packet, payload.ok_or_else(|| malformed("a length that is not its own"))?))
 }
 
-/// The same; `address` says which 32 bits an address of IPv6 is here.
+/// [`parse`] with `address`, which maps an IPv6 address to the 32 bits used here.
 pub(crate) fn parse_with(
     bytes: &[u8],
     address: fn([u8; 16]) -> Option<Ipv4Addr>,
@@ -86,7 +86,7 @@ fn parse_v4(bytes: &[u8]) -> Result<Packet, ParseError> {
     let (transport, payload_len) = match ip.payload().ip_number {
         IpNumber::TCP => tcp(body, |tcp, payload| tcp.calc_checksum_ipv4(&header, payload))?,
         IpNumber::ICMP => icmp_v4(body)?,
-        // A checksum of zero says that there is none (RFC 768).
+        // A UDP checksum of zero means that there is none (RFC 768).
         IpNumber::UDP => udp(body, true, |udp, payload| udp.calc_checksum_ipv4(&header, payload))?,
         other => return Err(ParseError::Unsupported(format!("IP protocol {}", other.0))),
     };
@@ -102,7 +102,7 @@ fn parse_v6(bytes: &[u8], address: fn([u8; 16]) -> Option<Ipv4Addr>) -> Result<P
     let (transport, payload_len) = match header.next_header {
         IpNumber::TCP => tcp(body, |tcp, payload| tcp.calc_checksum_ipv6(&header, payload))?,
         IpNumber::IPV6_ICMP => icmp_v6(body, &header, address)?,
-        // RFC 8200 §8.1: there always is a checksum.
+        // RFC 8200 §8.1: in IPv6 the UDP checksum is mandatory.
         IpNumber::UDP => udp(body, false, |udp, payload| udp.calc_checksum_ipv6(&header, payload))?,
         other => return Err(ParseError::Unsupported(format!("IP protocol {}", other.0))),
     };
@@ -111,7 +111,7 @@ fn parse_v6(bytes: &[u8], address: fn([u8; 16]) -> Option<Ipv4Addr>) -> Result<P
 
 type TooLong = ValueTooBigError<usize>;
 
-/// A segment, and bytes of payload.
+/// A TCP header and the length of the payload after it, bytes.
 fn tcp(
     body: &[u8],
     sum: impl Fn(&etherparse::TcpHeader, &[u8]) -> Result<u16, TooLong>,
@@ -124,7 +124,7 @@ fn tcp(
     Ok((Transport::Tcp(tcp_header(&header)), slice.payload().len()))
 }
 
-/// A datagram, and bytes of payload.
+/// A UDP header and the length of the payload after it, bytes.
 fn udp(
     body: &[u8],
     may_have_none: bool,
@@ -155,7 +155,7 @@ fn icmp_v4(body: &[u8]) -> Result<(Transport, usize), ParseError> {
             let behind = usize::from(total_len).checked_sub(quoted.header_len());
             let first = first(rest, behind, 8, total_len)?;
             let too_large = TooLarge { next_hop_mtu, ip: v4(&quoted), total_len, protocol, first };
-            // Routers may quote more.
+            // A router may quote more than eight bytes.
             Ok((Transport::TooLarge(too_large), 0))
         }
         other => Err(ParseError::Unsupported(format!("ICMP {other:?}"))),
@@ -187,7 +187,7 @@ fn icmp_v6(
     }
 }
 
-/// Up to `most` bytes of what is quoted behind an IP header, which says that there were `behind`; eight there must be.
+/// Up to `most` quoted bytes after the IP header, which says that the packet had `behind`. Fails if fewer than eight are quoted.
 fn first(rest: &[u8], behind: Option<usize>, most: usize, total_len: u16) -> Result<[u8; 20], ParseError> {
     if rest.len() < 8 {
         return Err(malformed("it quotes less than eight bytes"));
@@ -201,7 +201,7 @@ fn first(rest: &[u8], behind: Option<usize>, most: usize, total_len: u16) -> Res
     Ok(first)
 }
 
-/// The mark in a traffic class, whose last two bits it is.
+/// The ECN field, the two low bits of the traffic class.
 pub(crate) fn ecn(class: u8) -> Ecn {
     match class & 3 {
         0 => Ecn::NotCapable,
@@ -319,7 +319,7 @@ mod tests {
         }
     }
 
-    /// The SYN with the most options that an endpoint sends, and data.
+    /// A SYN with the longest options that an endpoint sends, FIN, and data.
     fn opened(opening: Opening) -> Packet {
         let syn = TcpHeader {
             flags: Flags::SYN | Flags::FIN,

@@ -4,12 +4,12 @@
 //! Differs: an endpoint counts 64-bit offsets from its initial sequence number and never compares wrapped numbers.
 //! Leaves out the 24-bit numbers of STP.
 
-/// The wire's number for `offset` bytes after the initial sequence number `initial`.
+/// The 32-bit sequence number of the byte `offset` bytes after the initial sequence number `initial`.
 pub const fn wire_number(initial: u32, offset: u64) -> u32 {
     initial.wrapping_add(offset as u32)
 }
 
-/// The 64-bit offset nearest to `near` whose wire number is `number`. Offsets below zero come out as `None`.
+/// The 64-bit offset nearest to `near` whose sequence number is `number`; `None` if it would be negative.
 pub const fn expand(initial: u32, number: u32, near: u64) -> Option<u64> {
     let distance = number.wrapping_sub(wire_number(initial, near)) as i32;
     let offset = near as i64 + distance as i64;

@@ -1,7 +1,7 @@
 //! The TCP header and its options.
 //!
 //! Follows RFC 9293 §3.1, RFC 2018 (SACK), RFC 7323 (window scale, timestamps), RFC 3168 (ECE, CWR), RFC 1644 (CC), RFC 7413 (cookies).
-//! Differs: options are fields, laid out in one fixed order when they become bytes.
+//! Differs: options are fields; as bytes they stand in one fixed order.
 //! Leaves out urgent data, and options that skyhop does not send.
 
 use std::ops::{BitOr, BitOrAssign};
@@ -11,22 +11,22 @@ use std::ops::{BitOr, BitOrAssign};
 pub struct Flags(pub u8);
 
 impl Flags {
-    /// No more data from the sender.
+    /// The sender has no more data.
     pub const FIN: Flags = Flags(0x01);
-    /// Synchronise sequence numbers.
+    /// Sequence numbers are to be synchronised.
     pub const SYN: Flags = Flags(0x02);
-    /// Reset the connection.
+    /// The connection is reset.
     pub const RST: Flags = Flags(0x04);
-    /// Push.
+    /// The receiver should pass its data to the application.
     pub const PSH: Flags = Flags(0x08);
     /// The acknowledgment field is valid.
     pub const ACK: Flags = Flags(0x10);
-    /// The receiver has seen a mark (RFC 3168 §6.1).
+    /// ECN-Echo: the receiver has seen a mark (RFC 3168 §6.1).
     pub const ECE: Flags = Flags(0x40);
-    /// The sender has reduced its window for a mark.
+    /// Congestion window reduced: the sender has responded to a mark.
     pub const CWR: Flags = Flags(0x80);
 
-    /// Whether all bits of `other` are set.
+    /// Returns true if all bits of `other` are set.
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
@@ -43,7 +43,7 @@ impl BitOrAssign for Flags {
     }
 }
 
-/// The most SACK blocks that fit the options beside nothing else.
+/// Largest number of SACK blocks, which fit if there is no other option.
 pub const MAX_SACK_BLOCKS: usize = 4;
 
 /// SACK blocks: left edge and right edge (one past the last byte), most recent first.
@@ -54,7 +54,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Adds a block; one that does not fit is left out.
+    /// Adds a block; does nothing if the list is full.
     pub fn push(&mut self, left: u32, right: u32) {
         if let Some(slot) = self.blocks.get_mut(self.count as usize) {
             *slot = (left, right);
@@ -65,7 +65,7 @@ impl SackBlocks {
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.blocks[..self.count as usize]
     }
-    /// Whether there is none.
+    /// Returns true if there is no block.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -80,28 +80,28 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
-/// What opens a connection without a handshake, or lets a later one do so.
+/// An option that opens a connection without a handshake, or prepares one that will.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
     /// CC: the number of the sender's connection (RFC 1644 §2.1).
     Count(u32),
-    /// CC.NEW: the same, from a client whose numbers may have started again.
+    /// CC.NEW: a count from a client whose counts may have started again.
     NewCount(u32),
-    /// CC and CC.ECHO: the answer to either.
+    /// CC and CC.ECHO: the answer to CC or CC.NEW.
     EchoedCount {
-        /// The sender's own number.
+        /// Number of the sender's connection.
         count: u32,
-        /// The peer's.
+        /// Number of the peer's connection.
         echo: u32,
     },
-    /// A Fast Open option without a cookie: it asks for one (RFC 7413 §4.1.1).
+    /// A Fast Open option without a cookie, which requests one (RFC 7413 §4.1.1).
     CookieRequest,
     /// A Fast Open cookie of eight bytes.
     Cookie(u64),
 }
 
 impl Opening {
-    /// Bytes of the option, without padding.
+    /// Length of the option without padding, bytes.
     pub const fn option_len(&self) -> u32 {
         match self {
             Opening::Count(_) | Opening::NewCount(_) => 6,
@@ -125,7 +125,7 @@ pub struct TcpHeader {
     pub ack: u32,
     /// Control bits.
     pub flags: Flags,
-    /// Window field, as on the wire: not yet scaled.
+    /// Window field, before scaling.
     pub window: u16,
     /// Maximum segment size (SYN only).
     pub mss: Option<u16>,
@@ -142,7 +142,7 @@ pub struct TcpHeader {
 }
 
 impl TcpHeader {
-    /// Bytes of options, padded to a multiple of four.
+    /// Length of the options, padded to a multiple of four bytes.
     pub const fn options_len(&self) -> u32 {
         let mut len = 0;
         if self.mss.is_some() {
@@ -165,7 +165,7 @@ impl TcpHeader {
         }
         (len + 3) & !3
     }
-    /// Bytes of the header, options included.
+    /// Length of the header with its options, bytes.
     #[inline]
     pub const fn header_len(&self) -> u32 {
         20 + self.options_len()

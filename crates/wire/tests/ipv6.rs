@@ -1,7 +1,7 @@
-//! IPv6 packets: bytes by hand, sums by hand, and back.
+//! IPv6 packets: emitted, parsed, and compared with bytes and checksums worked out by hand.
 //!
 //! Follows RFC 8200 §3 and §8.1, RFC 4443 §2.3 and §3.2, RFC 9293 §3.1, RFC 3168.
-//! Leaves out what other programs say of them, which `record`'s captures ask.
+//! Leaves out how other programs read them, which the captures of `record` test.
 
 use skyhop_wire::{
     Echo, Ecn, Flags, Ip, Observed, Packet, ParseError, TcpHeader, TooLarge, Transport, Udp, Version, emit,
@@ -37,7 +37,7 @@ fn bytes(packet: &Packet) -> Vec<u8> {
     bytes
 }
 
-/// RFC 8200 §8.1: the sum over the pseudo header and what lies behind the IP header, complemented; 0 if it is right.
+/// RFC 8200 §8.1: the complemented sum of the pseudo-header and everything after the IP header; 0 if the checksum is right.
 fn left_over(bytes: &[u8], protocol: u16) -> u16 {
     let length = (bytes.len() - 40) as u16;
     let mut sum = u64::from(length) + u64::from(protocol);

@@ -1,8 +1,8 @@
-//! The packets that docs/stp.md §13 shows byte by byte, against what it says of them.
+//! The packets that docs/stp.md §13 shows byte by byte, against the text beside them.
 //!
 //! Follows docs/stp.md: its bytes were written by the peer of python/tests/stp_peer.py, which shares no line with this crate.
 //! Differs from `stp_packets`: the bytes are the document's, so that the document cannot go stale.
-//! Leaves out what a packet does to a connection.
+//! Leaves out the effect of a packet on a connection.
 
 use bytes::Bytes;
 use skyhop_wire::stp::{
@@ -14,7 +14,7 @@ const FIRST: u32 = 0xff_fffd;
 const INITIATOR: u16 = 50_000;
 const LISTENER: u16 = 57_824;
 
-/// Titles and bytes of the document's packets.
+/// Titles and bytes of the packets in the document.
 fn shown() -> Vec<(&'static str, Vec<u8>)> {
     let section = DOCUMENT.split("\n## 13.").nth(1).expect("section 13");
     let block =
@@ -44,14 +44,14 @@ fn packet(from: u16, seq: u32) -> Packet<Bytes> {
     }
 }
 
-/// From the initiator.
+/// A packet from the initiator.
 fn there(seq: u32, poll: Option<u32>, data: &'static str, control: Control) -> Packet<Bytes> {
     let data = (!data.is_empty()).then(|| Bytes::from_static(data.as_bytes()));
     let control = (!control.is_empty()).then(|| Box::new(control));
     Packet { poll, data, control, ..packet(INITIATOR, seq) }
 }
 
-/// From the listener, whose next SD is its first unless there is another.
+/// A packet from the listener, whose next SD is its first.
 fn back(control: Control) -> Packet<Bytes> {
     Packet { control: Some(Box::new(control)), ..packet(LISTENER, 0x0a_0b0c) }
 }
@@ -78,7 +78,7 @@ fn short(stat: Stat, report: (u32, u32, u32)) -> Option<Stat> {
     Some(Stat { report: Some(Report { received, at, delayed }), compact: true, ..stat })
 }
 
-/// What the document's words say, packet after packet.
+/// The packets that the document's text describes, in order.
 fn said() -> Vec<Packet<Bytes>> {
     let bgn = Begin {
         version: 1,
@@ -167,7 +167,7 @@ fn the_document_shows_every_type() {
     }
 }
 
-/// The type that a title names.
+/// The packet type that a title names.
 fn kind_of(title: &str) -> u8 {
     let name = title.split([':', ',']).next().expect("a name");
     name.split('+').fold(0, |kind, part| {

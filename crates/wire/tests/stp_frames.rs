@@ -1,8 +1,8 @@
-//! Frames of associations: the bytes that docs/stp.md §15.9 shows, whatever can be written, and whatever can be read.
+//! Frames of associations: the bytes of docs/stp.md §15.9, random frames that are written, and random bytes that are read.
 //!
 //! Follows docs/stp.md §15.2; its bytes were written by python/tests/stp_frames.py, which shares no line with this crate.
-//! Differs from `stp_packets`: the data of packets are looked into.
-//! Leaves out what a frame does to a stream.
+//! Differs from `stp_packets`: tests the data inside the packets.
+//! Leaves out the effect of a frame on a stream.
 
 use bytes::Bytes;
 use skyhop_chance::{Seed, Stream};
@@ -44,7 +44,7 @@ fn datagram(channel: u64, offset: u64, data: &'static str) -> Frame<Bytes> {
     Frame::Datagram { channel, offset, data: Bytes::from_static(data.as_bytes()) }
 }
 
-/// What the document's words say, frame after frame.
+/// The frames that the document's text describes, in order.
 fn said() -> Vec<Vec<Frame<Bytes>>> {
     let usual = Some(Class::default());
     vec![
@@ -129,7 +129,7 @@ fn the_documents_packets_of_version_2_are_what_it_says() {
     }
 }
 
-/// A refusal with zeros behind it, as before version 2, or with versions that cannot be, names none.
+/// A refusal followed by zeros, as before version 2, or by an impossible version range names no versions.
 #[test]
 fn a_refusal_names_versions_or_none() {
     let refusal = |detail: [u8; 3]| {
@@ -195,7 +195,7 @@ fn whatever_is_written_reads_the_same() {
     }
 }
 
-/// Nothing that is altered or cut short is read as more than it is, and what is read is written in as many bytes at most.
+/// Altered or truncated frames are never read as more than they are; frames that are read are written in at most as many bytes.
 #[test]
 fn whatever_is_read_is_written_no_longer() {
     let mut chance = Seed(21).stream("frames");

@@ -1,8 +1,8 @@
-//! STP's packets, byte by byte, written by hand from docs/stp.md §3.
+//! STP packets byte by byte, written by hand from docs/stp.md §3.
 //!
-//! What a stranger would emit must parse, and what we emit must be what a stranger would: both from one description here.
+//! One description serves both ways: its bytes must parse to the packet, and the packet must be emitted as its bytes.
 //! Differs from a round trip: the expected bytes do not come from our own emit.
-//! Leaves out what a number means to a connection.
+//! Leaves out the meaning of a number in a connection.
 
 use skyhop_wire::stp::{
     Begin, Contents, Control, End, Features, Gap, Length, Packet, ParseError, Payload, Reason, Report, Stat,
@@ -274,7 +274,7 @@ fn padding_behind_a_poll_is_ignored() {
     }
 }
 
-/// Bytes that know themselves as a payload.
+/// A payload of real bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Data(Vec<u8>);
 
@@ -360,7 +360,7 @@ fn bytes<P: Payload>(packet: &Packet<P>) -> Vec<u8> {
     out.split_off(1)
 }
 
-/// With the checksum of RFC 1071, worked out as its §4.1 does: big-endian words, carries folded at the end.
+/// The packet with its RFC 1071 checksum, computed as in its §4.1: big-endian words, carries folded at the end.
 fn sealed(bytes: &[u8]) -> Vec<u8> {
     let mut out = bytes.to_vec();
     out[8..10].fill(0);

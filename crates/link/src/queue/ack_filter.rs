@@ -1,20 +1,21 @@
-//! Filtering of acknowledgments: a later one takes the place of an older one of its connection that still waits.
+//! Filtering of acknowledgments: a later one replaces a waiting one of its connection.
 //!
-//! Follows RFC 3449 §5.2.1: cumulative, so the later says all that the older said; never one that says more than its number.
-//! Differs: the later takes the older's place, as ns-2's filter can, since at the tail a full queue would hold it for ever.
-//! Leaves out filtering at random, and thinning of duplicates.
+//! Follows RFC 3449 §5.2.1: acknowledgments are cumulative, and one that carries more than its number is never removed.
+//! Differs: the later one takes the earlier one's position, as ns-2's filter can, since at the tail of a full queue it would wait
+//! for ever.
+//! Leaves out random filtering, and thinning of duplicates.
 
 use super::{Discarded, Fifo, Limit, Next, Waiting};
 
-/// What a filter may know of a pure acknowledgment: a segment without data, SYN, FIN and RST.
+/// Classification of a packet for the filter. A pure acknowledgment has no data, SYN, FIN or RST.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ack {
-    /// It is none.
+    /// Not a pure acknowledgment.
     #[default]
     No,
-    /// It says only its number, and may be filtered.
+    /// A pure acknowledgment of this number, which may be removed.
     Plain(u32),
-    /// It has SACK blocks, ECE, CWR or a mark: it takes an older one's place, and keeps its own.
+    /// One with SACK blocks, ECE, CWR or a mark: it replaces an earlier one and is never removed itself.
     Kept(u32),
 }
 
@@ -27,14 +28,14 @@ impl Ack {
     }
 }
 
-/// Whether `a` comes before `b` (RFC 9293 §3.4).
+/// Returns true if `a` comes before `b` (RFC 9293 §3.4).
 fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
 
 impl<T: Copy> Fifo<T> {
-    /// Gives `packet` the place of the last acknowledgment of its connection, if that is older and may be filtered.
-    /// One with the same number is a duplicate, and three of those are a signal: both are kept from then on.
+    /// Puts `packet` in the position of the last acknowledgment of its connection if that is earlier and may be removed. One with
+    /// the same number is a duplicate, and three duplicates are a signal: both are kept from then on.
     pub fn filter(&mut self, packet: &mut Waiting<T>, out: &mut Discarded<T>) -> bool {
         let Some(number) = packet.label.ack.number() else { return false };
         let same = |w: &&mut Waiting<T>| w.label.flow == packet.label.flow && w.label.ack != Ack::No;
@@ -48,7 +49,7 @@ impl<T: Copy> Fifo<T> {
             Ack::Plain(older) if before(older, number) && !last.marked => {
                 out.push_back(last.packet);
                 self.bytes = self.bytes - last.size as u64 + packet.size as u64;
-                // The place has waited since the older came, which is what CoDel measures.
+                // The position has waited since the earlier packet came, which is the time that CoDel measures.
                 *last = Waiting { since: last.since, ..*packet };
                 true
             }
@@ -57,7 +58,7 @@ impl<T: Copy> Fifo<T> {
     }
 }
 
-/// Drop-tail that remembers labels, for a filter to look at.
+/// A drop-tail queue that keeps labels for the filter.
 pub(crate) struct Tail<T> {
     limit: Limit,
     pub fifo: Fifo<T>,

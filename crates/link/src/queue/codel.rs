@@ -1,8 +1,8 @@
-//! Controlled delay: packets that have waited too long for too long are dropped or marked when they would be sent.
+//! Controlled delay: packets are dropped or marked at the head when the queueing delay has exceeded a target for an interval.
 //!
-//! Follows RFC 8289 §5: target, interval, the square-root control law, and what is remembered between episodes.
+//! Follows RFC 8289 §5: target, interval, the square-root control law, and the state kept between dropping episodes.
 //! Differs: the largest packet seen stands for the MTU.
-//! Leaves out dropping at other places than the head.
+//! Leaves out drops elsewhere than at the head.
 
 use super::{Discarded, Fifo, Limit, Next, Waiting};
 use skyhop_units::{Span, Time};
@@ -10,23 +10,23 @@ use skyhop_units::{Span, Time};
 /// Parameters of CoDel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CodelConfig {
-    /// The most it may hold.
+    /// Capacity of the queue.
     pub limit: Limit,
-    /// Time in the queue that is fine.
+    /// Acceptable queueing delay.
     pub target: Span,
-    /// How long it may be more: about the RTT of the flows.
+    /// Time for which the delay may exceed the target: about the RTT of the flows.
     pub interval: Span,
-    /// Mark packets that may be, and do not drop them.
+    /// True to mark ECN-capable packets in place of dropping them.
     pub ecn: bool,
 }
 
-/// The state of the control law, for one queue.
+/// State of the control law for one queue.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Control {
     target: Span,
     interval: Span,
     ecn: bool,
-    /// When the delay will have been above the target for an interval.
+    /// Time at which the delay will have been above the target for an interval; `None` while it is below.
     first_above: Option<Time>,
     dropping: bool,
     drop_next: Time,
@@ -50,7 +50,7 @@ impl Control {
         }
     }
 
-    /// §5.5: takes the next packet of `fifo` and says whether it may be dropped.
+    /// RFC 8289 §5.5: takes the next packet of `fifo`; true if it may be dropped.
     fn take<T: Copy>(&mut self, now: Time, fifo: &mut Fifo<T>) -> Option<(Waiting<T>, bool)> {
         let Some(packet) = fifo.pop() else {
             self.first_above = None;
@@ -71,13 +71,13 @@ impl Control {
         }
     }
 
-    /// §5.4: the time of the drop after one at `at`.
+    /// RFC 8289 §5.4: the time of the drop after one at `at`.
     fn law(&self, at: Time) -> Time {
         let step = self.interval.as_nanos() as f64 / f64::from(self.count.max(1)).sqrt();
         at + Span::from_nanos(step as u64)
     }
 
-    /// §5.6: the next packet to be sent. What is dropped goes to `out`.
+    /// RFC 8289 §5.6: the next packet to be sent. Dropped packets go to `out`.
     pub fn next<T: Copy>(
         &mut self,
         now: Time,
@@ -114,7 +114,7 @@ impl Control {
                 }
             }
         } else if late {
-            // Shortly after the last episode the rate of drops begins where it was.
+            // Soon after the last episode, drops resume at the rate at which they stopped.
             let recent = now.since(self.drop_next) < self.interval * 16;
             let before = self.count.saturating_sub(self.last_count);
             self.count = if before > 1 && recent { before } else { 1 };

@@ -1,7 +1,7 @@
-//! Derivative random drop: packets are dropped by chance, by the length of the queue as it is.
+//! Derivative random drop: packets are dropped at random with a probability that depends on the current length of the queue.
 //!
-//! Follows NIST Net's DRD (Gaynor 1996): nothing below one length, and from there a probability that rises in a line up to another length and no
-//! further; NIST Net's most is 0.95.
+//! Follows NIST Net's DRD (Gaynor 1996): no drops below a minimum length, then a probability that rises linearly up to a maximum
+//! length and stays there; NIST Net's largest probability is 0.95.
 //! Differs: the packet on the transmitter does not count towards the two lengths, as with RED here.
 //! Leaves out marks.
 
@@ -12,18 +12,18 @@ use skyhop_units::Amount;
 /// Parameters of derivative random drop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DrdConfig {
-    /// The most it may hold.
+    /// Capacity of the queue.
     pub limit: Limit,
-    /// Length up to which nothing is dropped.
+    /// Length up to which no packet is dropped.
     pub min: Amount,
-    /// Length from which on the probability is `max_p`, in the unit of `min`.
+    /// Length from which the probability is `max_p`, in the unit of `min`.
     pub max: Amount,
-    /// The largest probability.
+    /// Largest probability of a drop.
     pub max_p: f64,
 }
 
 impl DrdConfig {
-    /// The probability of a drop where `packets` wait with `bytes`.
+    /// Probability of a drop while `packets` wait with `bytes`.
     fn probability(&self, packets: usize, bytes: u64) -> f64 {
         let length = match self.min {
             Amount::Packets(_) => packets as f64,

@@ -1,4 +1,4 @@
-//! First in, first out; what does not fit is dropped at the tail.
+//! Drop-tail: first in, first out; packets that do not fit are dropped at the tail.
 //!
 //! Follows the drop-tail queue of ns-2 as the references use it: a limit of 50 packets is 49 that wait and one being sent.
 //! Differs: the limit may be in bytes too, counted with headers; an idle link takes any packet.
@@ -27,7 +27,7 @@ impl<T> DropTail<T> {
         self.limit
     }
 
-    /// Whether a packet of `size` fits; `sending` is what is on the transmitter, if anything is.
+    /// Returns true if a packet of `size` bytes fits; `sending` is the size of the packet on the transmitter, if there is one.
     pub fn admits(&self, size: u32, sending: Option<u32>) -> bool {
         self.limit.admits(self.waiting.len() as u64, self.bytes, size, sending)
     }

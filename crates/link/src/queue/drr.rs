@@ -1,7 +1,7 @@
 //! Deficit round robin: flows take turns by bytes.
 //!
-//! Follows Shreedhar and Varghese 1995: a quantum a round, what is not used is kept while the flow has packets.
-//! Differs: each flow has a queue of its own, found by its number; their `stealing` drops from the longest queue.
+//! Follows Shreedhar and Varghese 1995: a flow has a quantum per round and keeps the unused part while it has packets.
+//! Differs: each flow has its own queue, found by its number, and none shares one; the paper's stealing drops from the longest queue.
 //! Leaves out weights.
 
 use super::flow_index::FlowIndex;
@@ -12,9 +12,9 @@ use std::collections::VecDeque;
 /// Parameters of deficit round robin.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DrrConfig {
-    /// The most that all flows together may hold.
+    /// Capacity of all flows together.
     pub limit: Limit,
-    /// Bytes that a flow may send in a round.
+    /// Bytes that a flow may send in one round.
     pub quantum: u32,
 }
 
@@ -26,13 +26,13 @@ struct Flow<T> {
 
 pub(crate) struct Drr<T> {
     config: DrrConfig,
-    /// Places of flows; a flow that has no packets is forgotten at its turn, and its place and buffer go to the next that comes.
+    /// State of flows. A flow without packets is removed at its turn, and its entry and buffer go to the next new flow.
     places: Vec<Flow<T>>,
     free: Vec<u32>,
     index: FlowIndex,
-    /// Places in the order of their turns.
+    /// Indices of `places` in the order of their turns.
     round: VecDeque<u32>,
-    /// Whether the first of the round has had its quantum.
+    /// True if the first flow of the round has had its quantum.
     granted: bool,
     heaviest: Heaviest,
     packets: usize,
@@ -65,7 +65,7 @@ impl<T: Copy> Drr<T> {
             }
             let longest = self.heaviest.first();
             let Some(flow) = self.places.get_mut(longest) else { return false };
-            // The longest is the packet's own, or nothing is left to be stolen.
+            // The longest queue is the packet's own, or no packet is left to drop.
             if flow.id == packet.label.flow {
                 return false;
             }
@@ -85,7 +85,7 @@ impl<T: Copy> Drr<T> {
         true
     }
 
-    /// The flow's place, a new one if it has none.
+    /// Index of the flow's entry, a new one if it has none.
     fn place(&mut self, id: u32) -> usize {
         let places = &self.places;
         if let Some(place) = self.index.find(id, |place| places[place as usize].id) {
@@ -118,7 +118,7 @@ impl<T: Copy> Drr<T> {
         filtered
     }
 
-    /// A packet has left a place.
+    /// Records that a packet of `size` bytes has left a place.
     fn gone(&mut self, place: usize, size: u32) {
         self.packets -= 1;
         self.bytes -= size as u64;
@@ -130,7 +130,7 @@ impl<T: Copy> Drr<T> {
         }
     }
 
-    /// Forgets the flow whose turn it is if it has no packets, and with it its deficit.
+    /// Removes flows without packets from the front of the round, and with them their deficits.
     fn forget_the_empty(&mut self) {
         while let Some(&place) = self.round.front()
             && self.places[place as usize].fifo.len() == 0
@@ -151,7 +151,7 @@ impl<T: Copy> Drr<T> {
                 flow.deficit += u64::from(self.config.quantum);
             }
             let Some(next) = flow.fifo.front() else {
-                // All that it had was stolen.
+                // All of its packets were dropped to make room.
                 self.forget_the_empty();
                 continue;
             };

@@ -1,7 +1,7 @@
-//! Where a flow's queue is, by the flow's number: a table that allocates when it grows, and not when flows come and go.
+//! A hash table from a flow's number to its queue, which allocates only when it grows.
 //!
 //! Follows linear probing with the deletion of Knuth's algorithm R (The Art of Computer Programming 3, section 6.4).
-//! Differs: it holds places only; the numbers are where the places are, and the caller says which.
+//! Differs: the table holds indices only; the caller tells which flow an index belongs to.
 //! Leaves out a choice of hash.
 
 const NONE: u32 = u32::MAX;
@@ -17,7 +17,7 @@ impl FlowIndex {
         spread(id) as usize & (self.table.len() - 1)
     }
 
-    /// The place of flow `id`; `id_at` says whose a place is.
+    /// Index of flow `id`; `None` if it has none. `id_at` returns the flow of an index.
     pub fn find(&self, id: u32, id_at: impl Fn(u32) -> u32) -> Option<u32> {
         if self.table.is_empty() {
             return None;
@@ -33,7 +33,7 @@ impl FlowIndex {
         }
     }
 
-    /// Adds a place whose flow is not in yet.
+    /// Adds the index of a flow that is not in the table.
     pub fn insert(&mut self, place: u32, id_at: impl Fn(u32) -> u32) {
         if 2 * (self.held + 1) > self.table.len() {
             let larger = vec![NONE; (2 * self.table.len()).max(16)];
@@ -56,7 +56,7 @@ impl FlowIndex {
         self.table[at] = place;
     }
 
-    /// Takes a place out that is in.
+    /// Removes an index that is in the table.
     pub fn remove(&mut self, place: u32, id_at: impl Fn(u32) -> u32) {
         let mask = self.table.len() - 1;
         let mut hole = self.home(id_at(place));
@@ -70,7 +70,7 @@ impl FlowIndex {
             if next == NONE {
                 break;
             }
-            // It may move into the hole if its home is not behind it.
+            // An entry may move into the hole if its home is not after it.
             let home = self.home(id_at(next));
             if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(hole) & mask) {
                 self.table[hole] = next;
@@ -82,7 +82,7 @@ impl FlowIndex {
     }
 }
 
-/// Murmur's finish: flows that follow each other in number do not in tables.
+/// Murmur3's finaliser, which scatters consecutive flow numbers.
 pub(crate) fn spread(mut flow: u32) -> u32 {
     flow ^= flow >> 16;
     flow = flow.wrapping_mul(0x85eb_ca6b);

@@ -1,7 +1,7 @@
-//! Flow queues with controlled delay: each flow waits for itself, new flows go first, and each queue has CoDel.
+//! Flow queues with controlled delay: each flow has its own queue with CoDel, and new flows go first.
 //!
-//! Follows RFC 8290 §4: hashing, the lists of new and old queues, deficits, and dropping from the fattest queue.
-//! Differs: flows come numbered, so the hash is of the number; one packet makes room for one, and not half a queue.
+//! Follows RFC 8290 §4: hashing, the lists of new and old queues, deficits, and dropping from the longest queue.
+//! Differs: flows are numbered, so the hash is of the number; each arriving packet makes room for itself, and not half a queue at once.
 //! Leaves out classifiers other than the flow.
 
 use super::codel::Control;
@@ -14,17 +14,17 @@ use std::collections::VecDeque;
 /// Parameters of FQ-CoDel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FqCodelConfig {
-    /// The most that all queues together may hold.
+    /// Capacity of all queues together.
     pub limit: Limit,
     /// CoDel's target.
     pub target: Span,
     /// CoDel's interval.
     pub interval: Span,
-    /// Mark packets that may be, and do not drop them.
+    /// True to mark ECN-capable packets in place of dropping them.
     pub ecn: bool,
-    /// Bytes of a round.
+    /// Bytes that a queue may send in one round.
     pub quantum: u32,
-    /// Number of queues; flows whose hashes meet share one.
+    /// Number of queues; flows with the same hash share one.
     pub queues: u32,
 }
 
@@ -80,7 +80,7 @@ impl<T: Copy> FqCodel<T> {
         self.bytes += packet.size as u64;
         let size = packet.size;
         flow.fifo.push(packet);
-        // §4.1: room is made at the head of the queue that holds most. The packet that came is in already.
+        // RFC 8290 §4.1: room is made at the head of the longest queue. The new packet is already in.
         let limit = self.config.limit;
         let over = |packets: usize, bytes: u64| {
             let (packets, bytes) = (packets as u64 - 1, bytes - u64::from(size));
@@ -101,7 +101,7 @@ impl<T: Copy> FqCodel<T> {
         true
     }
 
-    /// A queue holds more or less than before.
+    /// Updates [`Heaviest`] after a change in length of queue `index`.
     #[inline]
     fn weigh(&mut self, index: usize) {
         if !self.heaviest.watches() {
@@ -150,7 +150,7 @@ impl<T: Copy> FqCodel<T> {
             }
             self.weigh(index as usize);
             let flow = &mut self.flows[index as usize];
-            // §4.2: an empty new queue is an old one for a round, lest it come back as new at once.
+            // RFC 8290 §4.2: an empty new queue becomes an old one for a round, lest it return as new at once.
             if from_new {
                 self.new.pop_front();
                 self.old.push_back(index);

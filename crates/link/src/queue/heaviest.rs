@@ -1,24 +1,24 @@
-//! Which of many queues holds most, known at once: a tree of winners over their bytes.
+//! The longest of many queues, by bytes, kept in a tournament tree.
 //!
-//! Follows RFC 8290 §4.1 and Shreedhar and Varghese's stealing, which both look for the fattest queue when the buffer overflows.
-//! Differs: a change costs a step for each doubling of the number of queues, and asking costs nothing, where a scan looks at all of them.
-//! Leaves out keeping it where nothing overflows: it is set up by the first overflow, and given up when all queues are empty.
+//! Follows RFC 8290 §4.1 and Shreedhar and Varghese's stealing, which both drop from the longest queue when the buffer overflows.
+//! Differs: a change costs O(log n) and a query O(1), where a scan looks at all queues.
+//! The tree is built at the first overflow and dropped when all queues are empty, so that it costs nothing where no queue overflows.
 
 #[derive(Default)]
 pub(crate) struct Heaviest {
-    /// Bytes by queue, to a power of two; none if nobody has asked.
+    /// Length of each queue, bytes, padded to a power of two; empty while there is no tree.
     bytes: Vec<u64>,
-    /// The heavier queue of each pair, of each pair of pairs, and so on: node n is above 2 n and 2 n + 1, and the first is 1.
+    /// The longer queue of each pair, of each pair of pairs, and so on: node n is the parent of 2 n and 2 n + 1, and the root is 1.
     winners: Vec<u32>,
 }
 
 impl Heaviest {
-    /// Whether it has to be told of changes.
+    /// Returns true while there is a tree, which [`Self::set`] must keep up to date.
     pub fn watches(&self) -> bool {
         !self.bytes.is_empty()
     }
 
-    /// Begins to watch.
+    /// Builds the tree.
     pub fn begin(&mut self, bytes: impl Iterator<Item = u64>) {
         self.bytes.clear();
         self.bytes.extend(bytes);
@@ -31,15 +31,15 @@ impl Heaviest {
         }
     }
 
-    /// Watches no more.
+    /// Drops the tree.
     pub fn end(&mut self) {
         self.bytes.clear();
     }
 
-    /// Queue `index` holds so many bytes.
+    /// Sets the length of queue `index` to `bytes`.
     pub fn set(&mut self, index: usize, bytes: u64) {
         if index >= self.bytes.len() {
-            // A queue more: from the beginning, with room for as many again.
+            // A new queue: the tree is built again at twice the size.
             let mut all = std::mem::take(&mut self.bytes);
             all.resize(index + 1, 0);
             self.begin(all.into_iter());
@@ -49,14 +49,14 @@ impl Heaviest {
         while node > 0 {
             let winner = self.winner(node);
             if std::mem::replace(&mut self.winners[node], winner) == winner && winner as usize != index {
-                // Another was heavier, and is.
+                // Another queue was longer, and still is.
                 break;
             }
             node /= 2;
         }
     }
 
-    /// The heaviest, the first of several.
+    /// Index of the longest queue, the first of several.
     pub fn first(&self) -> usize {
         self.winners.get(1).map_or(0, |winner| *winner as usize)
     }

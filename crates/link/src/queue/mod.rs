@@ -1,7 +1,7 @@
-//! What waits before the transmitter: disciplines that decide who waits, who is dropped or marked, and who is next.
+//! Queue disciplines: which packets wait, which are dropped or marked, and which is sent next.
 //!
 //! Follows ns-2's drop-tail and RED, RFC 8289 (CoDel), RFC 8290 (FQ-CoDel), Shreedhar and Varghese (deficit round robin), RFC 3449.
-//! Differs from a kernel's: a packet is a number with a [`Label`], and one enum holds them all, so that nothing is looked up.
+//! Differs from a kernel's: a packet is a number with a [`Label`], and one enum holds all disciplines, so that calls are static.
 //! Leaves out shaping; the link's rate is the only one.
 
 mod ack_filter;
@@ -35,7 +35,7 @@ use skyhop_chance::Stream;
 use skyhop_units::{Amount, Rate, Time};
 use std::collections::VecDeque;
 
-/// The most a queue may hold, counting the packet on the transmitter.
+/// Capacity of a queue, including the packet on the transmitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit(pub Amount);
 
@@ -45,7 +45,8 @@ impl Limit {
         Limit(Amount::Packets(n))
     }
 
-    /// Whether a packet of `size` fits beside `packets` that wait with `bytes`, and what is being sent.
+    /// Returns true if a packet of `size` bytes fits beside `packets` waiting ones with `bytes` and the one of `sending` bytes on
+    /// the transmitter.
     pub(crate) fn admits(self, packets: u64, bytes: u64, size: u32, sending: Option<u32>) -> bool {
         let Some(sending) = sending else { return true };
         match self.0 {
@@ -55,16 +56,16 @@ impl Limit {
     }
 }
 
-/// What a queue may know of a packet.
+/// The properties of a packet that queues can read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Label {
-    /// Packets of one flow have the same.
+    /// Number of the packet's flow.
     pub flow: u32,
-    /// Priority, 0 first.
+    /// Priority band; 0 is sent first.
     pub band: u8,
-    /// Whether its transport understands marks.
+    /// True if the packet is ECN-capable.
     pub ecn: bool,
-    /// Whether it only acknowledges.
+    /// Classification of the packet for the acknowledgment filter.
     pub ack: Ack,
 }
 
@@ -93,18 +94,18 @@ impl From<Limit> for Discipline {
     }
 }
 
-/// A packet that waits.
+/// A waiting packet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Waiting<T> {
     pub packet: T,
     pub size: u32,
     pub label: Label,
     pub marked: bool,
-    /// When it came.
+    /// Time of arrival at the queue.
     pub since: Time,
 }
 
-/// A packet that is next.
+/// The next packet to be sent.
 pub(crate) struct Next<T> {
     pub packet: T,
     pub size: u32,
@@ -117,7 +118,7 @@ impl<T> From<Waiting<T>> for Next<T> {
     }
 }
 
-/// What a discipline has thrown out of those that waited.
+/// Waiting packets that a discipline has discarded.
 pub(crate) type Discarded<T> = VecDeque<T>;
 
 pub(crate) enum Queue<T> {
@@ -144,19 +145,19 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// Whether labels make a difference.
+    /// Returns true if the discipline reads labels.
     pub fn reads_labels(&self) -> bool {
         !matches!(self, Queue::DropTail(_))
     }
 
-    /// Lets acknowledgments be filtered: packets keep their labels from now on.
+    /// Makes the queue keep labels, so that acknowledgments can be filtered.
     pub fn keep_labels(&mut self) {
         if let Queue::DropTail(queue) = self {
             *self = Queue::Tail(Box::new(Tail::new(queue.limit())));
         }
     }
 
-    /// Gives an acknowledgment the place of an older one, which goes to `out`. False if it has to be offered.
+    /// Lets an acknowledgment replace an earlier one, which goes to `out`. Returns false if it must be offered to the queue.
     pub fn filter(&mut self, packet: &mut Waiting<T>, out: &mut Discarded<T>) -> bool {
         match self {
             Queue::DropTail(_) => false,
@@ -170,8 +171,8 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// Takes a packet, or not: false is the caller's to keep. `sending` is what is on the transmitter, if anything is.
-    /// What is thrown out to make room goes to `out`.
+    /// Adds a packet; returns false if it is refused. `sending` is the size of the packet on the transmitter, if there is one.
+    /// Packets discarded to make room go to `out`.
     #[inline(never)]
     pub fn offer(&mut self, packet: Waiting<T>, sending: Option<u32>, out: &mut Discarded<T>) -> bool {
         match self {
@@ -192,7 +193,7 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// The next packet to be sent at `now`. What is thrown out instead goes to `out`.
+    /// The next packet to be sent at `now`. Packets dropped before it go to `out`.
     #[inline(never)]
     pub fn pop(&mut self, now: Time, out: &mut Discarded<T>) -> Option<Next<T>> {
         match self {
@@ -210,7 +211,7 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// Throws out every packet that `lost` says so of, in the order in which they would be sent first come first served.
+    /// Removes every packet for which `lost` returns true, in the order of service (for several queues, first come first served).
     pub fn retain(&mut self, mut lost: impl FnMut() -> bool, mut dropped: impl FnMut(T)) {
         match self {
             Queue::DropTail(queue) => {
@@ -247,7 +248,7 @@ impl<T: Copy> Queue<T> {
     }
 }
 
-/// Packets in order, and their bytes.
+/// A FIFO of packets with their total length.
 pub(crate) struct Fifo<T> {
     waiting: VecDeque<Waiting<T>>,
     pub bytes: u64,

@@ -1,17 +1,17 @@
-//! Strict priority: a packet is sent when no packet of a better band waits.
+//! Strict priority: a packet is sent when no packet of a lower band waits.
 //!
-//! Follows Linux's `prio`: band 0 first, each band first in first out with a limit of its own.
+//! Follows Linux's `prio`: band 0 is sent first, and each band is a FIFO with a limit of its own.
 //! Differs: the band is the flow's, and not read from the header.
-//! Leaves out anything that would keep a good band from starving the others.
+//! Leaves out protection of the later bands from starvation.
 
 use super::{Discarded, Fifo, Limit, Next, Waiting};
 
 /// Parameters of strict priority.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PriorityConfig {
-    /// The most that each band may hold.
+    /// Capacity of each band.
     pub limit: Limit,
-    /// Number of bands; packets of later ones wait in the last.
+    /// Number of bands; packets of a higher band number wait in the last.
     pub bands: u8,
 }
 

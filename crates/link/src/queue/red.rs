@@ -1,7 +1,8 @@
-//! Random early detection: packets are dropped or marked before the queue is full, by its average length.
+//! Random early detection: packets are dropped or marked before the queue is full, with a probability given by its average length.
 //!
-//! Follows Floyd and Jacobson 1993 and the parameters that ns-2's manual gives its RED; `wait` is of Floyd 1997, `gentle` of 2000.
-//! Differs: thresholds in bytes make it count bytes; the packet on the transmitter is in the limit and not in the average, as in ns-2.
+//! Follows Floyd and Jacobson 1993 and the parameters of RED in ns-2's manual; `wait` is from Floyd 1997, `gentle` from 2000.
+//! Differs: thresholds in bytes make it measure in bytes; the packet on the transmitter counts for the limit but not in the
+//! average, as in ns-2.
 //! Leaves out adaptive RED.
 
 use super::{Fifo, Limit, Next, Waiting};
@@ -11,23 +12,23 @@ use skyhop_units::{Amount, Bytes, Rate, Span, Time};
 /// Parameters of RED.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RedConfig {
-    /// The most it may hold.
+    /// Capacity of the queue.
     pub limit: Limit,
-    /// Average below which nothing is dropped; bytes make RED count bytes, as of `max`.
+    /// Average length below which no packet is dropped; if it and `max` are in bytes, lengths are measured in bytes.
     pub min: Amount,
-    /// Average at which the probability is `max_p`.
+    /// Average length at which the probability of a drop is `max_p`.
     pub max: Amount,
-    /// Weight of a new length in the average: w_q.
+    /// Weight of a new sample in the average, w_q.
     pub weight: f64,
-    /// Probability at `max`.
+    /// Probability of a drop at `max`.
     pub max_p: f64,
-    /// Beyond `max` the probability rises to 1 at twice of it, and not at once.
+    /// True if the probability rises from `max_p` at `max` to 1 at twice `max`, and does not jump.
     pub gentle: bool,
-    /// Drops are spread further apart: after one, as many packets pass as would make the next certain, before it may come.
+    /// True to spread drops: after one, as many packets pass as would make the next certain before it may come.
     pub wait: bool,
-    /// Mark packets that may be, and do not drop them, below `max`.
+    /// True to mark ECN-capable packets below `max` in place of dropping them.
     pub ecn: bool,
-    /// Size of a typical packet: what passes in idle time, and what bytes are held against.
+    /// Typical packet size: the unit in which idle time ages the average and in which byte counts scale the probability.
     pub mean_packet: Bytes,
 }
 
@@ -36,11 +37,11 @@ pub(crate) struct Red<T> {
     pub fifo: Fifo<T>,
     chance: Stream,
     average: f64,
-    /// Packets, and their bytes, since one was dropped or marked.
+    /// Packets and bytes since the last drop or mark.
     since_drop: (f64, f64),
-    /// Whether the average was above `min` at the last packet.
+    /// True if the average was above `min` at the last packet.
     above: bool,
-    /// Since when nothing has been sent or waited.
+    /// Start of the current idle period; `None` while busy.
     idle_since: Option<Time>,
     mean_time: Span,
 }
@@ -83,7 +84,7 @@ impl<T: Copy> Red<T> {
         true
     }
 
-    /// The average sees each packet that comes, and in idle time as many empty queues as packets could have passed.
+    /// Updates the average at an arrival; idle time counts as as many empty samples as packets could have been sent in it.
     fn update(&mut self, now: Time, waits: f64) {
         if let Some(since) = self.idle_since.take() {
             let passed = now.since(since).as_nanos() / self.mean_time.as_nanos().max(1);

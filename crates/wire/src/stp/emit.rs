@@ -1,14 +1,14 @@
-//! A packet as bytes.
+//! An STP packet written as bytes.
 //!
 //! Follows docs/stp.md §3: header, then BGN, BGNAK, END, STAT, USTAT, POLL and data in this order.
-//! Differs: the checksum covers the packet and no pseudo-header, so that addresses may be translated on the way.
+//! Differs: the checksum covers the packet without a pseudo-header, so that addresses may be translated on the way.
 //! Leaves out the network layer.
 
 use super::packet::{BARE, Begin, COMPACT, Gap, Packet, REPORT, Stat, Ustat};
 use super::payload::Contents;
 use super::sequence::SEQUENCE_MASK;
 
-/// Writes the packet behind `out`.
+/// Appends the packet to `out`.
 pub fn emit<P: Contents>(packet: &Packet<P>, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(&packet.source_port.to_be_bytes());
@@ -43,7 +43,7 @@ pub fn emit<P: Contents>(packet: &Packet<P>, out: &mut Vec<u8>) {
     out[start + 8..start + 10].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// The Internet checksum (RFC 1071) of `bytes`; zero over bytes that contain their own.
+/// The Internet checksum (RFC 1071) of `bytes`; zero if `bytes` contain their own correct checksum.
 pub(super) fn checksum(bytes: &[u8]) -> u16 {
     let mut sum: u64 = 0;
     let (words, rest) = bytes.as_chunks::<4>();
@@ -59,7 +59,7 @@ pub(super) fn checksum(bytes: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// One byte and a number of 24 bits.
+/// Appends one byte and a 24-bit number.
 fn word(out: &mut Vec<u8>, byte: u8, number: u32) {
     out.extend_from_slice(&(u32::from(byte) << 24 | number & SEQUENCE_MASK).to_be_bytes());
 }
@@ -130,7 +130,7 @@ fn distance(from: u32, to: u32) -> u32 {
     to.wrapping_sub(from) & SEQUENCE_MASK
 }
 
-/// A number below 2^30 in one, two or four bytes, as QUIC writes them (RFC 9000 §16).
+/// Appends a number below 2^30 in one, two or four bytes (RFC 9000 §16).
 fn varint(out: &mut Vec<u8>, number: u32) {
     match varint_len(number) {
         1 => out.push(number as u8),
@@ -156,19 +156,19 @@ fn gaps_len(compact: bool, from: u32, gaps: &[Gap]) -> usize {
 }
 
 impl Gap {
-    /// Bytes of the short form behind a list's number `before`.
+    /// Length of the gap in the compact form, bytes, where `before` is the number that precedes it in the list.
     pub fn wire_len(&self, before: u32) -> usize {
         varint_len(distance(before, self.start)) + varint_len(distance(self.start, self.end))
     }
 }
 
 impl Stat {
-    /// Whether there is anything to be said beyond N(R): something is missing, or it is a part of a longer list.
+    /// Returns true if the list says more than N(R): numbers are missing, or it is part of a longer list.
     pub(super) fn lists(&self) -> bool {
         !self.gaps.is_empty() || self.from != self.next || self.upto != self.next
     }
 
-    /// Bytes on the wire.
+    /// Encoded length, bytes.
     pub fn wire_len(&self) -> usize {
         let numbers = if self.compact {
             let lens = [
@@ -187,7 +187,7 @@ impl Stat {
 }
 
 impl Ustat {
-    /// Bytes on the wire.
+    /// Encoded length, bytes.
     pub fn wire_len(&self) -> usize {
         let numbers = if self.compact {
             varint_len(distance(self.next, self.credit)) + varint_len(self.gaps.len() as u32)

@@ -1,8 +1,8 @@
-//! STP's packets: a header of twelve bytes and up to eight kinds of contents behind it.
+//! STP packets: a header of twelve bytes, then up to eight kinds of contents.
 //!
 //! Follows HT §5.1.1 and figure 5.1 (kinds, fields, combinations as the OR of kinds), HK §VII.A; the layout is docs/stp.md §3.
-//! Differs: the figure's bytes are not in the text, so their order within a kind is ours; lists have a second, short form.
-//! Leaves out encryption, which wraps whole packets, and what a number means, which is the machine's business.
+//! Differs: HT does not give the byte order within a kind, so it is ours; lists have a second, compact form.
+//! Leaves out encryption, which wraps whole packets, and the meaning of numbers, which is the machine's.
 
 mod emit;
 mod frames;
@@ -24,11 +24,11 @@ pub use parse::{ParseError, parse};
 pub use payload::{Contents, Length, Payload};
 pub use sequence::{SEQUENCE_MASK, expand, wire_number};
 
-/// UDP port of a listener that was not told another (from the dynamic range; none is assigned).
+/// Default UDP port of a listener (from the dynamic range; none is assigned).
 pub const UDP_PORT: u16 = 57_824;
-/// IP protocol number of STP straight over IP: one of the two set aside for experiments (RFC 3692).
+/// IP protocol number of STP directly over IP: one of the two reserved for experiments (RFC 3692).
 pub const IP_PROTOCOL: u8 = 253;
-/// Version of the packets' layout: a connection by itself.
+/// Version of the packet layout for a single connection.
 pub const VERSION: u8 = 1;
-/// The version whose data are frames: an association of streams.
+/// Version whose data are frames: an association of streams.
 pub const VERSION_STREAMS: u8 = 2;

@@ -1,88 +1,88 @@
-//! One STP packet as a struct.
+//! An STP packet as a struct.
 //!
-//! Follows HT §5.1.1 and figure 5.1; docs/stp.md §3 gives every byte.
-//! Differs: what is rare lies in a box, so that the packet of the bulk, data with or without a POLL, stays small.
+//! Follows HT §5.1.1 and figure 5.1; docs/stp.md §3 defines every byte.
+//! Differs: contents that few packets have are boxed, so that the common packet (data with or without a POLL) stays small.
 //! Leaves out lengths and checksums, which follow from the rest.
 
 use super::payload::Contents;
 
-/// Bytes of the header that every packet has.
+/// Length of the header, bytes.
 pub const HEADER_LEN: usize = 12;
 
-/// The bits of the header's type field; a packet's type is the OR of what it contains.
+/// Bits of the header's type field; a packet's type is the OR of its contents.
 pub mod kind {
     /// Sequenced data.
     pub const SD: u8 = 0x01;
-    /// Asks for a STAT.
+    /// Request for a STAT.
     pub const POLL: u8 = 0x02;
-    /// The state of the receiver.
+    /// State of the receiver, in answer to a POLL.
     pub const STAT: u8 = 0x04;
-    /// Gaps, unasked.
+    /// Gaps that the receiver reports unasked.
     pub const USTAT: u8 = 0x08;
-    /// Opens.
+    /// Request to open a connection.
     pub const BGN: u8 = 0x10;
-    /// Answers a BGN.
+    /// Answer to a BGN.
     pub const BGNAK: u8 = 0x20;
-    /// Ends a direction, or with a reason the connection.
+    /// End of one direction, or of the connection if it gives a reason.
     pub const END: u8 = 0x40;
-    /// Answers an END.
+    /// Answer to an END.
     pub const ENDAK: u8 = 0x80;
 }
 
-/// Bit of a list's flags: the short form.
+/// Flag of a list: it is in the compact form.
 pub const COMPACT: u8 = 0x01;
-/// Bit of a STAT's flags: the receiver's clock and count are in it.
+/// Flag of a STAT: it has the receiver's clock and packet count.
 pub const REPORT: u8 = 0x02;
-/// Bit of a STAT's flags in the long form: nothing is missing, and what a list speaks of is left out.
+/// Flag of a STAT in the plain form: nothing is missing, and the list's range is left out.
 pub const BARE: u8 = 0x04;
 
-/// What the two ends agree on: the initiator offers, the other end keeps what it understands.
+/// Optional features: the initiator offers some, and the other end keeps those that it knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Features(pub u8);
 
 impl Features {
-    /// The plain format of the papers.
+    /// No feature: the plain format of the papers.
     pub const PLAIN: Features = Features(0);
-    /// Lists in their short form, several gaps to a USTAT.
+    /// Lists in compact form, and several gaps in one USTAT.
     pub const COMPACT: Features = Features(0x01);
-    /// STATs with the receiver's clock and count of packets.
+    /// STATs with the receiver's clock and packet count.
     pub const REPORT: Features = Features(0x02);
 
-    /// Whether all bits of `other` are set.
+    /// Returns true if all bits of `other` are set.
     pub const fn has(self, other: Features) -> bool {
         self.0 & other.0 == other.0
     }
-    /// Both.
+    /// The union of both sets.
     pub const fn with(self, other: Features) -> Features {
         Features(self.0 | other.0)
     }
-    /// What both have.
+    /// The intersection of both sets.
     pub const fn common(self, other: Features) -> Features {
         Features(self.0 & other.0)
     }
 }
 
-/// Why a connection ends.
+/// Reason for the end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// This direction has sent all that it will.
+    /// This direction has sent all of its data.
     Finished,
-    /// The application gave up.
+    /// The application aborted the connection.
     Aborted,
     /// The peer was silent for too long.
     Silent,
-    /// Nobody listens, or the listener is full.
+    /// No listener accepts the connection, or the listener is full.
     Refused,
-    /// The peers do not understand each other.
+    /// A violation of the protocol.
     Protocol,
-    /// They do not for want of a common version: those from the first to the second are understood.
+    /// No common version: the sender understands those from the first to the second.
     Versions(u8, u8),
-    /// A number that is not defined.
+    /// A reason that is not defined.
     Other(u8),
 }
 
 impl Reason {
-    /// The byte on the wire.
+    /// The reason as its byte in the packet.
     pub const fn number(self) -> u8 {
         match self {
             Reason::Finished => 0,
@@ -93,7 +93,7 @@ impl Reason {
             Reason::Other(number) => number,
         }
     }
-    /// From the byte on the wire.
+    /// The reason for a byte in the packet.
     pub const fn from_number(number: u8) -> Self {
         match number {
             0 => Reason::Finished,
@@ -104,14 +104,14 @@ impl Reason {
             number => Reason::Other(number),
         }
     }
-    /// The three bytes behind it: versions, if they are named.
+    /// The three bytes after the reason: the version range of [`Reason::Versions`], else zero.
     pub(super) const fn detail(self) -> u32 {
         match self {
             Reason::Versions(lowest, highest) => (lowest as u32) << 16 | (highest as u32) << 8,
             _ => 0,
         }
     }
-    /// From the byte and the three behind it.
+    /// The reason for its byte and the three bytes after it.
     pub(super) const fn read(number: u8, detail: u32) -> Self {
         let (lowest, highest) = ((detail >> 16) as u8, (detail >> 8) as u8);
         if number == 4 && lowest > 0 && highest >= lowest {
@@ -121,105 +121,106 @@ impl Reason {
     }
 }
 
-/// What a BGN or BGNAK says of its sender.
+/// The contents of a BGN or a BGNAK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Begin {
-    /// Version of the layout.
+    /// Version of the packet layout.
     pub version: u8,
-    /// Offered (BGN) or agreed (BGNAK).
+    /// Features offered (BGN) or agreed (BGNAK).
     pub features: Features,
-    /// The most data that its sender takes in one SD, bytes.
+    /// Largest payload that the sender of this packet accepts in an SD, bytes.
     pub max_payload: u16,
-    /// Number of the first SD that its sender will send; 24 bits.
+    /// Number of the first SD that the sender of this packet will send, 24 bits.
     pub first: u32,
-    /// N(MR): the first SD that its sender does not yet take; 24 bits. In a BGN it counts from zero: the peer's first number is not known yet.
+    /// N(MR): number of the first SD that is not yet accepted, 24 bits. In a BGN it counts from zero, as the peer's first number
+    /// is unknown.
     pub credit: u32,
-    /// Connection count: grows with every connection of the initiator's, so that an old BGN is known; a BGNAK repeats it.
+    /// Connection count, larger in each connection of the initiator, so that an old BGN is recognised; a BGNAK repeats it.
     pub count: u32,
 }
 
-/// An END.
+/// The contents of an END.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {
-    /// `Finished` ends one direction behind the packet's N(S); any other ends the connection.
+    /// `Finished` ends one direction after N(S) of the packet; every other reason ends the connection.
     pub reason: Reason,
 }
 
-/// Numbers that have not arrived: from `start` up to and without `end`; 24 bits each.
+/// Numbers that have not arrived: `start` to `end`, exclusive; 24 bits each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
-    /// The first missing.
+    /// The first missing number.
     pub start: u32,
-    /// The first behind it that is not.
+    /// The first number after the gap, not missing.
     pub end: u32,
 }
 
-/// The receiver's clock and count when the POLL came.
+/// The receiver's clock and packet count at the arrival of the POLL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Report {
-    /// Different SDs received since the connection began, modulo 2^32.
+    /// Distinct SDs received since the connection began, modulo 2^32.
     pub received: u32,
     /// The receiver's clock, microseconds modulo 2^32.
     pub at: u32,
-    /// How long the answer was held back, microseconds.
+    /// Time between the POLL and the answer, microseconds.
     pub delayed: u32,
 }
 
 /// The state of the receiver, as the answer to a POLL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stat {
-    /// The POLL's timestamp.
+    /// Timestamp of the POLL that it answers.
     pub echo: u32,
-    /// N(R): everything before it has arrived; 24 bits.
+    /// N(R): every SD before this number has arrived; 24 bits.
     pub next: u32,
-    /// N(MR): the first SD that is not yet taken; 24 bits.
+    /// N(MR): number of the first SD that is not yet accepted, 24 bits.
     pub credit: u32,
-    /// The list speaks of the numbers from here …
+    /// First number of the range that the list covers.
     pub from: u32,
-    /// … up to and without this one. Whatever of them is in no gap has arrived.
+    /// End of that range, exclusive. Every number of it that is in no gap has arrived.
     pub upto: u32,
-    /// What is missing, in order.
+    /// The missing numbers of the range, ascending.
     pub gaps: Vec<Gap>,
-    /// Present if agreed.
+    /// The receiver's clock and count, if the ends agreed on [`Features::REPORT`].
     pub report: Option<Report>,
-    /// Written in the short form.
+    /// True if it is written in the compact form.
     pub compact: bool,
 }
 
-/// Gaps, reported when they are seen.
+/// Gaps, reported as soon as they are detected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ustat {
-    /// N(R).
+    /// N(R), as in [`Stat::next`].
     pub next: u32,
-    /// N(MR).
+    /// N(MR), as in [`Stat::credit`].
     pub credit: u32,
-    /// What is missing, in order; exactly one in the plain format.
+    /// The missing numbers, ascending; exactly one gap in the plain format.
     pub gaps: Vec<Gap>,
-    /// Written in the short form.
+    /// True if it is written in the compact form.
     pub compact: bool,
 }
 
-/// The contents that most packets do not have.
+/// The contents that most packets lack.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Control {
-    /// BGN.
+    /// The BGN, if there is one.
     pub begin: Option<Begin>,
-    /// BGNAK.
+    /// The BGNAK, if there is one.
     pub begin_ack: Option<Begin>,
-    /// END.
+    /// The END, if there is one.
     pub end: Option<End>,
-    /// ENDAK.
+    /// True if there is an ENDAK.
     pub end_ack: bool,
-    /// STAT.
+    /// The STAT, if there is one.
     pub stat: Option<Stat>,
-    /// USTAT.
+    /// The USTAT, if there is one.
     pub ustat: Option<Ustat>,
-    /// Bytes that fill a POLL without data up to a size that is to be tried.
+    /// Padding that brings a POLL without data to the size of a path MTU probe, bytes.
     pub padding: u16,
 }
 
 impl Control {
-    /// Whether it holds nothing.
+    /// Returns true if it holds nothing.
     pub fn is_empty(&self) -> bool {
         self.kind() == 0 && self.padding == 0
     }
@@ -232,7 +233,7 @@ impl Control {
             | bit(self.stat.is_some(), kind::STAT)
             | bit(self.ustat.is_some(), kind::USTAT)
     }
-    /// Bytes on the wire.
+    /// Encoded length, bytes.
     pub fn wire_len(&self) -> usize {
         let begin = 16 * (self.begin.is_some() as usize + self.begin_ack.is_some() as usize);
         let end = 4 * self.end.is_some() as usize;
@@ -251,15 +252,15 @@ pub struct Packet<P> {
     pub source_port: u16,
     /// Destination port.
     pub destination_port: u16,
-    /// Tells connections of the same ports apart; the initiator chooses.
+    /// Number chosen by the initiator, which distinguishes connections between the same ports.
     pub instance: u16,
-    /// N(S): the number of the data; without data, that of the next SD to be sent for the first time. 24 bits.
+    /// N(S): number of the data; in a packet without data, the number of the next new SD. 24 bits.
     pub seq: u32,
-    /// Timestamp of a POLL: the sender's clock in microseconds modulo 2^32, larger with every POLL.
+    /// Timestamp of the POLL: the sender's clock in microseconds modulo 2^32, larger in each POLL.
     pub poll: Option<u32>,
-    /// Data; never empty.
+    /// The data; never empty.
     pub data: Option<P>,
-    /// What is rare.
+    /// The contents that most packets lack.
     pub control: Option<Box<Control>>,
 }
 
@@ -270,21 +271,21 @@ impl<P: Contents> Packet<P> {
         let poll = if self.poll.is_some() { kind::POLL } else { 0 };
         data | poll | self.control.as_ref().map_or(0, |control| control.kind())
     }
-    /// Bytes of header, contents and data.
+    /// Length of header, contents and data, bytes.
     pub fn wire_len(&self) -> usize {
         HEADER_LEN
             + 4 * self.poll.is_some() as usize
             + self.control.as_ref().map_or(0, |control| control.wire_len())
             + self.data.as_ref().map_or(0, Contents::len)
     }
-    /// The number behind everything that this packet says has been sent: what a POLL or an END in it refers to.
+    /// The number after the last SD that had been sent when this packet was: the one that a POLL or an END in it refers to.
     pub fn behind(&self) -> u32 {
         (self.seq + self.data.is_some() as u32) & super::SEQUENCE_MASK
     }
 }
 
 impl<P> Packet<P> {
-    /// The same packet with other data, if they can be made.
+    /// The packet with its data replaced by `data` of them; fails as `data` does.
     pub fn try_map<Q, E>(self, data: impl FnOnce(P) -> Result<Q, E>) -> Result<Packet<Q>, E> {
         let packet = self.map(data);
         let whole = packet.data.transpose()?;
@@ -298,7 +299,7 @@ impl<P> Packet<P> {
             control: packet.control,
         })
     }
-    /// The same packet with other data.
+    /// The packet with its data replaced by `data` of them.
     pub fn map<Q>(self, data: impl FnOnce(P) -> Q) -> Packet<Q> {
         Packet {
             source_port: self.source_port,

@@ -1,8 +1,8 @@
-//! Bytes as a packet.
+//! Bytes read as an STP packet.
 //!
-//! Follows docs/stp.md §3 and §9: what is not exactly a packet is refused, whole.
+//! Follows docs/stp.md §3 and §9: bytes that are not exactly one packet are refused as a whole.
 //! Differs: reserved bits are ignored, so that later versions may use them.
-//! Leaves out whether numbers make sense to a connection.
+//! Leaves out whether numbers are valid in the state of a connection.
 
 use super::emit::checksum;
 use super::packet::{
@@ -12,18 +12,18 @@ use super::packet::{
 use super::sequence::SEQUENCE_MASK;
 use std::fmt;
 
-/// Why bytes are not an STP packet.
+/// The error for bytes that are not an STP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParseError {
-    /// They end too early.
+    /// The bytes end too early.
     Short,
     /// The checksum does not match.
     Checksum,
     /// The type field is zero.
     NoKind,
-    /// Data was announced and there is none, or there is more behind the last part.
+    /// The type has SD but no data follow, or bytes follow the last part.
     Length,
-    /// A list goes backwards, overlaps itself or counts more than fits.
+    /// A list is out of order, overlaps itself, or announces more gaps than fit.
     List,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// Reads one packet; its data are a part of `bytes`.
+/// Reads one packet; its data borrow from `bytes`.
 pub fn parse(bytes: &[u8]) -> Result<Packet<&[u8]>, ParseError> {
     if bytes.len() < HEADER_LEN {
         return Err(ParseError::Short);
@@ -104,7 +104,7 @@ impl Reader<'_> {
     fn u32(&mut self) -> Result<u32, ParseError> {
         Ok(u32::from_be_bytes(self.take()?))
     }
-    /// One byte and a number of 24 bits.
+    /// Reads one byte and a 24-bit number.
     fn word(&mut self) -> Result<(u8, u32), ParseError> {
         let word = self.u32()?;
         Ok(((word >> 24) as u8, word & SEQUENCE_MASK))
@@ -167,12 +167,12 @@ impl Reader<'_> {
         let gaps = self.gaps(compact, next, count)?;
         Ok(Ustat { next, credit, gaps, compact })
     }
-    /// A number as its distance from `from`.
+    /// Reads a number that is written as its distance from `from`.
     fn ahead(&mut self, from: u32) -> Result<u32, ParseError> {
         let distance = self.varint()?;
         if distance > SEQUENCE_MASK { Err(ParseError::List) } else { Ok((from + distance) & SEQUENCE_MASK) }
     }
-    /// Gaps must follow each other, none empty, all less than half the space from `from`.
+    /// Reads `count` gaps, which must ascend, must not be empty, and must lie within half the number space from `from`.
     fn gaps(&mut self, compact: bool, from: u32, count: u32) -> Result<Vec<Gap>, ParseError> {
         let least = if compact { 2 } else { 8 };
         if count as usize > self.0.len() / least {

@@ -1,36 +1,36 @@
-//! What a data packet carries: real bytes, or only their number.
+//! The payload of a data packet: real bytes, or only their number.
 //!
-//! Follows the simulator's need to send a terabyte for nothing, and the hosts' need to send a file.
-//! Differs from a byte slice: pieces are taken off the front and joined at the back without a copy where that is possible.
-//! Leaves out what the bytes mean.
+//! The simulator needs to send a terabyte at no cost, and the hosts need to send a file.
+//! Differs from a byte slice: pieces are cut from the front and joined at the end without a copy where possible.
+//! Leaves out the meaning of the bytes.
 
 use bytes::{Buf, Bytes, BytesMut};
 
-/// What a packet of data carries, as far as the packet has to know it. The default is empty.
+/// The interface of a payload that the packet formats need. The default is empty.
 pub trait Contents: Clone + Default + std::fmt::Debug {
-    /// Bytes.
+    /// Length, bytes.
     fn len(&self) -> usize;
-    /// Whether there is none.
+    /// Returns true if the length is zero.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Writes the bytes behind `out`.
+    /// Appends the bytes to `out`.
     fn put(&self, out: &mut Vec<u8>);
 }
 
-/// Data that can be cut into packets and put together again.
+/// A payload that can be cut into packets and joined again.
 pub trait Payload: Contents {
     /// Takes the first `n` bytes off; `n` is at most the length.
     fn split_to(&mut self, n: usize) -> Self;
-    /// Puts `more` behind this one if that costs little while the whole is to be cut into packets of `packet` bytes; else gives it back.
+    /// Appends `more` if that is cheap, given that the whole will be cut into packets of `packet` bytes; else returns it.
     fn join(&mut self, more: Self, packet: usize) -> Option<Self>;
-    /// The same in memory of its own, where it is a part of something much larger.
+    /// The same payload in memory of its own, where it is part of a much larger buffer.
     fn owned(self) -> Self {
         self
     }
 }
 
-/// So many bytes whose contents no one looks at; zeros where they have to be written down.
+/// A payload of which only the length is known, bytes; it is written as zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
 pub struct Length(pub u64);
 
@@ -72,7 +72,7 @@ impl Payload for Bytes {
         if room == 0 || more.is_empty() {
             return Some(more);
         }
-        // Small writes share a packet: what is copied is less than one packet.
+        // Small writes share a packet: less than one packet is copied.
         let taken = room.min(more.len());
         let mut joined = BytesMut::with_capacity(self.len() + taken);
         joined.extend_from_slice(self);

@@ -1,18 +1,18 @@
-//! 24-bit numbers of packets on the wire, 64-bit numbers inside.
+//! 24-bit packet numbers in packets, 64-bit numbers inside the machines.
 //!
 //! Follows HT figure 5.1 (the header's field) and docs/stp.md §4.
 //! Differs: a machine counts in 64 bits from its first number and never compares wrapped numbers.
 //! Leaves out windows of half the space or more, in which a number would have two meanings.
 
-/// The bits of a number on the wire.
+/// Mask of a number in a packet.
 pub const SEQUENCE_MASK: u32 = 0xff_ffff;
 
-/// The wire's number for the packet `number`.
+/// The 24-bit form of packet number `number`.
 pub const fn wire_number(number: u64) -> u32 {
     number as u32 & SEQUENCE_MASK
 }
 
-/// The number nearest to `near` that reads `wire` in 24 bits; `None` if that lies below zero.
+/// The 64-bit number nearest to `near` whose low 24 bits are `wire`; `None` if it would be negative.
 pub const fn expand(wire: u32, near: u64) -> Option<u64> {
     let ahead = wire.wrapping_sub(near as u32) & SEQUENCE_MASK;
     if ahead < 1 << 23 {

@@ -1,8 +1,8 @@
-//! Frames as bytes.
+//! Frames written as bytes.
 //!
 //! Follows docs/stp.md §15.2: a frame's type, then its numbers, then its data.
-//! Differs: there is one way to write a packet, so that tests can compare bytes: shortest numbers, no length on the last frame.
-//! Leaves out padding, but for the byte that a packet without frames has.
+//! Differs from QUIC: each packet has one encoding (shortest numbers, no length on the last frame), so that tests can compare bytes.
+//! Leaves out padding, except for the one byte of a packet without frames.
 
 use super::{Class, Frame, Frames, kind, number_len};
 use crate::stp::payload::Contents;
@@ -89,7 +89,7 @@ fn put_data<P: Contents>(out: &mut Vec<u8>, data: Option<&P>, last: bool) {
     }
 }
 
-/// A number below 2^62 in one, two, four or eight bytes (RFC 9000 §16).
+/// Appends a number below 2^62 in one, two, four or eight bytes (RFC 9000 §16).
 fn number(out: &mut Vec<u8>, value: u64) {
     match number_len(value) {
         1 => out.push(value as u8),

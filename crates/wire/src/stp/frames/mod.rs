@@ -1,8 +1,9 @@
-//! What the data of an association's packets consist of: frames of streams, datagrams, credit.
+//! The data of an association's packets: frames of streams, datagrams and credit.
 //!
-//! Follows docs/stp.md §15.2, which gives every byte; RFC 9000 §16 and §19 in variable-length numbers and in what a stream says.
-//! Differs from QUIC: acknowledgments, POLLs and repeats belong to the packet around them; an opening says its class.
-//! Leaves out what a frame does to a stream, which is the machine's business.
+//! Follows docs/stp.md §15.2, which defines every byte; RFC 9000 §16 for variable-length numbers and §19 for the fields of a
+//! stream's frame.
+//! Differs from QUIC: acknowledgments, POLLs and retransmissions belong to the packet around the frames; an opening gives its class.
+//! Leaves out the effect of a frame on a stream, which the machine decides.
 
 mod emit;
 mod parse;
@@ -14,10 +15,10 @@ pub use parse::FrameError;
 pub const MOST: u64 = (1 << 62) - 1;
 /// The most urgent priority.
 pub const PRIORITY_FIRST: u8 = 0;
-/// The least urgent one.
+/// The least urgent priority.
 pub const PRIORITY_LAST: u8 = 7;
 
-/// The types of frames; a stream's has three bits below its own.
+/// Frame types. The three low bits of a STREAM frame's type are flags.
 mod kind {
     pub const PAD: u8 = 0x00;
     pub const RESET: u8 = 0x01;
@@ -31,20 +32,20 @@ mod kind {
     pub const DATAGRAM: u8 = 0x10;
     pub const CREDIT_EACH: u8 = 0x12;
     pub const ENDS: u8 = 0x13;
-    /// Bit of STREAM and DATAGRAM: the data reach to the end of the packet, and have no length.
+    /// Flag of STREAM and DATAGRAM: the data extend to the end of the packet and have no length field.
     pub const TO_THE_END: u8 = 0x01;
-    /// Bit of STREAM: this direction ends behind the data.
+    /// Flag of STREAM: this direction ends after the data.
     pub const END: u8 = 0x02;
-    /// Bit of STREAM: the class follows the id.
+    /// Flag of STREAM: the class follows the id.
     pub const OPEN: u8 = 0x04;
 }
 
-/// Which streams go first: of two priorities the lower number; of one priority each by its weight.
+/// Order among streams: a lower priority number goes first; streams of equal priority share by weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Class {
-    /// 0 to 7; whoever is at a lower number has something to send goes first.
+    /// Priority, 0 to 7. A stream with data to send goes before every stream of a higher number.
     pub priority: u8,
-    /// 1 to 255: the share among streams of one priority.
+    /// Share among streams of one priority, 1 to 255.
     pub weight: u8,
 }
 
@@ -57,86 +58,86 @@ impl Default for Class {
 /// One frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame<P> {
-    /// A piece of one direction of a stream, its opening, its end, or several of these.
+    /// A piece of one direction of a stream, and possibly its opening or its end.
     Stream {
-        /// Number of the stream; even ones are the initiator's.
+        /// Number of the stream; the initiator's are even.
         id: u64,
-        /// The opener's wish, on every frame until one of them is known to have arrived.
+        /// Class that the opener asks for; on every frame until one is known to have arrived.
         opening: Option<Class>,
-        /// Where the data lie in the stream.
+        /// Offset of the data in the stream, bytes.
         offset: u64,
-        /// This direction ends behind the data.
+        /// True if this direction ends after the data.
         end: bool,
-        /// Without any only to open or to end.
+        /// The data; `None` in a frame that only opens or ends.
         data: Option<P>,
     },
-    /// Both directions of a stream are broken off.
+    /// Aborts both directions of a stream.
     Reset {
-        /// The stream.
+        /// Number of the stream.
         id: u64,
-        /// As in an END; 1 aborted, 2 silent, 3 refused, 4 protocol error.
+        /// Reason as in an END: 1 aborted, 2 silent, 3 refused, 4 protocol error.
         reason: u8,
-        /// Behind the last byte that its sender has sent in the stream.
+        /// Offset after the last byte that the sender of this frame has sent in the stream.
         end: u64,
     },
-    /// The class of a stream has changed.
+    /// Changes the class of a stream.
     Class {
-        /// The stream.
+        /// Number of the stream.
         id: u64,
-        /// How often its sender has changed it: the highest holds.
+        /// Count of the changes that the sender has made to this stream; the highest count holds.
         change: u64,
-        /// The class from now on.
+        /// The new class.
         class: Class,
     },
-    /// The first byte of a stream that is not taken.
+    /// Flow control of one stream.
     Credit {
-        /// The stream.
+        /// Number of the stream.
         id: u64,
-        /// The offset.
+        /// Offset of the first byte that is not accepted.
         limit: u64,
     },
-    /// This direction of several streams ends, and nothing has been sent in it.
+    /// Ends this direction of several streams in which nothing has been sent.
     Ends {
-        /// The streams, ascending; never none.
+        /// Numbers of the streams, ascending; never empty.
         ids: Vec<u64>,
     },
-    /// The first byte that is not taken of any stream of which nothing else has been said.
+    /// Flow control of every stream that has had no [`Frame::Credit`].
     CreditEach {
-        /// The offset.
+        /// Offset of the first byte that is not accepted.
         limit: u64,
     },
-    /// How many bytes of all streams together are taken, from the beginning.
+    /// Flow control of all streams together.
     CreditAll {
-        /// The sum of the streams' offsets.
+        /// Limit of the sum of all streams' offsets, bytes since the association began.
         limit: u64,
     },
-    /// How many streams the peer may have opened, from the beginning.
+    /// Limit of the streams that the peer may open.
     CreditStreams {
-        /// Their number.
+        /// Number of streams since the association began.
         limit: u64,
     },
-    /// The first byte of the datagrams' count that is not taken.
+    /// Flow control of datagrams.
     CreditDatagrams {
-        /// The offset.
+        /// Offset of the first byte that is not accepted, counted over all datagrams.
         limit: u64,
     },
-    /// Every datagram before this has been sent, or never will be.
+    /// States that every datagram before an offset has been sent, or never will be.
     DatagramsBefore {
-        /// Behind the last one's end.
+        /// Offset after the last of these datagrams.
         offset: u64,
     },
-    /// Data that are neither repeated nor put in order.
+    /// A datagram: data that are neither retransmitted nor put in order.
     Datagram {
-        /// Tells flows of datagrams apart.
+        /// Number of the flow of datagrams that this one belongs to.
         channel: u64,
-        /// Bytes of all datagrams sent before it.
+        /// Bytes of all datagrams sent before this one.
         offset: u64,
-        /// The bytes; never empty.
+        /// The data; never empty.
         data: P,
     },
 }
 
-/// The data of one packet. Without a frame they are one byte of padding.
+/// The data of one packet. A packet without frames has one byte of padding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frames<P>(pub Vec<Frame<P>>);
 
@@ -146,7 +147,7 @@ impl<P> Default for Frames<P> {
     }
 }
 
-/// Bytes of a number as QUIC writes it.
+/// Length of a variable-length number (RFC 9000 §16), bytes.
 pub const fn number_len(number: u64) -> usize {
     match number {
         0..0x40 => 1,
@@ -156,18 +157,18 @@ pub const fn number_len(number: u64) -> usize {
     }
 }
 
-/// Bytes of a stream's frame but for its data and their length.
+/// Length of a STREAM frame without its data and their length field, bytes.
 pub const fn stream_header(id: u64, opening: bool, offset: u64) -> usize {
     1 + number_len(id) + 2 * opening as usize + number_len(offset)
 }
 
-/// Bytes of a datagram's frame but for its data and their length.
+/// Length of a DATAGRAM frame without its data and their length field, bytes.
 pub const fn datagram_header(channel: u64, offset: u64) -> usize {
     1 + number_len(channel) + number_len(offset)
 }
 
 impl<P: Contents> Frame<P> {
-    /// Bytes on the wire; what stands last in a packet needs no length of its data.
+    /// Encoded length, bytes. The last frame of a packet needs no length field for its data.
     pub fn wire_len(&self, last: bool) -> usize {
         let with_data = |len: usize| len + if last { 0 } else { number_len(len as u64) };
         match self {
@@ -196,7 +197,7 @@ impl<P: Contents> Frame<P> {
 }
 
 impl<P> Frames<P> {
-    /// The same frames with other data.
+    /// The same frames with each piece of data replaced by `to` of it.
     pub fn map<Q>(self, mut to: impl FnMut(P) -> Q) -> Frames<Q> {
         let frame = |frame| match frame {
             Frame::Stream { id, opening, offset, end, data } => {

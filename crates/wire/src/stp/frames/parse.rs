@@ -1,22 +1,22 @@
-//! Bytes as frames.
+//! Bytes read as frames.
 //!
-//! Follows docs/stp.md §15.2 and §15.7: what is not wholly frames is refused, whole.
-//! Differs: numbers may be longer than need be, and the last frame may tell its length.
-//! Leaves out whether a frame makes sense to a stream.
+//! Follows docs/stp.md §15.2 and §15.7: data that are not entirely valid frames are refused as a whole.
+//! Differs from the frames that skyhop writes: numbers may be longer than necessary, and the last frame may have a length field.
+//! Leaves out whether a frame is valid in the state of its stream.
 
 use super::{Class, Frame, Frames, MOST, PRIORITY_LAST, kind};
 use std::fmt;
 
-/// Why the data of a packet are not frames.
+/// The error for data that are not frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameError {
-    /// They end within a frame.
+    /// The data end within a frame.
     Short,
     /// A type that version 2 does not have.
     Kind(u8),
     /// A priority above 7, or a weight of zero.
     Class,
-    /// Data or numbers that would end beyond 2^62, streams that do not ascend, or a frame that says nothing.
+    /// Data or numbers that end beyond 2^62, stream numbers that do not ascend, or an empty frame.
     Range,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for FrameError {
 impl std::error::Error for FrameError {}
 
 impl<'a> Frames<&'a [u8]> {
-    /// Reads the data of one packet; the frames' data are parts of `bytes`.
+    /// Reads the data of one packet; the frames borrow from `bytes`.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
         let mut reader = Reader(bytes);
         let mut frames = Vec::new();
@@ -77,7 +77,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Ascending numbers, each as its distance from the one before.
+    /// Ascending numbers, each written as its distance from the one before.
     fn ids(&mut self) -> Result<Vec<u64>, FrameError> {
         let count = self.number()?;
         if count == 0 || count > self.0.len() as u64 {
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
         let (bytes, rest) = self.0.split_at_checked(len).ok_or(FrameError::Short)?;
         self.0 = rest;
         let all = bytes.iter().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte));
-        // The two highest bits told the length.
+        // The two highest bits hold the length.
         Ok(all & ((1 << (8 * len - 2)) - 1))
     }
 }
