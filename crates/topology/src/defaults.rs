@@ -1,8 +1,8 @@
-//! What is assumed of satellites about which nothing was said: the one table that commands, Python and runs share.
+//! Defaults for the links and the service of a constellation, shared by commands, Python and runs.
 //!
 //! Follows the publication of each preset; FCC orders and 3GPP TR 38.821 for masks, Hypatia (Kassing et al., IMC 2020) for
 //! terminals that use whichever satellite in view is on the best path, HT 6.2 and WP for those that hold one.
-//! Differs: a file of elements is taken for the system that its satellites' names begin with.
+//! Differs: a file of elements is taken for the system named at the beginning of its satellites' names.
 //! Left out: rates and queues, which are the scenario's. docs/constellations.md has the table with its reasons.
 
 use skyhop_orbit::preset::PRESETS;
@@ -11,27 +11,27 @@ use skyhop_orbit::{Constellation, Preset};
 use crate::rules::{CrossSeam, Handover, Rules};
 use crate::station::Station;
 
-/// How satellites are linked and served unless something else is said.
+/// The default rules of a constellation.
 #[derive(Debug, Clone, Copy)]
 pub struct Defaults {
     /// The rules for links.
     pub rules: Rules,
-    /// What ISLs across the seam are like for who asks for them.
+    /// Rules of ISLs across the seam, for scenarios that ask for them.
     pub seam: CrossSeam,
-    /// How many satellites a terminal holds at once, unless a handover policy was asked for.
+    /// Number of satellites that a terminal holds at once if no handover policy is asked for.
     pub antennas: u16,
-    /// The published system whose rules these are.
+    /// The published system to which these rules belong.
     pub system: Option<&'static Preset>,
 }
 
-/// How many satellites a terminal holds at once for which a handover policy was asked for: policies choose one.
+/// Number of satellites that a terminal holds at once if a handover policy is asked for: a policy chooses one.
 pub const ANTENNAS_WITH_POLICY: u16 = 1;
 
-/// How many satellites a gateway holds at once.
+/// Number of satellites that a gateway holds at once.
 pub const GATEWAY_ANTENNAS: u16 = Station::ALL_IN_VIEW;
 
 impl Defaults {
-    /// The defaults for a preset's satellites, or for others.
+    /// The defaults of `preset`, or of `constellation` if it is no preset.
     pub fn of(preset: Option<&'static Preset>, constellation: &Constellation) -> Self {
         if let Some(preset) = preset {
             return Self {
@@ -49,7 +49,7 @@ impl Defaults {
         let catalogued = (0..constellation.len() as u32).any(|s| constellation.elements(s).is_some());
         let rules = match constellation.is_geostationary() {
             true => Rules::geo(),
-            // Lasers are in no file of elements, and satellites on orbits of their own are in no planes.
+            // Files of elements do not tell lasers, and satellites on separate orbits form no planes.
             false if catalogued || constellation.planes().is_empty() => Rules::default().without_isls(),
             false => Rules::default(),
         };
@@ -57,12 +57,12 @@ impl Defaults {
     }
 }
 
-/// Terminals whose numbers in HT 6.2 and WP rest on it hold one satellite and hand over.
+/// One for the presets whose numbers in HT 6.2 and WP depend on it, where terminals hand over; all in view otherwise.
 fn antennas_of(preset: &Preset) -> u16 {
     preset.antennas.unwrap_or(Station::ALL_IN_VIEW)
 }
 
-/// The system to which more than half of catalogued satellites belong by their names.
+/// The system that more than half of the catalogued satellites belong to by name.
 fn system_of(constellation: &Constellation) -> Option<&'static Preset> {
     let mut counts = [0; PRESETS.len()];
     for set in (0..constellation.len() as u32).filter_map(|satellite| constellation.elements(satellite)) {
@@ -76,12 +76,12 @@ fn system_of(constellation: &Constellation) -> Option<&'static Preset> {
 }
 
 impl Rules {
-    /// The same without links between satellites.
+    /// These rules without ISLs.
     pub fn without_isls(self) -> Self {
         Self { intra_plane_neighbours: 0, inter_plane_neighbours: 0, cross_seam: None, ..self }
     }
 
-    /// The same with links to the neighbours in the plane and in the planes beside it, if it had none at all.
+    /// These rules; if they have no ISLs, with links to the neighbours in the plane and to the two planes beside it.
     pub fn with_isls(self) -> Self {
         match (self.intra_plane_neighbours, self.inter_plane_neighbours) {
             (0, 0) => Self { intra_plane_neighbours: 1, inter_plane_neighbours: 1, ..self },
@@ -91,7 +91,7 @@ impl Rules {
 }
 
 impl Handover {
-    /// Whether the policy does nothing but choose among satellites, so that a terminal that holds all has no use for it.
+    /// Returns true if the policy only ranks satellites, so that it has no effect on a terminal that holds all.
     pub fn only_chooses(self) -> bool {
         !matches!(self, Self::Ascending | Self::Descending | Self::EarthFixedCells { .. })
     }

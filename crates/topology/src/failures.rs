@@ -1,46 +1,46 @@
-//! Failures of satellites, links and stations, by schedule.
+//! Scheduled failures of satellites, links and stations.
 //!
-//! Follows HT 6.5's failed links: what has failed is down, whatever orbits and rules say.
-//! Differs: a failed satellite takes its links down and lets its terminals go, but can still be asked where it is.
-//! Left out: partial failures, such as a link that has become slow; `reliability` draws failures at random.
+//! Follows HT 6.5's failed links: a failed object is down, whatever orbits and rules say.
+//! Differs: a failed satellite takes its links down and releases its terminals, but its position can still be asked for.
+//! Left out: partial failures, such as a slow link; `reliability` draws random failures.
 
 use crate::link::LinkId;
 
-/// Something that can fail.
+/// An object that can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failing {
     /// A satellite with all its links.
     Satellite(u32),
     /// One link.
     Link(LinkId),
-    /// A terminal or gateway with all its links, by its index.
+    /// A terminal or gateway with all its links, by index.
     Station(u32),
 }
 
 /// A failure and its repair.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outage {
-    /// What fails.
+    /// The object that fails.
     pub what: Failing,
-    /// From this instant on, in seconds.
+    /// Start of the failure, s.
     pub from_s: f64,
-    /// Until just before this one; infinite if it is never repaired.
+    /// End of the failure, exclusive, s; infinite if it is never repaired.
     pub to_s: f64,
 }
 
 impl Outage {
-    /// Something that never works.
+    /// A failure of `what` for the whole run.
     pub fn lasting(what: Failing) -> Self {
         Self { what, from_s: f64::NEG_INFINITY, to_s: f64::INFINITY }
     }
 
-    /// Whether it lasts at `t_s`.
+    /// Returns true if the failure lasts at `t_s`.
     pub fn is_at(&self, t_s: f64) -> bool {
         (self.from_s..self.to_s).contains(&t_s)
     }
 }
 
-/// What is to fail, and what has failed at the last look.
+/// The scheduled failures, and the objects that had failed at the last update.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Failures {
     outages: Vec<Outage>,
@@ -50,19 +50,19 @@ pub(crate) struct Failures {
 }
 
 impl Failures {
-    /// What fails when, in force from the next look on.
+    /// Sets the schedule, which takes effect at the next update.
     pub fn schedule(&mut self, outages: Vec<Outage>) {
         self.outages = outages;
     }
 
-    /// Whether nothing ever fails.
+    /// Returns true if nothing ever fails.
     pub fn is_empty(&self) -> bool {
         self.outages.is_empty()
     }
 
-    /// Looks what has failed at `t_s`; the satellites of it.
+    /// Updates the failed objects to `t_s`; returns the failed satellites.
     pub fn at(&mut self, t_s: f64) -> impl Iterator<Item = u32> {
-        // Random failures of a large network are many; each is looked at once.
+        // A large network has many random failures; each is read once.
         self.satellites.clear();
         self.links.clear();
         self.stations.clear();
@@ -78,12 +78,12 @@ impl Failures {
         self.satellites.iter().copied()
     }
 
-    /// Whether a link has failed.
+    /// Returns true if a link has failed.
     pub fn link_fails(&self, link: LinkId) -> bool {
         !self.links.is_empty() && self.links.binary_search(&link).is_ok()
     }
 
-    /// Whether a station has failed.
+    /// Returns true if a station has failed.
     pub fn station_fails(&self, station: u32) -> bool {
         self.stations.binary_search(&station).is_ok()
     }

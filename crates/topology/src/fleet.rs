@@ -1,8 +1,8 @@
-//! Constellations side by side: each with its own satellites, link rules and names, numbered one after the other.
+//! Several constellations in one network: each has its own satellites, link rules and names; numbers are consecutive.
 //!
-//! Follows the numbering of [`Constellation::mixed`]: satellites and planes of the second begin behind those of the first.
-//! Differs: names of satellites begin anew in each, behind the constellation's own name where there are several.
-//! Leaves out links from one constellation to another; they meet in terminals.
+//! Follows the numbering of [`Constellation::mixed`]: satellites and planes of the second follow those of the first.
+//! Differs: satellites' names count from zero in each constellation, after its name if there are several.
+//! Leaves out links from one constellation to another; they share terminals only.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::rules::Rules;
 /// A constellation and the rules of its links.
 #[derive(Debug, Clone)]
 pub struct Fleet {
-    /// Its name; nobody reads that of the only one.
+    /// Name of the constellation; not used if there is only one.
     pub name: String,
     /// Its satellites.
     pub constellation: Constellation,
@@ -23,12 +23,12 @@ pub struct Fleet {
     pub rules: Rules,
 }
 
-/// A constellation in its place among others.
+/// A constellation with the ranges of its numbers.
 #[derive(Debug, Clone)]
 struct Placed {
     fleet: Fleet,
     satellites: Range<u32>,
-    /// Links between its satellites.
+    /// Indices of its ISLs.
     isls: Range<usize>,
 }
 
@@ -40,8 +40,7 @@ pub struct Fleets {
 }
 
 impl Fleets {
-    /// Of at least one constellation; `None` of none. The links are those that their rules make possible, in the order of the
-    /// constellations.
+    /// The constellations in order, and the links that their rules make possible; `None` if there is no constellation.
     pub(crate) fn new(fleets: Vec<Fleet>) -> Option<(Self, Vec<LinkState>)> {
         let (mut satellites, mut links) = (0u32, Vec::new());
         let place =
@@ -60,7 +59,7 @@ impl Fleets {
         Some((Self { first, others }, links))
     }
 
-    /// Their satellites as one constellation.
+    /// The satellites of all constellations as one.
     pub(crate) fn mixed(&self) -> Result<Constellation, MixtureError> {
         let all = Constellation::mixed(self.iter().map(|fleet| fleet.constellation.clone()).collect())?;
         Ok(all.with_earth(common_earth(self.iter().map(|fleet| &fleet.constellation))))
@@ -70,12 +69,12 @@ impl Fleets {
         std::iter::once(&self.first).chain(&self.others)
     }
 
-    /// The constellations in their order.
+    /// The constellations in order.
     pub fn iter(&self) -> impl Iterator<Item = &Fleet> {
         self.placed().map(|placed| &placed.fleet)
     }
 
-    /// How many there are, at least 1.
+    /// Number of constellations, at least 1.
     #[expect(clippy::len_without_is_empty, reason = "there is always one")]
     pub fn len(&self) -> usize {
         1 + self.others.len()
@@ -86,12 +85,12 @@ impl Fleets {
         (behind, behind.checked_sub(1).map_or(&self.first, |index| &self.others[index]))
     }
 
-    /// The number of a satellite's constellation.
+    /// Index of a satellite's constellation.
     pub fn index_of(&self, satellite: NodeId) -> usize {
         self.at(satellite).0
     }
 
-    /// The constellation with this number, the first if there is none.
+    /// The constellation with this index, or the first if there is none.
     fn numbered(&self, index: usize) -> &Placed {
         index.checked_sub(1).and_then(|index| self.others.get(index)).unwrap_or(&self.first)
     }
@@ -101,7 +100,7 @@ impl Fleets {
         &self.numbered(index).fleet.rules
     }
 
-    /// How often the network is looked at: as often as the hastiest constellation wants.
+    /// Interval between updates of the network, s: the shortest of the constellations'.
     pub fn update_interval_s(&self) -> f64 {
         self.iter().map(|fleet| fleet.rules.update_interval_s).fold(f64::INFINITY, f64::min)
     }
@@ -111,22 +110,22 @@ impl Fleets {
         &self.at(satellite).1.fleet.rules
     }
 
-    /// The satellites of a constellation.
+    /// Numbers of the satellites of a constellation.
     pub fn satellites(&self, index: usize) -> Range<u32> {
         self.numbered(index).satellites.clone()
     }
 
-    /// The numbers of the links between the satellites of a constellation.
+    /// Indices of the ISLs of a constellation.
     pub(crate) fn isls(&self, index: usize) -> Range<usize> {
         self.numbered(index).isls.clone()
     }
 
-    /// The name of a constellation where there are several.
+    /// Name of a constellation; `None` if it is the only one.
     pub(crate) fn name(&self, index: usize) -> Option<&str> {
         (self.len() > 1).then(|| self.numbered(index).fleet.name.as_str())
     }
 
-    /// True if a satellite may serve terminals: where there are planes, those outside of them are spares.
+    /// Returns true if a satellite may serve terminals. Where there are planes, satellites outside of them are spares.
     pub(crate) fn serves(&self, satellite: NodeId) -> bool {
         let (_, Placed { fleet, satellites, .. }) = self.at(satellite);
         let planes = fleet.constellation.planes();
@@ -135,14 +134,14 @@ impl Fleets {
             || planes.plane_slot(satellite.0 - satellites.start).is_some()
     }
 
-    /// A satellite's name, such as `3.4`, or `leo:3.4` among several constellations.
+    /// Name of a satellite, such as `3.4`, or `leo:3.4` among several constellations.
     pub fn satellite_name(&self, satellite: NodeId) -> String {
         let (index, Placed { fleet, satellites, .. }) = self.at(satellite);
         let name = fleet.constellation.name(satellite.0.wrapping_sub(satellites.start));
         self.name(index).map_or(name.clone(), |fleet| format!("{fleet}:{name}"))
     }
 
-    /// Plane and slot of a satellite in its constellation, or its name if it has none.
+    /// Plane and slot of a satellite within its constellation, or its name if it has none.
     pub(crate) fn place_name(&self, satellite: NodeId) -> String {
         let (_, Placed { fleet, satellites, .. }) = self.at(satellite);
         let local = satellite.0.wrapping_sub(satellites.start);
@@ -152,13 +151,13 @@ impl Fleets {
         }
     }
 
-    /// The text before the places of a constellation's satellites in the names of links.
+    /// Prefix of a satellite in the names of links, such as `leo:`; empty with one constellation.
     pub(crate) fn prefix(&self, satellite: NodeId) -> String {
         self.name(self.index_of(satellite)).map_or(String::new(), |name| format!("{name}:"))
     }
 }
 
-/// The Earth that terminals stand on under several constellations: theirs, or the WGS 84 ellipsoid where they do not agree.
+/// The Earth model for the terminals of several constellations: their common one, or the WGS 84 ellipsoid if they differ.
 pub fn common_earth<'a>(constellations: impl Iterator<Item = &'a Constellation>) -> EarthModel {
     let mut earths = constellations.map(|constellation| *constellation.earth());
     let first = earths.next().unwrap_or(EarthModel::WGS84);

@@ -1,7 +1,7 @@
-//! Where satellites and terminals are, and how far from each other.
+//! Positions of satellites and terminals, and distances between them.
 //!
-//! Follows the constellation's orbits, and the courses of terminals that have one; the others stand on the Earth until they are moved.
-//! Differs: positions at the last look are kept, without satellites that have failed by then.
+//! Follows the orbits of the constellation, and the courses of terminals that have one; other terminals stand until they are moved.
+//! Differs: positions at the last update are kept, without satellites that had failed by then.
 //! Left out: links, which are [`crate::Topology`]'s.
 
 use std::sync::Arc;
@@ -12,31 +12,31 @@ use crate::fleet::Fleets;
 use crate::gsl::Site;
 use crate::link::NodeId;
 
-/// Satellites and terminals in space.
+/// Satellites and terminals, with their positions.
 #[derive(Debug, Clone)]
 pub struct Geometry {
-    // Copies of a network at other instants have these in common.
+    // Shared by the copies of a network at different instants.
     fleets: Arc<Fleets>,
     /// The satellites of all fleets.
     constellation: Arc<Constellation>,
-    /// Those that follow a course are where they were at the last look.
+    /// The terminals; one with a course has its position at the last update.
     terminals: Vec<Terminal>,
     sites: Vec<Site>,
-    /// By terminal; empty while none follows one.
+    /// Course of each terminal; empty while none has a course.
     courses: Vec<Option<Arc<Course>>>,
-    /// Of the satellites at `located_s`.
+    /// Position of each satellite at `located_s`; `None` if it is unavailable.
     positions: Vec<Option<Ecef>>,
-    /// `positions` of the satellites that may serve terminals.
+    /// As `positions`, but only of satellites that may serve terminals.
     serving: Vec<Option<Ecef>>,
     unavailable: usize,
-    /// By satellite, whether it may serve terminals.
+    /// For each satellite, true if it may serve terminals.
     serves: Vec<bool>,
-    /// The instant of `positions`.
+    /// The instant of `positions`, s.
     located_s: Option<f64>,
 }
 
 impl Geometry {
-    /// Satellites and terminals, not looked at yet.
+    /// Satellites and terminals before the first update.
     pub(crate) fn new(fleets: Fleets, constellation: Constellation, terminals: Vec<Terminal>) -> Self {
         let satellites = (0..constellation.len() as u32).map(NodeId);
         Self {
@@ -53,7 +53,7 @@ impl Geometry {
         }
     }
 
-    /// Looks where the satellites are at `t_s`; those that `failed` are nowhere.
+    /// Computes all positions at `t_s`; satellites in `failed` get none.
     pub(crate) fn locate(&mut self, t_s: f64, failed: impl Iterator<Item = u32>) {
         self.located_s = Some(t_s);
         (0..self.courses.len()).for_each(|terminal| self.take_along(terminal, t_s));
@@ -69,17 +69,17 @@ impl Geometry {
         self.serving.extend(serving.map(|(position, serves)| position.filter(|_| *serves)));
     }
 
-    /// The instant of the last look; `None` if what failed is another since.
+    /// The instant of the last update, s; `None` if failures have changed since.
     pub(crate) fn located_s(&self) -> Option<f64> {
         self.located_s
     }
 
-    /// The next look is to be a new one.
+    /// Makes the next update compute positions again.
     pub(crate) fn forget_look(&mut self) {
         self.located_s = None;
     }
 
-    /// From now on a terminal is where its course is; its index if there is no such terminal.
+    /// Makes a terminal follow a course. Returns `None` if there is no such terminal.
     pub(crate) fn follow(&mut self, terminal: usize, course: Course) -> Option<()> {
         self.terminals.get(terminal)?;
         self.courses.resize(self.terminals.len(), None);
@@ -88,12 +88,12 @@ impl Geometry {
         Some(())
     }
 
-    /// The course that a terminal follows.
+    /// The course that a terminal follows, if any.
     pub fn course(&self, terminal: usize) -> Option<&Course> {
         self.courses.get(terminal)?.as_deref()
     }
 
-    /// A terminal with its place at `t_s`.
+    /// A terminal with its position at `t_s`.
     pub fn terminal_at(&self, terminal: usize, t_s: f64) -> Option<Terminal> {
         let known = self.terminals.get(terminal)?;
         Some(match self.course(terminal) {
@@ -102,7 +102,7 @@ impl Geometry {
         })
     }
 
-    /// Brings a terminal that follows a course to where that is at `t_s`.
+    /// Moves a terminal along its course to `t_s`.
     fn take_along(&mut self, terminal: usize, t_s: f64) {
         let Some(course) = self.courses[terminal].as_deref() else { return };
         let (up, height_m) = course.at(t_s);
@@ -111,7 +111,7 @@ impl Geometry {
         self.terminals[terminal] = course.terminal(name, t_s);
     }
 
-    /// Where a terminal is at `t_s`.
+    /// Position of a terminal at `t_s`.
     #[inline]
     fn place(&self, terminal: usize, t_s: f64) -> Option<Ecef> {
         match self.course(terminal) {
@@ -120,7 +120,7 @@ impl Geometry {
         }
     }
 
-    /// Moves a terminal, which keeps its name and leaves its course; its index if there is no such terminal.
+    /// Moves a terminal, which keeps its name and leaves its course. Returns `None` if there is no such terminal.
     pub(crate) fn move_terminal(&mut self, terminal: usize, to: &Terminal) -> Option<()> {
         let place = self.terminals.get_mut(terminal)?;
         *place = Terminal { name: std::mem::take(&mut place.name), ..to.clone() };
@@ -131,32 +131,32 @@ impl Geometry {
         Some(())
     }
 
-    /// Where satellites were at the last look.
+    /// Positions of the satellites at the last update.
     pub(crate) fn positions(&self) -> &[Option<Ecef>] {
         &self.positions
     }
 
-    /// The same of those that may serve terminals.
+    /// As [`Self::positions`], but only of satellites that may serve terminals.
     pub(crate) fn serving(&self) -> &[Option<Ecef>] {
         &self.serving
     }
 
-    /// Where a terminal was at the last look.
+    /// Position and zenith of a terminal at the last update.
     pub(crate) fn site(&self, terminal: usize) -> Site {
         self.sites[terminal]
     }
 
-    /// How many satellites had no position, or had failed, at the last look.
+    /// Number of satellites that were unavailable or had failed at the last update.
     pub fn unavailable(&self) -> usize {
         self.unavailable
     }
 
-    /// The constellations, of which there may be several.
+    /// The constellations.
     pub fn fleets(&self) -> &Fleets {
         &self.fleets
     }
 
-    /// The satellites of all of them.
+    /// The satellites of all constellations.
     pub fn constellation(&self) -> &Constellation {
         &self.constellation
     }
@@ -166,17 +166,17 @@ impl Geometry {
         &self.terminals
     }
 
-    /// The terminal's index if the node is one.
+    /// Index of the terminal that is `node`; `None` for other nodes.
     pub fn terminal_index(&self, node: NodeId) -> Option<usize> {
         node.index().checked_sub(self.constellation.len()).filter(|index| *index < self.terminals.len())
     }
 
-    /// The node of the terminal with this index.
+    /// Node of the terminal with this index.
     pub fn terminal_node(&self, terminal: usize) -> Option<NodeId> {
         (terminal < self.terminals.len()).then(|| NodeId((self.constellation.len() + terminal) as u32))
     }
 
-    /// A satellite's or terminal's name.
+    /// Name of a satellite or a terminal.
     pub fn node_name(&self, node: NodeId) -> String {
         match self.terminal_index(node).and_then(|index| self.terminals.get(index)) {
             Some(terminal) => terminal.name.clone(),
@@ -189,7 +189,7 @@ impl Geometry {
         self.fleets.place_name(satellite)
     }
 
-    /// Where a node is at `t_s`; `None` for an unavailable satellite or an unknown node.
+    /// Position of a node at `t_s`; `None` for an unavailable satellite or an unknown node.
     pub fn position_ecef(&self, node: NodeId, t_s: f64) -> Option<Ecef> {
         match self.terminal_index(node) {
             Some(terminal) => self.place(terminal, t_s),
@@ -197,9 +197,9 @@ impl Geometry {
         }
     }
 
-    /// Where all nodes are at `t_s`, in node order; `out` is replaced. With `kept` the last look's positions will do.
+    /// Replaces `out` by the positions of all nodes at `t_s`, in node order. With `kept`, positions of the last update may be used.
     pub(crate) fn positions_ecef(&self, t_s: f64, kept: bool, out: &mut Vec<Option<Ecef>>) {
-        // SGP4 for thousands of satellites costs more than all else; an update has just done it.
+        // SGP4 for thousands of satellites dominates the cost, and an update has just computed it.
         if kept && self.located_s == Some(t_s) {
             out.clone_from(&self.positions);
         } else {
@@ -208,7 +208,7 @@ impl Geometry {
         out.extend((0..self.sites.len()).map(|terminal| self.place(terminal, t_s)));
     }
 
-    /// Straight-line distance between two nodes at `t_s` in metres, whether or not a link joins them.
+    /// Straight-line distance between two nodes at `t_s` in metres; there need not be a link between them.
     pub fn distance_m(&self, a: NodeId, b: NodeId, t_s: f64) -> Option<f64> {
         Some(self.position_ecef(a, t_s)?.distance_m(self.position_ecef(b, t_s)?))
     }

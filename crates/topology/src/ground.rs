@@ -1,29 +1,29 @@
-//! Nodes and links on the ground that stay: the LAN behind a terminal, the Internet behind a gateway.
+//! Permanent nodes and links on the ground: the LAN behind a terminal, the Internet behind a gateway.
 //!
 //! Differs from fibre: a link has the delay that it is given, and its ends need no place on the Earth.
-//! Leaves out what the links carry.
+//! Leaves out the traffic on the links.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::link::NodeId;
 
-/// A link that stays where it is.
+/// A permanent link on the ground.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroundLink {
-    /// Its name.
+    /// Name of the link.
     pub name: String,
-    /// What it joins: terminals, or nodes on the ground, which are numbered behind the terminals.
+    /// The nodes at its ends: terminals, or ground nodes, whose numbers follow the terminals'.
     pub ends: [NodeId; 2],
     /// Propagation delay from the first end to the second, and back, s.
     pub delay_s: [f64; 2],
 }
 
-/// The nodes and links on the ground of a network.
+/// The ground nodes and ground links of a network.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ground {
     nodes: Vec<String>,
     links: Vec<GroundLink>,
-    /// From a node to its neighbour, the shortest delay.
+    /// The shortest delay from a node to each neighbour, s.
     delays: BTreeMap<[NodeId; 2], f64>,
     touched: BTreeSet<NodeId>,
 }
@@ -50,12 +50,12 @@ impl Ground {
         &self.links
     }
 
-    /// The delay from a node to another that a link joins to it.
+    /// Delay from `a` to `b` over the shortest ground link between them, s; `None` if there is none.
     pub fn delay_s(&self, a: NodeId, b: NodeId) -> Option<f64> {
         self.delays.get(&[a, b]).copied()
     }
 
-    /// Whether a node is the end of a link.
+    /// Returns true if a ground link ends at `node`.
     pub fn touches(&self, node: NodeId) -> bool {
         self.touched.contains(&node)
     }

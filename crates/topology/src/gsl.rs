@@ -1,7 +1,7 @@
-//! Ground-satellite links: which satellite serves a terminal.
+//! Ground-satellite links: the choice of the satellite that serves a terminal.
 //!
-//! Follows HT 6.2 and ns-2 for handover on loss, WP for satellites of one direction, and fixed periods as Starlink has.
-//! Differs: after no satellite at all could serve, the next choice is the highest that the policy allows.
+//! Follows HT 6.2 and ns-2 for handover on loss, WP for satellites of one direction, and Starlink's fixed periods.
+//! Differs: if no satellite at all could serve, the next choice is the highest that the policy allows.
 //! Left out: load, capacity and spot beams of the satellite.
 
 use std::collections::BTreeSet;
@@ -13,47 +13,47 @@ use skyhop_orbit::{Constellation, Ecef, Planes, Vec3};
 use crate::link::{LinkState, NodeId};
 use crate::rules::{Handover, Rules};
 
-/// A terminal's place and zenith at a look.
+/// A terminal's position and zenith at a check.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Site {
     pub(crate) place: Ecef,
     pub(crate) up: Vec3,
 }
 
-/// What a terminal's choice depends on besides its satellite.
+/// The inputs of a terminal's choice other than the satellite itself.
 #[derive(Clone, Copy)]
 pub(crate) struct Sight<'a> {
     pub(crate) site: Site,
     pub(crate) constellation: &'a Constellation,
     pub(crate) rules: &'a Rules,
-    /// Where satellites are that may serve, of all constellations.
+    /// Positions of the satellites that may serve, of all constellations.
     pub(crate) positions: &'a [Option<Ecef>],
-    /// The satellites of the constellation that is looked at.
+    /// Numbers of the satellites of the constellation in question.
     pub(crate) satellites: &'a Range<u32>,
     pub(crate) t_s: f64,
-    /// The terminal's look before this one; `None` at the first.
+    /// Time of the terminal's previous check, s; `None` at the first.
     pub(crate) last_s: Option<f64>,
-    /// The longest time until its next one.
+    /// Longest time until the terminal's next check, s.
     pub(crate) next_look_s: f64,
-    /// Somebody else's policy, in place of the rules'.
+    /// A policy supplied by the caller, which replaces the rules'.
     pub(crate) policy: Option<&'a dyn HandoverPolicy>,
 }
 
-/// A satellite as a terminal sees it.
+/// A satellite in view of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Seen {
-    /// Its number.
+    /// Number of the satellite.
     pub satellite: u32,
-    /// Elevation over the terminal's horizon.
+    /// Elevation above the terminal's horizon.
     pub elevation_rad: f64,
     /// Distance in metres.
     pub slant_range_m: f64,
-    /// Whether it flies north.
+    /// True if the satellite flies north.
     pub northbound: bool,
 }
 
-/// A handover policy of your own: asked at each look at a terminal, never per packet. Of several antennas each asks in turn,
-/// and does not see what the others hold.
+/// A handover policy supplied by the caller, called at each check of a terminal and never per packet. It is called for each
+/// antenna in turn, and does not see the satellites that other antennas hold.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -81,13 +81,12 @@ pub struct Seen {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait HandoverPolicy: std::fmt::Debug + Send + Sync {
-    /// Chooses among the satellites above the mask, in order of their numbers; `None` for none. `held` is the satellite
-    /// that the terminal holds, if it is still among them.
+    /// Chooses one of the satellites above the mask, which are in order of number; `None` for none. `held` is the satellite that
+    /// the terminal holds, if it is still among them.
     fn choose(&self, seen: &[Seen], held: Option<u32>, t_s: f64) -> Option<u32>;
 }
 
-/// The state of a GSL. `attached` is whether the terminal holds the satellite of `link`, as it may do before the first
-/// update.
+/// The new state of a GSL. `attached` is true if the terminal holds the satellite `link.b`, as it may before the first update.
 pub(crate) fn at(link: LinkState, attached: bool, sight: Sight<'_>) -> LinkState {
     let held = (attached && sight.keeps(link.b.0)).then_some(link.b.0);
     if let Some(policy) = sight.policy {
@@ -131,16 +130,16 @@ pub(crate) fn at(link: LinkState, attached: bool, sight: Sight<'_>) -> LinkState
     }
 }
 
-/// The satellites that could serve a terminal with several antennas, and those that it takes.
+/// Candidate satellites of a terminal with several antennas, and the ones chosen.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Candidates {
-    /// Whether it lasts until it has been acquired, what the policy wants most of, and the satellite; best first.
+    /// For each candidate: true if it will last until it has been acquired; its rank by the policy; its number. Best first.
     ranked: Vec<(bool, f64, u32)>,
     chosen: Vec<LinkState>,
 }
 
 impl Candidates {
-    /// Decides for all antennas of a terminal together: no two hold one satellite.
+    /// Chooses for all antennas of a terminal together; no two hold the same satellite.
     pub(crate) fn choose(&mut self, links: &[LinkState], attached: &mut [bool], sight: Sight<'_>) {
         if let Some(policy) = sight.policy {
             return self.ask(policy, links, attached, sight);
@@ -185,7 +184,7 @@ impl Candidates {
         }
     }
 
-    /// Somebody else's policy, antenna by antenna.
+    /// Chooses by the caller's policy, antenna by antenna.
     fn ask(
         &mut self,
         policy: &dyn HandoverPolicy,
@@ -199,7 +198,7 @@ impl Candidates {
             *attached = *attached && sight.keeps(link.b.0);
             self.chosen.push(LinkState { up: *attached, ..*link });
         }
-        // Each is asked about what no antenna holds, and what it holds itself.
+        // Each antenna may take a satellite that no antenna holds, or keep its own.
         let all = seen.clone();
         for antenna in 0..links.len() {
             let held = attached[antenna].then_some(links[antenna].b.0);
@@ -213,7 +212,7 @@ impl Candidates {
         }
     }
 
-    /// What was decided, by antenna.
+    /// The new state of each antenna's link.
     pub(crate) fn chosen(&self) -> impl Iterator<Item = LinkState> + '_ {
         self.chosen.iter().copied()
     }
@@ -226,7 +225,7 @@ impl Candidates {
         let Site { place, up } = sight.site;
         self.ranked.clear();
         for (satellite, position) in sight.present() {
-            // Below the horizon's plane is below any mask that is not negative; most satellites are.
+            // A satellite below the horizontal plane is below every mask that is not negative; most satellites are.
             if sight.rules.elevation_mask_rad >= 0.0 && (position.0 - place.0).dot(up) < 0.0 {
                 continue;
             }
@@ -246,12 +245,12 @@ impl Candidates {
     }
 }
 
-/// Remaining visibility is looked for this far ahead, and counts as endless beyond.
+/// Longest remaining visibility that is searched for, s; a longer one counts as endless.
 const HORIZON_S: f64 = 86_400.0;
 
 impl Sight<'_> {
-    /// Whether a satellite that is held need not be given up: it serves now and, where the next one is to be acquired
-    /// before, will do so until then.
+    /// Returns true if a held satellite may be kept: it serves now and, with make-before-break, until the next one could be
+    /// acquired.
     fn keeps(&self, satellite: u32) -> bool {
         let ahead_s = self.rules.gsl_acquisition_s + self.next_look_s;
         self.serves(satellite)
@@ -262,7 +261,7 @@ impl Sight<'_> {
                     .is_some_and(|position| self.allows(satellite, position)))
     }
 
-    /// The satellites that may serve, and where they are.
+    /// Numbers and positions of the satellites that may serve.
     fn present(&self) -> impl Iterator<Item = (u32, Ecef)> + use<'_> {
         let positions = &self.positions[self.satellites.start as usize..self.satellites.end as usize];
         self.satellites
@@ -271,7 +270,7 @@ impl Sight<'_> {
             .filter_map(|(satellite, position)| Some((satellite, (*position)?)))
     }
 
-    /// What is in view and allowed.
+    /// The satellites in view that the rules allow.
     fn seen(&self) -> Vec<Seen> {
         let Site { place, up } = self.site;
         let of = |(satellite, position): (u32, Ecef)| {
@@ -285,12 +284,12 @@ impl Sight<'_> {
         self.present().filter_map(of).collect()
     }
 
-    /// The satellite of the terminal's Earth-fixed cell: the highest over the cell's centre.
+    /// The satellite of the terminal's Earth-fixed cell, which is the highest over the centre of the cell.
     fn best_over_cell(&self) -> Option<u32> {
         self.over_cell()?.best(|_, elevation| elevation)
     }
 
-    /// The same from the centre of the terminal's Earth-fixed cell; `None` where there are no cells.
+    /// The same inputs for the centre of the terminal's Earth-fixed cell; `None` for policies without cells.
     fn over_cell(&self) -> Option<Self> {
         let Handover::EarthFixedCells { cell_deg, .. } = self.rules.handover else { return None };
         let (lat_deg, lon_deg) = cell_centre_deg(self.site.place, cell_deg);
@@ -299,7 +298,7 @@ impl Sight<'_> {
         Some(Self { site: Site { place: Ecef(up * self.site.place.0.norm()), up }, ..*self })
     }
 
-    /// Whether a satellite can serve: above the mask, within range, and flying the way that the policy wants.
+    /// Returns true if a satellite can serve: it is above the mask, within range, and flies in the direction that the policy wants.
     pub(crate) fn serves(&self, satellite: u32) -> bool {
         self.positions[satellite as usize].is_some_and(|position| self.allows(satellite, position))
     }
@@ -320,8 +319,8 @@ impl Sight<'_> {
         Some(self.constellation.motion(satellite, self.t_s)?.velocity_m_s.z > 0.0)
     }
 
-    /// The satellite that can serve and has most of something, the lowest among equals. The measure is given its
-    /// elevation. What is made before the break should last; if nothing does, anything will do.
+    /// The satellite that can serve and maximises `measure`, given its number and elevation; the lowest number among equals. With
+    /// make-before-break, satellites that last until acquired come first.
     fn best(&self, measure: impl Fn(u32, f64) -> f64) -> Option<u32> {
         if !self.rules.make_before_break {
             return self.best_of(|_| true, measure);
@@ -349,7 +348,7 @@ impl Sight<'_> {
         best.map(|(satellite, _)| satellite)
     }
 
-    /// Where a satellite is once it has been acquired, if the present one is kept until then.
+    /// Position of a satellite when it has been acquired, for make-before-break; the present one otherwise.
     fn position_then(&self, satellite: u32) -> Option<Ecef> {
         match self.rules.make_before_break && self.rules.gsl_acquisition_s > 0.0 {
             true => self.constellation.position_ecef(satellite, self.t_s + self.rules.gsl_acquisition_s),
@@ -369,7 +368,7 @@ impl Sight<'_> {
         self.position_then(satellite).map_or(f64::INFINITY, |at| at.distance_m(self.site.place))
     }
 
-    /// How long a satellite that serves now will go on to, to the tenth of a second, if the terminal stays where it is now.
+    /// Remaining visibility of a satellite that serves now, to a tenth of a second, for a terminal that stays where it is.
     fn remaining_s(&self, satellite: u32) -> f64 {
         let serves = |ahead_s: f64| {
             let position = self.constellation.position_ecef(satellite, self.t_s + ahead_s);
@@ -391,14 +390,14 @@ impl Sight<'_> {
         low_s
     }
 
-    /// Whether a multiple of `period_s` lies after the last look and not after this one.
+    /// Returns true if a multiple of `period_s` lies after the last check and not after this one.
     fn crosses_multiple_of(&self, period_s: f64) -> bool {
         let count = |t_s: f64| (t_s / period_s + 1e-9).floor();
         self.last_s.is_none_or(|last_s| count(self.t_s) > count(last_s))
     }
 }
 
-/// The centre of the cell that a place is in: bands of equal height, each divided evenly into cells about as wide.
+/// Centre of the cell of a place. Bands of equal height are divided evenly into cells of about that width.
 fn cell_centre_deg(place: Ecef, cell_deg: f64) -> (f64, f64) {
     let bands = (180.0 / cell_deg).ceil();
     let height_deg = 180.0 / bands;

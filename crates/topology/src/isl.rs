@@ -1,4 +1,4 @@
-//! Inter-satellite links: which are possible, and which are up.
+//! Inter-satellite links: those that are possible, and those that are up.
 //!
 //! Follows HT 6.2 and ns-2: latitude limit, grazing altitude, and the hand-off of cross-seam links.
 //! Differs: satellites without a position (decayed elements) take their links down.
@@ -14,8 +14,7 @@ use crate::link::{LinkKind, LinkState, NodeId};
 use crate::rules::{CrossSeam, Rules};
 use crate::shells;
 
-/// A rule of your own for which ISLs are up, of those that [`Rules`] make possible: asked at each update, never per
-/// packet.
+/// A rule of the caller's that decides which of the possible ISLs are up; called at each update, never per packet.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -42,19 +41,19 @@ use crate::shells;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait LinkRule: std::fmt::Debug + Send + Sync {
-    /// Whether an ISL is up whose ends are at `ends`; `link.up` is what the rules say.
+    /// Returns true if the ISL with ends at `ends` is up; `link.up` is the decision of the built-in rules.
     fn is_up(&self, link: LinkState, ends: (Ecef, Ecef), t_s: f64) -> bool;
 }
 
-/// All ISLs that the rules make possible, down: within planes, between planes, across the seam, between shells.
+/// All ISLs that the rules make possible, in state down: within planes, between planes, across the seam, between shells.
 ///
-/// Each group goes by plane, then slot, then distance in slots or planes, so numbers are the same in every run.
+/// Each group is ordered by plane, slot, and distance in slots or planes, so numbers are the same in every run.
 pub(crate) fn possible(constellation: &Constellation, rules: &Rules) -> Vec<LinkState> {
     let planes = constellation.planes();
     let mut pairs = BTreeSet::new();
     let mut links = Vec::new();
     let mut add = |a: u32, b: u32, kind| {
-        // Small patterns meet a satellite from both sides; it is one link.
+        // In a small pattern two satellites may be neighbours on both sides; they have one link.
         if a != b && pairs.insert((a.min(b), a.max(b))) {
             links.push(LinkState { a: NodeId(a), b: NodeId(b), up: false, kind });
         }
@@ -85,7 +84,7 @@ pub(crate) fn possible(constellation: &Constellation, rules: &Rules) -> Vec<Link
     links
 }
 
-/// Whether a shell has a seam at all: a star pattern has one from three planes on.
+/// Returns true if a shell has a seam: a star pattern with at least three planes.
 fn has_seam(shell: &PlaneShell) -> bool {
     !shell.wraps && shell.planes.len() > 2
 }
@@ -115,8 +114,8 @@ fn nearest(constellation: &Constellation, satellite: u32, others: &[u32]) -> u32
     best.unwrap_or(satellite)
 }
 
-/// How many groups of so many satellites there are that no ISL of `links` joins to one another, whether it is up or not: 1 if all can reach
-/// all, the number of satellites if there are no ISLs.
+/// Number of connected groups of `satellites` satellites joined by the ISLs of `links`, up or down: 1 if all can reach all, the
+/// number of satellites if there are no ISLs.
 pub fn groups(satellites: usize, links: &[LinkState]) -> usize {
     let mut parent: Vec<usize> = (0..satellites).collect();
     let mut groups = parent.len();
@@ -137,7 +136,7 @@ fn root(parent: &mut [usize], mut one: usize) -> usize {
     one
 }
 
-/// The state of an ISL with satellites at `positions`.
+/// The new state of an ISL, given the positions of the satellites.
 pub(crate) fn at(
     link: LinkState,
     constellation: &Constellation,
@@ -154,7 +153,7 @@ pub(crate) fn at(
     LinkState { b, up, ..link }
 }
 
-/// The peer of a cross-seam link: the present one, or its follower if that is nearer. One step per update, as in ns-2.
+/// The peer of a cross-seam link: the present one, or its follower if that is nearer. It moves one step per update, as in ns-2.
 fn handed_off(link: LinkState, planes: &Planes, positions: &[Option<Ecef>]) -> NodeId {
     let Some((plane, slot)) = planes.plane_slot(link.b.0) else { return link.b };
     let members = planes.members(plane);

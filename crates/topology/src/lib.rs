@@ -1,8 +1,8 @@
-//! Which links exist at a time.
+//! The links of a satellite network as functions of time.
 //!
 //! Follows HT 2.2.1 and 6.2 for inter-satellite links, handovers and their thresholds, with ns-2's exact rules.
-//! Differs: links have lasting numbers, and an update tells what changed instead of rebuilding the network.
-//! Left out: antennas' beams and patterns.
+//! Differs: link numbers are permanent, and an update returns the changes in place of rebuilding the network.
+//! Left out: antenna beams and patterns.
 
 mod checks;
 pub mod defaults;

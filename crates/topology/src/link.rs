@@ -2,62 +2,61 @@
 //!
 //! Follows HT 2.2.1: intraplane, interplane and cross-seam ISLs, and GSLs between satellites and terminals.
 //! Differs: a link that moves (cross-seam ISL, GSL) keeps its number and changes its far end.
-//! Left out: what a link does to packets; that is `skyhop-link`.
+//! Left out: the effect of a link on packets, which is in `skyhop-link`.
 
-/// A satellite, a terminal or a node on the ground: satellites are numbered from 0, those of the second constellation
-/// behind those of the first, terminals follow, then the others.
+/// A node. Satellites are numbered from 0, constellation by constellation; terminals follow, then ground nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
 impl NodeId {
-    /// As an index into arrays over all nodes.
+    /// Index into arrays over all nodes.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A link that exists now or may exist later: ISLs are numbered first, constellation by constellation, then one GSL
-/// per antenna of each terminal, then fibre between stations, then links on the ground.
+/// A link that exists now or may exist later. ISLs are numbered first, constellation by constellation, then one GSL per antenna
+/// of each terminal, then fibre between stations, then ground links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub u32);
 
 impl LinkId {
-    /// As an index into [`crate::Topology::links`].
+    /// Index into [`crate::Topology::links`].
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What a link joins.
+/// The kind of a link, by the nodes at its ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LinkKind {
-    /// Two satellites of one plane.
+    /// Between satellites of one plane.
     IntraPlane,
-    /// Satellites of planes flying the same way.
+    /// Between satellites of planes in the same direction of flight.
     InterPlane,
-    /// Satellites of the counter-rotating planes on both sides of a star pattern's seam.
+    /// Between satellites of the counter-rotating planes on both sides of a star pattern's seam.
     CrossSeam,
-    /// Satellites of neighbouring shells.
+    /// Between satellites of neighbouring shells.
     InterShell,
-    /// A terminal and its satellite.
+    /// Between a terminal and its satellite.
     Gsl,
-    /// Two stations on the ground.
+    /// Between two stations on the ground.
     Fibre,
-    /// Nodes on the ground, by a link with a delay of its own.
+    /// Between nodes on the ground, with a given delay.
     Ground,
 }
 
-/// A link at an instant.
+/// The state of a link at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkState {
-    /// The end that owns the link and never changes: the terminal of a GSL, the plane-0 satellite across the seam, the
-    /// satellite of the smaller of two shells.
+    /// The end that never changes: the terminal of a GSL, the satellite in plane 0 of a cross-seam link, the satellite of the
+    /// smaller shell of an inter-shell link.
     pub a: NodeId,
-    /// The other end. While a GSL is down, the satellite it was on last.
+    /// The other end. While a GSL is down, its last satellite.
     pub b: NodeId,
-    /// Whether packets can use it.
+    /// True if packets can use it.
     pub up: bool,
-    /// What it joins.
+    /// Kind of the link.
     pub kind: LinkKind,
 }
 
@@ -75,10 +74,10 @@ impl LinkState {
 /// A link that came up, went down or moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
-    /// Which.
+    /// The link that changed.
     pub link: LinkId,
-    /// Before the update.
+    /// State before the update.
     pub was: LinkState,
-    /// After it.
+    /// State after the update.
     pub is: LinkState,
 }

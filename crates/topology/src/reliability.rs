@@ -1,7 +1,7 @@
-//! Failures at random: which satellites, links and stations of a network fail, and when.
+//! Random failures: the satellites, links and stations that fail, and the times.
 //!
-//! Follows HT 6.5, which lets a share of the links fail; times to a failure and to its repair are exponential.
-//! Left out: failures that come together, as those of a launch.
+//! Follows HT 6.5, which lets a share of the links fail; times to failure and to repair are exponential.
+//! Left out: failures with a common cause, as in a launch.
 
 use skyhop_chance::Stream;
 
@@ -9,23 +9,23 @@ use crate::failures::{Failing, Outage};
 use crate::link::{LinkId, LinkKind};
 use crate::topology::Topology;
 
-/// Failures at random: how long things of a kind work, and how long their repair takes, on average. Both times are
-/// exponential and independent; infinite for what never fails.
+/// Mean times between failures, and to repair. All times are exponential and independent; an infinite mean is an object that
+/// never fails.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reliability {
-    /// Mean time of a satellite between repair and failure, in seconds.
+    /// Mean time between failures of a satellite, s.
     pub satellite_mtbf_s: f64,
-    /// Mean time of an ISL between repair and failure, in seconds.
+    /// Mean time between failures of an ISL, s.
     pub isl_mtbf_s: f64,
-    /// Mean time of a terminal or gateway between repair and failure, in seconds.
+    /// Mean time between failures of a terminal or gateway, s.
     pub station_mtbf_s: f64,
-    /// Mean time to repair, in seconds.
+    /// Mean time to repair, s.
     pub mttr_s: f64,
 }
 
 impl Reliability {
-    /// Draws what fails until `until_s`, everything working at 0. Satellites come first, then ISLs, then stations. A mean
-    /// time counts as a millisecond if it is less, and what is no number as a thing that never fails.
+    /// Draws the failures until `until_s`, with everything working at 0: satellites first, then ISLs, then stations. A mean below
+    /// a millisecond counts as a millisecond, and NaN as infinity.
     pub fn draw(&self, topology: &Topology, until_s: f64, chance: &mut Stream) -> Vec<Outage> {
         let satellites = (0..topology.constellation().len() as u32).map(Failing::Satellite);
         let isls = isls(topology);
@@ -36,7 +36,7 @@ impl Reliability {
             .chain(isls.map(|what| (what, self.isl_mtbf_s)))
             .chain(stations.map(|what| (what, self.station_mtbf_s)))
         {
-            // Failures without any time between them would never end.
+            // Failures with no time in between would never end.
             let mut draw = |mean_s: f64| -mean_s.max(1e-3) * (1.0 - chance.uniform()).ln();
             if mtbf_s == f64::INFINITY || mtbf_s.is_nan() {
                 continue;
@@ -52,7 +52,7 @@ impl Reliability {
     }
 }
 
-/// Shares of the satellites and of the ISLs that have failed from 0 on for good, each a whole number of them, drawn.
+/// Failures for the whole run of a random share of the satellites and of the ISLs, each rounded to a whole number.
 pub fn failed_share(topology: &Topology, [satellites, isls]: [f64; 2], chance: &mut Stream) -> Vec<Outage> {
     let all = (0..topology.constellation().len() as u32).map(Failing::Satellite).collect();
     let mut failed = drawn(all, satellites, chance);
@@ -66,7 +66,7 @@ fn isls(topology: &Topology) -> impl Iterator<Item = Failing> {
     links.map(|(number, _)| Failing::Link(LinkId(number)))
 }
 
-/// A share of `all`, rounded to the nearest whole number of them, each as likely as any other.
+/// A random subset of `all`: `share` of it, rounded to a whole number, each element equally likely.
 fn drawn(mut all: Vec<Failing>, share: f64, chance: &mut Stream) -> Vec<Failing> {
     let count = (share.clamp(0.0, 1.0) * all.len() as f64).round() as usize;
     for i in 0..count {

@@ -1,15 +1,15 @@
-//! The rules by which links come and go.
+//! The rules that decide which links exist.
 //!
-//! Follows HT 6.2 and table 6.1 for values, ns-2's satellite module for what they mean exactly.
+//! Follows HT 6.2 and table 6.1 for values, ns-2's satellite module for their exact meaning.
 //! Differs: an ISL within a plane must clear the atmosphere too, which matters only where a plane has holes.
-//! Left out: beams, and what a satellite can carry.
+//! Left out: beams, and the capacity of a satellite.
 
 use std::fmt;
 
 use skyhop_orbit::Preset;
 
-/// What decides which links exist. `default` suits a pattern without a seam, at any altitude; what is assumed of a given
-/// constellation is [`crate::Defaults`].
+/// The rules of the links of a constellation. `default` suits a pattern without a seam at any altitude; [`crate::Defaults`] has
+/// the rules of a given constellation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rules {
     /// Interplane and cross-seam ISLs are down while an end is beyond this geocentric latitude.
@@ -22,79 +22,79 @@ pub struct Rules {
     pub max_gsl_range_m: f64,
     /// ISLs across the seam of a star pattern, if there are any.
     pub cross_seam: Option<CrossSeam>,
-    /// How many satellites ahead in the plane a satellite links to (and as many behind): 0, 1 or more.
+    /// Number of satellites ahead in the plane that a satellite links to (and as many behind).
     pub intra_plane_neighbours: u32,
-    /// How many planes to the east a satellite links to (and as many to the west): 0, 1 or more.
+    /// Number of planes to the east that a satellite links to (and as many to the west).
     pub inter_plane_neighbours: u32,
     /// True if satellites of neighbouring shells link to one another; see [`crate::LinkKind::InterShell`].
     pub inter_shell: bool,
     /// A satellite can serve a terminal while its elevation is greater than this.
     pub elevation_mask_rad: f64,
-    /// Whether catalogued satellites outside the planes serve terminals. They have no ISLs, so with a constellation
-    /// that relies on ISLs they lead nowhere. Where there are no planes, every satellite serves.
+    /// True if catalogued satellites outside the planes serve terminals. They have no ISLs, so in a constellation that relies on
+    /// ISLs they lead nowhere. Where there are no planes, every satellite serves.
     pub spares_serve: bool,
-    /// How a terminal chooses its satellite.
+    /// The policy by which a terminal chooses its satellite.
     pub handover: Handover,
-    /// A terminal that changes its satellite hears nothing for this long, in seconds.
+    /// Time for which a terminal receives nothing after a change of satellite, s.
     pub handover_gap_s: f64,
-    /// Probability that a packet which waits or travels on the link is lost when a terminal changes its satellite; for
-    /// whoever carries packets.
+    /// Probability that a packet that waits or travels on the link is lost when a terminal changes its satellite; applied by the
+    /// simulator, not here.
     pub handover_loss: f64,
-    /// Keep the old satellite while the new one is being acquired, if it lasts that long: no gap then. The need for
+    /// True to keep the old satellite while the new one is acquired, if it lasts that long; there is then no gap. The need for
     /// another satellite is foreseen by [`Rules::gsl_acquisition_s`] and one update.
     pub make_before_break: bool,
-    /// How long a terminal needs to acquire a satellite, in seconds.
+    /// Time that a terminal needs to acquire a satellite, s.
     pub gsl_acquisition_s: f64,
-    /// How long two satellites need to acquire one another, in seconds.
+    /// Time that two satellites need to acquire one another, s.
     pub isl_acquisition_s: f64,
     /// Refractive index of fibre between stations.
     pub fibre_index: f64,
-    /// Length of fibre over that of the great circle between its ends.
+    /// Length of fibre relative to the great circle between its ends.
     pub fibre_detour: f64,
-    /// Seconds between topology updates; for whoever calls [`crate::Topology::update`].
+    /// Time between updates, s; the caller of [`crate::Topology::update`] keeps it.
     pub update_interval_s: f64,
 }
 
 /// ISLs between plane 0 and the last plane of a star pattern.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CrossSeam {
-    /// Down while the ends' longitudes differ by less, since antennas cannot turn that fast near the poles.
+    /// ISLs are down while the ends' longitudes differ by less, since antennas cannot turn that fast near the poles.
     pub longitude_threshold_rad: f64,
-    /// At first, satellite 0.s links to slot `first_slot` - s of the last plane; `None` takes the nearest.
+    /// Initial peers: satellite 0.s links to slot `first_slot` - s of the last plane; `None` takes the nearest.
     pub first_slot: Option<u32>,
 }
 
-/// How a terminal chooses its satellite, at each topology update. Whatever the policy, one that is no longer above the
-/// mask and within range is let go.
+/// The policy by which a terminal chooses its satellite at each check. Under every policy, a satellite that is no longer above
+/// the mask and within range is released.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Handover {
-    /// Keep the satellite while it is above the mask; then its follower in the plane; then the highest.
-    /// Terminals begin on satellite 0, as in ns-2's scripts, which matters if that is above the mask at first.
+    /// Keeps the satellite while it is above the mask; then takes its follower in the plane; then the highest. Terminals begin on
+    /// satellite 0, as in ns-2's scripts, which matters if that is above the mask at first.
     FollowPlane,
-    /// Keep the satellite while it is above the mask; then the highest.
+    /// Keeps the satellite while it is above the mask; then takes the highest.
     HighestOnLoss,
-    /// Always the highest.
+    /// Takes the highest at every check.
     Highest,
-    /// Always the nearest. In a single shell over a sphere that is the highest.
+    /// Takes the nearest at every check. In a single shell over a sphere that is the highest.
     Nearest,
-    /// Keep the satellite while it is above the mask; then the one that will stay above it longest.
+    /// Keeps the satellite while it is above the mask; then takes the one that will stay above it longest.
     LongestVisibility,
-    /// Keep the satellite while it is above the mask and northbound; then the highest that is northbound (WP).
+    /// Keeps the satellite while it is above the mask and northbound; then takes the highest northbound one (WP).
     Ascending,
-    /// The same for southbound satellites (WP).
+    /// As [`Self::Ascending`], for southbound satellites (WP).
     Descending,
-    /// The highest, chosen anew by all terminals together at multiples of this period (15 s for Starlink), and only then
-    /// unless the satellite is lost. The period should be a multiple of the update interval.
+    /// Takes the highest at multiples of a period, for all terminals together (15 s for Starlink), and in between only if the
+    /// satellite is lost. The period should be a multiple of the update interval.
     Synchronous {
-        /// The period in seconds.
+        /// Period, s.
         period_s: f64,
     },
-    /// Cells that stand still on the Earth (HT cites Restrepo and Maral): at multiples of the period a cell gets the
-    /// satellite that is highest over its centre, and all terminals of the cell change together, whatever each sees.
+    /// Earth-fixed cells (HT cites Restrepo and Maral): at multiples of the period a cell gets the satellite that is highest over
+    /// its centre, and all terminals of the cell change together, whatever each of them sees.
     EarthFixedCells {
-        /// The period in seconds.
+        /// Period, s.
         period_s: f64,
-        /// Height of a cell in degrees of latitude; its width is about the same on the ground.
+        /// Height of a cell in degrees of latitude; its width is about the same length on the ground.
         cell_deg: f64,
     },
 }
@@ -113,19 +113,19 @@ impl Handover {
         Self::TELEDESIC_CELLS,
     ];
 
-    /// All terminals together every 15 s.
+    /// All terminals change together every 15 s.
     pub const STARLINK: Self = Self::Synchronous { period_s: 15.0 };
 
-    /// Cells of 160 km, every minute.
+    /// Cells of 160 km that change every minute.
     pub const TELEDESIC_CELLS: Self = Self::EarthFixedCells { period_s: 60.0, cell_deg: 1.44 };
 }
 
-/// Rules of which a publication says more than a [`Preset`] holds.
+/// The rules of a preset whose publication gives more than a [`Preset`] holds.
 struct Published {
     rules: Rules,
-    /// The same with links across the seam.
+    /// These rules with links across the seam.
     with_seam: Rules,
-    /// Of what flies today.
+    /// Rules for the system's satellites in orbit today.
     catalogued: Rules,
 }
 
@@ -135,7 +135,7 @@ impl Published {
             "iridium" => Self {
                 rules: Rules::iridium(),
                 with_seam: Rules::iridium_cross_seam(),
-                // Not HT's Iridium: another latitude limit, and no terminal that begins on satellite 0.
+                // Differs from HT's Iridium: another latitude limit, and no terminal that begins on satellite 0.
                 catalogued: Rules::iridium_next(),
             },
             "teledesic-288" => Self {
@@ -149,8 +149,8 @@ impl Published {
 }
 
 impl CrossSeam {
-    /// How a preset's links across the seam are, or would be if it had them: longitude threshold 10 degrees and the
-    /// nearest peer, unless HT has other values.
+    /// The seam rules of a preset, present or assumed: longitude threshold 10 degrees and the nearest peer, unless HT has other
+    /// values.
     pub fn for_preset(preset: &Preset) -> Self {
         let nearest = Self { longitude_threshold_rad: 10f64.to_radians(), first_slot: None };
         Published::of(preset).and_then(|published| published.with_seam.cross_seam).unwrap_or(nearest)
@@ -201,7 +201,7 @@ impl Rules {
         }
     }
 
-    /// Geostationary satellites as mirrors: no ISLs, mask 5 degrees (47 CFR 25.205).
+    /// Geostationary satellites as bent pipes: no ISLs, mask 5 degrees (47 CFR 25.205).
     pub fn geo() -> Self {
         Self {
             intra_plane_neighbours: 0,
@@ -221,12 +221,12 @@ impl Rules {
         }
     }
 
-    /// A preset as its publication has it: mask and ISLs, and links across the seam only if it has them there.
+    /// The rules of a preset by its publication: mask and ISLs, and links across the seam only if the publication has them.
     pub fn for_preset(preset: &Preset) -> Self {
         Published::of(preset).map_or_else(|| Self::as_listed(preset), |published| published.rules)
     }
 
-    /// What flies of a preset's system, from its elements.
+    /// The rules for the catalogued satellites of a preset's system.
     pub fn for_catalogued(preset: &Preset) -> Self {
         Published::of(preset).map_or_else(|| Self::as_listed(preset), |published| published.catalogued)
     }
@@ -241,7 +241,7 @@ impl Rules {
         }
     }
 
-    /// Whether the values can rule a network; topologies check what they are given.
+    /// Fails if a value is out of range; topologies call it on the rules that they are given.
     pub fn check(&self) -> Result<(), RulesError> {
         let seam = self.cross_seam.map_or(0.0, |seam| seam.longitude_threshold_rad);
         let degrees = |radians: f64| radians.to_degrees();
@@ -272,7 +272,7 @@ impl Rules {
             ("fibre detour", self.fibre_detour, 1.0, 10.0),
             ("maximum gsl range (km)", self.max_gsl_range_m / 1e3, 1.0, f64::INFINITY),
         ] {
-            // A whisker of room: 90 degrees may not survive conversion exactly.
+            // A small tolerance: 90 degrees may not survive conversion exactly.
             if !(low - 1e-9..=high + 1e-9).contains(&value) {
                 return Err(RulesError { rule, value, low, high });
             }
@@ -309,16 +309,16 @@ impl Default for Rules {
     }
 }
 
-/// A rule with a value that rules nothing.
+/// A rule whose value is out of range.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RulesError {
-    /// The rule with its unit.
+    /// Name of the rule, with its unit.
     pub rule: &'static str,
-    /// Its value.
+    /// Value of the rule.
     pub value: f64,
-    /// Least allowed.
+    /// Lowest value allowed.
     pub low: f64,
-    /// Greatest allowed.
+    /// Highest value allowed.
     pub high: f64,
 }
 

@@ -1,9 +1,9 @@
-//! Links between neighbouring shells: which satellites they join.
+//! Links between neighbouring shells: the choice of the satellites that they join.
 //!
-//! Follows the rule that a satellite of the smaller shell holds one of the other: it keeps it while the two are in range and the way
-//! between them clears the atmosphere, and then takes the nearest that no other holds.
+//! Each satellite of the smaller shell holds one of the other. It keeps it while the two are in range and the line between them
+//! clears the atmosphere, and then takes the nearest that no other holds.
 //! Differs from links within a shell: satellites of two shells drift past each other, so that no pair lasts.
-//! Leaves out how fast an antenna can follow a satellite of another shell, and shells that are no neighbours in the list.
+//! Leaves out the slew rate of antennas that follow a satellite of another shell, and shells that are not neighbours in the list.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use skyhop_orbit::{Ecef, Planes};
 
 use crate::link::{LinkKind, LinkState, NodeId};
 
-/// One link for each satellite of the smaller of two neighbouring shells, down.
+/// One link, in state down, for each satellite of the smaller of two neighbouring shells.
 pub(crate) fn possible(planes: &Planes) -> Vec<LinkState> {
     let mut links = Vec::new();
     for pair in planes.shells().windows(2) {
@@ -25,8 +25,8 @@ pub(crate) fn possible(planes: &Planes) -> Vec<LinkState> {
     links
 }
 
-/// The state of such links, which are `wanted` before, with satellites at `positions`. `clear` tells whether a link may pass between
-/// two places.
+/// The new state of the inter-shell links `wanted`, given the positions of the satellites. `clear` returns true if a link may
+/// pass between two positions.
 pub(crate) fn at(
     wanted: &[LinkState],
     planes: &Planes,
@@ -41,7 +41,7 @@ pub(crate) fn at(
     };
     let mut links: Vec<LinkState> =
         wanted.iter().map(|link| LinkState { up: link.up && stands(link), ..*link }).collect();
-    // A satellite in the middle of three shells has a peer in each of its neighbours.
+    // A satellite of a middle shell has a peer in each of the neighbouring shells.
     let mut taken: BTreeSet<(Option<usize>, NodeId)> =
         links.iter().filter(|link| link.up).map(|link| (shell(link.a), link.b)).collect();
     for link in links.iter_mut().filter(|link| !link.up) {

@@ -1,26 +1,26 @@
-//! What stands on the ground: a terminal with its antennas, or a gateway.
+//! Stations on the ground: a terminal with its antennas, or a gateway.
 //!
-//! Follows HT 2.2.1 for terminals; gateways relay between satellites and the network on the ground (a bent pipe).
+//! Follows HT 2.2.1 for terminals; gateways relay between satellites and the ground network (a bent pipe).
 //! Differs: every gateway may be joined to every other by fibre along the great circle.
-//! Left out: beams, antenna patterns, and the routes that cables really take.
+//! Left out: beams, antenna patterns, and the true routes of cables.
 
 use skyhop_orbit::Terminal;
 
 use crate::link::NodeId;
 
-/// A terminal as the network sees it.
+/// A terminal or gateway of the network.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Station {
-    /// Its name and place.
+    /// Name and position.
     pub terminal: Terminal,
-    /// How many satellites it can hold at once, at least 1. Each antenna has a link of its own.
+    /// Number of satellites that it can hold at once, at least 1. Each antenna has a link of its own.
     pub antennas: u16,
-    /// Whether it passes on packets that are not for itself.
+    /// True if it forwards packets of others.
     pub gateway: bool,
 }
 
 impl Station {
-    /// Antennas enough for every satellite in view of any constellation that flies or was planned.
+    /// A number of antennas large enough for all satellites in view of every constellation that flies or was planned.
     pub const ALL_IN_VIEW: u16 = 256;
 
     /// A terminal with one antenna.
@@ -28,7 +28,7 @@ impl Station {
         Self { terminal, antennas: 1, gateway: false }
     }
 
-    /// A gateway with that many antennas.
+    /// A gateway with `antennas` antennas.
     pub fn gateway(terminal: Terminal, antennas: u16) -> Self {
         Self { terminal, antennas, gateway: true }
     }
@@ -37,16 +37,16 @@ impl Station {
 /// Fibre between gateways.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fibre {
-    /// None.
+    /// No fibre.
     None,
-    /// From every gateway to every other.
+    /// Fibre from every gateway to every other.
     Mesh,
-    /// Between these stations, by their index.
+    /// Fibre between these pairs of stations, by index.
     Between(Vec<(usize, usize)>),
 }
 
 impl Fibre {
-    /// The pairs of stations that are joined, each once, lower index first.
+    /// The pairs of stations that fibre joins, each once, lower index first.
     pub(crate) fn pairs(&self, stations: &[Station]) -> Vec<(usize, usize)> {
         let gateways = || (0..stations.len()).filter(|&station| stations[station].gateway);
         let mut pairs: Vec<(usize, usize)> = match self {
@@ -61,7 +61,7 @@ impl Fibre {
     }
 }
 
-/// The nodes of a pair of stations after so many satellites.
+/// The nodes of a pair of stations, which follow `satellites` satellites.
 pub(crate) fn nodes((a, b): (usize, usize), satellites: u32) -> (NodeId, NodeId) {
     (NodeId(satellites + a as u32), NodeId(satellites + b as u32))
 }
