@@ -1,8 +1,7 @@
 //! The planes that are recognised in files of elements: cargo run --release -p skyhop-orbit --example planes FILE ...
 //!
 //! Follows [`skyhop_orbit::Planes::infer`], whose documentation has the rules.
-//! Differs from a test: it prints what there is, for files that nobody has looked at yet.
-//! Leaves out which satellite flies where.
+//! It prints the planes of any file of elements, without the places of single satellites.
 
 use skyhop_orbit::Constellation;
 

@@ -2,7 +2,7 @@
 //!
 //! Follows Vallado et al., "Revisiting Spacetrack Report #3" (AIAA 2006-6753): WGS 72, which TLEs are fitted with.
 //! Differs: TEME is turned to the rotating frame by GMST alone, with UTC for UT1: up to 0.4 km at the equator.
-//! Left out: polar motion (metres), and fresher elements while a run goes on.
+//! Left out: polar motion (metres), and newer elements during a run.
 
 use crate::earth::EarthModel;
 use crate::elements::{ElementSet, ElementsError};
@@ -22,11 +22,11 @@ pub struct Catalogue {
 struct Satellite {
     set: ElementSet,
     constants: sgp4::Constants,
-    /// Minutes from the epoch of the elements to t = 0.
+    /// Time from the epoch of the elements to t = 0, minutes.
     age_min: f64,
 }
 
-/// A satellite's orbit at t = 0, as far as planes are concerned. Angles in radians.
+/// The elements of an orbit at t = 0 from which planes are recognised. Angles in radians.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OrbitAtEpoch {
     /// Mean motion of the elements in revolutions per day.
@@ -44,7 +44,7 @@ impl Catalogue {
     ///
     /// # Errors
     ///
-    /// [`ElementsError::Empty`], and [`ElementsError::Decayed`] for elements that are under ground at their own epoch.
+    /// [`ElementsError::Empty`], and [`ElementsError::Decayed`] for elements that are below the ground at their own epoch.
     pub fn new(sets: Vec<ElementSet>, epoch: Option<Epoch>) -> Result<Self, ElementsError> {
         let newest = sets.iter().map(|set| set.epoch).max().ok_or(ElementsError::Empty)?;
         let epoch = epoch.unwrap_or(newest);
@@ -57,7 +57,7 @@ impl Catalogue {
         })
     }
 
-    /// The instant that is t = 0.
+    /// UTC of t = 0.
     pub fn epoch(&self) -> Epoch {
         self.epoch
     }
@@ -67,7 +67,7 @@ impl Catalogue {
         self.satellites.len()
     }
 
-    /// Whether there are none; never true for a catalogue that could be made.
+    /// Returns true if there are no satellites; never, for a catalogue that [`Self::new`] has returned.
     pub fn is_empty(&self) -> bool {
         self.satellites.is_empty()
     }
@@ -77,36 +77,36 @@ impl Catalogue {
         self.satellites.get(satellite).map(|satellite| &satellite.set)
     }
 
-    /// Where a satellite is at `t_s`; `None` once its elements no longer give an orbit above the ground.
+    /// Position of a satellite at `t_s`; `None` once its elements no longer give an orbit above the ground.
     pub fn position_ecef(&self, satellite: usize, t_s: f64) -> Option<Ecef> {
         let (position, _) = self.satellites.get(satellite)?.teme(t_s)?;
         Some(Eci(position).to_ecef(self.greenwich(t_s)))
     }
 
-    /// Where a satellite is at `t_s` and how it moves; `None` as in [`Self::position_ecef`].
+    /// Position and velocity of a satellite at `t_s`; `None` as in [`Self::position_ecef`].
     pub fn motion(&self, satellite: usize, t_s: f64) -> Option<Motion> {
         let (position, velocity_m_s) = self.satellites.get(satellite)?.teme(t_s)?;
         Some(Motion::from_eci(Eci(position), velocity_m_s, self.greenwich(t_s), self.rotation_rad_s))
     }
 
-    /// Why a satellite has no position at `t_s`, in SGP4's words where it is SGP4 that gives up.
+    /// The reason why a satellite has no position at `t_s`, in SGP4's words where SGP4 fails.
     pub fn trouble(&self, satellite: usize, t_s: f64) -> Option<String> {
         let satellite = self.satellites.get(satellite)?;
         satellite.teme(t_s).is_none().then(|| satellite.reason(t_s))
     }
 
-    /// The longest time in seconds between the epoch of an object's elements and t = 0.
+    /// Longest time between the epoch of a satellite's elements and t = 0, s.
     pub fn greatest_age_s(&self) -> f64 {
         self.satellites.iter().map(|satellite| satellite.age_min.abs() * 60.0).fold(0.0, f64::max)
     }
 
-    /// Appends to `out` where all satellites are at `t_s`, in index order.
+    /// Appends the positions of all satellites at `t_s` to `out`, in index order.
     pub fn positions_ecef(&self, t_s: f64, out: &mut Vec<Option<Ecef>>) {
         let greenwich = self.greenwich(t_s);
         out.extend(self.satellites.iter().map(|s| s.teme(t_s).map(|(p, _)| Eci(p).to_ecef(greenwich))));
     }
 
-    /// The orbits at t = 0, from position and velocity, so that drift since each element's epoch is in them.
+    /// The orbits at t = 0, computed from position and velocity, so that they include the drift since each element's epoch.
     pub fn orbits_at_epoch(&self) -> Vec<Option<OrbitAtEpoch>> {
         self.satellites.iter().map(Satellite::orbit_at_epoch).collect()
     }
@@ -137,7 +137,7 @@ impl Satellite {
         let [x, y, z] = state.position;
         let [vx, vy, vz] = state.velocity;
         let position = Vec3::new(x, y, z) * 1e3;
-        // Written so that NaN is unavailable too.
+        // The condition is written so that NaN is unavailable too.
         (position.norm() >= EarthModel::WGS84.radius_m).then_some((position, Vec3::new(vx, vy, vz) * 1e3))
     }
 
@@ -152,7 +152,7 @@ impl Satellite {
     fn orbit_at_epoch(&self) -> Option<OrbitAtEpoch> {
         let (position, velocity) = self.teme(0.0)?;
         let momentum = position.cross(velocity);
-        // An equatorial orbit has no node; x stands in for it.
+        // An equatorial orbit has no node; the x axis stands in for it.
         let node = match Vec3::new(-momentum.y, momentum.x, 0.0) {
             node if node.norm() > 1e-9 * momentum.norm() => node,
             _ => Vec3::new(1.0, 0.0, 0.0),

@@ -1,8 +1,8 @@
-//! Satellites on circular orbits, ready to be asked where they are.
+//! Satellites on circular orbits.
 //!
 //! Follows HT 3.2.3: circular planes fixed in inertial space while the Earth turns underneath.
 //! Differs: an orbit is kept as two vectors; a position is `p cos nt + q sin nt`, without trigonometry of its own.
-//! Left out: several altitudes in one set; another shell is another set with its own mean motion, and ellipses.
+//! Left out: ellipses, and several altitudes in one set; another shell is another set with its own mean motion.
 
 use crate::earth::EarthModel;
 use crate::vec3::{Ecef, Eci, Motion, Vec3};
@@ -12,17 +12,17 @@ use crate::vec3::{Ecef, Eci, Motion, Vec3};
 pub struct CircularOrbits {
     mean_motion_rad_s: f64,
     rotation_rad_s: f64,
-    /// Per satellite: position at t = 0 and a quarter of a revolution later, inertial, metres.
+    /// For each satellite, its inertial positions at t = 0 and a quarter of a revolution later, metres.
     axes: Vec<(Vec3, Vec3)>,
 }
 
 impl CircularOrbits {
-    /// No satellites yet, on orbits of `radius_m` with the period that gravity gives them.
+    /// An empty set of orbits of `radius_m`, with the mean motion that gravity gives them.
     pub fn new(earth: &EarthModel, radius_m: f64) -> Self {
         Self::with_mean_motion(earth, earth.mean_motion_rad_s(radius_m))
     }
 
-    /// No satellites yet, on orbits that turn exactly with the Earth.
+    /// An empty set of orbits that turn exactly with the Earth.
     pub fn geostationary(earth: &EarthModel) -> Self {
         Self::with_mean_motion(earth, earth.rotation_rad_s())
     }
@@ -46,19 +46,19 @@ impl CircularOrbits {
         self.axes.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no satellites.
     pub fn is_empty(&self) -> bool {
         self.axes.is_empty()
     }
 
-    /// Where one satellite is at `t_s` seconds.
+    /// Position of a satellite at `t_s` seconds.
     pub fn position_ecef(&self, satellite: usize, t_s: f64) -> Option<Ecef> {
         let (p, q) = *self.axes.get(satellite)?;
         let (sin, cos) = (self.mean_motion_rad_s * t_s).sin_cos();
         Some(Eci(p * cos + q * sin).to_ecef((self.rotation_rad_s * t_s).sin_cos()))
     }
 
-    /// Where one satellite is at `t_s` seconds, and how it moves.
+    /// Position and velocity of a satellite at `t_s` seconds.
     pub fn motion(&self, satellite: usize, t_s: f64) -> Option<Motion> {
         let (p, q) = *self.axes.get(satellite)?;
         let (sin, cos) = (self.mean_motion_rad_s * t_s).sin_cos();
@@ -67,12 +67,12 @@ impl CircularOrbits {
         Some(Motion::from_eci(Eci(p * cos + q * sin), velocity_m_s, greenwich, self.rotation_rad_s))
     }
 
-    /// Seconds of a revolution.
+    /// Orbital period, s.
     pub fn period_s(&self) -> f64 {
         std::f64::consts::TAU / self.mean_motion_rad_s
     }
 
-    /// Appends to `out` where all satellites are at `t_s` seconds, in index order.
+    /// Appends the positions of all satellites at `t_s` seconds to `out`, in index order.
     pub fn positions_ecef(&self, t_s: f64, out: &mut Vec<Option<Ecef>>) {
         let (sin, cos) = (self.mean_motion_rad_s * t_s).sin_cos();
         let greenwich = (self.rotation_rad_s * t_s).sin_cos();

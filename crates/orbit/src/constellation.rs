@@ -1,7 +1,7 @@
-//! A constellation: satellites from any source, with one way to ask where they are.
+//! A constellation: satellites from any source, with one interface for their positions.
 //!
-//! Follows HT 3.2.3: a node's position is a function of time, asked for whenever a packet needs it.
-//! Differs: sources are an enum, so that asking for all positions is one loop and not a call per satellite.
+//! Follows HT 3.2.3: a node's position is a function of time, computed whenever a packet needs it.
+//! Differs: sources are an enum, so that computing all positions is one loop and not a call per satellite.
 //! Left out: satellites that join or leave later.
 
 use std::f64::consts::{PI, TAU};
@@ -30,9 +30,9 @@ pub struct Constellation {
 /// Satellites of one source.
 #[derive(Debug, Clone)]
 struct Part {
-    /// Number of its first satellite.
+    /// Number of the part's first satellite.
     first: u32,
-    /// Where the names of geostationary satellites begin to count.
+    /// First number in the names of its geostationary satellites.
     names_from: u32,
     source: Source,
 }
@@ -51,7 +51,7 @@ impl Constellation {
         Self::from_shells(earth, &[PlacedShell::from(*shell)])
     }
 
-    /// Shells of circular orbits, one after the other. Planes are numbered, and satellites named, through all of them.
+    /// Shells of circular orbits in order. Planes are numbered, and satellites named, through all of them.
     pub fn from_shells(earth: EarthModel, shells: &[PlacedShell]) -> Result<Self, ShellError> {
         let mut all = Self { earth, parts: Vec::new(), planes: Planes::none(0), satellites: 0 };
         for placed in shells {
@@ -70,8 +70,8 @@ impl Constellation {
         Ok(all)
     }
 
-    /// Geostationary satellites at east longitudes in radians, named `geo-0` and on. They form no planes.
-    /// One whose longitude is not finite is seen by no terminal.
+    /// Geostationary satellites at east longitudes in radians, named `geo-0`, `geo-1`, …. They form no planes. One whose
+    /// longitude is not finite is in view of no terminal.
     pub fn geostationary(earth: EarthModel, longitudes_rad: &[f64]) -> Self {
         let mut orbits = CircularOrbits::geostationary(&earth);
         for &longitude_rad in longitudes_rad {
@@ -80,8 +80,8 @@ impl Constellation {
         Self::of(earth, Source::Geostationary(orbits), Planes::none(longitudes_rad.len()))
     }
 
-    /// Satellites on ellipses over `earth` taken as a sphere for gravity, numbered plane by plane if they form planes
-    /// ([`Planes::none`] if not).
+    /// Satellites on ellipses over `earth`, which is a sphere for gravity. They are numbered plane by plane if they form planes;
+    /// if not, `planes` is [`Planes::none`].
     pub fn from_kepler(
         earth: EarthModel,
         orbits: &[Kepler],
@@ -109,9 +109,9 @@ impl Constellation {
         Ok(Self::of(EarthModel::WGS84, Source::Catalogue(catalogue), planes))
     }
 
-    /// Several constellations as one, numbered one after the other, over the first one's Earth.
+    /// Several constellations as one, numbered consecutively, over the first one's Earth.
     ///
-    /// Catalogued ones must agree on t = 0; invented ones have Greenwich on their x axis then.
+    /// Catalogued ones must have the same t = 0; for synthetic ones Greenwich is on the x axis then.
     pub fn mixed(parts: Vec<Self>) -> Result<Self, MixtureError> {
         let mut parts = parts.into_iter();
         let mut all = parts.next().ok_or(MixtureError::Nothing)?;
@@ -124,7 +124,7 @@ impl Constellation {
             }
             let mut planes = Some(part.planes);
             for Part { source, .. } in part.parts {
-                // All planes come with the first source, and planes of no satellites with the rest.
+                // The first source holds all planes; the others have none.
                 all.push(source, planes.take().unwrap_or_else(|| Planes::none(0)));
             }
         }
@@ -147,17 +147,17 @@ impl Constellation {
         self.planes.append(planes);
     }
 
-    /// The same satellites over another Earth for terminals and the speed of light; orbits stay as they are.
+    /// The same satellites with another Earth for terminals and the speed of light; orbits do not change.
     pub fn with_earth(self, earth: EarthModel) -> Self {
         Self { earth, ..self }
     }
 
-    /// The Earth that terminals stand on.
+    /// The Earth model that terminals stand on.
     pub fn earth(&self) -> &EarthModel {
         &self.earth
     }
 
-    /// UTC of t = 0; `None` for invented constellations, which have no date.
+    /// UTC of t = 0; `None` for synthetic constellations, which have no date.
     pub fn epoch(&self) -> Option<Epoch> {
         self.parts.iter().find_map(|part| match &part.source {
             Source::Catalogue(catalogue) => Some(catalogue.epoch()),
@@ -170,12 +170,12 @@ impl Constellation {
         self.satellites as usize
     }
 
-    /// Whether there are no satellites.
+    /// Returns true if there are no satellites.
     pub fn is_empty(&self) -> bool {
         self.satellites == 0
     }
 
-    /// A satellite's name: `plane.slot` in a shell, the catalogue's name for elements.
+    /// Name of a satellite: `plane.slot` in a shell, the catalogue's name for elements.
     pub fn name(&self, satellite: u32) -> String {
         let plain = || format!("satellite-{satellite}");
         let Some((part, index)) = self.part(satellite) else { return plain() };
@@ -191,7 +191,7 @@ impl Constellation {
         }
     }
 
-    /// Plane and slot of a satellite that takes part in the pattern; see [`Planes`].
+    /// Plane and slot of a satellite that is part of the pattern; see [`Planes`].
     pub fn plane_slot(&self, satellite: u32) -> Option<(u32, u32)> {
         self.planes.plane_slot(satellite)
     }
@@ -201,7 +201,7 @@ impl Constellation {
         &self.planes
     }
 
-    /// The elements behind it, if it came from one catalogue and nothing else.
+    /// The catalogue, if it is the only source.
     pub fn catalogue(&self) -> Option<&Catalogue> {
         match self.parts.as_slice() {
             [Part { source: Source::Catalogue(catalogue), .. }] => Some(catalogue),
@@ -217,12 +217,12 @@ impl Constellation {
         }
     }
 
-    /// Whether all satellites are geostationary.
+    /// Returns true if all satellites are geostationary.
     pub fn is_geostationary(&self) -> bool {
         !self.is_empty() && self.parts.iter().all(|part| matches!(part.source, Source::Geostationary(_)))
     }
 
-    /// Seconds of a satellite's revolution, from perigee to perigee where it has one.
+    /// Orbital period of a satellite, s; from perigee to perigee on an ellipse.
     pub fn period_s(&self, satellite: u32) -> Option<f64> {
         let (part, index) = self.part(satellite)?;
         match &part.source {
@@ -232,7 +232,7 @@ impl Constellation {
         }
     }
 
-    /// Where a satellite is at `t_s`; `None` if it is unavailable or does not exist.
+    /// Position of a satellite at `t_s`; `None` if it is unavailable or does not exist.
     pub fn position_ecef(&self, satellite: u32, t_s: f64) -> Option<Ecef> {
         let (part, index) = self.part(satellite)?;
         match &part.source {
@@ -242,7 +242,7 @@ impl Constellation {
         }
     }
 
-    /// Where a satellite is at `t_s` and how it moves over the ground; `None` as in [`Self::position_ecef`].
+    /// Position and velocity of a satellite at `t_s` in the rotating frame; `None` as in [`Self::position_ecef`].
     pub fn motion(&self, satellite: u32, t_s: f64) -> Option<Motion> {
         let (part, index) = self.part(satellite)?;
         match &part.source {
@@ -252,7 +252,7 @@ impl Constellation {
         }
     }
 
-    /// Where all satellites are at `t_s`; `out` is replaced. Returns how many are unavailable.
+    /// Replaces `out` by the positions of all satellites at `t_s`. Returns the number that are unavailable.
     pub fn positions_ecef(&self, t_s: f64, out: &mut Vec<Option<Ecef>>) -> usize {
         out.clear();
         for part in &self.parts {
@@ -265,7 +265,7 @@ impl Constellation {
         out.iter().filter(|position| position.is_none()).count()
     }
 
-    /// The source of a satellite, and its number in there.
+    /// The part of a satellite, and its index in it.
     fn part(&self, satellite: u32) -> Option<(&Part, usize)> {
         let after = self.parts.partition_point(|part| part.first <= satellite);
         let part = &self.parts[after.checked_sub(1)?];
@@ -292,21 +292,21 @@ pub fn longitude_difference_rad(a_rad: f64, b_rad: f64) -> f64 {
 
 const MAX_SATELLITES: usize = 1_000_000;
 
-/// Why constellations cannot be one.
+/// The error for constellations that cannot be mixed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum MixtureError {
-    /// There are none.
+    /// There is no constellation.
     Nothing,
-    /// More satellites than anybody has use for.
+    /// Too many satellites.
     Count {
-        /// How many.
+        /// Number of satellites.
         satellites: usize,
     },
-    /// Two catalogues begin at different instants.
+    /// Two catalogues have different epochs.
     Epochs {
-        /// t = 0 of the first.
+        /// Epoch of the first.
         first: Epoch,
-        /// t = 0 of another.
+        /// Epoch of another.
         other: Epoch,
     },
 }

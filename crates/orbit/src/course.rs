@@ -1,9 +1,9 @@
-//! Where a terminal that moves is at an instant: an aircraft, a ship.
+//! The course of a moving terminal, such as an aircraft or a ship.
 //!
-//! Follows n-vectors (Gade, 2010): between two waypoints the normal of the surface turns evenly along a great circle, and the
-//! height changes evenly.
-//! Differs: lengths are those on a sphere of the mean radius, within 0.6 % of the geodesic of WGS 84.
-//! Left out: wind, turns of a finite radius, and the speed that climbing takes off.
+//! Follows n-vectors (Gade, 2010): between two waypoints the surface normal turns evenly along a great circle, and the height
+//! changes evenly.
+//! Differs: lengths are those on a sphere of the mean radius, within 0.6 % of the WGS 84 geodesic.
+//! Left out: wind, turns of finite radius, and the loss of ground speed in a climb.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ use crate::earth::EarthModel;
 use crate::terminal::Terminal;
 use crate::vec3::{Ecef, Vec3};
 
-/// A place at a time.
+/// A position at a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Waypoint {
-    /// Seconds after the start.
+    /// Time after the start, s.
     pub t_s: f64,
     /// Geodetic latitude, -pi/2 to pi/2.
     pub latitude_rad: f64,
@@ -24,25 +24,25 @@ pub struct Waypoint {
     pub height_m: f64,
 }
 
-/// A way over the Earth in time: at the first waypoint before its time, at the last one from its time on.
+/// A path over the Earth as a function of time: at the first waypoint before its time, at the last one after its time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
     waypoints: Vec<Waypoint>,
     /// The zenith at each waypoint.
     ups: Vec<Vec3>,
-    /// The angle from each waypoint to the next, and its sine.
+    /// Angle from each waypoint to the next, rad, and its sine.
     legs: Vec<(f64, f64)>,
 }
 
-/// The highest speed from one waypoint to the next. Above it the list has a mistake: aircraft stay below 1 km/s, and satellites do not
+/// Highest speed between waypoints, m/s. A higher one is a mistake in the list: aircraft stay below 1 km/s, and satellites do not
 /// follow a course.
 pub const MOST_SPEED_M_S: f64 = 5e3;
 
-/// Waypoints nearer to opposite places of the Earth than this, in radians, have no great circle that is theirs.
+/// Waypoints closer than this to antipodes, rad, have no unique great circle.
 const OPPOSITE_RAD: f64 = 1e-6;
 
 impl Course {
-    /// A course through waypoints, whose times rise.
+    /// A course through waypoints whose times increase.
     ///
     /// ```
     /// use skyhop_orbit::{Course, Waypoint};
@@ -61,8 +61,8 @@ impl Course {
     ///
     /// # Errors
     ///
-    /// No waypoint, a place that is none, a time that is not after the one before, more than [`MOST_SPEED_M_S`], two places opposite
-    /// each other.
+    /// No waypoint, an invalid position, a time that is not after the one before, a speed above [`MOST_SPEED_M_S`], two
+    /// successive waypoints at antipodes.
     pub fn new(waypoints: Vec<Waypoint>) -> Result<Self, CourseError> {
         if waypoints.is_empty() {
             return Err(CourseError::Empty);
@@ -94,11 +94,11 @@ impl Course {
         Ok(Self { waypoints, ups, legs })
     }
 
-    /// Along a great circle from `from`, at its time and height, to another place at an even speed over the ground.
+    /// A course along a great circle from `from`, at its time and height, to another place, at constant speed over the ground.
     ///
     /// # Errors
     ///
-    /// As for [`Course::new`]; a speed of 0 or none at all.
+    /// As for [`Course::new`]; a speed that is zero or NaN.
     pub fn great_circle(
         earth: &EarthModel,
         from: Waypoint,
@@ -117,17 +117,17 @@ impl Course {
         Self::new(vec![from, Waypoint { t_s: from.t_s + length_m / speed_m_s, ..to }])
     }
 
-    /// Its waypoints, in order of time.
+    /// The waypoints in order of time.
     pub fn waypoints(&self) -> &[Waypoint] {
         &self.waypoints
     }
 
-    /// True of a single place.
+    /// Returns true if there is a single waypoint.
     pub fn stands(&self) -> bool {
         self.waypoints.len() == 1
     }
 
-    /// The zenith and the height in metres at `t_s`.
+    /// Zenith, and height in metres, at `t_s`.
     pub fn at(&self, t_s: f64) -> (Vec3, f64) {
         let next = self.waypoints.partition_point(|waypoint| waypoint.t_s <= t_s);
         let Some(leg) = next.checked_sub(1) else { return (self.ups[0], self.waypoints[0].height_m) };
@@ -143,18 +143,18 @@ impl Course {
         (self.ups[leg] * weights.0 + self.ups[next] * weights.1, height_m)
     }
 
-    /// Where it is at `t_s`.
+    /// Position at `t_s`.
     pub fn position_ecef(&self, earth: &EarthModel, t_s: f64) -> Ecef {
         let (up, height_m) = self.at(t_s);
         earth.above(up, height_m)
     }
 
-    /// How fast it moves at `t_s` in the frame that turns with the Earth, in m/s: the difference over a second.
+    /// Velocity at `t_s` in the rotating frame, m/s: the difference over a second.
     pub fn velocity_m_s(&self, earth: &EarthModel, t_s: f64) -> Vec3 {
         self.position_ecef(earth, t_s + 0.5).0 - self.position_ecef(earth, t_s - 0.5).0
     }
 
-    /// A terminal of this name where the course is at `t_s`.
+    /// A terminal named `name` at the position of the course at `t_s`.
     pub fn terminal(&self, name: impl Into<String>, t_s: f64) -> Terminal {
         let (up, height_m) = self.at(t_s);
         let place = Ecef(up);
@@ -166,14 +166,14 @@ impl Course {
         }
     }
 
-    /// Its length over the ground in metres.
+    /// Length of the course over the ground, metres.
     pub fn length_m(&self, earth: &EarthModel) -> f64 {
         self.legs.iter().map(|(angle_rad, _)| angle_rad).sum::<f64>() * earth.mean_radius_m()
     }
 }
 
 impl Waypoint {
-    /// A terminal of this name at this place.
+    /// A terminal named `name` at this position.
     pub fn terminal(&self, name: impl Into<String>) -> Terminal {
         Terminal {
             name: name.into(),
@@ -184,46 +184,46 @@ impl Waypoint {
     }
 }
 
-/// Why a list of waypoints is no course.
+/// The error for waypoints that form no course.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CourseError {
-    /// No waypoint.
+    /// There is no waypoint.
     Empty,
-    /// A waypoint that is nowhere.
+    /// A waypoint with an invalid position.
     Place {
-        /// Which, from 0 on.
+        /// Index of the waypoint.
         index: usize,
     },
     /// A waypoint that is not after the one before it.
     Time {
-        /// Which.
+        /// Index of the waypoint.
         index: usize,
-        /// Its time.
+        /// Time of the waypoint, s.
         t_s: f64,
-        /// The time of the one before.
+        /// Time of the waypoint before, s.
         before_s: f64,
     },
-    /// A waypoint that cannot be reached from the one before it.
+    /// A waypoint that would need too high a speed.
     Jump {
-        /// Which.
+        /// Index of the waypoint.
         index: usize,
-        /// The speed that this would take.
+        /// Speed from the waypoint before, m/s.
         speed_m_s: f64,
     },
-    /// A waypoint on the other side of the Earth from the one before it.
+    /// A waypoint at the antipode of the one before it.
     Opposite {
-        /// Which.
+        /// Index of the waypoint.
         index: usize,
     },
-    /// A speed of nothing, or of too much.
+    /// A speed of zero, or above [`MOST_SPEED_M_S`].
     Speed {
-        /// The speed.
+        /// The speed, m/s.
         speed_m_s: f64,
     },
 }
 
 impl CourseError {
-    /// The waypoint that it is about.
+    /// Index of the waypoint in error.
     pub fn index(&self) -> Option<usize> {
         match *self {
             Self::Empty | Self::Speed { .. } => None,

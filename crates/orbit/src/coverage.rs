@@ -1,8 +1,8 @@
-//! How many satellites are in view, by latitude and over time.
+//! Number of satellites in view, by latitude and over time.
 //!
-//! Follows HT 2.2.1 and SaVi's idea of coverage: a place is covered while a satellite is above its mask.
-//! Differs: places of one latitude are sampled all the way round, so that few instants say much.
-//! Left out: capacity; one satellite covers however many terminals.
+//! Follows HT 2.2.1 and SaVi's definition of coverage: a place is covered while a satellite is above its mask.
+//! Differs: each latitude is sampled at all longitudes, so that few instants are needed.
+//! Left out: capacity; one satellite covers any number of terminals.
 
 use std::f64::consts::TAU;
 
@@ -10,18 +10,18 @@ use crate::constellation::Constellation;
 use crate::sky::Sky;
 use crate::terminal::Terminal;
 
-/// Satellites in view along a circle of latitude, over all its places and all instants looked at.
+/// Satellites in view along a circle of latitude, over all sampled longitudes and instants.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InView {
     /// The latitude.
     pub latitude_rad: f64,
-    /// Fewest.
+    /// Smallest number in view.
     pub least: usize,
-    /// On average.
+    /// Mean number in view.
     pub mean: f64,
-    /// Most.
+    /// Largest number in view.
     pub most: usize,
-    /// Share of places and instants with at least one, 0 to 1.
+    /// Share of places and instants with at least one satellite in view, 0 to 1.
     pub covered: f64,
 }
 

@@ -1,7 +1,7 @@
-//! The Earth: its size, gravity and rotation, and the speed of light that goes with them.
+//! Earth models: size, gravity, rotation, and the speed of light that goes with them.
 //!
 //! Follows WGS 84 (NIMA TR8350.2) for the real Earth and ns-2's satellite module for its sphere.
-//! Differs: the speed of light is part of the model, because ns-2 rounds it and the published delays carry that.
+//! Differs: the speed of light is part of the model, because ns-2 rounds it and its published delays depend on that.
 //! Left out: J2 for circular shells, and ns-2's thirteen-digit pi, whose effect is below a nanosecond.
 
 use std::f64::consts::TAU;
@@ -42,7 +42,7 @@ impl EarthModel {
         c_m_s: 299_792_458.0,
     };
 
-    /// The WGS 72 ellipsoid, which elements are fitted with, for comparison with programs that stay with it.
+    /// The WGS 72 ellipsoid, which elements are fitted with, for comparison with programs that use it throughout.
     pub const WGS72: Self = Self {
         radius_m: 6_378_135.0,
         flattening: 1.0 / 298.26,
@@ -51,7 +51,7 @@ impl EarthModel {
         c_m_s: 299_792_458.0,
     };
 
-    /// A sphere with the WGS 84 equatorial radius: the default for invented constellations.
+    /// A sphere with the WGS 84 equatorial radius: the default for synthetic constellations.
     pub const SPHERE: Self = Self { flattening: 0.0, ..Self::WGS84 };
 
     /// Angular rate of the Earth's rotation in rad/s.
@@ -69,12 +69,12 @@ impl EarthModel {
         (self.mu_m3_s2 / self.rotation_rad_s().powi(2)).cbrt()
     }
 
-    /// Radius in metres of the sphere that lengths along the ground are taken on: a third of the axes' sum.
+    /// Radius of the sphere on which lengths along the ground are measured, metres: a third of the sum of the axes.
     pub fn mean_radius_m(&self) -> f64 {
         self.radius_m * (1.0 - self.flattening / 3.0)
     }
 
-    /// The place at a height (metres) above the point of the surface whose normal, of length one, is `up`.
+    /// The position at a height in metres above the point of the surface whose unit normal is `up`.
     pub fn above(&self, up: Vec3, height_m: f64) -> Ecef {
         let e2 = self.flattening * (2.0 - self.flattening);
         let normal_m = self.radius_m / (1.0 - e2 * up.z * up.z).sqrt();
@@ -82,7 +82,7 @@ impl EarthModel {
         Ecef(Vec3::new(across_m * up.x, across_m * up.y, (normal_m * (1.0 - e2) + height_m) * up.z))
     }
 
-    /// The place at a latitude and longitude (geodetic, radians) and height above the surface (metres).
+    /// The position at a geodetic latitude and longitude in radians, and a height above the surface in metres.
     pub fn surface(&self, latitude_rad: f64, longitude_rad: f64, height_m: f64) -> Ecef {
         let (sin_lat, cos_lat) = latitude_rad.sin_cos();
         let (sin_lon, cos_lon) = longitude_rad.sin_cos();

@@ -1,4 +1,4 @@
-//! Orbital elements of one catalogued object, and what can be wrong with a file of them.
+//! Orbital elements of one catalogued object, and the errors in a file of them.
 //!
 //! Follows the field definitions of CCSDS 502.0-B (OMM); TLE files carry the same numbers.
 //! Differs: fields that SGP4 does not use may be absent.
@@ -9,7 +9,7 @@ use std::fmt;
 
 use crate::epoch::Epoch;
 
-/// Where in its file an object stands, counted from one.
+/// Location of an object in its file, counted from one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// A line of a TLE file.
@@ -36,7 +36,7 @@ pub struct ElementSet {
     pub norad_id: u64,
     /// Epoch of the elements.
     pub epoch: Epoch,
-    /// Where the file has it.
+    /// Location in the file.
     pub place: Place,
     pub(crate) mean: sgp4::Elements,
 }
@@ -92,18 +92,18 @@ impl ElementSet {
     }
 }
 
-/// Files of more objects than this are refused; the whole public catalogue has a quarter of it.
+/// Largest number of objects in a file; four times the whole public catalogue.
 pub const MAX_OBJECTS: usize = 200_000;
-/// Files of more bytes than this are refused before they are looked at.
+/// Largest file, bytes; larger ones are refused before they are read.
 pub const MAX_FILE_BYTES: usize = 160 << 20;
 
-/// Refuses a file that would not fit into memory once it is read.
+/// Refuses a file that is too large to be held in memory.
 pub(crate) fn check_size(file: &[u8]) -> Result<(), ElementsError> {
     let bytes = file.len();
     if bytes > MAX_FILE_BYTES { Err(ElementsError::TooLarge { bytes }) } else { Ok(()) }
 }
 
-/// Refuses an empty file and a catalogue number that occurs twice.
+/// Refuses an empty file and a duplicate catalogue number.
 pub(crate) fn check_file(sets: Vec<ElementSet>) -> Result<Vec<ElementSet>, ElementsError> {
     if sets.is_empty() {
         return Err(ElementsError::Empty);
@@ -120,43 +120,43 @@ pub(crate) fn check_file(sets: Vec<ElementSet>) -> Result<Vec<ElementSet>, Eleme
     Ok(sets)
 }
 
-/// The longest part of foreign text that a message repeats.
+/// The beginning of foreign text, as a message quotes it.
 pub(crate) fn excerpt(text: &str) -> String {
     text.chars().take(40).map(|c| if c.is_control() { '.' } else { c }).collect()
 }
 
-/// Why a file of elements cannot be used.
+/// The error for a file of elements that cannot be used.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ElementsError {
-    /// Nothing in it.
+    /// The file has no objects.
     Empty,
-    /// More than [`MAX_OBJECTS`].
+    /// The file has more than [`MAX_OBJECTS`] objects.
     TooMany,
-    /// More than [`MAX_FILE_BYTES`].
+    /// The file has more than [`MAX_FILE_BYTES`] bytes.
     TooLarge {
-        /// Size of the file.
+        /// Size of the file, bytes.
         bytes: usize,
     },
-    /// Not text.
+    /// The file is not text.
     NotText {
-        /// Line with the first byte that is not.
+        /// Line with the first invalid byte.
         line: usize,
     },
-    /// Text in another encoding.
+    /// The file is text in another encoding.
     Encoding {
-        /// Which, and what to do.
+        /// The encoding, and what to do.
         problem: String,
     },
     /// An element line is missing.
     ExpectedLine {
-        /// Line where it should stand.
+        /// Line where it is expected.
         line: usize,
         /// 1 or 2.
         expected: u8,
-        /// What stands there.
+        /// The text of that line.
         found: String,
     },
-    /// An element line is cut or padded.
+    /// An element line has the wrong length.
     Length {
         /// The line.
         line: usize,
@@ -167,26 +167,26 @@ pub enum ElementsError {
     Checksum {
         /// The line.
         line: usize,
-        /// What it ends with.
+        /// The last character of the line.
         found: char,
-        /// What it should end with.
+        /// The correct checksum.
         expected: u8,
     },
-    /// Not JSON.
+    /// The file is not JSON.
     NotJson {
         /// Line of the JSON text.
         line: usize,
-        /// What the parser says.
+        /// The parser's message.
         problem: String,
     },
     /// A field is missing or malformed.
     Field {
         /// The object.
         place: Place,
-        /// What is wrong.
+        /// The parser's message.
         problem: String,
     },
-    /// A field has a value that no orbit has.
+    /// A field has a value that is impossible for an orbit.
     Range {
         /// The object.
         place: Place,
@@ -194,9 +194,9 @@ pub enum ElementsError {
         field: &'static str,
         /// Its value.
         value: f64,
-        /// Least allowed.
+        /// Lowest value allowed.
         low: f64,
-        /// Greatest allowed.
+        /// Highest value allowed.
         high: f64,
     },
     /// A catalogue number occurs twice.
@@ -214,7 +214,7 @@ pub enum ElementsError {
         place: Place,
         /// Its name.
         name: String,
-        /// What SGP4 says.
+        /// SGP4's message.
         reason: String,
     },
 }

@@ -1,8 +1,8 @@
 //! Satellites on elliptical orbits about a spherical Earth.
 //!
 //! Follows Vallado, "Fundamentals of Astrodynamics", 2.2 (Kepler's equation) and 9.6 (secular effects of J2).
-//! Differs: Kepler's equation is solved by Newton's method inside a bracket, so that it ends for every eccentricity.
-//! Left out: drag, the Sun and Moon, and the periodic effects of J2; for those, bring elements for SGP4.
+//! Differs: Kepler's equation is solved by Newton's method inside a bracket, so that it converges for every eccentricity.
+//! Left out: drag, the Sun and Moon, and the periodic effects of J2; use elements and SGP4 for those.
 
 use std::f64::consts::{PI, TAU};
 use std::fmt;
@@ -13,9 +13,9 @@ use crate::vec3::{Ecef, Eci, Motion, Vec3};
 /// An orbit by Kepler's elements at t = 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Kepler {
-    /// Half the long axis in metres.
+    /// Semi-major axis in metres.
     pub semi_major_axis_m: f64,
-    /// 0 for a circle, below 1.
+    /// Eccentricity, from 0 (a circle) to below 1.
     pub eccentricity: f64,
     /// Inclination, 0 to pi.
     pub inclination_rad: f64,
@@ -23,14 +23,14 @@ pub struct Kepler {
     pub raan_rad: f64,
     /// Angle from the node to the perigee.
     pub argument_of_perigee_rad: f64,
-    /// Angle from the perigee at t = 0, as if the motion were even.
+    /// Mean anomaly at t = 0.
     pub mean_anomaly_rad: f64,
 }
 
-/// How orbits turn as time passes.
+/// The secular drift of orbits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Drift {
-    /// Not at all, as over a perfect sphere.
+    /// No drift, as over a perfect sphere.
     #[default]
     None,
     /// Node, perigee and mean anomaly drift at the rates that the Earth's oblateness (J2) gives them.
@@ -40,7 +40,7 @@ pub enum Drift {
 /// The second zonal harmonic of WGS 84.
 const J2: f64 = 1.082_629_8e-3;
 
-/// Satellites, each on an ellipse of its own. At t = 0 Greenwich lies on the inertial x axis.
+/// Satellites on individual ellipses. At t = 0 Greenwich lies on the inertial x axis.
 #[derive(Debug, Clone)]
 pub struct EllipticOrbits {
     rotation_rad_s: f64,
@@ -57,7 +57,7 @@ struct Orbit {
 }
 
 impl EllipticOrbits {
-    /// Takes orbits as they are at t = 0.
+    /// Satellites on `orbits`, which are given at t = 0.
     pub fn new(earth: &EarthModel, orbits: &[Kepler], drift: Drift) -> Result<Self, KeplerError> {
         if orbits.len() > MAX_SATELLITES {
             return Err(KeplerError::Count { satellites: orbits.len() });
@@ -71,36 +71,36 @@ impl EllipticOrbits {
         self.orbits.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no satellites.
     pub fn is_empty(&self) -> bool {
         self.orbits.is_empty()
     }
 
-    /// An orbit as it was at t = 0.
+    /// The elements of an orbit at t = 0.
     pub fn orbit(&self, satellite: usize) -> Option<&Kepler> {
         self.orbits.get(satellite).map(|orbit| &orbit.at_start)
     }
 
-    /// Seconds of a revolution from perigee to perigee.
+    /// Orbital period from perigee to perigee, s.
     pub fn period_s(&self, satellite: usize) -> Option<f64> {
         self.orbits.get(satellite).map(|orbit| TAU / orbit.mean_anomaly_rad_s)
     }
 
-    /// Where one satellite is at `t_s` seconds.
+    /// Position of a satellite at `t_s` seconds.
     pub fn position_ecef(&self, satellite: usize, t_s: f64) -> Option<Ecef> {
         let (position, _) = self.orbits.get(satellite)?.state(self.mu_m3_s2, t_s);
         Some(Eci(position).to_ecef((self.rotation_rad_s * t_s).sin_cos()))
     }
 
-    /// Where one satellite is at `t_s` seconds, and how it moves. The drift's own speed, metres per second at most,
-    /// is not in the velocity.
+    /// Position and velocity of a satellite at `t_s` seconds. The velocity of the drift, metres per second at most, is not
+    /// included.
     pub fn motion(&self, satellite: usize, t_s: f64) -> Option<Motion> {
         let (position, velocity_m_s) = self.orbits.get(satellite)?.state(self.mu_m3_s2, t_s);
         let greenwich = (self.rotation_rad_s * t_s).sin_cos();
         Some(Motion::from_eci(Eci(position), velocity_m_s, greenwich, self.rotation_rad_s))
     }
 
-    /// Appends to `out` where all satellites are at `t_s` seconds, in index order.
+    /// Appends the positions of all satellites at `t_s` seconds to `out`, in index order.
     pub fn positions_ecef(&self, t_s: f64, out: &mut Vec<Option<Ecef>>) {
         let greenwich = (self.rotation_rad_s * t_s).sin_cos();
         out.extend(
@@ -157,7 +157,7 @@ impl Orbit {
         let (sin_i, cos_i) = inclination_rad.sin_cos();
         let node = Vec3::new(cos_raan, sin_raan, 0.0);
         let ahead = Vec3::new(-sin_raan * cos_i, cos_raan * cos_i, sin_i);
-        // To the perigee, and a quarter of a turn on.
+        // Unit vectors towards the perigee, and a quarter of a turn ahead of it.
         let (p, q) = (node * cos_w + ahead * sin_w, ahead * cos_w - node * sin_w);
         let position = p * (a * (cos_e - e)) + q * (a * squeeze * sin_e);
         let speed = (mu_m3_s2 / a).sqrt() / (1.0 - e * cos_e);
@@ -165,7 +165,7 @@ impl Orbit {
     }
 }
 
-/// Solves Kepler's equation E - e sin E = M for E, to the last digits of a double.
+/// Solves Kepler's equation E - e sin E = M for E, to double precision.
 pub fn eccentric_anomaly_rad(mean_anomaly_rad: f64, eccentricity: f64) -> f64 {
     let turns = (mean_anomaly_rad / TAU).round() * TAU;
     let mean = mean_anomaly_rad - turns;
@@ -196,30 +196,30 @@ const MAX_ECCENTRICITY: f64 = 0.999;
 const MIN_PERIGEE_M: f64 = 100e3;
 const MAX_PERIGEE_M: f64 = 1000e6;
 
-/// Why there is no such orbit.
+/// The error for an orbit that cannot exist.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum KeplerError {
-    /// More satellites than anybody has use for.
+    /// Too many satellites.
     Count {
-        /// Satellites asked for.
+        /// Number of satellites asked for.
         satellites: usize,
     },
-    /// Not an ellipse.
+    /// An eccentricity that is not an ellipse's.
     Eccentricity {
         /// Eccentricity given.
         eccentricity: f64,
     },
-    /// The lowest point is in the atmosphere, or beyond the Moon.
+    /// The perigee is in the atmosphere, or beyond the Moon.
     Perigee {
-        /// Its height, metres.
+        /// Height of the perigee, metres.
         perigee_m: f64,
     },
-    /// Not an inclination.
+    /// An inclination out of range.
     Inclination {
         /// Inclination given, radians.
         inclination_rad: f64,
     },
-    /// Not an angle.
+    /// An angle that is not finite.
     Angle {
         /// Angle given, radians.
         angle_rad: f64,

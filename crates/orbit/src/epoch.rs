@@ -1,4 +1,4 @@
-//! The UTC instant that a constellation calls t = 0.
+//! The UTC instant of t = 0 in a constellation.
 //!
 //! Follows ISO 8601 as OMM writes it (CCSDS 502.0-B, 6.3): `2025-10-07T12:00:00.123456`, with or without `Z`.
 //! Differs: a space may stand for the `T`, and a date alone is its midnight.
@@ -14,12 +14,12 @@ use chrono::{Datelike, NaiveDate, NaiveDateTime, SubsecRound};
 pub struct Epoch(NaiveDateTime);
 
 impl Epoch {
-    /// Takes a UTC date and time, to the microsecond, if its year is between 1957 and 2200.
+    /// A UTC date and time, to the microsecond. Fails if its year is not between 1957 and 2200.
     pub fn new(utc: NaiveDateTime) -> Result<Self, EpochError> {
         if !(1957..=2200).contains(&utc.year()) {
             return Err(EpochError { text: utc.to_string() });
         }
-        // A TLE has 0.9 ms; what its day fraction leaves below a microsecond is noise of the conversion.
+        // A TLE resolves 0.9 ms; digits of its day fraction below a microsecond are rounding noise.
         Ok(Self(utc.round_subsecs(6)))
     }
 
@@ -34,7 +34,7 @@ impl Epoch {
         gap.num_seconds() as f64 + f64::from(gap.subsec_nanos()) * 1e-9
     }
 
-    /// Angle of Greenwich from the mean equinox in radians (GMST, IAU 1982), the one TEME is turned by.
+    /// Greenwich mean sidereal time in radians (IAU 1982), by which TEME is rotated.
     pub fn greenwich_rad(self) -> f64 {
         sgp4::iau_epoch_to_sidereal_time(sgp4::julian_years_since_j2000(&self.0))
     }
@@ -61,7 +61,7 @@ impl FromStr for Epoch {
     }
 }
 
-/// Not a date and time that satellites have flown at.
+/// The error for a text that is not a date and time between 1957 and 2200.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EpochError {
     text: String,

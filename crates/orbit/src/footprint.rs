@@ -1,19 +1,18 @@
-//! How much of the Earth a satellite serves.
+//! The part of the Earth that a satellite serves.
 //!
 //! Follows HT 2.2.1 and the triangle of centre, terminal and satellite on a sphere.
-//! Differs: nothing known.
 //! Left out: flattening, and beams narrower than the view.
 
 use std::f64::consts::FRAC_PI_2;
 
-/// The part of a sphere from which a satellite stands above a mask.
+/// The part of a sphere from which a satellite is above a mask.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Footprint {
-    /// Angle at the Earth's centre from below the satellite to the edge.
+    /// Angle at the Earth's centre from the sub-satellite point to the edge.
     pub half_angle_rad: f64,
-    /// Distance from the satellite to the edge in metres, the longest there is above the mask.
+    /// Distance from the satellite to the edge in metres, the longest above the mask.
     pub slant_range_m: f64,
-    /// Distance over the ground from below the satellite to the edge in metres.
+    /// Distance over the ground from the sub-satellite point to the edge in metres.
     pub radius_m: f64,
 }
 
@@ -29,9 +28,9 @@ impl Footprint {
         Self { half_angle_rad, slant_range_m, radius_m: earth_radius_m * half_angle_rad }
     }
 
-    /// Its share of the sphere, 0 to 0.5.
+    /// Share of the sphere, 0 to 0.5.
     pub fn area_share(&self) -> f64 {
-        // 1 - cos without losing digits where the angle is small.
+        // 1 - cos, without loss of digits for small angles.
         (0.5 * self.half_angle_rad).sin().powi(2)
     }
 }

@@ -1,8 +1,8 @@
-//! Where satellites and terminals are, and what they see.
+//! Positions of satellites and terminals, and the view between them.
 //!
 //! Follows Henderson's thesis 2.2 and 3.2.3 for circular shells, Kepler for ellipses, SGP4 for catalogued satellites.
-//! Differs: positions are handed out in the rotating frame, since every question asked of them is asked there.
-//! Left out: manoeuvres, attitude; which satellites are linked is `skyhop-topology`'s business.
+//! Differs: positions are in the rotating frame, in which all users need them.
+//! Left out: manoeuvres and attitude; links between satellites are in `skyhop-topology`.
 
 pub mod catalogue;
 pub mod circular;

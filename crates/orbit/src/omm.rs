@@ -1,7 +1,7 @@
 //! Orbit mean-elements messages as JSON or CSV, the successor of TLE files.
 //!
-//! Follows CCSDS 502.0-B and CelesTrak's and Space-Track's forms: an array of flat objects, one object, or a table.
-//! Differs: fields that do not enter SGP4 may be missing, numbers may be strings, the epoch may end in `Z`.
+//! Follows CCSDS 502.0-B, and CelesTrak's and Space-Track's forms: an array of flat objects, one object, or a table.
+//! Differs: fields that SGP4 does not use may be missing, numbers may be strings, the epoch may end in `Z`.
 //! Left out: XML and KVN forms, and mean-element theories other than SGP4.
 
 use serde_json::{Map, Value, json};
@@ -10,7 +10,7 @@ use skyhop_text::table::{self, TableError};
 use crate::elements::{ElementSet, ElementsError, MAX_OBJECTS, Place, check_file, check_size};
 use crate::epoch::Epoch;
 
-/// Reads all objects of an OMM file. A file that begins with a table's heading is CSV, any other JSON.
+/// Reads all objects of an OMM file. A file that begins with a table's heading is CSV; any other is JSON.
 pub fn parse(file: &[u8]) -> Result<Vec<ElementSet>, ElementsError> {
     check_size(file)?;
     let text = table::text(file).map_err(told)?;
@@ -33,7 +33,7 @@ pub fn parse(file: &[u8]) -> Result<Vec<ElementSet>, ElementsError> {
     check_file(sets.collect::<Result<_, _>>()?)
 }
 
-/// A table whose first line names the fields; an empty cell is a field left out.
+/// Reads a table whose first line names the fields; an empty cell is a missing field.
 fn csv(file: &[u8]) -> Result<Vec<ElementSet>, ElementsError> {
     let mut heading: Option<Vec<String>> = None;
     let mut sets = Vec::new();
@@ -75,7 +75,7 @@ fn told(error: TableError) -> ElementsError {
     }
 }
 
-/// A cell as JSON has it: some fields are numbers there, and take nothing else.
+/// A cell as a JSON value; some fields must be numbers.
 fn typed(field: &str, cell: &str) -> Value {
     match field {
         "EPHEMERIS_TYPE" | "ELEMENT_SET_NO" | "REV_AT_EPOCH" => {

@@ -1,8 +1,8 @@
-//! When a satellite passes over a terminal: rise, culmination, set.
+//! Passes of a satellite over a terminal: rise, culmination, set.
 //!
 //! Follows HT 2.2.1 and TH figure 3.1: a pass lasts while the elevation is above the mask.
-//! Differs: the elevation's turning points are found first, so that no pass, however low, slips between two samples.
-//! Left out: refraction, and passes with two turning points within [`STEP_S`].
+//! Differs: the extrema of the elevation are found first, so that no pass, however low, falls between two samples.
+//! Left out: refraction, and passes with two extrema within [`STEP_S`].
 
 use crate::constellation::Constellation;
 use crate::terminal::Terminal;
@@ -12,30 +12,30 @@ use crate::visibility::{Look, elevation_rad, elevation_rate_rad_s, look};
 /// A pass of one satellite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pass {
-    /// The satellite.
+    /// Number of the satellite.
     pub satellite: u32,
-    /// When it comes above the mask; `None` if it was there when the search began.
+    /// Time at which it rises above the mask, s; `None` if it was above when the search began.
     pub rise_s: Option<f64>,
-    /// When it is highest, within the time that was searched.
+    /// Time of its highest elevation within the searched interval, s.
     pub culmination_s: f64,
-    /// When it goes below the mask; `None` if it is still there when the search ends.
+    /// Time at which it sets below the mask, s; `None` if it is still above when the search ends.
     pub set_s: Option<f64>,
-    /// As seen at the rise, or at the beginning of the search.
+    /// View at the rise, or at the beginning of the search.
     pub first: Look,
-    /// As seen at the culmination.
+    /// View at the culmination.
     pub highest: Look,
-    /// As seen at the set, or at the end of the search.
+    /// View at the set, or at the end of the search.
     pub last: Look,
 }
 
-/// Seconds between samples of the elevation's rate.
+/// Time between samples of the elevation rate, s.
 pub const STEP_S: f64 = 60.0;
-/// Instants are found to this many seconds.
+/// Precision of instants, s.
 pub const TOLERANCE_S: f64 = 1e-4;
 
 /// The passes of a satellite over a terminal between two instants, in order.
 ///
-/// They end early where a catalogued satellite becomes unavailable.
+/// The list ends early if a catalogued satellite becomes unavailable.
 pub fn passes(
     constellation: &Constellation,
     terminal: &Terminal,
@@ -71,7 +71,7 @@ pub fn passes(
         let Some(next_rate) = view.rate_rad_s(end_s) else { break };
         let turn_s = (rate > 0.0 && next_rate <= 0.0) || (rate < 0.0 && next_rate >= 0.0);
         let turn_s = turn_s.then(|| root(begin_s, end_s, |t_s| view.rate_rad_s(t_s)));
-        // Between the turning points the elevation only grows or only falls.
+        // Between extrema the elevation is monotonic.
         for stop_s in turn_s.into_iter().chain([end_s]) {
             let Some(next) = view.elevation_rad(stop_s) else { break };
             let above = next > mask_rad;
@@ -132,7 +132,7 @@ impl View<'_> {
     }
 }
 
-/// Where `f` changes its sign between two instants, by halving.
+/// The instant at which `f` changes its sign, by bisection.
 fn root(mut low_s: f64, mut high_s: f64, f: impl Fn(f64) -> Option<f64>) -> f64 {
     let rising = f(high_s).is_some_and(|value| value > 0.0);
     while high_s - low_s > TOLERANCE_S {

@@ -1,15 +1,15 @@
-//! Places by name: cities of the world, or coordinates as they are typed.
+//! Places by name or by coordinates: cities of the world.
 //!
-//! Follows common atlases, to a hundredth of a degree: a kilometre, which is three microseconds.
-//! Differs: a city is a point without height; spaces, hyphens and capitals in a name do not matter.
-//! Left out: countries, so that of two cities of one name only the larger is here.
+//! Follows common atlases, to a hundredth of a degree: one kilometre, or three microseconds.
+//! Differs: a city is a point of height zero; spaces, hyphens and capitals in a name do not matter.
+//! Left out: countries, so that of two cities with the same name only the larger is listed.
 
 use std::fmt;
 
 use crate::terminal::{Terminal, TerminalError};
 use skyhop_text::spelling;
 
-/// Name, latitude and east longitude in degrees, by name.
+/// Name, latitude and east longitude in degrees, sorted by name.
 pub const CITIES: &[(&str, f64, f64)] = &[
     ("abidjan", 5.36, -4.01),
     ("abu-dhabi", 24.45, 54.38),
@@ -191,7 +191,7 @@ pub const CITIES: &[(&str, f64, f64)] = &[
     ("zurich", 47.37, 8.54),
 ];
 
-/// The place that a text means: a city's name, or `lat,lon` in degrees, north and east positive.
+/// The place for a text: a city's name, or `lat,lon` in degrees, north and east positive.
 pub fn find(text: &str) -> Result<Terminal, PlaceError> {
     if let Some((latitude, longitude)) = text.split_once(',') {
         let degrees = |part: &str| part.trim().trim_end_matches("deg").trim_end().parse::<f64>().ok();
@@ -215,17 +215,17 @@ pub fn find(text: &str) -> Result<Terminal, PlaceError> {
     }
 }
 
-/// Why a text is no place.
+/// The error for a text that is not a place.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PlaceError {
-    /// No city of that name.
+    /// There is no city of that name.
     Unknown {
-        /// What was given.
+        /// The text.
         text: String,
         /// The city with the most similar name.
         nearest: Option<&'static str>,
     },
-    /// Coordinates that are nowhere.
+    /// Coordinates out of range.
     Coordinates(TerminalError),
 }
 

@@ -1,7 +1,7 @@
-//! Orbital planes: which satellites fly behind one another, and which planes are side by side.
+//! Orbital planes: the order of satellites within a plane, and the order of planes.
 //!
 //! Follows the layout of a shell where there is one; catalogued satellites are sorted into planes at t = 0.
-//! Differs: nothing of this is in any paper; the rules are below, with [`Planes::infer`].
+//! The rules are ours and documented at [`Planes::infer`]; no paper has any.
 //! Left out: planes that change later.
 
 use std::f64::consts::{PI, TAU};
@@ -9,51 +9,51 @@ use std::ops::Range;
 
 use crate::catalogue::OrbitAtEpoch;
 
-/// Satellites by plane and slot. Slot s + 1 flies ahead of slot s; plane p + 1 is east of plane p.
-/// With several shells, planes are numbered through all of them, shell by shell.
+/// Satellites by plane and slot. Slot s + 1 flies ahead of slot s; plane p + 1 is east of plane p. Planes are numbered
+/// consecutively through all shells.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planes {
     members: Vec<Vec<u32>>,
     places: Vec<Option<(u32, u32)>>,
-    /// Argument of latitude at t = 0 per satellite; empty if all planes of a shell are of one size.
+    /// Argument of latitude at t = 0 of each satellite; empty if all planes of a shell have the same size.
     arguments_rad: Vec<f64>,
     shells: Vec<PlaneShell>,
 }
 
-/// Planes that are neighbours of one another.
+/// A shell: consecutive planes that are neighbours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlaneShell {
-    /// The numbers of its planes.
+    /// Numbers of its planes.
     pub planes: Range<u32>,
-    /// Whether its last plane neighbours its first in the same direction of flight.
+    /// True if its last plane and its first are neighbours in the same direction of flight.
     pub wraps: bool,
-    /// Going round, slot s of the last plane is level with slot s + `wrap_shift` of the first.
+    /// Slots by which the last plane is ahead: its slot s is level with slot s + `wrap_shift` of the first plane.
     pub wrap_shift: u32,
 }
 
-/// Satellites whose mean motion is further than this share from the median of all do not belong to the shell.
+/// Satellites whose mean motion differs by more than this share from the median of all are not in the shell.
 const SHELL_TOLERANCE: f64 = 7.5e-3;
-/// Satellites whose mean motion is further than this share from their plane's median are spares or on their way.
+/// Satellites whose mean motion differs by more than this share from the median of their plane are spares or in transfer.
 const PLANE_TOLERANCE: f64 = 5e-4;
-/// A satellite of a plane has another of like mean motion this near in RAAN.
+/// A satellite of a plane has another of similar mean motion within this difference of RAAN.
 const COMPANION_RAAN_RAD: f64 = 1.5 * PI / 180.0;
-/// Where a file holds several shells, each takes the satellites within this share of its commonest mean motion.
+/// In a file with several shells, each has the satellites within this share of its most frequent mean motion.
 const MIXED_SHELL_TOLERANCE: f64 = 1e-3;
-/// What shares a file with others and has fewer satellites is no shell, or no plane.
+/// Least number of satellites of a shell in a file of several, and of a plane.
 const LEAST_SHELL: usize = 24;
 const LEAST_PLANE: usize = 4;
 /// Only near-polar orbits have a seam between planes that meet head-on.
 const SEAM_INCLINATION_RAD: f64 = 15.0 * PI / 180.0;
-/// Satellites inclined further than this from the median belong elsewhere.
+/// Satellites whose inclination differs by more than this from the median are not in the shell.
 const INCLINATION_TOLERANCE_RAD: f64 = 0.5 * PI / 180.0;
-/// Nodes closer than this are never in different planes.
+/// Smallest difference of RAAN between planes.
 const LEAST_PLANE_SPACING_RAD: f64 = 0.2 * PI / 180.0;
-/// A step this much wider than the next smaller one separates planes rather than satellites of one plane.
+/// A step that is wider than the next smaller one by this factor separates planes, not satellites of one plane.
 const PLANE_STEP_RATIO: f64 = 3.0;
 
 impl Planes {
-    /// The planes of a shell, whose satellites are numbered plane by plane. `wraps` as [`Planes::wraps`].
-    /// `wrap_shift` as [`PlaneShell::wrap_shift`].
+    /// The planes of a shell whose satellites are numbered plane by plane. `wraps` as in [`Planes::wraps`], `wrap_shift` as in
+    /// [`PlaneShell::wrap_shift`].
     pub fn regular(planes: u32, satellites_per_plane: u32, wraps: bool, wrap_shift: u32) -> Self {
         let members = (0..planes)
             .map(|plane| (0..satellites_per_plane).map(|slot| plane * satellites_per_plane + slot).collect())
@@ -63,7 +63,7 @@ impl Planes {
         Self::from_members(members, (planes * satellites_per_plane) as usize, Vec::new(), shells)
     }
 
-    /// No planes, for `satellites` that fly on their own.
+    /// No planes, for `satellites` satellites on separate orbits.
     pub fn none(satellites: usize) -> Self {
         Self::from_members(Vec::new(), satellites, Vec::new(), Vec::new())
     }
@@ -131,7 +131,7 @@ impl Planes {
         planes
     }
 
-    /// Adds the planes of further satellites, which are numbered from `self`'s number of satellites on.
+    /// Adds the planes of further satellites, whose numbers follow the present ones.
     pub fn append(&mut self, other: Self) {
         let (satellites, planes) = (self.places.len() as u32, self.len());
         if !(self.arguments_rad.is_empty() && other.arguments_rad.is_empty()) {
@@ -149,12 +149,12 @@ impl Planes {
         }));
     }
 
-    /// The shells, in the order of their planes.
+    /// The shells in order of their planes.
     pub fn shells(&self) -> &[PlaneShell] {
         &self.shells
     }
 
-    /// The shell that a plane belongs to.
+    /// The shell of a plane.
     pub fn shell_of(&self, plane: u32) -> Option<&PlaneShell> {
         self.shells.iter().find(|shell| shell.planes.contains(&plane))
     }
@@ -164,29 +164,29 @@ impl Planes {
         self.members.len() as u32
     }
 
-    /// Whether there are no planes.
+    /// Returns true if there are no planes.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// Satellites of a plane in slot order; empty for a plane that does not exist.
+    /// Satellites of a plane in slot order; empty if the plane does not exist.
     pub fn members(&self, plane: u32) -> &[u32] {
         self.members.get(plane as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// Plane and slot of a satellite, if it has them.
+    /// Plane and slot of a satellite; `None` if it is in no plane.
     pub fn plane_slot(&self, satellite: u32) -> Option<(u32, u32)> {
         self.places.get(satellite as usize).copied().flatten()
     }
 
-    /// Whether the last plane neighbours plane 0 in the same direction of flight (a delta pattern); if not, a seam
-    /// lies between them (a star pattern). With several shells, whether that is so in each.
+    /// Returns true if the last plane and plane 0 are neighbours in the same direction of flight (a delta pattern) and false if a
+    /// seam lies between them (a star pattern). With several shells, true if that holds for each.
     pub fn wraps(&self) -> bool {
         !self.shells.is_empty() && self.shells.iter().all(|shell| shell.wraps)
     }
 
-    /// Which satellites of a plane face which of the plane `distance` further east in its shell; nothing where a seam
-    /// lies between. Past the last plane of a delta pattern, slots are level after the shell's shift.
+    /// The pairs of level satellites in a plane and in the plane `distance` further east in its shell; empty across a seam. Past
+    /// the last plane of a delta pattern, slots are level after the shell's shift.
     pub fn facing_east(&self, plane: u32, distance: u32) -> Vec<(u32, u32)> {
         let Some(shell) = self.shell_of(plane) else { return Vec::new() };
         let count = shell.planes.end - shell.planes.start;
@@ -206,10 +206,10 @@ impl Planes {
         (0..left.len()).map(|slot| (left[slot], right[(slot + shift) % right.len()])).collect()
     }
 
-    /// Which satellites of two planes face each other, as (satellite of `plane`, satellite of `other`).
+    /// The pairs of level satellites in two planes, as (satellite of `plane`, satellite of `other`).
     ///
-    /// In planes of equal size, those of equal slot. Otherwise each satellite of the smaller plane, in slot order,
-    /// takes the nearest in phase at t = 0 that is still free, and keeps it.
+    /// In planes of equal size, pairs have equal slots. Otherwise each satellite of the smaller plane, in slot order, takes the
+    /// nearest free one in phase at t = 0, and keeps it.
     pub fn facing(&self, plane: u32, other: u32) -> Vec<(u32, u32)> {
         let (left, right) = (self.members(plane), self.members(other));
         if left.len() == right.len() {
@@ -222,7 +222,7 @@ impl Planes {
         left.iter().map(|&a| (a, self.take_nearest(a, &mut free))).collect()
     }
 
-    /// Renumbers the slots of every plane so that they are level with those of its shell's first plane.
+    /// Renumbers the slots of every plane to be level with those of its shell's first plane.
     fn level(&mut self) {
         for shell in &self.shells {
             let planes = &mut self.members[shell.planes.start as usize..shell.planes.end as usize];
@@ -261,7 +261,7 @@ fn phase_apart(arguments_rad: &[f64], a: u32, b: u32) -> f64 {
 
 type Member = (u32, OrbitAtEpoch);
 
-/// Satellites within a share of a mean motion, and near the median inclination of those.
+/// Satellites with a mean motion within a share of `mean_motion`, and an inclination near the median of those.
 fn near(members: &[Member], mean_motion: f64, tolerance: f64) -> Vec<Member> {
     let mut near: Vec<Member> = members.to_vec();
     near.retain(|member| mean_motion_off(member, mean_motion) <= tolerance * mean_motion);
@@ -270,12 +270,12 @@ fn near(members: &[Member], mean_motion: f64, tolerance: f64) -> Vec<Member> {
     near
 }
 
-/// The planes of a shell with most of `working` in them, and whether they go all the way round.
+/// The planes of a shell that hold most of `working`, and true if they go all the way round.
 fn shell(mut working: Vec<Member>) -> Option<(Vec<Vec<Member>>, bool)> {
     let least = working.len() / 2;
     let mut planes = planes_of(&mut working);
     let most = planes.iter().map(Vec::len).max().unwrap_or_default();
-    // Strays must not drag the median down before they are gone.
+    // Strays are removed first, so that they do not distort the median.
     let usual = median(planes.iter().map(Vec::len).filter(|len| 2 * len > most).map(|len| len as f64));
     let usual = usual.unwrap_or_default() as usize;
     planes.retain(|plane| 2 * plane.len() > usual);
@@ -291,7 +291,7 @@ fn shell(mut working: Vec<Member>) -> Option<(Vec<Vec<Member>>, bool)> {
     Some((planes, wraps))
 }
 
-/// The planes of a shell that is one of several, and whether they go all the way round.
+/// The planes of one shell of several, and true if they go all the way round.
 fn part_of_many(mut working: Vec<Member>) -> Option<(Vec<Vec<Member>>, bool)> {
     let inclination_rad = median(working.iter().map(|(_, orbit)| orbit.inclination_rad))?;
     let mut planes = planes_of(&mut working);
@@ -300,11 +300,11 @@ fn part_of_many(mut working: Vec<Member>) -> Option<(Vec<Vec<Member>>, bool)> {
         return None;
     }
     let wraps = begin_after_seam(&mut planes);
-    // Planes that are still being filled leave wide gaps, which are no seam: on both sides satellites fly the same way.
+    // Planes that are still being filled leave wide gaps without a seam: on both sides satellites fly in the same direction.
     Some((planes, wraps || (inclination_rad - 0.5 * PI).abs() > SEAM_INCLINATION_RAD))
 }
 
-/// Planes by RAAN, without satellites of other mean motion.
+/// Planes by RAAN, without satellites of a different mean motion.
 fn planes_of(working: &mut [Member]) -> Vec<Vec<Member>> {
     working.sort_by(|a, b| a.1.raan_rad.total_cmp(&b.1.raan_rad).then(a.0.cmp(&b.0)));
     let mut planes = split_by_raan(&with_companions(working));
@@ -315,7 +315,7 @@ fn planes_of(working: &mut [Member]) -> Vec<Vec<Member>> {
     planes
 }
 
-/// Shells in the order of how many fly in them, as far as they form planes.
+/// Shells that form planes, the most populous first.
 fn several_shells(mut left: Vec<Member>) -> Vec<(Vec<Vec<Member>>, bool)> {
     let mut shells = Vec::new();
     loop {
@@ -332,7 +332,7 @@ fn several_shells(mut left: Vec<Member>) -> Vec<(Vec<Vec<Member>>, bool)> {
     }
 }
 
-/// Those of satellites sorted by mean motion whose orbits are like that of one.
+/// The satellites, sorted by mean motion, whose orbits are similar to that of `one`.
 fn alike<'a>(sorted: &'a [Member], one: &'a Member) -> impl Iterator<Item = &'a Member> {
     let reach = MIXED_SHELL_TOLERANCE * one.1.mean_motion_rev_day;
     let mean_motion = |member: &Member| member.1.mean_motion_rev_day;
@@ -344,7 +344,7 @@ fn alike<'a>(sorted: &'a [Member], one: &'a Member) -> impl Iterator<Item = &'a 
     sorted[from..to].iter().filter(inclined)
 }
 
-/// Those of satellites sorted by RAAN that do not fly alone.
+/// The satellites, sorted by RAAN, that have a companion.
 fn with_companions(sorted: &[Member]) -> Vec<Member> {
     let companions = |a: &Member, b: &Member| {
         let apart = (a.1.raan_rad - b.1.raan_rad).rem_euclid(TAU);
@@ -356,7 +356,7 @@ fn with_companions(sorted: &[Member]) -> Vec<Member> {
     sorted.iter().filter(has_companion).copied().collect()
 }
 
-/// Cuts satellites sorted by RAAN into planes, wherever the step to the next is a large one.
+/// Splits satellites sorted by RAAN into planes at the large steps.
 fn split_by_raan(sorted: &[Member]) -> Vec<Vec<Member>> {
     let step = |index: usize| {
         let next = sorted[(index + 1) % sorted.len()].1.raan_rad;
@@ -366,7 +366,7 @@ fn split_by_raan(sorted: &[Member]) -> Vec<Vec<Member>> {
     steps.sort_by(f64::total_cmp);
     let least = LEAST_PLANE_SPACING_RAD;
     let ratio = |index: usize| steps[index + 1].max(least) / steps[index].max(least);
-    // Two planes already have two steps between them, so the widest alone separates nothing.
+    // Two planes already have two steps between them, so one wide step alone separates nothing.
     let split = (0..steps.len().saturating_sub(2)).max_by(|&a, &b| ratio(a).total_cmp(&ratio(b)));
     let Some(split) = split.filter(|&index| ratio(index) >= PLANE_STEP_RATIO) else { return Vec::new() };
     let between = steps[split + 1];
@@ -382,7 +382,7 @@ fn split_by_raan(sorted: &[Member]) -> Vec<Vec<Member>> {
     planes
 }
 
-/// Turns the list of planes so that it begins after the widest step, and says whether that step is like the others.
+/// Rotates the list of planes to begin after the widest step; returns true if that step is like the others.
 fn begin_after_seam(planes: &mut [Vec<Member>]) -> bool {
     let raan = |index: usize| planes[index % planes.len()][0].1.raan_rad;
     let steps: Vec<f64> = (0..planes.len()).map(|p| (raan(p + 1) - raan(p)).rem_euclid(TAU)).collect();
@@ -401,7 +401,7 @@ fn mean_motion_off(member: &Member, mean_motion_rev_day: f64) -> f64 {
     (member.1.mean_motion_rev_day - mean_motion_rev_day).abs()
 }
 
-/// Takes the spare of the closest pair out of a plane sorted by argument; `false` if no two are suspiciously close.
+/// Removes the spare of the closest pair from a plane sorted by argument; `false` if no pair is closer than expected.
 fn drop_parked(plane: &mut Vec<Member>, usual: usize, mean_motion: f64) -> bool {
     let gap = |index: usize| {
         let next = plane[(index + 1) % plane.len()].1.argument_rad;
@@ -417,7 +417,7 @@ fn drop_parked(plane: &mut Vec<Member>, usual: usize, mean_motion: f64) -> bool 
     true
 }
 
-/// The value in the middle, the lower of two.
+/// The median; the lower of two middle values.
 fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);

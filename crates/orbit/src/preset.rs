@@ -1,8 +1,8 @@
-//! Constellations that the literature knows by name.
+//! Constellations known by name in the literature.
 //!
 //! Follows the publication that each preset of [`PRESETS`] names; HT's and WP's fly over ns-2's Earth, others over WGS 84.
 //! Differs: where a publication leaves the phasing between planes open, neighbours are staggered by half a slot.
-//! Left out: constellations as they really fly today, which come as elements.
+//! Left out: constellations as they fly today, which come as elements.
 
 mod table;
 
@@ -20,59 +20,59 @@ pub use table::{IRIDIUM, PRESETS, TELEDESIC, UNDESCRIBED};
 /// A published constellation.
 #[derive(Debug, Clone, Copy)]
 pub struct Preset {
-    /// What it is called.
+    /// Name of the preset.
     pub name: &'static str,
-    /// Another name that finds it.
+    /// A second name that finds it.
     pub alias: Option<&'static str>,
-    /// What it is, in a few words.
+    /// A description in a few words.
     pub about: &'static str,
-    /// Where its parameters are from, and what is assumed.
+    /// The source of its parameters, and assumptions.
     pub source: &'static str,
-    /// The Earth it flies over.
+    /// The Earth model that it is defined over.
     pub earth: EarthModel,
-    /// Lowest elevation of service in degrees.
+    /// Lowest elevation at which a satellite serves, degrees.
     pub elevation_mask_deg: f64,
     /// Links between its satellites.
     pub isls: Isls,
-    /// How many satellites a terminal holds at once, if its publication says so (HT 6.2, WP); otherwise all in view.
+    /// Number of satellites that a terminal holds at once, if the publication gives it (HT 6.2, WP); otherwise all in view.
     pub antennas: Option<u16>,
-    /// What the names of its satellites begin with in catalogues.
+    /// The beginning of its satellites' names in catalogues.
     pub catalogued: Option<&'static str>,
     /// Its orbits.
     pub layout: Layout,
 }
 
-/// Which inter-satellite links a system has, each way.
+/// The inter-satellite links of a system, in each direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Isls {
-    /// Satellites ahead in the plane.
+    /// Number of satellites ahead in the plane.
     pub intra_plane: u32,
-    /// Planes to the east.
+    /// Number of planes to the east.
     pub inter_plane: u32,
-    /// Whether there are links across a star pattern's seam.
+    /// True if there are links across a star pattern's seam.
     pub cross_seam: bool,
 }
 
-/// Where a preset's satellites fly.
+/// The orbits of a preset's satellites.
 #[derive(Debug, Clone, Copy)]
 pub enum Layout {
-    /// Circular orbits in even planes.
+    /// Circular orbits in evenly spaced planes.
     Shells(&'static [PlacedShell]),
-    /// Geostationary, at these east longitudes in degrees.
+    /// Geostationary orbits at these east longitudes in degrees.
     Ring(&'static [f64]),
-    /// Orbits of their own, plane by plane.
+    /// Individual orbits, plane by plane.
     Orbits {
         /// Number of planes.
         planes: u32,
-        /// Satellites in each.
+        /// Number of satellites in each plane.
         satellites_per_plane: u32,
-        /// The orbits over an Earth.
+        /// Returns the orbits over an Earth model.
         orbits: fn(&EarthModel) -> Vec<Kepler>,
     },
 }
 
 impl Preset {
-    /// The preset of this name, however its capitals and spaces are written.
+    /// The preset of this name; capitals, spaces and hyphens do not matter.
     pub fn find(name: &str) -> Result<&'static Self, PresetError> {
         let plain = spelling::plain(name);
         if let Some(preset) = PRESETS.iter().find(|p| p.name == plain || p.alias == Some(plain.as_str())) {
@@ -126,26 +126,26 @@ pub fn teledesic() -> Constellation {
     Constellation::from_shell(EarthModel::NS2, &TELEDESIC).expect("the preset is a valid shell")
 }
 
-/// Geostationary satellites at the given east longitudes (radians) over the WGS 84 ellipsoid, named `geo-0` and on.
+/// Geostationary satellites at the given east longitudes (radians) over the WGS 84 ellipsoid, named `geo-0`, `geo-1`, ….
 pub fn geo(longitudes_rad: &[f64]) -> Constellation {
     Constellation::geostationary(EarthModel::WGS84, longitudes_rad)
 }
 
-/// No preset of that name.
+/// The error for a name that is not a preset's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PresetError {
-    /// Nobody knows it.
+    /// The name is unknown.
     Unknown {
         /// The name given.
         name: String,
-        /// The most similar name there is.
+        /// The most similar name of a preset.
         nearest: Option<&'static str>,
     },
-    /// The literature names the system but does not say where its satellites fly.
+    /// The literature names the system but does not give its orbits.
     Undescribed {
         /// The system.
         name: &'static str,
-        /// What is not known.
+        /// The missing parameters.
         missing: &'static str,
     },
 }

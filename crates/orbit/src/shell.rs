@@ -1,7 +1,7 @@
 //! A shell: equal circular orbits in evenly spaced planes.
 //!
 //! Follows HT 2.2.1 and 6.2 and Walker's notation (star and delta patterns differ only in RAAN spacing).
-//! Differs: stagger is a rule of its own beside Walker's phasing, because ns-2 offsets only the odd planes.
+//! Differs: stagger is a separate rule beside Walker's phasing, because ns-2 offsets only the odd planes.
 //! Left out: eccentricity and J2 drift, which are [`crate::elliptic`]'s, and uneven planes.
 
 use std::f64::consts::{PI, TAU};
@@ -11,11 +11,11 @@ use crate::circular::CircularOrbits;
 use crate::earth::EarthModel;
 use crate::elliptic::Kepler;
 
-/// How far a plane's satellites are ahead of those of plane 0 at t = 0.
+/// The phase of a plane's satellites relative to plane 0 at t = 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Phasing {
-    /// Odd planes are ahead by this fraction of the spacing in the plane, even ones not at all.
-    /// ns-2, and HT's greatest coverage, take 0.5.
+    /// Odd planes are ahead by this fraction of the spacing in the plane, even ones by nothing. ns-2, and HT's greatest coverage,
+    /// take 0.5.
     OddPlanes(f64),
     /// Walker's F: plane p is ahead by p * F * 360 degrees / (number of satellites).
     Walker(f64),
@@ -36,8 +36,8 @@ pub struct Shell {
     pub raan_spacing_rad: f64,
     /// Stagger between planes.
     pub phasing: Phasing,
-    /// Round the arguments of latitude at t = 0 to this many decimals of a degree.
-    /// Only the Iridium preset does, since ns-2's script was written with rounded angles.
+    /// Number of decimals of a degree to which arguments of latitude at t = 0 are rounded. Only the Iridium preset does so, since
+    /// ns-2's script was written with rounded angles.
     pub argument_decimals: Option<u8>,
 }
 
@@ -59,13 +59,13 @@ impl Shell {
         }
     }
 
-    /// Whether the last plane neighbours plane 0 without a seam: the nodes go all the way round.
+    /// Returns true if the nodes go all the way round, so that the last plane is a neighbour of plane 0 without a seam.
     pub fn wraps(&self) -> bool {
         let around_rad = f64::from(self.planes) * self.raan_spacing_rad.abs();
         (around_rad - TAU).abs() < 0.5 * self.raan_spacing_rad.abs()
     }
 
-    /// How many slots a delta pattern is ahead after going round once; see [`crate::planes::PlaneShell::wrap_shift`].
+    /// Slots by which a delta pattern is ahead after one round of planes; see [`crate::planes::PlaneShell::wrap_shift`].
     pub fn wrap_shift(&self) -> u32 {
         match self.phasing {
             Phasing::Walker(factor) if self.wraps() => {
@@ -80,7 +80,7 @@ impl Shell {
         PlacedShell::from(*self).orbits(earth)
     }
 
-    /// The same orbits by Kepler's elements, for [`crate::Constellation::from_kepler`] and its drift.
+    /// The same orbits as Kepler's elements, for [`crate::Constellation::from_kepler`] and its drift.
     pub fn kepler(&self, earth: &EarthModel) -> Result<Vec<Kepler>, ShellError> {
         self.check()?;
         let orbit = |plane, slot| Kepler {
@@ -119,14 +119,14 @@ impl Shell {
     }
 }
 
-/// A shell among others.
+/// A shell with its position among other shells.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlacedShell {
     /// The shell.
     pub shell: Shell,
-    /// Angle of plane 0's ascending node at t = 0.
+    /// RAAN of plane 0 at t = 0.
     pub raan_rad: f64,
-    /// How far all its satellites are ahead.
+    /// Angle by which all its satellites are ahead.
     pub argument_rad: f64,
 }
 
@@ -158,32 +158,32 @@ const MAX_SATELLITES: u64 = 1_000_000;
 const MIN_ALTITUDE_M: f64 = 100e3;
 const MAX_ALTITUDE_M: f64 = 1000e6;
 
-/// Why a shell cannot be built.
+/// The error for a shell that cannot be built.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ShellError {
     /// No satellites, or too many.
     Count {
-        /// Planes asked for.
+        /// Number of planes asked for.
         planes: u32,
-        /// Satellites per plane asked for.
+        /// Number of satellites per plane asked for.
         per_plane: u32,
     },
-    /// Below any orbit, or beyond the Moon.
+    /// An altitude below any orbit, or beyond the Moon.
     Altitude {
         /// Altitude asked for, metres.
         altitude_m: f64,
     },
-    /// Not an inclination.
+    /// An inclination out of range.
     Inclination {
         /// Inclination asked for, radians.
         inclination_rad: f64,
     },
-    /// Not an angle between planes.
+    /// An angle between planes that is out of range.
     RaanSpacing {
         /// Spacing asked for, radians.
         raan_spacing_rad: f64,
     },
-    /// Not a number.
+    /// A phasing that is not a number.
     Phasing {
         /// Phasing asked for.
         phase: f64,

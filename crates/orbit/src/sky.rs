@@ -1,28 +1,28 @@
-//! All satellites at an instant, ordered so that those above a terminal are found without asking each.
+//! All satellites at an instant, sorted so that those above a terminal are found without testing each.
 //!
-//! Follows from the footprint: a satellite in view is no further in latitude than its footprint's half angle.
-//! Differs: only latitude narrows the search, which is a fifth of the work for a low shell and simple for all.
-//! Left out: updates; another instant is another sky.
+//! Follows from the footprint: a satellite in view differs in latitude by no more than its footprint's half angle.
+//! Differs: only the latitude narrows the search, which leaves a fifth of the work for a low shell and is simple for all.
+//! Left out: updates; each instant needs a new sky.
 
 use crate::earth::EarthModel;
 use crate::footprint::Footprint;
 use crate::vec3::{Ecef, Vec3};
 use crate::visibility::elevation_rad;
 
-/// Satellites by latitude.
+/// Satellites sorted by latitude.
 #[derive(Debug, Clone, Default)]
 pub struct Sky {
-    /// Latitude, number and place, by latitude.
+    /// Latitude, number and position, sorted by latitude.
     satellites: Vec<(f64, u32, Ecef)>,
     highest_m: f64,
     earth_radius_m: f64,
 }
 
-/// The zenith is at most this far from the direction away from the centre, on any ellipsoid like the Earth.
+/// Largest angle between the zenith and the direction from the Earth's centre, on an ellipsoid like the Earth.
 const PLUMB_LINE_RAD: f64 = 0.004;
 
 impl Sky {
-    /// The sky with satellites at `positions`; unavailable ones are not in it.
+    /// The sky of satellites at `positions`, without unavailable ones.
     pub fn new(earth: &EarthModel, positions: &[Option<Ecef>]) -> Self {
         let mut satellites: Vec<(f64, u32, Ecef)> = (0u32..)
             .zip(positions)
@@ -34,7 +34,7 @@ impl Sky {
         Self { satellites, highest_m, earth_radius_m: earth.radius_m }
     }
 
-    /// Satellites above `mask_rad` from a terminal at `place` whose zenith is `up`, and their elevations; not in order.
+    /// Satellites above `mask_rad` for a terminal at `place` with zenith `up`, and their elevations, in no order.
     pub fn in_view(&self, place: Ecef, up: Vec3, mask_rad: f64) -> impl Iterator<Item = (u32, f64)> + '_ {
         let ground_m = self.earth_radius_m.min(place.0.norm());
         let footprint = Footprint::new(ground_m, self.highest_m, mask_rad - PLUMB_LINE_RAD);
@@ -51,7 +51,7 @@ impl Sky {
             .map(move |(_, number, satellite)| (*number, elevation_rad(place, up, *satellite)))
     }
 
-    /// How many satellites are above `mask_rad`.
+    /// Number of satellites above `mask_rad`.
     pub fn count(&self, place: Ecef, up: Vec3, mask_rad: f64) -> usize {
         self.in_view(place, up, mask_rad).count()
     }

@@ -1,4 +1,4 @@
-//! A terminal: a place on the ground with a name.
+//! A terminal: a named place on the ground.
 //!
 //! Follows HT 3.2.3 (fixed to the turning Earth); latitude is geodetic on the Earth model in use.
 //! Differs: on a spherical model geodetic is geocentric, which is what ns-2 means by latitude.
@@ -13,7 +13,7 @@ use crate::vec3::{Ecef, Vec3};
 /// A ground terminal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Terminal {
-    /// What links and reports call it.
+    /// Name in links and reports.
     pub name: String,
     /// Geodetic latitude, -pi/2 to pi/2.
     pub latitude_rad: f64,
@@ -40,10 +40,10 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// Whether the coordinates are a place; topologies check what they are given.
+    /// Fails if the coordinates are out of range; topologies call it on the terminals that they are given.
     pub fn check(&self) -> Result<(), TerminalError> {
         let name = || self.name.clone();
-        // A whisker of room: 90 degrees may not survive conversion exactly.
+        // A small tolerance: 90 degrees may not survive conversion exactly.
         if !(0.0..=FRAC_PI_2 + 1e-12).contains(&self.latitude_rad.abs()) {
             return Err(TerminalError::Latitude { name: name(), latitude_rad: self.latitude_rad });
         }
@@ -57,12 +57,12 @@ impl Terminal {
         Ok(())
     }
 
-    /// Where it is.
+    /// Position of the terminal.
     pub fn position_ecef(&self, earth: &EarthModel) -> Ecef {
         earth.surface(self.latitude_rad, self.longitude_rad, self.height_m)
     }
 
-    /// The direction of its zenith: the surface's normal, of length one.
+    /// The zenith: the unit normal of the surface.
     pub fn up(&self) -> Vec3 {
         let (sin_lat, cos_lat) = self.latitude_rad.sin_cos();
         let (sin_lon, cos_lon) = self.longitude_rad.sin_cos();
@@ -70,33 +70,33 @@ impl Terminal {
     }
 }
 
-/// Least and greatest longitude in degrees, east positive: either way of counting, and no turn besides.
+/// Lowest and highest longitude in degrees, east positive: -180 to 180 and 0 to 360 are both accepted.
 pub const LONGITUDES_DEG: (f64, f64) = (-180.0, 360.0);
-/// Least height of a terminal in metres, below any dry land.
+/// Lowest height of a terminal in metres, below any dry land.
 pub const MIN_HEIGHT_M: f64 = -1e3;
-/// Greatest height of a terminal in metres, where space begins.
+/// Highest height of a terminal in metres, where space begins.
 pub const MAX_HEIGHT_M: f64 = 100e3;
 
-/// Why a terminal is nowhere.
+/// The error for a terminal with invalid coordinates.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TerminalError {
-    /// Latitude beyond a pole.
+    /// The latitude is beyond a pole.
     Latitude {
-        /// The terminal.
+        /// Name of the terminal.
         name: String,
         /// Latitude given, radians.
         latitude_rad: f64,
     },
-    /// Longitude outside [`LONGITUDES_DEG`].
+    /// The longitude is outside [`LONGITUDES_DEG`].
     Longitude {
-        /// The terminal.
+        /// Name of the terminal.
         name: String,
         /// Longitude given, radians.
         longitude_rad: f64,
     },
-    /// Below dry land or in space.
+    /// The height is below any dry land, or in space.
     Height {
-        /// The terminal.
+        /// Name of the terminal.
         name: String,
         /// Height given, metres.
         height_m: f64,

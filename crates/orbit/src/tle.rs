@@ -33,9 +33,9 @@ pub fn parse(file: &[u8]) -> Result<Vec<ElementSet>, ElementsError> {
     check_file(sets)
 }
 
-/// Name and elements as three lines; `None` if the format has no room for the catalogue number or a value.
+/// Name and elements as three lines; `None` if the catalogue number or a value does not fit the format.
 ///
-/// What was read from a TLE file is written as it stood there, but for blanks around the name and the sign of an exponent
+/// Elements read from a TLE file are written as they stood there, except for blanks around the name and the sign of an exponent
 /// of zero.
 pub fn write(set: &ElementSet) -> Option<String> {
     let mean = &set.mean;
@@ -83,7 +83,7 @@ pub fn write(set: &ElementSet) -> Option<String> {
     })
 }
 
-/// Five characters; the first of a number above 99999 is a letter (Alpha-5).
+/// A catalogue number in five characters; above 99999 the first is a letter (Alpha-5).
 fn catalogue_number(id: u64) -> Option<String> {
     const LETTERS: &[u8] = b"ABCDEFGHJKLMNPQRSTUVWXYZ";
     if id < 100_000 {
@@ -93,7 +93,7 @@ fn catalogue_number(id: u64) -> Option<String> {
     Some(format!("{}{:04}", char::from(*letter), id % 10_000))
 }
 
-/// Five digits after an assumed point, and the exponent: ` 36508-3` is 0.36508e-3.
+/// A value as five digits after an assumed point, and an exponent: ` 36508-3` is 0.36508e-3.
 fn with_exponent(value: f64) -> Option<String> {
     if value == 0.0 {
         return Some(" 00000+0".into());
@@ -103,7 +103,7 @@ fn with_exponent(value: f64) -> Option<String> {
     let exponent = exponent.parse::<i32>().ok()? + 1;
     let sign = if value < 0.0 { '-' } else { ' ' };
     let (digits, exponent) = match exponent {
-        // Smaller than the format has.
+        // The value is below the smallest of the format.
         ..=-10 => return Some(" 00000+0".into()),
         -9..=9 => (digits.replace('.', ""), exponent),
         _ => return None,
@@ -111,7 +111,7 @@ fn with_exponent(value: f64) -> Option<String> {
     Some(format!("{sign}{digits}{}{}", if exponent < 0 { '-' } else { '+' }, exponent.abs()))
 }
 
-/// The last digit of an element line.
+/// The checksum of an element line, its last digit.
 fn checksum(line: &[u8]) -> u8 {
     let digit = |&byte: &u8| match byte {
         b'-' => 1,
@@ -135,13 +135,13 @@ fn text_lines(file: &[u8]) -> Result<Vec<(usize, &str)>, ElementsError> {
     Ok(lines)
 }
 
-/// Whether element lines begin here rather than a name. A name may itself begin with `1 `.
+/// Returns true if element lines begin here and not a name. A name may itself begin with `1 `.
 fn starts_pair(lines: &[(usize, &str)]) -> bool {
     let begins = |index: usize, prefix| lines.get(index).is_some_and(|line| line.1.starts_with(prefix));
     begins(0, "1 ") && !(begins(1, "1 ") && begins(2, "2 "))
 }
 
-/// Checks what `sgp4` reports without saying in which line of the file, or takes for granted.
+/// Checks an element line for mistakes that `sgp4` reports without a line number, or does not check.
 fn element_line<'a>(
     line: Option<&(usize, &'a str)>,
     expected: u8,

@@ -1,8 +1,8 @@
-//! What a terminal sees of satellites over time: where to look, how far, and how fast the distance grows.
+//! The view of satellites from a terminal over time: direction, distance and range rate.
 //!
 //! Follows [`crate::visibility`] at each instant; azimuth from north over east, elevation from the geodetic horizon.
-//! Differs from a tracking file: nothing is smoothed, and a satellite below the mask has no row.
-//! Left out: refraction and the time that light is on its way, a few metres along the orbit.
+//! Differs from a tracking file: values are not smoothed, and a satellite below the mask has no row.
+//! Left out: refraction, and the travel time of light, which is a few metres along the orbit.
 
 use crate::constellation::Constellation;
 use crate::course::Course;
@@ -10,20 +10,20 @@ use crate::terminal::Terminal;
 use crate::vec3::{Motion, Vec3};
 use crate::visibility::{Look, look, range_rate_m_s};
 
-/// A satellite as seen at an instant.
+/// A satellite seen from a terminal at an instant.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sighting {
-    /// The instant.
+    /// The instant, s.
     pub t_s: f64,
-    /// The satellite.
+    /// Number of the satellite.
     pub satellite: u32,
-    /// Where it is.
+    /// Direction and distance.
     pub look: Look,
-    /// How fast it moves away in m/s; negative while it comes nearer.
+    /// Range rate in m/s; negative while the satellite approaches.
     pub range_rate_m_s: f64,
 }
 
-/// Satellites above `mask_rad` as seen from a terminal at `t_s`, in the order of `satellites`.
+/// Satellites above `mask_rad` for a terminal at `t_s`, in the order of `satellites`.
 pub fn sightings(
     constellation: &Constellation,
     terminal: &Terminal,
@@ -34,7 +34,7 @@ pub fn sightings(
     seen(constellation, (terminal, Vec3::default()), satellites, mask_rad, t_s)
 }
 
-/// The same from a terminal that follows a course, whose own speed is part of the range rate.
+/// As [`sightings`] for a terminal on a course, whose own velocity is part of the range rate.
 pub fn sightings_on_course(
     constellation: &Constellation,
     course: &Course,

@@ -1,12 +1,12 @@
-//! Vectors in metres, and the two frames that must not be confused.
+//! Vectors in metres, and the inertial and rotating frames, as separate types.
 //!
 //! Follows the usual convention: x to Greenwich (rotating) or the node reference (inertial), z to the north pole.
-//! Differs: TEME, the frame that SGP4 answers in, counts as the inertial frame here.
+//! Differs: TEME, SGP4's frame, counts as the inertial frame here.
 //! Left out: precession, nutation and polar motion.
 
 use std::ops::{Add, Mul, Sub};
 
-/// Three components; metres wherever it stands for a position.
+/// A vector; in metres where it is a position.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Vec3 {
     /// Towards longitude zero.
@@ -64,40 +64,40 @@ impl Mul<f64> for Vec3 {
     }
 }
 
-/// A position in the frame that does not turn with the Earth, in metres.
+/// A position in the inertial frame, in metres.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Eci(pub Vec3);
 
 impl Eci {
-    /// The same place in the rotating frame, given the sine and cosine of Greenwich's angle.
+    /// The same position in the rotating frame, given the sine and cosine of Greenwich's angle.
     pub fn to_ecef(self, (sin, cos): (f64, f64)) -> Ecef {
         let Vec3 { x, y, z } = self.0;
         Ecef(Vec3::new(cos * x + sin * y, cos * y - sin * x, z))
     }
 }
 
-/// Where something is and how fast it moves, both in the frame that turns with the Earth.
+/// Position and velocity in the rotating frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Motion {
-    /// Where.
+    /// Position.
     pub position: Ecef,
-    /// Metres per second; zero for what stands on the ground.
+    /// Velocity, m/s; zero for an object on the ground.
     pub velocity_m_s: Vec3,
 }
 
 impl Motion {
-    /// From position and velocity in the inertial frame, the sine and cosine of Greenwich's angle, and the Earth's
+    /// The motion for a position and velocity in the inertial frame, the sine and cosine of Greenwich's angle, and the Earth's
     /// rotation.
     pub fn from_eci(position: Eci, velocity_m_s: Vec3, greenwich: (f64, f64), rotation_rad_s: f64) -> Self {
         let position = position.to_ecef(greenwich);
         let Ecef(turned) = Eci(velocity_m_s).to_ecef(greenwich);
-        // The ground moves on under the satellite: minus rotation x position.
+        // In the rotating frame the velocity has the term minus rotation x position.
         let ground = Vec3::new(-position.0.y, position.0.x, 0.0) * rotation_rad_s;
         Self { position, velocity_m_s: turned - ground }
     }
 }
 
-/// A position in the frame that turns with the Earth, in metres.
+/// A position in the frame that rotates with the Earth, in metres.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ecef(pub Vec3);
 

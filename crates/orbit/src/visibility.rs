@@ -1,7 +1,7 @@
-//! What a terminal sees: elevation, azimuth, slant range and Doppler shift of satellites.
+//! The view of satellites from a terminal: elevation, azimuth, slant range and Doppler shift.
 //!
 //! Follows HT 2.2.1: a satellite can serve a terminal while its elevation is above the mask.
-//! Differs: elevation is measured from the surface's normal, so it holds on a sphere and on an ellipsoid.
+//! Differs: elevation is measured from the surface normal, so it holds on a sphere and on an ellipsoid.
 //! Left out: refraction, terrain and antenna limits.
 
 use crate::earth::EarthModel;
@@ -13,13 +13,13 @@ use crate::vec3::{Ecef, Motion, Vec3};
 pub struct Look {
     /// Angle above the horizon, -pi/2 to pi/2.
     pub elevation_rad: f64,
-    /// Compass direction, clockwise from north, 0 to 2 pi.
+    /// Azimuth, clockwise from north, 0 to 2 pi.
     pub azimuth_rad: f64,
-    /// Distance in metres.
+    /// Slant range in metres.
     pub slant_range_m: f64,
 }
 
-/// How `terminal` sees a satellite.
+/// The view of a satellite from `terminal`.
 pub fn look(earth: &EarthModel, terminal: &Terminal, satellite: Ecef) -> Look {
     let up = terminal.up();
     let to = satellite.0 - terminal.position_ecef(earth).0;
@@ -33,28 +33,28 @@ pub fn look(earth: &EarthModel, terminal: &Terminal, satellite: Ecef) -> Look {
     }
 }
 
-/// Elevation of a satellite in radians, from a terminal at `place` whose zenith is `up`.
+/// Elevation of a satellite in radians, from a terminal at `place` with zenith `up`.
 pub fn elevation_rad(place: Ecef, up: Vec3, satellite: Ecef) -> f64 {
     elevation_of(up, satellite.0 - place.0)
 }
 
-/// How fast a satellite moves away from a place on the ground, in m/s; negative while it comes nearer.
+/// Range rate of a satellite from a place on the ground, in m/s; negative while it approaches.
 pub fn range_rate_m_s(place: Ecef, satellite: &Motion) -> f64 {
     let to = satellite.position.0 - place.0;
     to.dot(satellite.velocity_m_s) / to.norm()
 }
 
-/// The Doppler shift in Hz of a carrier at `frequency_hz`, to first order: positive while the satellite comes nearer.
+/// Doppler shift in Hz of a carrier at `frequency_hz`, to first order: positive while the satellite approaches.
 pub fn doppler_hz(range_rate_m_s: f64, frequency_hz: f64, c_m_s: f64) -> f64 {
     -frequency_hz * range_rate_m_s / c_m_s
 }
 
-/// How fast a satellite's elevation grows, in rad/s, from a terminal at `place` whose zenith is `up`.
+/// Rate of a satellite's elevation in rad/s, for a terminal at `place` with zenith `up`.
 pub fn elevation_rate_rad_s(place: Ecef, up: Vec3, satellite: &Motion) -> f64 {
     let (to, velocity) = (satellite.position.0 - place.0, satellite.velocity_m_s);
     let (range2, above) = (to.dot(to), to.dot(up));
     let across = to.cross(up).norm();
-    // The derivative of the arctangent; at the zenith, where it has none, the elevation neither grows nor falls.
+    // The derivative of the arctangent; at the zenith, where it does not exist, the rate is zero.
     if across == 0.0 {
         0.0
     } else {
@@ -62,7 +62,7 @@ pub fn elevation_rate_rad_s(place: Ecef, up: Vec3, satellite: &Motion) -> f64 {
     }
 }
 
-/// The satellite of highest elevation above `mask_rad` and that elevation; the lowest index among equals.
+/// The satellite of highest elevation above `mask_rad`, and that elevation; the lowest index among equals.
 pub fn highest_elevation(
     place: Ecef,
     up: Vec3,

@@ -2,7 +2,7 @@
 //!
 //! Follows Walker, "Satellite Constellations", J. Brit. Interplanetary Soc. 37 (1984): i: t/p/f.
 //! Differs: one notation serves star patterns as well as delta patterns (Ballard's rosettes), which differ in spacing.
-//! Left out: the altitude, which Walker does not write and a shell needs.
+//! Left out: the altitude, which is not part of Walker's notation but of a shell.
 
 use std::f64::consts::{PI, TAU};
 use std::fmt;
@@ -35,12 +35,12 @@ impl Walker {
         Ok(Self { inclination_rad: inclination_deg.to_radians(), satellites: t, planes: p, phasing: f })
     }
 
-    /// The delta pattern (rosette): nodes all the way round.
+    /// The delta pattern (rosette): nodes spaced over 360 degrees.
     pub fn delta(&self, altitude_m: f64) -> Shell {
         self.shell(altitude_m, TAU)
     }
 
-    /// The star pattern: nodes half the way round, with a seam between the last plane and the first.
+    /// The star pattern: nodes spaced over 180 degrees, with a seam between the last plane and the first.
     pub fn star(&self, altitude_m: f64) -> Shell {
         self.shell(altitude_m, PI)
     }
@@ -81,22 +81,22 @@ impl fmt::Display for Walker {
     }
 }
 
-/// Not a pattern of Walker's.
+/// The error for a text or numbers that are no Walker pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WalkerError {
-    /// Not his notation.
+    /// A text that is not in Walker's notation.
     Notation {
-        /// What was given.
+        /// The text.
         text: String,
     },
-    /// Satellites that do not share out evenly.
+    /// A number of satellites that is not a multiple of the planes.
     Planes {
         /// t.
         satellites: u32,
         /// p.
         planes: u32,
     },
-    /// A phasing that is another one in disguise.
+    /// A phasing of p or more, which is equivalent to a smaller one.
     Phasing {
         /// f.
         phasing: u32,

@@ -1,9 +1,9 @@
-//! Great circles in time against numbers of others.
+//! Courses along great circles, against published numbers.
 //!
 //! Follows the Aviation Formulary of E. Williams (Los Angeles to New York, with the point after two fifths of the way), and the geodesics
 //! of WGS 84 by Vincenty's formula.
-//! Differs: a course turns the normal of the surface evenly, which on the ellipsoid is not exactly the geodesic; the bound says by how much.
-//! Leaves out tracks as files and scenarios have them, which the `network` and `scenario` crates hold.
+//! Differs: a course turns the surface normal evenly, which on the ellipsoid is not exactly the geodesic; the tests bound the difference.
+//! Leaves out tracks in files and scenarios, which the `network` and `scenario` crates test.
 
 use skyhop_orbit::{Course, CourseError, EarthModel, Terminal, Waypoint};
 
@@ -37,7 +37,7 @@ fn los_angeles_to_new_york_is_the_formularys() {
     is(found, 38.0 + 40.167 / 60.0, -(101.0 + 37.570 / 60.0), 1e-5);
 }
 
-/// From, to, kilometres, and the middle.
+/// From, to, length in km, and the midpoint.
 type Geodesic = ((f64, f64), (f64, f64), f64, (f64, f64));
 
 /// Heathrow to Kennedy, London to New York, Sydney to Santiago, Singapore to Oslo by Vincenty's formulas on WGS 84.

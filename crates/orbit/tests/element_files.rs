@@ -1,7 +1,7 @@
-//! Element files, sound and broken.
+//! Element files, valid and broken.
 //!
 //! Follows CelesTrak's TLE and OMM JSON formats.
-//! Differs: broken files are made from a sound one, one fault each, and the error must say where.
+//! Differs: each broken file is a valid one with one fault, and the error must name its place.
 //! Left out: fuzzing.
 
 #[path = "../../../tools/testing.rs"]
@@ -263,7 +263,7 @@ fn a_satellite_that_decays_later_is_unavailable_and_counted() {
     assert_eq!(constellation.position_ecef(2, 0.0), None);
 }
 
-/// The line with its last digit made right.
+/// The line with a correct checksum.
 fn with_checksum(line: &str) -> String {
     let body = &line[..68];
     let digit = |c: char| if c == '-' { 1 } else { c.to_digit(10).unwrap_or(0) };

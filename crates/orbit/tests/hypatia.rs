@@ -2,7 +2,7 @@
 //!
 //! Follows the reference's README, part B: plain SGP4 is 37 m short on average there, 128 m at most, on whole paths.
 //! Differs: the path is taken from the reference, so that only positions are compared here.
-//! Left out: choosing the path, which needs Hypatia's rule for ground links.
+//! Left out: the choice of the path, which needs Hypatia's rule for ground links.
 
 #[path = "../../../tools/testing.rs"]
 mod testing;

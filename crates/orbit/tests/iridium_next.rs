@@ -1,8 +1,8 @@
-//! Iridium NEXT as catalogued in October 2025: who flies where.
+//! Iridium NEXT as catalogued in October 2025: the plane and slot of each satellite.
 //!
 //! Follows the operator's published layout, 66 satellites in 6 planes of 11.
-//! Differs: nothing; spares and decaying objects are in the file and must stay out of the planes.
-//! Left out: what links they form; that is tested with the topology.
+//! Differs: the file has spares and decaying objects too, which must stay out of the planes.
+//! Left out: links, which are tested with the topology.
 
 #[path = "../../../tools/testing.rs"]
 mod testing;
@@ -118,7 +118,7 @@ fn starlink_is_several_shells() {
     assert!((1800.0..2600.0).contains(&median_km), "{median_km} km: 43,500 km in 17 to 22 gaps");
 }
 
-/// A file of the shared folder, or `None` with a word about it where that folder is absent.
+/// A file of the shared folder; `None`, with a message, if the folder does not exist.
 fn shared(path: &str) -> Option<Vec<u8>> {
     testing::shared(path).map(|path| std::fs::read(path).expect("a file"))
 }

@@ -1,8 +1,8 @@
 //! Look angles, distances and range rates against another program.
 //!
-//! Follows skyfield 1.55 (SGP4, WGS 84, its own sidereal time), asked for the same elements, places and instants.
-//! Differs: skyfield knows UT1, which was a tenth of a second from UTC then; the Earth turns 46 m meanwhile at the equator.
-//! Leaves out refraction, as both do. The numbers were printed by skyfield's `frame_latlon_and_rates`.
+//! Follows skyfield 1.55 (SGP4, WGS 84, its own sidereal time), with the same elements, places and instants.
+//! Differs: skyfield knows UT1, a tenth of a second from UTC at the time, in which the Earth turns 46 m at the equator.
+//! Leaves out refraction, as skyfield does. The numbers were printed by its `frame_latlon_and_rates`.
 
 use skyhop_orbit::visibility::doppler_hz;
 use skyhop_orbit::{Constellation, Course, Epoch, Terminal, Waypoint, sightings, sightings_on_course};
@@ -76,8 +76,8 @@ fn looks_are_skyfields() {
     }
 }
 
-/// An aircraft due north along 10.75 E at 11 km, from 50 N at 36,000 s by 8 degrees an hour; skyfield was given its place at each
-/// instant, and the range rate is the difference of its distances over 0.2 s.
+/// An aircraft due north along 10.75 E at 11 km, from 50 N at 36,000 s by 8 degrees an hour; skyfield was given its position at
+/// each instant, and the range rate is the difference of its distances over 0.2 s.
 const OVER_AN_AIRCRAFT: [Row; 4] = [
     (38_940.0, 123.79854, 45.04062, 1040.15608, -2708.1628),
     (39_000.0, 88.04313, 51.88872, 953.70518, -57.7670),

@@ -1,7 +1,7 @@
 //! Cities against Natural Earth's populated places, by name.
 //!
 //! Follows ../shared/data/natural-earth, whose points are of other sources than the table's.
-//! Differs: a city's point is where somebody put it, so that 15 km are the same place.
+//! Differs: the two sources place a city's point differently, so that 15 km count as the same place.
 //! Left out: cities that the small file lacks.
 
 #[path = "../../../tools/testing.rs"]

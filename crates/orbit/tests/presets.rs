@@ -1,8 +1,8 @@
-//! Presets against the publications they are from.
+//! Presets against their publications.
 //!
 //! Follows HT tables 1.1 and 6.1, KG table 1, SaVi's parameters and the FCC's orders.
 //! Differs: tables that are not beside the repository are skipped.
-//! Left out: phasing, which only SaVi and ns-2 have; the delays held against ns-2 rest on that.
+//! Left out: phasing, which only SaVi and ns-2 have; the delays compared with ns-2 depend on it.
 
 #[path = "../../../tools/testing.rs"]
 mod testing;

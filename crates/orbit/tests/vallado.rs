@@ -1,9 +1,10 @@
 //! SGP4 against the published verification vectors.
 //!
 //! Follows Vallado et al., AIAA 2006-6753: 31 objects near Earth and in deep space, 757 states.
-//! Differs: our positions turn with the Earth; distance from its centre and its equator do not change by that and are
-//! held to 1 mm, so is the angle around the axis but for its first value, and that to the Astronomical Almanac's metres.
-//! Left out: velocities, which nothing here but Doppler uses.
+//! Differs: our positions are in the rotating frame. Distances from the Earth's centre and from the equator are the same there
+//! and must agree to 1 mm; so must the angle around the axis except for its first value, which must agree with the Astronomical
+//! Almanac to metres.
+//! Left out: velocities, which only Doppler uses here.
 
 use skyhop_orbit::{Constellation, Epoch};
 

@@ -1,6 +1,6 @@
 //! Views, footprints, passes and coverage against closed forms.
 //!
-//! Follows the triangle of centre, terminal and satellite, and an orbit over an Earth that stands still.
+//! Follows the triangle of centre, terminal and satellite, and an orbit over an Earth without rotation.
 //! Differs: every value is bounded on both sides.
 //! Left out: refraction.
 
@@ -11,14 +11,14 @@ use skyhop_orbit::footprint::Footprint;
 use skyhop_orbit::visibility::{doppler_hz, elevation_rad, elevation_rate_rad_s, range_rate_m_s};
 use skyhop_orbit::{Constellation, EarthModel, Kepler, Planes, Sky, Terminal, Walker, look, passes, preset};
 
-/// An Earth that takes forty thousand years to turn.
+/// An Earth that takes forty thousand years for one rotation.
 const STILL: EarthModel = EarthModel { rotation_period_s: 1.3e12, ..EarthModel::SPHERE };
 
 fn place(latitude_deg: f64, longitude_deg: f64) -> Terminal {
     Terminal::from_degrees("here", latitude_deg, longitude_deg).expect("a place")
 }
 
-/// One satellite over the meridians, at the equator at t = 0 and northbound.
+/// One satellite in a polar orbit, at the equator at t = 0 and northbound.
 fn polar(earth: EarthModel, altitude_m: f64) -> Constellation {
     let orbit = Kepler {
         semi_major_axis_m: earth.radius_m + altitude_m,

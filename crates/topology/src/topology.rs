@@ -1,8 +1,8 @@
-//! The network of satellites and terminals, brought up to date now and then.
+//! The network of satellites and terminals, updated at instants that the caller chooses.
 //!
-//! Follows HT 6.2's synchronous handoffs: all links are looked at together, at instants that the caller picks.
-//! Differs: ns-2's nodes each keep a timer; here time comes in through [`Topology::update`].
-//! Left out: what a change does to packets, which is the simulator's.
+//! Follows HT 6.2's synchronous handoffs: all links are updated together.
+//! Differs: ns-2's nodes each keep a timer; here the time is an argument of [`Topology::update`].
+//! Left out: the effect of a change on packets, which is the simulator's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -32,34 +32,34 @@ pub struct Topology {
     ground: Ground,
     /// ISLs, then GSLs by terminal and antenna, then fibre, then links on the ground.
     links: Vec<LinkState>,
-    /// Links as they were decided to be, which they are once acquired.
+    /// The decided state of each link, which it has once it is acquired.
     wanted: Vec<LinkState>,
-    /// When links that are being acquired will be up.
+    /// Time at which each link that is being acquired will be up, s.
     due: BTreeMap<usize, f64>,
     checks: Option<Checks>,
-    /// The longest time from one look of a terminal to the next.
+    /// Longest time between two checks of a terminal, s.
     longest_look_s: f64,
     link_rule: Option<Arc<dyn LinkRule>>,
     policy: Option<Arc<dyn HandoverPolicy>>,
-    /// The first GSL of each terminal to each constellation, and after the last the first link of fibre.
+    /// Index of the first GSL of each terminal to each constellation, and last the index of the first fibre link.
     gsls: Vec<usize>,
-    /// Per GSL, whether its far end is a satellite that the terminal holds.
+    /// For each GSL, true if the terminal holds the satellite at its far end.
     attached: Vec<bool>,
-    /// What a terminal with several antennas sees, kept for its memory.
+    /// Candidates of a terminal with several antennas; kept so that the memory is reused.
     sky: gsl::Candidates,
     changes: Vec<Change>,
     failures: Failures,
     updated_s: Option<f64>,
-    /// By terminal, when it last looked at its satellites.
+    /// Time of each terminal's last check, s; `None` before the first.
     looked_s: Vec<Option<f64>>,
 }
 
 impl Topology {
-    /// A network of terminals with one antenna each, with all possible links numbered and down.
+    /// A network of terminals with one antenna each. All possible links are numbered, and down.
     ///
     /// # Errors
     ///
-    /// A constellation without satellites, a rule out of range, a terminal that is nowhere, two terminals of one name.
+    /// No satellites, a rule out of range, an invalid terminal, two terminals of the same name.
     pub fn new(
         constellation: Constellation,
         terminals: Vec<Terminal>,
@@ -85,12 +85,12 @@ impl Topology {
         Self::with_fleets(vec![fleet], stations, &antennas, fibre)
     }
 
-    /// A network of several constellations. `antennas` are those of each station, by constellation; it does not see those for which it
-    /// has none.
+    /// A network of several constellations. `antennas` has the number of antennas of each station for each constellation; without
+    /// one the station does not use the constellation.
     ///
     /// # Errors
     ///
-    /// As for [`Topology::with_stations`]; no constellation, or such as cannot be mixed.
+    /// As for [`Topology::with_stations`]; no constellation, or constellations that cannot be mixed.
     pub fn with_fleets(
         fleets: Vec<Fleet>,
         stations: Vec<Station>,
@@ -126,7 +126,7 @@ impl Topology {
             let a = NodeId(satellites + terminal);
             for index in 0..fleets.len() {
                 let satellites = fleets.satellites(index);
-                // No more satellites can be held than there are.
+                // A terminal cannot hold more satellites than there are.
                 let count = antennas.get(index).map_or(0, |count| usize::from(*count).min(satellites.len()));
                 let link = LinkState { a, b: NodeId(satellites.start), up: false, kind: LinkKind::Gsl };
                 links.extend(std::iter::repeat_n(link, count));
@@ -164,8 +164,8 @@ impl Topology {
         })
     }
 
-    /// The same with nodes and links on the ground beside it. Nodes are numbered behind the terminals; terminals that are ends
-    /// of links pass packets on between these and their satellites.
+    /// Adds ground nodes and ground links. The nodes' numbers follow the terminals'; a terminal at the end of a ground link
+    /// forwards packets between the link and its satellites.
     pub fn with_ground(mut self, nodes: Vec<String>, links: Vec<GroundLink>) -> Self {
         self.links.extend(links.iter().map(|link| {
             let [a, b] = link.ends;
@@ -176,21 +176,21 @@ impl Topology {
         self
     }
 
-    /// The first link on the ground.
+    /// The first ground link.
     pub fn first_ground_link(&self) -> LinkId {
         LinkId((self.links.len() - self.ground.links().len()) as u32)
     }
 
-    /// The link on the ground with this number, if it is one.
+    /// The ground link with this number; `None` for other links.
     fn ground_link(&self, link: LinkId) -> Option<&GroundLink> {
         self.ground.links().get(link.0.checked_sub(self.first_ground_link().0)? as usize)
     }
 
-    /// Looks at all links as they should be at `t_s`, and returns those that changed, by link number, after those that had
-    /// been acquired meanwhile.
+    /// Updates all links to `t_s`. Returns the changes: first of links whose acquisition ended, then of the others by link
+    /// number.
     ///
-    /// Hand-offs depend on the state before: call it at the times of the rules' interval, in order. With acquisition
-    /// times, gaps or asynchronous checks, call [`Self::settle`] in between.
+    /// Hand-offs depend on the state before, so call it in order, at multiples of the rules' interval. With acquisition times,
+    /// gaps or asynchronous checks, call [`Self::settle`] in between.
     pub fn update(&mut self, t_s: f64) -> &[Change] {
         self.locate(t_s);
         self.changes.clear();
@@ -214,7 +214,7 @@ impl Topology {
         &self.changes
     }
 
-    /// Looks at the links between the satellites of a constellation.
+    /// Updates the ISLs of a constellation.
     fn look_between_satellites(&mut self, fleet: usize, t_s: f64) {
         let rules = *self.fleets().rules(fleet);
         let links = self.fleets().isls(fleet);
@@ -233,7 +233,7 @@ impl Topology {
         }
     }
 
-    /// A link between satellites is to be as `is`, if somebody's own rule does not say otherwise.
+    /// Decides that an ISL is to be as `is`, unless the caller's rule overrides it.
     fn decide_isl(&mut self, link: usize, mut is: LinkState, t_s: f64) {
         let positions = self.geometry.positions();
         if let Some(rule) = &self.link_rule
@@ -244,13 +244,13 @@ impl Topology {
         self.decide_unless_failed(link, is, t_s);
     }
 
-    /// The next instant at which something happens between updates: a link has been acquired, a terminal checks.
+    /// Time of the next event between updates: the end of an acquisition, or a terminal's check, s.
     pub fn next_event_s(&self) -> Option<f64> {
         let checks = self.checks.iter().flat_map(|checks| &checks.next_s);
         self.due.values().chain(checks).copied().min_by(f64::total_cmp)
     }
 
-    /// Does what is due by `t_s` between updates, without a look at all links. Returns what changed.
+    /// Handles the events that are due by `t_s` between updates, without checking all links. Returns the changes.
     pub fn settle(&mut self, t_s: f64) -> &[Change] {
         self.changes.clear();
         self.finish(t_s);
@@ -265,13 +265,12 @@ impl Topology {
         &self.changes
     }
 
-    /// From now on each terminal looks at its satellite at its own times and only then: every `period_s`, give or take
-    /// `dither_s`, from a random instant within the first period on (HT 6.2's asynchronous handover). Failures are noticed
-    /// at updates all the same.
+    /// Makes each terminal check its satellites at its own times only: every `period_s`, give or take `dither_s`, from a random
+    /// instant within the first period on (HT 6.2's asynchronous handover). Failures are still noticed at updates.
     ///
     /// # Errors
     ///
-    /// A period outside a millisecond to a day, a dither of more than nine tenths of it.
+    /// A period outside a millisecond to a day; a dither of more than nine tenths of the period.
     pub fn check_asynchronously(
         &mut self,
         period_s: f64,
@@ -283,17 +282,17 @@ impl Topology {
         Ok(())
     }
 
-    /// A rule of your own for ISLs; see [`LinkRule`].
+    /// Sets the caller's rule for ISLs; see [`LinkRule`].
     pub fn set_link_rule(&mut self, rule: Arc<dyn LinkRule>) {
         self.link_rule = Some(rule);
     }
 
-    /// A handover policy of your own; see [`HandoverPolicy`].
+    /// Sets the caller's handover policy; see [`HandoverPolicy`].
     pub fn set_handover_policy(&mut self, policy: Arc<dyn HandoverPolicy>) {
         self.policy = Some(policy);
     }
 
-    /// Whether a link is down because it is being acquired.
+    /// Returns true if a link is down because it is being acquired.
     pub fn is_acquiring(&self, link: LinkId) -> bool {
         self.due.contains_key(&link.index()) && !self.links[link.index()].up
     }
@@ -301,14 +300,14 @@ impl Topology {
     fn decide_unless_failed(&mut self, link: usize, is: LinkState, t_s: f64) {
         let failed = self.link_fails(link);
         let is = LinkState { up: is.up && !failed, ..is };
-        // Most links at most updates.
+        // The common case: no change.
         if is == self.links[link] && is == self.wanted[link] {
             return;
         }
         self.decide(link, is, t_s);
     }
 
-    /// A link is to be as `is`: at once, or when it has been acquired.
+    /// Decides that a link is to be as `is`, at once or after its acquisition.
     fn decide(&mut self, link: usize, is: LinkState, t_s: f64) {
         let wanted = std::mem::replace(&mut self.wanted[link], is);
         let was = self.links[link];
@@ -319,7 +318,7 @@ impl Topology {
         if is == wanted && self.due.contains_key(&link) {
             return;
         }
-        // Another satellite during a gap is another handover.
+        // A change of satellite during a gap is a further handover.
         let moves = self.due.contains_key(&link) && is.b != wanted.b;
         let handover = is.kind == LinkKind::Gsl && (was.up || moves);
         let rules = self.fleets().rules_of(is.b);
@@ -330,7 +329,7 @@ impl Topology {
             _ => rules.isl_acquisition_s,
         };
         let gap_s = if handover && !make_before_break { rules.handover_gap_s } else { 0.0 };
-        // At the first look everything has been acquired already.
+        // At the first update every link counts as acquired.
         if acquisition_s + gap_s == 0.0 || self.updated_s.is_none() {
             self.due.remove(&link);
             return self.set(link, is);
@@ -341,7 +340,7 @@ impl Topology {
         }
     }
 
-    /// Brings up what has been acquired by `t_s`.
+    /// Brings up the links whose acquisition ended by `t_s`.
     fn finish(&mut self, t_s: f64) {
         let mut due = std::mem::take(&mut self.due);
         due.retain(|&link, at_s| {
@@ -354,7 +353,7 @@ impl Topology {
         self.due = due;
     }
 
-    /// Takes down what has failed of a terminal that does not look now.
+    /// Takes down the failed links of a terminal that has no check now.
     fn let_go(&mut self, terminal: usize, t_s: f64) {
         let station = self.station_fails(NodeId((self.constellation().len() + terminal) as u32));
         for link in self.gsls_of(terminal) {
@@ -371,7 +370,7 @@ impl Topology {
         }
     }
 
-    /// Which satellites a terminal holds from `t_s` on.
+    /// Chooses the satellites that a terminal holds from `t_s` on.
     fn choose(&mut self, terminal: usize, t_s: f64) {
         let last_s = self.looked_s[terminal].replace(t_s);
         for fleet in 0..self.fleets().len() {
@@ -379,7 +378,7 @@ impl Topology {
         }
     }
 
-    /// Which satellites of a constellation a terminal holds that looked at `last_s` before.
+    /// Chooses the satellites of one constellation that a terminal holds; its previous check was at `last_s`.
     fn choose_of(&mut self, fleet: usize, terminal: usize, t_s: f64, last_s: Option<f64>) {
         let links = self.gsls_to(terminal, fleet);
         let first = self.isls();
@@ -404,7 +403,7 @@ impl Topology {
             }
             return;
         }
-        // Only make-before-break keeps a satellite that is not wanted any more, and it may have set meanwhile.
+        // Only make-before-break keeps a satellite that is no longer wanted, and it may have set meanwhile.
         let lost: Vec<usize> = match rules.make_before_break {
             true => links
                 .clone()
@@ -433,12 +432,12 @@ impl Topology {
         }
     }
 
-    /// From now on a terminal is where its course is at each instant. Which satellites it holds is decided by its place at each
-    /// look; how long it will see one is told as if it stood there.
+    /// Makes a terminal follow a course. The satellites that it holds are chosen from its position at each check; remaining
+    /// visibility is computed as if it stood there.
     ///
     /// # Errors
     ///
-    /// No terminal with this index.
+    /// There is no terminal with this index.
     pub fn follow(&mut self, terminal: usize, course: Course) -> Result<(), TopologyError> {
         let count = self.terminals().len();
         self.geometry
@@ -451,13 +450,13 @@ impl Topology {
         self.geometry.course(terminal)
     }
 
-    /// A terminal with its place at `t_s`.
+    /// A terminal with its position at `t_s`.
     pub fn terminal_at(&self, terminal: usize, t_s: f64) -> Option<Terminal> {
         self.geometry.terminal_at(terminal, t_s)
     }
 
-    /// Moves a terminal at `t_s` to where `to` says; it lets go of its satellite and takes the highest. The terminal
-    /// keeps its node, its link and its name, and leaves the course that it followed.
+    /// Moves a terminal at `t_s` to the position of `to`. It releases its satellite and takes the highest; it keeps its node,
+    /// link and name, and leaves the course that it followed.
     pub fn move_terminal(
         &mut self,
         terminal: usize,
@@ -472,7 +471,7 @@ impl Topology {
         self.attached[links.start - first..links.end - first].fill(false);
         self.locate(t_s);
         self.changes.clear();
-        // A terminal that has moved is served at once, as if it had always been there.
+        // A moved terminal is served at once, with no time for acquisition.
         let updated_s = self.updated_s.take();
         self.looked_s[terminal] = None;
         self.choose(terminal, t_s);
@@ -480,11 +479,11 @@ impl Topology {
         Ok(&self.changes)
     }
 
-    /// What fails when; in force from the next update on. A terminal whose satellite fails looks for another, one whose
+    /// Sets the failures, which take effect at the next update. A terminal whose satellite fails looks for another; one whose
     /// link fails holds on to it.
     pub fn schedule(&mut self, outages: Vec<Outage>) {
         self.failures.schedule(outages);
-        // Positions are without those that failed by the schedule before.
+        // Stored positions lack the satellites that failed by the old schedule.
         self.geometry.forget_look();
     }
 
@@ -508,12 +507,12 @@ impl Topology {
         }
     }
 
-    /// All possible links as of the last update, by number.
+    /// The state of all possible links at the last update, by number.
     pub fn links(&self) -> &[LinkState] {
         &self.links
     }
 
-    /// One link as of the last update.
+    /// The state of one link at the last update.
     pub fn link(&self, link: LinkId) -> Option<&LinkState> {
         self.links.get(link.index())
     }
@@ -527,26 +526,26 @@ impl Topology {
         (terminal < self.terminals().len()).then(|| LinkId(self.gsls_of(terminal).start as u32))
     }
 
-    /// The numbers of a terminal's GSLs.
+    /// Indices of a terminal's GSLs.
     fn gsls_of(&self, terminal: usize) -> Range<usize> {
         let fleets = self.fleets().len();
         self.gsls[terminal * fleets]..self.gsls[(terminal + 1) * fleets]
     }
 
-    /// The same of those to one constellation.
+    /// Indices of a terminal's GSLs to one constellation.
     fn gsls_to(&self, terminal: usize, fleet: usize) -> Range<usize> {
         let place = terminal * self.fleets().len() + fleet;
         self.gsls[place]..self.gsls[place + 1]
     }
 
-    /// The numbers of all GSLs.
+    /// Indices of all GSLs.
     fn all_gsls(&self) -> Range<usize> {
         self.gsls[0]..self.gsls[self.terminals().len() * self.fleets().len()]
     }
 
-    /// The constellation of a GSL, by its number.
+    /// Index of a GSL's constellation.
     fn fleet_of_gsl(&self, link: usize) -> usize {
-        // Constellations that a terminal does not see have no links there.
+        // A constellation that a terminal does not use has an empty range there.
         let place = self.gsls.partition_point(|first| *first <= link).saturating_sub(1);
         place % self.fleets().len()
     }
@@ -557,20 +556,20 @@ impl Topology {
         links.map(|link| LinkId(link as u32))
     }
 
-    /// By terminal, whether it is a gateway.
+    /// For each terminal, true if it is a gateway.
     pub fn gateways(&self) -> &[bool] {
         &self.gateways
     }
 
-    /// Whether a node passes packets on: all do but terminals without a link on the ground that are no gateways.
+    /// Returns true if a node forwards packets: all do except terminals that are no gateways and have no ground link.
     pub fn relays(&self, node: NodeId) -> bool {
         let gateway = |terminal: usize| self.gateways.get(terminal) == Some(&true);
         self.terminal_index(node).is_none_or(gateway) || self.ground.touches(node)
     }
 
-    /// A lasting name: `isl:3.4-3.5` by planes and slots, `isl:0.4-seam` and `isl:0.4-shell` for those whose peer changes,
-    /// `gsl:new-york`, or `gsl:new-york.1` for the second of several antennas, `fibre:new-york-london`. Of several constellations
-    /// each has its own: `isl:leo:3.4-3.5`, `gsl:new-york.leo`, `gsl:new-york.leo.1`.
+    /// A permanent name: `isl:3.4-3.5` by planes and slots, `isl:0.4-seam` and `isl:0.4-shell` for links whose peer changes,
+    /// `gsl:new-york`, or `gsl:new-york.1` for the second of several antennas, `fibre:new-york-london`. With several
+    /// constellations: `isl:leo:3.4-3.5`, `gsl:new-york.leo`, `gsl:new-york.leo.1`.
     pub fn name(&self, link: LinkId) -> String {
         let Some(state) = self.link(link) else { return format!("link-{}", link.0) };
         match state.kind {
@@ -597,7 +596,7 @@ impl Topology {
         }
     }
 
-    /// A satellite's or terminal's name.
+    /// Name of a node.
     pub fn node_name(&self, node: NodeId) -> String {
         match self.ground.nodes().get(node.index().wrapping_sub(self.placed())) {
             Some(name) => name.clone(),
@@ -605,22 +604,22 @@ impl Topology {
         }
     }
 
-    /// The name of a satellite by its plane and slot, such as `3.4`, or its name if it has none; among several constellations `leo:3.4`.
+    /// Name of a satellite by plane and slot, such as `3.4`, or its own name if it has none; among several constellations `leo:3.4`.
     pub fn satellite_place(&self, satellite: NodeId) -> String {
         self.fleets().prefix(satellite) + &self.geometry.place_name(satellite)
     }
 
-    /// Number of satellites, terminals and nodes on the ground together.
+    /// Number of nodes: satellites, terminals and ground nodes.
     pub fn nodes(&self) -> usize {
         self.placed() + self.ground.nodes().len()
     }
 
-    /// Number of the nodes that have a place: satellites and terminals.
+    /// Number of nodes with a position: satellites and terminals.
     fn placed(&self) -> usize {
         self.constellation().len() + self.terminals().len()
     }
 
-    /// The terminal or the node on the ground with this name.
+    /// The terminal or ground node with this name.
     pub fn node_named(&self, name: &str) -> Option<NodeId> {
         let ground = || {
             let index = self.ground.nodes().iter().position(|node| node == name)?;
@@ -629,22 +628,22 @@ impl Topology {
         self.terminal_named(name).or_else(ground)
     }
 
-    /// The node of the terminal with this index.
+    /// Node of the terminal with this index.
     pub fn terminal_node(&self, terminal: usize) -> Option<NodeId> {
         self.geometry.terminal_node(terminal)
     }
 
-    /// The node of the terminal with this name.
+    /// Node of the terminal with this name.
     pub fn terminal_named(&self, name: &str) -> Option<NodeId> {
         self.terminal_node(self.terminals().iter().position(|terminal| terminal.name == name)?)
     }
 
-    /// The terminal's index if the node is one.
+    /// Index of the terminal that is `node`; `None` for other nodes.
     pub fn terminal_index(&self, node: NodeId) -> Option<usize> {
         self.geometry.terminal_index(node)
     }
 
-    /// Whether the node is a satellite.
+    /// Returns true if the node is a satellite.
     pub fn is_satellite(&self, node: NodeId) -> bool {
         node.index() < self.constellation().len()
     }
@@ -654,7 +653,7 @@ impl Topology {
         self.geometry.constellation()
     }
 
-    /// The terminals, in node order; those that follow a course where they were at the last look.
+    /// The terminals, in node order; one with a course has its position at the last update.
     pub fn terminals(&self) -> &[Terminal] {
         self.geometry.terminals()
     }
@@ -664,34 +663,34 @@ impl Topology {
         self.geometry.fleets()
     }
 
-    /// The rules of the first constellation, which is the only one but in networks of several.
+    /// The rules of the first constellation; in most networks it is the only one.
     pub fn rules(&self) -> &Rules {
         self.fleets().rules(0)
     }
 
-    /// How many satellites had no position, or had failed, at the last update.
+    /// Number of satellites that were unavailable or had failed at the last update.
     pub fn unavailable(&self) -> usize {
         self.geometry.unavailable()
     }
 
-    /// Where a node is at `t_s`; `None` for an unavailable satellite or an unknown node.
+    /// Position of a node at `t_s`; `None` for an unavailable satellite or an unknown node.
     pub fn position_ecef(&self, node: NodeId, t_s: f64) -> Option<Ecef> {
         self.geometry.position_ecef(node, t_s)
     }
 
-    /// Where all nodes are at `t_s`, in node order; `out` is replaced.
+    /// Replaces `out` by the positions of all nodes at `t_s`, in node order.
     pub fn positions_ecef(&self, t_s: f64, out: &mut Vec<Option<Ecef>>) {
         self.geometry.positions_ecef(t_s, self.failures.is_empty(), out);
         out.resize(self.nodes(), None);
     }
 
-    /// Straight-line distance between two nodes at `t_s` in metres, whether or not a link joins them.
+    /// Straight-line distance between two nodes at `t_s` in metres; there need not be a link between them.
     pub fn distance_m(&self, a: NodeId, b: NodeId, t_s: f64) -> Option<f64> {
         self.geometry.distance_m(a, b, t_s)
     }
 
-    /// Propagation delay between two nodes at `t_s` in seconds: in a straight line at the speed of light of the Earth
-    /// model, through fibre between two stations, or over the shortest link on the ground that joins them.
+    /// Propagation delay between two nodes at `t_s` in seconds: over the shortest ground link that joins them, through fibre
+    /// between two stations, or else in a straight line at the Earth model's speed of light.
     pub fn one_way_delay_s(&self, a: NodeId, b: NodeId, t_s: f64) -> Option<f64> {
         if let Some(delay_s) = self.ground.delay_s(a, b) {
             return Some(delay_s);
@@ -702,7 +701,7 @@ impl Topology {
         Some(length_m / self.constellation().earth().c_m_s)
     }
 
-    /// Propagation delay in seconds from a node to the next over a link between them.
+    /// Propagation delay of a link from one end to the other at `t_s`, s.
     pub fn link_delay_s(&self, link: LinkId, from: NodeId, to: NodeId, t_s: f64) -> Option<f64> {
         match self.ground_link(link) {
             Some(link) => Some(link.delay_s[usize::from(link.ends[0] != from)]),
@@ -710,7 +709,7 @@ impl Topology {
         }
     }
 
-    /// How far light in vacuum would travel while a packet crosses a link whose ends are at `a` and `b`, in metres.
+    /// Distance that light in vacuum travels during the propagation delay of a link with ends at `a` and `b`, metres.
     pub fn light_m(&self, kind: LinkKind, a: Ecef, b: Ecef) -> f64 {
         match kind {
             LinkKind::Fibre => self.fibre_m(a, b),
@@ -718,7 +717,7 @@ impl Topology {
         }
     }
 
-    /// The same of a link by its number, from its first end to the second and back, with its ends where `positions` have them.
+    /// As [`Self::light_m`] for a given link, from its first end to the second and back, with the ends at `positions`.
     pub fn light_of_link_m(
         &self,
         link: LinkId,
@@ -742,32 +741,32 @@ impl Topology {
     }
 }
 
-/// Why there is no such network.
+/// The error for a network that cannot be built.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TopologyError {
-    /// The constellation is empty.
+    /// A constellation has no satellites.
     NoSatellites,
     /// A rule is out of range.
     Rules(RulesError),
-    /// Constellations that cannot be in one network.
+    /// Constellations that cannot be mixed in one network.
     Mixture(MixtureError),
-    /// A terminal is nowhere.
+    /// A terminal with an invalid position.
     Terminal(TerminalError),
-    /// Two terminals have one name.
+    /// Two terminals with the same name.
     DuplicateTerminal {
-        /// The name.
+        /// The common name.
         name: String,
     },
-    /// A station that can hold no satellite.
+    /// A station without an antenna.
     NoAntenna {
-        /// Its name.
+        /// Name of the station.
         name: String,
     },
-    /// No terminal with this index.
+    /// An index that no terminal has.
     UnknownTerminal {
         /// The index.
         index: usize,
-        /// How many there are.
+        /// Number of terminals.
         count: usize,
     },
 }

@@ -1,8 +1,7 @@
-//! Transitions where they meet: a second handover within a gap, own clocks and fixed periods, many outages.
+//! Combinations of transitions: a second handover within a gap, asynchronous checks with fixed periods, many outages.
 //!
-//! Follows the rules' own words; expectations come from positions and schedules, not from the topology's search.
-//! Differs: nothing known.
-//! Left out: the plain cases, which `transitions.rs` has.
+//! Expectations come from positions and schedules by the documented rules, not from the topology's search.
+//! Left out: the simple cases, which `transitions.rs` has.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -37,7 +36,7 @@ fn held(topology: &Topology) -> Vec<u32> {
     links.filter(|link| link.up).map(|link| link.b.0).collect()
 }
 
-/// Updates every 10 s and what is due in between; `each` is called after each.
+/// Updates every 10 s and settles events in between, calling `each` after each of them.
 fn run(topology: &mut Topology, steps: std::ops::Range<u32>, mut each: impl FnMut(&Topology, f64)) {
     for step in steps {
         let t_s = f64::from(step) * 10.0;
@@ -220,7 +219,7 @@ fn several_antennas_of_a_cell_hold_what_is_highest_over_its_centre() {
     assert!((8..120).contains(&seen.len()), "{}", seen.len());
 }
 
-/// The lowest satellites; stays with one that is in view.
+/// A policy that takes the lowest satellite and stays with one in view.
 #[derive(Debug)]
 struct Lowest;
 

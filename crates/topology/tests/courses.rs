@@ -1,8 +1,7 @@
-//! Terminals that follow a course: where they are, what they hold, how far it is.
+//! Terminals on a course: their positions, satellites and distances.
 //!
-//! Follows a second network, whose terminal stands where the first one's is at the instant.
-//! Differs: nothing known.
-//! Left out: packets, which the simulator sends over these links.
+//! Compared with a second network, in which the terminal stands at the first one's position of the instant.
+//! Left out: packets, which the simulator's tests send over these links.
 
 use skyhop_orbit::{Course, Terminal, Waypoint, preset};
 use skyhop_topology::{Handover, Rules, Topology, TopologyError};

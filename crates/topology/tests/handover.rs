@@ -1,15 +1,14 @@
-//! Handover policies and limits of range, each counted over a quarter of a day or all of it.
+//! Handover policies and range limits, each counted over a quarter of a day or a whole one.
 //!
-//! Follows the policies' own words; every count is bounded on both sides.
-//! Differs: nothing known.
-//! Left out: follow-plane, which the comparison with ns-2 holds row by row.
+//! Follows the policies' documentation; every count is bounded on both sides.
+//! Left out: follow-plane, which is compared with ns-2 row by row.
 
 use skyhop_orbit::visibility::elevation_rad;
 use skyhop_orbit::{Constellation, EarthModel, Terminal, Walker, preset};
 use skyhop_topology::{Handover, LinkKind, NodeId, Rules, Topology};
 
 const STEP_S: f64 = 5.0;
-/// Updates in a day, and in the quarter of it that does for most questions.
+/// Number of updates in a day, and in the quarter of it that most tests use.
 const DAY: u32 = 17_280;
 const QUARTER: u32 = DAY / 4;
 
@@ -22,16 +21,16 @@ struct Day {
     served: usize,
     /// Mean elevation while served, degrees.
     mean_deg: f64,
-    /// Updates at which another satellite was higher, and how many at which one was nearer.
+    /// Number of updates at which another satellite was higher, and at which one was nearer.
     higher: usize,
     nearer: usize,
-    /// Updates at which the serving satellite flew north.
+    /// Number of updates at which the serving satellite flew north.
     northbound: usize,
-    /// Handovers that were not at a multiple of 15 s.
+    /// Number of handovers that were not at a multiple of 15 s.
     between: usize,
 }
 
-/// Part of a day of one terminal over Teledesic, looked at every 5 s.
+/// A quarter of a day of one terminal over Teledesic, checked every 5 s.
 fn quarter(handover: Handover, rules: Rules) -> Day {
     day(handover, rules, QUARTER)
 }
@@ -114,7 +113,7 @@ fn longest_visibility_hands_over_least() {
     assert!((21_600 / 640..100).contains(&longest.handovers), "{}", longest.handovers);
 }
 
-/// How long a satellite serves from now on, s, found by looking every half second; no pass over Berlin lasts an hour.
+/// Remaining visibility of a satellite, s, searched in steps of half a second; no pass over Berlin lasts an hour.
 fn remaining_s(constellation: &Constellation, satellite: u32, t_s: f64, mask_rad: f64) -> f64 {
     let (place, up) = (berlin().position_ecef(constellation.earth()), berlin().up());
     let serves = |half: &u32| {
@@ -124,15 +123,15 @@ fn remaining_s(constellation: &Constellation, satellite: u32, t_s: f64, mask_rad
     0.5 * f64::from((0..7200).take_while(serves).count() as u32)
 }
 
-/// What a policy says of itself, for the brute force.
+/// The definition of a policy for the brute-force search.
 struct Says<'a> {
-    /// Which satellites in view it takes.
+    /// Returns true if the policy accepts a satellite in view.
     takes: &'a dyn Fn(&Constellation, u32, f64) -> bool,
-    /// What it wants most of.
+    /// The measure that the policy maximises.
     measure: &'a dyn Fn(&Constellation, u32, f64) -> f64,
-    /// At which multiples of 5 s it gives up even what could be kept.
+    /// Returns true at the multiples of 5 s at which the policy chooses anew even if it could keep its satellite.
     anew: fn(u32) -> bool,
-    /// How much less than the best is still right, for what is measured in steps.
+    /// Tolerance below the maximum, for measures with a resolution.
     slack: f64,
 }
 
@@ -149,8 +148,8 @@ fn flies_north(constellation: &Constellation, satellite: u32, t_s: f64) -> bool 
     constellation.motion(satellite, t_s).expect("it flies").velocity_m_s.z > 0.0
 }
 
-/// Holds each choice of half a day over Teledesic against all satellites: the number of choices, and that of those which fell on
-/// the lowest number in view.
+/// Compares each choice of half a day over Teledesic with all satellites. Returns the number of choices, and the number of those
+/// that fell on the lowest satellite number in view.
 fn choices(handover: Handover, says: &Says) -> [usize; 2] {
     let rules = Rules { handover, update_interval_s: STEP_S, ..wide() };
     let mut topology = Topology::new(preset::teledesic(), vec![berlin()], rules).expect("sound");

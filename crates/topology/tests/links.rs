@@ -1,8 +1,7 @@
-//! Which links exist, how they are numbered and named, and when they change.
+//! The set of links, their numbers and names, and their changes.
 //!
 //! Follows HT 6.2 and ns-2's rules as the crate states them.
-//! Differs: delays are compared with ns-2 in the routing crate; here are numbers, names and changes.
-//! Left out: nothing of the public interface.
+//! Differs: delays are compared with ns-2 in the routing crate.
 
 #[path = "../../../tools/testing.rs"]
 mod testing;

@@ -1,11 +1,11 @@
-//! Links between shells: one for each satellite of the smaller shell, kept while it may be, and none shared.
+//! Links between shells: one for each satellite of the smaller shell, kept while it is possible, and none shared.
 
 use std::collections::BTreeSet;
 
 use skyhop_orbit::{Constellation, EarthModel, PlacedShell, Walker};
 use skyhop_topology::{LinkKind, LinkState, Rules, Topology, isl};
 
-/// Two shells at heights that drift past each other, the second larger.
+/// Two shells whose altitudes make them drift past each other; the second is larger.
 fn topology(rules: Rules) -> Topology {
     let shell = |pattern: &str, altitude_m: f64| {
         PlacedShell::from(pattern.parse::<Walker>().unwrap().delta(altitude_m))

@@ -1,7 +1,7 @@
 //! Terminals with several antennas, gateways and fibre.
 //!
-//! Follows the definitions: the highest satellites, each held once; a bent pipe is two hops and no more.
-//! Differs: expectations are worked out here from positions, without the topology's own search.
+//! Follows the definitions: the highest satellites, each held once; a bent pipe is exactly two hops.
+//! Differs: expectations are computed here from positions, without the topology's own search.
 //! Left out: routes over gateways, which the routing crate's tests have.
 
 use std::collections::BTreeSet;

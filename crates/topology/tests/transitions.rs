@@ -1,8 +1,7 @@
-//! What lies between one state of a link and the next: gaps, acquisition, make-before-break, checks at odd times.
+//! Transitions between states of a link: gaps, acquisition, make-before-break, asynchronous checks.
 //!
-//! Follows the rules' own words; instants are worked out by hand from the update interval and the times given.
-//! Differs: nothing known.
-//! Left out: what becomes of packets meanwhile, which the simulator's tests hold.
+//! Follows the rules' documentation; instants are worked out by hand from the update interval and the given times.
+//! Left out: the effect on packets, which the simulator's tests cover.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +21,7 @@ fn rules() -> Rules {
     Rules { handover: Handover::HighestOnLoss, ..Rules::teledesic() }
 }
 
-/// Every change of a terminal's link with its instant, between updates too, for an hour.
+/// Every change of a terminal's link for an hour, with its instant, between updates too.
 fn hour(topology: &mut Topology) -> Vec<(f64, LinkState, LinkState)> {
     let mut seen = Vec::new();
     let gsl = topology.gsl(0).expect("a terminal");

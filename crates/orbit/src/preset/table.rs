@@ -1,4 +1,4 @@
-//! The presets themselves.
+//! The table of presets.
 //!
 //! Follows the publication in each doc line; SaVi stands for the parameters of SaVi 1.5.1's constellation scripts.
 //! Differs: a system that several publications describe differently is kept once, with the difference in its source.
@@ -30,7 +30,7 @@ pub const PRESETS: &[Preset] = &[
     TELEDESIC_840,
 ];
 
-/// Systems of KG table 1 that cannot be presets, and what is missing.
+/// Systems of KG table 1 that cannot be presets, and the parameters that are missing.
 pub const UNDESCRIBED: &[(&str, &str)] = &[
     ("astrolink", "KG table 1 has 9 geostationary satellites and no longitudes"),
     (
@@ -64,7 +64,7 @@ pub const TELEDESIC: Shell = Shell {
 };
 
 const NONE: Isls = Isls { intra_plane: 0, inter_plane: 0, cross_seam: false };
-/// Two in the plane, one to each side.
+/// ISLs to two satellites in the plane and one on each side.
 const GRID: Isls = Isls { intra_plane: 1, inter_plane: 1, cross_seam: false };
 
 /// Celestri: 63 satellites, 48: 63/7/5 at 1400 km (KG table 1; SaVi, whose eccentricity of 0.0013 is left out).
@@ -81,7 +81,7 @@ const CELESTRI: Preset = Preset {
     layout: Layout::Shells(&[placed(delta(7, 9, 1400.0, 48.0, 5.0))]),
 };
 
-/// Three geostationary satellites that see all but the poles (Clarke 1945; longitudes as in SaVi).
+/// Three geostationary satellites in view of all but the poles (Clarke 1945; longitudes as in SaVi).
 const GEO_3: Preset = Preset {
     name: "geo-3",
     alias: Some("clarke"),
@@ -358,12 +358,12 @@ const fn placed(shell: Shell) -> PlacedShell {
     PlacedShell { shell, raan_rad: 0.0, argument_rad: 0.0 }
 }
 
-/// Walker's delta pattern with phasing `f`.
+/// A Walker delta pattern with phasing `f`.
 const fn delta(planes: u32, per_plane: u32, altitude_km: f64, inclination_deg: f64, f: f64) -> Shell {
     shell(planes, per_plane, altitude_km, inclination_deg, 360.0 / planes as f64, Phasing::Walker(f))
 }
 
-/// Planes all the way round, odd ones half a slot ahead.
+/// Planes evenly spaced over 360 degrees; odd ones are half a slot ahead.
 const fn staggered(planes: u32, per_plane: u32, altitude_km: f64, inclination_deg: f64) -> Shell {
     shell(planes, per_plane, altitude_km, inclination_deg, 360.0 / planes as f64, Phasing::OddPlanes(0.5))
 }
@@ -387,7 +387,7 @@ const fn shell(
     }
 }
 
-/// Degrees as ns-2 reads them from a script: through a 32-bit float.
+/// Degrees as ns-2 reads them from a script, through a 32-bit float.
 const fn ns2_deg(degrees: f32) -> f64 {
     (degrees as f64).to_radians()
 }
