@@ -1,32 +1,32 @@
-//! Accounts: how many packets a sender has handed to the network, and how they ended.
+//! Accounts: the number of packets that a sender has handed to the network, by outcome.
 //!
-//! Follows the rule that sent + duplicated = delivered + dropped + lost + in flight at every instant.
+//! At every instant, sent + duplicated = delivered + dropped + lost + in flight.
 
-/// How a packet's way through the network ends.
+/// The outcome of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It has come to the end of its route.
+    /// It reached the end of its route.
     Delivered,
-    /// A queue was full, or there was no way on.
+    /// A queue was full, or there was no path.
     Dropped,
-    /// A link has lost it.
+    /// A link lost it.
     Lost,
 }
 
-/// The packets of one account.
+/// Packet counters of one account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Account {
-    /// Packets handed to the network, routers' messages about them included.
+    /// Packets handed to the network, including routers' ICMP errors about them.
     pub sent: u64,
-    /// Copies that links have made of them.
+    /// Copies made by links.
     pub duplicated: u64,
-    /// Packets that came to the end of their route.
+    /// Packets that reached the end of their route.
     pub delivered: u64,
-    /// Packets that a node dropped.
+    /// Packets dropped by a node.
     pub dropped: u64,
-    /// Packets that a link lost.
+    /// Packets lost on a link.
     pub lost: u64,
-    /// Bytes with headers that entered first links, there and back.
+    /// Bytes with headers that entered first links, in each direction.
     pub bytes: [u64; 2],
 }
 

@@ -1,9 +1,9 @@
-//! Addresses that name the cell in which a terminal is, and change as it moves.
+//! Addresses that contain the cell of a terminal, and change as it moves.
 //!
-//! Follows HT 6.4.1: the geographic part of an address follows the place and its other part stays, so that connections live on; then others
-//! look in a database, or the satellites of the old cell know (Perkins, Mobile IP).
-//! Differs: only terminals that move have cells for addresses; others are found by their very place.
-//! Leaves out updates as packets: they take no capacity and are never lost, and their bytes are counted.
+//! Follows HT 6.4.1: the geographic part of an address follows the position and the other part is fixed, so that connections
+//! survive. Senders then learn the new address from a database, or the satellites of the old cell forward (Perkins, Mobile IP).
+//! Differs: only moving terminals have cells for addresses; others are addressed by their exact position.
+//! Leaves out updates as packets: they use no capacity and are never lost, but their bytes are counted.
 
 use skyhop_orbit::{Ecef, Vec3};
 use skyhop_results::AddressResult;
@@ -16,31 +16,31 @@ use skyhop_topology::{NodeId, Topology};
 use skyhop_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// An update and its answer: Mobile IP's Registration Request and Reply (RFC 5944, 24 and 20 bytes), each with an authentication of 22 bytes, over
-/// UDP and IPv4.
+/// Bytes of an update and its answer: Mobile IP's Registration Request and Reply (RFC 5944, 24 and 20 bytes), each with an
+/// authentication extension of 22 bytes, over UDP and IPv4.
 const UPDATE_BYTES: u64 = 2 * (20 + 8 + 22) + 24 + 20;
 
-/// A terminal that moves.
+/// A moving terminal.
 struct Mover {
     cell: Cell,
-    /// Where its address says that it is: the middle of its cell.
+    /// Position in its address: the centre of its cell.
     place: Ecef,
-    /// Places that senders know, and from when on; the last that counts comes first.
+    /// Positions that senders know, and the time from which they do; the one that is used now comes first.
     known: VecDeque<(Time, Ecef)>,
     result: AddressResult,
 }
 
-/// The addresses of the terminals that move.
+/// The addresses of the moving terminals.
 pub(crate) struct Addresses {
     grid: CellGrid,
     mobility: Mobility,
     delay: Span,
-    /// By terminal.
+    /// Address of each terminal; `None` if it does not move.
     movers: Vec<Option<Mover>>,
 }
 
 impl Addresses {
-    /// `None` if nothing moves.
+    /// The addresses of a network's terminals; `None` if no terminal moves.
     pub fn of(topology: &Topology, model: &scenario::Routing) -> Option<Box<Self>> {
         let count = topology.terminals().len();
         if !(0..count).any(|terminal| topology.course(terminal).is_some()) {
@@ -60,7 +60,7 @@ impl Addresses {
         Some(Box::new(Self { grid, mobility, delay, movers }))
     }
 
-    /// Gives a new address to each terminal that is in another cell than before.
+    /// Gives a new address to each terminal that has changed its cell.
     pub fn look(&mut self, topology: &Topology, now: Time) {
         for (terminal, mover) in self.movers.iter_mut().enumerate() {
             let (Some(mover), Some(node)) = (mover, topology.terminal_node(terminal)) else { continue };
@@ -75,7 +75,7 @@ impl Addresses {
         }
     }
 
-    /// Where a sender believes a terminal to be; `None` if it does not move.
+    /// Position of a terminal in its address as senders know it; `None` if it does not move.
     pub fn written(&mut self, terminal: usize, now: Time) -> Option<Ecef> {
         let mover = self.movers.get_mut(terminal)?.as_mut()?;
         while mover.known.get(1).is_some_and(|(from, _)| *from <= now) {
@@ -86,8 +86,8 @@ impl Addresses {
         Some(place)
     }
 
-    /// A packet is at satellite `node`. One with an old address that has come to the cell it names goes on to the present one if this
-    /// satellite sees the terminal, or if satellites know. Whether it goes on.
+    /// Handles a packet that has reached satellite `node`. If its address is old and names this cell, it is readdressed to the
+    /// present cell, provided that this satellite sees the terminal or that satellites know. Returns true if it was.
     pub fn arrive(
         &mut self,
         topology: &Topology,
@@ -117,7 +117,7 @@ impl Addresses {
         true
     }
 
-    /// How often a terminal's address has changed.
+    /// Number of changes of a terminal's address.
     pub fn changes(&self, terminal: usize) -> u64 {
         self.movers.get(terminal).and_then(Option::as_ref).map_or(0, |mover| mover.result.address_changes)
     }
@@ -127,7 +127,7 @@ impl Addresses {
     }
 }
 
-/// The cell of a place, and the point at its height in the middle of the cell.
+/// The cell of a position, and the centre of the cell at the same height.
 fn cell_of(grid: &CellGrid, at: Ecef) -> (Cell, Ecef) {
     let cell = grid.cell_at(at.latitude_rad(), at.longitude_rad());
     let (lat, lon) = grid.centre(cell);

@@ -1,52 +1,52 @@
-//! The event queue: who is to be woken when.
+//! The event queue.
 //!
 //! Every link direction and every host has one slot, and each slot is in the queue at most once.
 //! Differs from ns-2 and ns-3, which queue an event for every packet: this queue grows with links, not with packets.
-//! Leaves out removal: an entry that a slot no longer means is skipped when it comes up.
+//! Leaves out removal: a stale entry is skipped when it comes up.
 //!
-//! Ties: entries for the same instant come out in the order of their slots' ranks, which the scenario fixes: what changes the
-//! network; flows by number and each one's connections in the order of their opening, as a timer that runs out when a packet
-//! arrives has run out; links by number; samples.
+//! Ties: entries for the same instant come out in the order of their slots' ranks, which the scenario fixes: changes of the
+//! network first; then flows by number, and each flow's connections in order of opening, so that a timer that expires when a
+//! packet arrives has expired; then links by number; then samples.
 
 use skyhop_units::Time;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Index of a link direction, a host or a clock.
+/// Number of a link direction, a host or a clock.
 pub type Slot = u32;
 
-/// Place of a slot among those that are woken at one instant.
+/// Order of a slot among those with the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank(u64);
 
 impl Rank {
-    /// Of what is looked at when all else has happened.
+    /// Rank of a slot that comes after all others.
     pub const LAST: Self = Self((1 << RANK_BITS) - 1);
 
-    /// Of a clock that changes the network.
+    /// Rank of a clock that changes the network.
     pub const fn clock(number: u8) -> Self {
         Self(number as u64)
     }
 
-    /// Of a flow's application.
+    /// Rank of a flow's application.
     pub const fn application(flow: u32) -> Self {
         Self::host(flow, 0, 0)
     }
 
-    /// Of an end of a flow's connection, or of a splice. Beyond 131,072 flows, as many connections of a flow or 13 splices
-    /// numbers are used again, and the slot decides.
+    /// Rank of an end of a flow's connection, or of a splice. Beyond 131,072 flows, as many connections of a flow, or 13 splices,
+    /// numbers repeat, and the slot decides.
     pub const fn host(flow: u32, connection: u32, part: u8) -> Self {
         let (flow, connection) = (flow as u64 & 0x1_ffff, connection as u64 & 0x1_ffff);
         Self(1 << (RANK_BITS - 2) | flow << 21 | connection << 4 | (part & 0xf) as u64)
     }
 
-    /// Of a direction of a link.
+    /// Rank of a link direction.
     pub const fn link(number: u32) -> Self {
         Self(2 << (RANK_BITS - 2) | number as u64)
     }
 }
 
-/// Time, then the rank, then the slot, as one number: one comparison orders two entries.
+/// Time, rank and slot in one number, so that one comparison orders two entries.
 type Entry = u128;
 
 const SLOT_BITS: u32 = 24;
@@ -64,22 +64,22 @@ const fn slot(entry: Entry) -> Slot {
 #[derive(Debug, Default)]
 pub struct Agenda {
     heap: BinaryHeap<Reverse<Entry>>,
-    /// The first entry was handed out and still lies there: the next one takes its place, which is cheaper than a removal and
-    /// an insertion.
+    /// True if the first entry has been handed out and is still in the heap: the next one replaces it, which is cheaper than a
+    /// removal and an insertion.
     done: bool,
     wanted: Vec<Wanted>,
 }
 
-/// When a slot is to be woken.
+/// The time at which a slot is to be woken.
 #[derive(Debug, Clone, Copy)]
 struct Wanted {
     at: Time,
-    /// Rank and slot, the lower half of its entries.
+    /// Rank and slot, the lower half of the slot's entries.
     key: u64,
 }
 
 impl Agenda {
-    /// One slot more.
+    /// Adds a slot.
     pub fn add(&mut self, rank: Rank) -> Slot {
         let slot = self.wanted.len() as Slot;
         assert!(slot < 1 << SLOT_BITS, "16 million links and hosts take more memory than there is");
@@ -88,17 +88,17 @@ impl Agenda {
         slot
     }
 
-    /// Gives a slot that wants nothing to another.
+    /// Gives a slot without a wake-up a new rank for another use.
     pub fn reuse(&mut self, slot: Slot, rank: Rank) {
         self.wanted[slot as usize].key = rank.0 << SLOT_BITS | u64::from(slot);
     }
 
-    /// Forgets what `slot` wanted.
+    /// Cancels the wake-up of `slot`.
     pub fn cancel(&mut self, slot: Slot) {
         self.wanted[slot as usize].at = Time::MAX;
     }
 
-    /// Wakes `slot` at `at`, unless it is to be woken earlier already.
+    /// Wakes `slot` at `at`, or at its earlier time if it has one.
     #[inline]
     pub fn wake(&mut self, slot: Slot, at: Time) {
         let wanted = &mut self.wanted[slot as usize];
@@ -113,7 +113,7 @@ impl Agenda {
         }
     }
 
-    /// The next slot, if it is to be woken by `until`. It is not to be woken again unless somebody says so.
+    /// The next slot, if its time is `until` or earlier. Its wake-up is removed.
     #[inline]
     pub fn pop(&mut self, until: Time) -> Option<(Time, Slot)> {
         if std::mem::take(&mut self.done) {
@@ -125,7 +125,7 @@ impl Agenda {
                 return None;
             }
             let wanted = &mut self.wanted[slot(first) as usize];
-            // The key, as the slot may have become another's since.
+            // The key is compared too, as the slot may have been reused.
             if wanted.at == time(first) && wanted.key == first as u64 {
                 wanted.at = Time::MAX;
                 self.done = true;
@@ -135,7 +135,7 @@ impl Agenda {
         }
     }
 
-    /// When the next slot is to be woken; `None` if none is.
+    /// Time of the next wake-up; `None` if there is none.
     pub fn next_at(&mut self) -> Option<Time> {
         if std::mem::take(&mut self.done) {
             self.heap.pop();
@@ -150,7 +150,7 @@ impl Agenda {
         }
     }
 
-    /// Entries in the queue, stale ones included.
+    /// Number of entries in the queue, including stale ones.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> usize {
         self.heap.len()

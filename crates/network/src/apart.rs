@@ -1,13 +1,13 @@
-//! Why two ends that both hold satellites have no path between them, and what else to doubt of satellites.
+//! Explanations for the case that two ends hold satellites and yet have no path, and for doubtful elements.
 //!
-//! Follows the links that could be, up or not: shells that nothing joins, a bent pipe without a common satellite.
-//! Differs from routing: nothing is looked for here, since there was no path.
-//! Leaves out ends that see no satellite, which is the mask's and the orbits' doing.
+//! Follows the possible links, up or down: shells without links between them, a bent pipe without a common satellite.
+//! Differs from routing: no path is searched for, since there was none.
+//! Leaves out ends that see no satellite, for which the mask and the orbits are the reason.
 
 use skyhop_orbit::{Catalogue, Constellation};
 use skyhop_topology::{Topology, isl};
 
-/// Why satellites in view do not help two terminals that hold them.
+/// The reason why two terminals with satellites may have no path.
 pub fn why_apart(topology: &Topology) -> String {
     let shells = topology.constellation().planes().shells().len();
     let none = topology
@@ -31,7 +31,7 @@ pub fn why_apart(topology: &Topology) -> String {
     }
 }
 
-/// A warning of elements that are far from t = 0, if they are.
+/// A warning if the elements are far from t = 0.
 pub fn stale(constellation: &Constellation) -> Option<String> {
     let days = constellation.catalogue().map_or(0.0, Catalogue::greatest_age_s) / 86_400.0;
     let age = if days < 365.25 { format!("{days:.0} days") } else { format!("{:.1} years", days / 365.25) };

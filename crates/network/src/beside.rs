@@ -1,15 +1,15 @@
-//! What lies beside frames, by their numbers: the inside of STP's packets.
+//! STP packets inside frames, stored beside them by number.
 //!
-//! Differs from a field of the frame: most frames have nothing beside them and stay small.
+//! Differs from a field of the frame: most frames have none and stay small.
 
 use skyhop_wire::stp::{Frames, Length, Packet};
 
-/// The inside of a packet of STP's.
+/// An STP packet.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Inside {
-    /// Of a connection by itself: its data are an application's.
+    /// A packet of a single connection: its data are an application's.
     Connection(Packet<Length>),
-    /// Of an association: its data are frames of many streams (docs/stp.md §15.2).
+    /// A packet of an association: its data are frames of many streams (docs/stp.md §15.2).
     Association(Packet<Frames<Length>>),
 }
 
@@ -31,7 +31,7 @@ impl Beside {
         self.stp.get(id as usize)?.as_ref()
     }
 
-    /// Leaves nothing beside the frame, whose number may be used again.
+    /// Removes and returns the packet of frame `id`, whose number may then be reused.
     #[inline]
     pub fn take(&mut self, id: u32) -> Option<Inside> {
         self.stp.get_mut(id as usize)?.take()

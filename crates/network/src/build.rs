@@ -1,7 +1,7 @@
-//! From a scenario to links that carry packets.
+//! Builds links and satellites from a scenario.
 //!
 //! Follows the scenario's own resolution of paths.
-//! Differs from a running network: every link that will ever exist is made here.
+//! Differs from a running network: every link that may ever exist is made here.
 //! Leaves out reading files.
 
 use crate::capture::Captured;
@@ -56,7 +56,7 @@ pub(crate) fn build(
             let link = LinkId(index as u32);
             let name = space.topology.name(link);
             let [there, back] = radios.both_ways(link, state, &space.topology);
-            // Fibre stays where it is.
+            // The ends of fibre do not move.
             let fibre = state.kind == LinkKind::Fibre;
             let delay = fibre.then(|| space.topology.one_way_delay_s(state.a, state.b, 0.0)).flatten();
             let delay = delay.map(Span::from_secs_f64);
@@ -64,7 +64,7 @@ pub(crate) fn build(
                 [(there, "forward", state.a, state.b), (back, "reverse", state.b, state.a)]
             {
                 let mut wire = radio.wire(&name, direction, delay, from, to, seed);
-                // All links are down until the topology is looked at for the first time.
+                // All links are down until the first update of the topology.
                 wire.link.set_down(Time::ZERO, &skyhop_link::Fixed(Span::ZERO), |_| {});
                 if let (Some(shared), LinkKind::Gsl) = (&mut links.shared, state.kind)
                     && let Some(terminal) = space.topology.terminal_index(state.a)

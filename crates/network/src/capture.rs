@@ -1,7 +1,7 @@
-//! Where a run's packets go when somebody wants to see them.
+//! The interface for capturing the packets of a run.
 //!
-//! Follows what a capture on an interface sees: each packet when its first bit leaves.
-//! Differs: packets that a full queue drops are never seen, as on a real wire.
+//! Follows a capture on an interface: each packet appears when its first bit leaves.
+//! Differs: packets dropped by a full queue do not appear, as on a real wire.
 //! Leaves out file formats, which the `record` crate holds.
 
 use crate::beside::Inside;
@@ -10,21 +10,21 @@ use crate::links::Links;
 use skyhop_units::Time;
 use skyhop_wire::Packet;
 
-/// Takes the packets of captured link directions, in order of time.
+/// Receives the packets of captured link directions, in order of time.
 pub trait Capture {
-    /// A packet of `interface` (an index into [`crate::Network::captured`]) whose first bit leaves at `at`, and the STP
-    /// packet that is its payload, if it is one.
+    /// Takes a packet of `interface` (an index into [`crate::Network::captured`]) whose first bit leaves at `at`, and the STP
+    /// packet that is its payload, if there is one.
     fn packet(&mut self, interface: u32, at: Time, packet: &Packet, inside: Option<&Inside>);
 }
 
-/// The captured directions of links, and where their packets go.
+/// The captured link directions, and the receiver of their packets.
 pub(crate) struct Captured {
     names: Vec<String>,
     to: Option<Box<dyn Capture + Send>>,
 }
 
 impl Captured {
-    /// Marks the links that are called by `wanted`, or all if one is `*`.
+    /// Marks the links named in `wanted`, or all if one is `*`. Fails for a name that no link has.
     pub fn of(wanted: &[String], links: &mut Links) -> Result<Self, BuildError> {
         let mut names = Vec::new();
         for (index, name) in links.names.iter().enumerate() {

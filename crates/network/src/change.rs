@@ -1,8 +1,8 @@
-//! Changes of links while a network runs, as somebody asks for them.
+//! Changes of links by request, while a network runs.
 //!
-//! Differs from schedules, which are known beforehand: what has begun to leave arrives as it would have; what waits leaves at the new rate, and
-//! takes the new delay. A shorter delay lets no packet overtake another.
-//! Leaves out links of satellites, whose ends move, and queues, which keep what they hold.
+//! Differs from schedules, which are known beforehand: transmissions that have begun are not affected; waiting packets leave at
+//! the new rate and take the new delay. A shorter delay lets no packet overtake another.
+//! Leaves out satellite links, whose ends move, and queues, which keep their packets.
 
 use crate::agenda::Agenda;
 use crate::network::Network;
@@ -11,7 +11,7 @@ use skyhop_chance::Seed;
 use skyhop_scenario::{self as scenario, Link};
 use skyhop_units::{Rate, Span, Time};
 
-/// Rate, delay and losses of a link's direction.
+/// Rate, delay and losses of a link direction.
 fn own(link: &Link, backward: bool) -> (Rate, Span, &scenario::Loss) {
     let back = link.reverse.as_ref().filter(|_| backward);
     let rate = back.and_then(|back| back.rate).unwrap_or(link.rate);
@@ -20,7 +20,7 @@ fn own(link: &Link, backward: bool) -> (Rate, Span, &scenario::Loss) {
 }
 
 impl Network {
-    /// Changes rate, delay and losses of link `index` of the scenario from now on, where they are others.
+    /// Changes rate, delay and losses of link `index` of the scenario from now on, where `is` differs from `was`.
     pub fn change_link(
         &mut self,
         now: Time,

@@ -1,8 +1,8 @@
-//! From a scenario's constellation to orbits, link rules and stations.
+//! Builds orbits, link rules and stations from a scenario's constellation.
 //!
-//! Follows [`Defaults`] for what a scenario leaves out; commands and Python come through here too.
-//! Differs: names of satellites and links that fail are looked up here, where they exist.
-//! Leaves out time: nothing here moves.
+//! Follows [`Defaults`] for keys that a scenario leaves out; commands and Python use it too.
+//! Differs: names of satellites and links that fail are resolved here, where those exist.
+//! Leaves out time.
 
 use crate::error::BuildError;
 use crate::files::bytes_of;
@@ -21,14 +21,14 @@ use skyhop_topology::{
 };
 use skyhop_units::Span;
 
-/// A scenario's satellites and their rules, before anybody stands below them.
+/// A scenario's satellites and their rules, before terminals are added.
 #[derive(Debug, Clone)]
 pub struct Satellites {
-    /// Where they are.
+    /// The satellites.
     pub constellation: Constellation,
-    /// Their links: what is assumed of them, and what the scenario says over that.
+    /// Rules of their links: the defaults, overridden by the scenario.
     pub rules: Rules,
-    /// What is assumed of them.
+    /// Default rules of the constellation.
     pub defaults: Defaults,
 }
 
@@ -37,16 +37,16 @@ impl Satellites {
     ///
     /// # Errors
     ///
-    /// Orbits that cannot be, elements that cannot be read, rules out of range.
+    /// Impossible orbits, unreadable elements, rules out of range.
     pub fn of(model: &scenario::Constellation, files: &Files) -> Result<Self, BuildError> {
         Self::at("constellation", model, files)
     }
 
-    /// The satellites of the table `model` with the key `at`; as [`Satellites::of`].
+    /// The satellites of the table `model` with key `at`.
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As for [`Satellites::of`].
     pub fn at(at: &str, model: &scenario::Constellation, files: &Files) -> Result<Self, BuildError> {
         let (preset, constellation) = constellation(at, model, files)?;
         let defaults = Defaults::of(preset, &constellation);
@@ -56,7 +56,7 @@ impl Satellites {
         Ok(Self { constellation, rules, defaults })
     }
 
-    /// How many satellites a terminal holds at once.
+    /// Number of satellites that a terminal holds at once.
     pub fn antennas(&self, model: &scenario::Constellation, terminal: &scenario::Terminal) -> u16 {
         match terminal.antennas {
             Some(scenario::Antennas::Count(count)) => count,
@@ -67,11 +67,11 @@ impl Satellites {
         }
     }
 
-    /// The network of these satellites and the scenario's terminals, with what fails and all links down.
+    /// The network of these satellites and the scenario's terminals, with its failures; all links are down.
     ///
     /// # Errors
     ///
-    /// Terminals that cannot be, failures of what is not there, a handover policy that nobody follows.
+    /// Invalid terminals, failures of unknown objects, a handover policy that no terminal follows.
     pub fn topology(
         self,
         scenario: &scenario::Scenario,
@@ -83,7 +83,7 @@ impl Satellites {
         Ok(topology)
     }
 
-    /// A policy that was asked for is followed by somebody.
+    /// Fails if a handover policy is given that no terminal follows.
     fn check_handover(
         &self,
         fleet: &scenario::Fleet<'_>,
@@ -108,7 +108,7 @@ impl Satellites {
     }
 }
 
-/// The satellites of all constellations of a scenario, in their order.
+/// The satellites of all constellations of a scenario, in order.
 pub(crate) fn satellites_of(
     scenario: &scenario::Scenario,
     files: &Files,
@@ -117,7 +117,7 @@ pub(crate) fn satellites_of(
     all.collect()
 }
 
-/// The network of a scenario while everything works, with `satellites` for its constellations, and what fails.
+/// The network of a scenario without its failures, with `satellites` for its constellations; and the failures.
 pub(crate) fn without_failures(
     satellites: Vec<Satellites>,
     scenario: &scenario::Scenario,
@@ -149,7 +149,7 @@ pub(crate) fn without_failures(
     }
     let fibre = match &models[..] {
         [one] => fibre(one.model, scenario)?,
-        // Gateways to several constellations are joined by the scenario's links.
+        // Gateways to several constellations are joined by the scenario's links only.
         _ => Fibre::None,
     };
     let fleet = |(one, fleet): (Satellites, &scenario::Fleet<'_>)| Fleet {
@@ -177,11 +177,11 @@ fn fibre(model: &scenario::Constellation, scenario: &scenario::Scenario) -> Resu
     Ok(Fibre::Between(pairs.ok_or_else(unknown)?))
 }
 
-/// The network of satellites and terminals that a scenario means, with what fails and all links down.
+/// The network of satellites and terminals of a scenario, with its failures; all links are down.
 ///
 /// # Errors
 ///
-/// A scenario without a constellation, or one that cannot be.
+/// A scenario without a constellation, or one that cannot be built.
 pub fn topology_of(scenario: &scenario::Scenario, files: &Files) -> Result<Topology, BuildError> {
     let satellites = satellites_of(scenario, files)?;
     let (mut topology, outages) =
@@ -190,7 +190,7 @@ pub fn topology_of(scenario: &scenario::Scenario, files: &Files) -> Result<Topol
     Ok(topology)
 }
 
-/// What fails when: by the scenario's list, then by chance.
+/// The failures: those of the scenario's list, then random ones.
 fn outages(
     scenario: &scenario::Scenario,
     topology: &Topology,
@@ -239,8 +239,8 @@ fn failing(failure: &scenario::Failure, topology: &Topology) -> Result<Failing, 
     index.map(|index| Failing::Station(index as u32)).ok_or(("station", "no such terminal".into()))
 }
 
-/// The satellite of a name or a place, such as `3.4`; among several constellations `leo:3.4`, and `constellation:3.4` of the only
-/// one as well.
+/// The satellite of a name or a place such as `3.4`; among several constellations `leo:3.4`. With a single one
+/// `constellation:3.4` is accepted too.
 pub(crate) fn satellite_named(topology: &Topology, name: &str) -> Result<NodeId, String> {
     let all = || (0..topology.constellation().len() as u32).map(NodeId);
     let only = name.strip_prefix("constellation:").filter(|_| topology.fleets().len() == 1);
@@ -254,14 +254,14 @@ pub(crate) fn satellite_named(topology: &Topology, name: &str) -> Result<NodeId,
     })
 }
 
-/// A name that is none of `names`, and the nearest of them.
+/// The message for a name that is none of `names`, with the nearest of them.
 pub(crate) fn unknown(noun: &str, name: &str, names: &[String]) -> String {
     let hint = skyhop_text::spelling::hint(name, names.iter().map(String::as_str));
     let first = names.first().map_or(String::new(), |first| format!("; expected a name such as \"{first}\""));
     format!("no {noun} \"{name}\" in this constellation{first}{hint}")
 }
 
-/// What a scenario says of the links, over what the satellites come with.
+/// Overrides the default rules by the scenario's keys.
 fn apply(model: &scenario::Constellation, rules: &mut Rules, mut seam: CrossSeam) {
     if let Some(mask) = model.elevation_mask {
         rules.elevation_mask_rad = mask.as_rad();
@@ -302,7 +302,7 @@ fn apply(model: &scenario::Constellation, rules: &mut Rules, mut seam: CrossSeam
     rules.update_interval_s = model.update_interval.as_secs_f64();
 }
 
-/// The satellites, and the preset that they are.
+/// The satellites, and their preset if they have one.
 fn constellation(
     at: &str,
     model: &scenario::Constellation,
@@ -385,7 +385,7 @@ fn circular(model: &scenario::Shell, key: &str) -> Result<PlacedShell, BuildErro
     Ok(PlacedShell { raan_rad: model.raan.as_rad(), ..PlacedShell::from(shell) })
 }
 
-/// A handover policy with the scenario's numbers, or those of whom it is from.
+/// A handover policy with the scenario's parameters, or those of its source.
 fn policy(chosen: scenario::Handover, model: &scenario::Constellation) -> Handover {
     use scenario::Handover as Named;
     let policy = match chosen {

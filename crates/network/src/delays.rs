@@ -1,4 +1,4 @@
-//! A table of delays, as NIST Net and netem have them: whole numbers of which 8192 stand for one deviation, each as likely as the others.
+//! Tables of delays in the form of NIST Net and netem: equally likely integers, of which 8192 is one standard deviation.
 //!
 //! Follows the files that netem's tools make; lines that begin with # are comments.
 //! Leaves out tables of more than 65,536 numbers.
@@ -6,11 +6,11 @@
 use crate::error::BuildError;
 use std::sync::Arc;
 
-/// What stands for one deviation.
+/// One standard deviation in a table.
 const UNIT: f64 = 8192.0;
 const MOST: usize = 65_536;
 
-/// Reads the table in `file`, which the scenario's `key` names.
+/// Reads the table in `file`, which `key` of the scenario names. Fails with the line of an invalid number.
 pub(crate) fn read(bytes: &[u8], key: &str, file: &str) -> Result<Arc<[f64]>, BuildError> {
     let wrong = |message: String| BuildError::in_file(key, file, message);
     let text = std::str::from_utf8(bytes).map_err(|_| wrong("is not text".into()))?;

@@ -1,27 +1,27 @@
-//! Why a checked scenario still cannot be built.
+//! The error for a checked scenario that cannot be built.
 //!
-//! Follows the scenario's errors: the key that leads to the cause, and a message with the value and what is allowed.
-//! Differs: files and lines are not known here; whoever read the scenario adds them.
-//! Leaves out what checking finds before.
+//! Follows the scenario's errors: the key of the cause, and a message with the value and what is allowed.
+//! Differs: file and line are not known here; the reader of the scenario adds them.
+//! Leaves out mistakes that checking finds.
 
 use std::fmt;
 
-/// Why a scenario cannot be built, beyond what checking it has found: most often the orbital elements it names.
+/// The error for a scenario that passes its checks but cannot be built, most often because of its orbital elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuildError {
-    /// The scenario's key that leads to the cause.
+    /// Key of the scenario that leads to the cause.
     pub key: String,
-    /// What is wrong.
+    /// The message, with the value and what is allowed.
     pub message: String,
 }
 
 impl BuildError {
-    /// What is wrong with a key.
+    /// An error at a key.
     pub fn new(key: &str, message: impl fmt::Display) -> Self {
         Self { key: key.to_string(), message: message.to_string() }
     }
 
-    /// What is wrong in the file that a key names.
+    /// An error in the file that a key names.
     pub fn in_file(key: &str, file: &str, message: impl fmt::Display) -> Self {
         Self { key: key.to_string(), message: format!("{file}: {message}") }
     }

@@ -1,13 +1,13 @@
-//! What failed during a run, as its results name it.
+//! The failures of a run in its results.
 //!
-//! Follows the scenario's `failures` and what `random_failures` drew.
-//! Differs from the topology's outages: names in place of numbers, and only what began before the end.
-//! Leaves out what a failure did to packets.
+//! Follows the scenario's `failures` and the random ones drawn from `random_failures`.
+//! Differs from the topology's outages: names in place of numbers, and only failures that began before the end.
+//! Leaves out the effect of a failure on packets.
 
 use skyhop_results::FailureResult;
 use skyhop_topology::{Failing, NodeId, Outage, Topology};
 
-/// The outages that begin before `end_s`, in order of time.
+/// The failures that begin before `end_s`, in order of time.
 pub(crate) fn results(outages: &[Outage], topology: &Topology, end_s: f64) -> Vec<FailureResult> {
     let result = |outage: &Outage| {
         let (kind, name) = match outage.what {

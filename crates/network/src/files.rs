@@ -7,7 +7,7 @@ use skyhop_scenario::Files;
 ///
 /// # Errors
 ///
-/// A file that whoever read the scenario has not read.
+/// A file that the reader of the scenario has not read.
 pub fn bytes_of<'a>(files: &'a Files, name: &str, key: &str) -> Result<&'a [u8], BuildError> {
     let bytes = files.get(name).map(|bytes| &**bytes);
     bytes.ok_or_else(|| BuildError::in_file(key, name, "the file was not read"))

@@ -1,7 +1,7 @@
-//! Packets from node to node: handed in, sent on, delivered one by one.
+//! Forwarding of packets from node to node, from a send to deliveries one by one.
 //!
-//! Follows the order of events that the agenda gives; hosts act between two arrivals, as deliveries are taken one at a time.
-//! Leaves out what a link does with a packet, and how routes come about.
+//! Follows the agenda's order of events; deliveries are returned one at a time, so that hosts act between two arrivals.
+//! Leaves out links and routing.
 
 use crate::account::Fate;
 use crate::agenda::{Agenda, Slot};
@@ -19,19 +19,19 @@ use skyhop_topology::NodeId;
 use skyhop_units::Time;
 use skyhop_wire::{Ecn, Transport};
 
-/// More links than any path has: a packet that has crossed them is going round in circles while routes change.
+/// Hop limit, larger than the length of any path: a packet beyond it is in a loop while routes change.
 const MOST_HOPS: u16 = 255;
 
 impl Network {
-    /// Begins with what goes by the clock, when all routes are there.
+    /// Schedules the network's clocks; called when all routes have been added.
     pub fn start(&mut self, agenda: &mut Agenda) {
         if self.watch.has_clock() {
             agenda.wake(self.clocks.outages, Time::ZERO);
         }
     }
 
-    /// A packet enters the network at the beginning of its route, or at the end if it goes backward. One that gets no
-    /// further than the first node may come back at once, as a router's word that it was too large.
+    /// Sends a packet from the beginning of its route, or from the end if it goes backward. Returns it, or a router's error that
+    /// it was too large, if that is delivered at the first node already.
     #[inline(always)]
     pub fn send(
         &mut self,
@@ -52,8 +52,8 @@ impl Network {
         self.forward(now, agenda, id, node).map(Delivery)
     }
 
-    /// A link, or the sky, is due. Returns the first packet that has come to the end of its route; the others are to be taken by
-    /// [`Network::poll_delivery`].
+    /// Handles the timeout of a link or of a clock. Returns the first packet delivered; [`Network::poll_delivery`] returns the
+    /// others.
     #[inline]
     pub fn handle_timeout(&mut self, now: Time, agenda: &mut Agenda, slot: Slot) -> Option<Delivery> {
         if slot < self.clocks.space {
@@ -67,7 +67,7 @@ impl Network {
         None
     }
 
-    /// The next packet that has come to the end of its route.
+    /// The next packet that has reached the end of its route.
     pub fn poll_delivery(&mut self, now: Time, agenda: &mut Agenda) -> Option<Delivery> {
         let index = self.draining.take()?;
         self.drain(now, agenda, index)
@@ -79,19 +79,19 @@ impl Network {
         &self.packets.frames[delivery.0]
     }
 
-    /// Takes a delivered packet out of the network, and the inside of it if it is STP's.
+    /// Removes a delivered packet from the network, with the STP packet inside it, if any.
     #[inline(always)]
     pub fn take(&mut self, delivery: Delivery) -> (Frame, Option<Inside>) {
         self.packets.take(delivery.0)
     }
 
-    /// The same of a packet that has nothing inside, when its driver is done with it.
+    /// As [`Network::take`], for a packet without an STP packet, when its driver has finished with it.
     #[inline(always)]
     pub fn end(&mut self, delivery: Delivery) {
         self.packets.end_bare(delivery.0);
     }
 
-    /// Takes what arrives from a wire, up to the first packet that is at the end of its route.
+    /// Takes the arrivals of a wire, up to the first packet that is at the end of its route.
     #[inline]
     fn drain(&mut self, now: Time, agenda: &mut Agenda, index: u32) -> Option<Delivery> {
         loop {
@@ -128,7 +128,7 @@ impl Network {
         None
     }
 
-    /// A packet has been spoilt by errors: it ends here, unless only a bit of it is another and whoever drives the network wants it so.
+    /// Handles a packet lost to errors: it ends here, unless only one bit is flipped and the driver wants such packets.
     #[inline(never)]
     fn lose(
         &mut self,
@@ -148,31 +148,31 @@ impl Network {
         Some(Delivery(id))
     }
 
-    /// A packet has arrived that arrives again, on the same link.
+    /// Handles a packet that the link has duplicated: makes the copy, which arrives on the same link.
     #[inline(never)]
     fn duplicate(&mut self, now: Time, index: u32, (packet, peer): (u32, u32), marked: bool) {
         let copy = self.packets.duplicate(packet);
         if let Some(space) = &mut self.links.space {
             space.duplicate(packet, copy);
         }
-        // The arrival as its parts: the others do not have to be put together in memory.
+        // The arrival is rebuilt from the parts that matter, which avoids a copy of the others.
         let original = Arrival { packet, peer, marked, lost: false, duplicated: true, corrupted: None };
         self.links.wires[index as usize].link.duplicate(now, &original, copy);
     }
 
-    /// From now on packets of which a bit has become another go on, for a driver that has their bytes: it is to ask
-    /// [`Network::flipped`] of each delivery.
+    /// Makes packets with flipped bits continue, for a driver that has their bytes: it must ask [`Network::flipped`] at each
+    /// delivery.
     pub fn keep_corrupted(&mut self) {
         self.packets.flipped.get_or_insert_default();
     }
 
-    /// The bits that have become others in a packet that has come to the end of its route.
+    /// The flipped bits of a packet that has reached the end of its route.
     pub fn flipped(&mut self, delivery: &Delivery) -> Vec<FlippedBit> {
         self.packets.flipped.as_mut().and_then(|flipped| flipped.remove(&delivery.0)).unwrap_or_default()
     }
 
-    /// A packet is at `node`: it goes out on the next link, or is at the end of its route. Returns the one that is at its end,
-    /// which is another if a router speaks of this one.
+    /// Handles a packet at `node`: sends it on the next link, or returns its number if it is at the end of its route. The number
+    /// returned is another's if a router's error about it is delivered.
     fn forward(&mut self, now: Time, agenda: &mut Agenda, id: u32, node: NodeId) -> Option<u32> {
         let Packets { frames, routes, accounts, steps, .. } = &mut self.packets;
         let frame = &frames[id];
@@ -228,7 +228,7 @@ impl Network {
             accounts[route.account as usize].bytes[frame.backward as usize] += u64::from(whole);
         }
         if route.narrow && whole > wire.mtu {
-            // The message is never told of again, so that this ends.
+            // No error is sent about an error, so that this ends.
             let (message, router) = self.too_large(id, next)?;
             return self.forward(now, agenda, message, router);
         }
@@ -249,7 +249,7 @@ impl Network {
         None
     }
 
-    /// A packet goes no further on its pinned way, whatever other ways there are.
+    /// Drops a packet that cannot continue on its pinned path, even if other paths exist.
     #[inline(never)]
     fn strand(&mut self, id: u32, why: Stuck) -> Option<u32> {
         if let Some(space) = &mut self.links.space {
@@ -259,7 +259,7 @@ impl Network {
         None
     }
 
-    /// A packet is larger than wire `next` carries. Returns the router's message about it, and where that is, if there is one.
+    /// Drops a packet that is larger than the MTU of wire `next`. Returns the router's error about it and the router, if one is sent.
     fn too_large(&mut self, id: u32, next: u32) -> Option<(u32, NodeId)> {
         let wire = &mut self.links.wires[next as usize];
         wire.too_large += 1;
@@ -271,9 +271,9 @@ impl Network {
         let frame = self.packets.hand_on(id, Fate::Dropped);
         let route = &self.packets.routes[frame.route as usize];
         let hop = match &route.way {
-            // As many links lie before the router as the packet has crossed.
+            // The packet has crossed as many links as lie before the router.
             Way::Wires([there, _]) => there.len() as u16 - frame.hop,
-            // It comes from inside, and is none of what the end has sent.
+            // It is made inside the network, and not sent by an end.
             Way::Mesh(_) | Way::Space(_) | Way::Pinned(_) => 1,
         };
         let turned = match &route.way {
@@ -290,7 +290,7 @@ impl Network {
         Some((message, from))
     }
 
-    /// Reports transmissions and asks to be woken for what is next.
+    /// Reports transmissions, and schedules the wire's next event.
     pub(crate) fn after_wire(&mut self, now: Time, agenda: &mut Agenda, index: u32) {
         let link = &self.links.wires[index as usize].link;
         if link.reports() {
@@ -301,7 +301,7 @@ impl Network {
         }
     }
 
-    /// The same of a link that has something to report, or takes turns with others.
+    /// As [`Self::after_wire`], for a link with something to report, or with a shared transmitter.
     #[inline(never)]
     fn report(&mut self, now: Time, agenda: &mut Agenda, index: u32) {
         self.tell(now, agenda, index);
@@ -314,7 +314,7 @@ impl Network {
         }
     }
 
-    /// Ends what a queue has thrown out, hands transmissions to the capture, and asks to be woken for what is next.
+    /// Ends the packets that the queue discarded, passes transmissions to the capture, and schedules the wire's next event.
     fn tell(&mut self, now: Time, agenda: &mut Agenda, index: u32) {
         let (wire, medium) = self.links.wire(index);
         while let Some(discarded) = wire.link.poll_discarded() {
@@ -335,7 +335,7 @@ impl Network {
         }
     }
 
-    /// Satellites have moved: links, handovers, and the ways of routes.
+    /// Updates links, handovers and routes after satellites have moved.
     fn handle_space(&mut self, now: Time, agenda: &mut Agenda) {
         let Self { links, packets, .. } = self;
         let moved = links.look(now, |id| {
@@ -352,7 +352,7 @@ impl Network {
         }
     }
 
-    /// A link has gone out by the clock, or is back.
+    /// Handles the start or end of a scheduled outage of a link.
     fn handle_outages(&mut self, now: Time, agenda: &mut Agenda) {
         if let Some(next) = self.watch.next_outage(now, &self.links.wires) {
             agenda.wake(self.clocks.outages, next);
@@ -361,29 +361,29 @@ impl Network {
         self.look_at_ways(now, true);
     }
 
-    /// Finds out which watched routes are there: those over satellites, or the others.
+    /// Updates the state of the watched routes: those over satellites, or the others.
     fn look_at_ways(&mut self, now: Time, over_satellites: bool) {
         let Self { watch, links, packets, mesh, .. } = self;
         watch.look(now, over_satellites, &packets.routes, links, mesh.as_deref_mut());
     }
 
-    /// The next change of a watched route: its number, and whether packets get over it now.
+    /// The next change of a watched route: its number, and true if packets get through now.
     pub fn poll_route_change(&mut self) -> Option<(u32, bool)> {
         self.watch.poll_change()
     }
 
-    /// Whether a watched route is out.
+    /// Returns true if a watched route is out.
     pub fn is_out(&self, route: u32) -> bool {
         self.watch.is_out(route)
     }
 
-    /// The wires that have lain on the way of a watched route, from its beginning to its end.
+    /// The wires that a watched route has used, from its beginning to its end.
     pub fn wires_of(&self, route: u32) -> impl Iterator<Item = u32> {
         self.watch.wires_of(route)
     }
 }
 
-/// The next wire of the packet of frame `id` on a pinned way, at step `at` of which it was, and is at `node`; `None` at the way's end.
+/// The next wire of the packet of frame `id` on a pinned path, at `node` after step `at`; `None` at the end of the path.
 #[inline(never)]
 fn next_of_pinned(
     pinned: &Pinned,

@@ -1,7 +1,7 @@
-//! A packet in the network, and what queues may know of it.
+//! A packet in the network, and the label that queues read.
 //!
-//! Follows RFC 9293 for what only acknowledges, RFC 3168 for marks.
-//! Leaves out flows and connections: a frame names its route, and what its sender calls it.
+//! Follows RFC 9293 for pure acknowledgments, RFC 3168 for marks.
+//! Leaves out flows and connections: a frame has the number of its route, and a tag for its sender.
 
 use skyhop_link::{Ack, Label};
 use skyhop_units::Time;
@@ -10,38 +10,37 @@ use skyhop_wire::{Ecn, Flags, Packet, Transport};
 /// A packet on a route.
 #[derive(Debug, Clone)]
 pub struct Frame {
-    /// Its route.
+    /// Number of the route.
     pub route: u32,
-    /// Number of the connection that it belongs to, among those of its account: queues and header compression tell them apart.
+    /// Number of the connection within its account, which queues and header compression use to tell connections apart.
     pub stream: u32,
-    /// A number that its sender wants back.
+    /// A number for the sender, which gets it back.
     pub tag: u32,
-    /// Links crossed so far.
+    /// Number of links crossed.
     pub(crate) hop: u16,
-    /// Whether it goes towards the beginning of its route.
+    /// True if it goes towards the beginning of its route.
     pub backward: bool,
-    /// Whether a link has made two of it, of which this is one.
+    /// True if a link has duplicated the packet; set on both copies.
     pub twin: bool,
-    /// When its sender began the exchange that it belongs to (a ping's request).
+    /// Time at which its sender began the exchange that it belongs to (a ping's request).
     pub sent_at: Time,
     /// Headers and length.
     pub packet: Packet,
 }
 
-/// A packet at the end of its route, which the network holds until its driver has looked at it: it is to be handed to
-/// [`crate::Network::take`].
+/// A packet at the end of its route, kept by the network until its driver passes it to [`crate::Network::take`].
 #[derive(Debug)]
 #[must_use]
 pub struct Delivery(pub(crate) u32);
 
 impl Frame {
-    /// A packet that has not left yet.
+    /// A packet before its first link.
     #[inline]
     pub fn new(route: u32, backward: bool, [stream, tag]: [u32; 2], sent_at: Time, packet: Packet) -> Self {
         Self { route, stream, tag, hop: 0, backward, twin: false, sent_at, packet }
     }
 
-    /// What queues may know of the packet. Connections and directions are flows of their own.
+    /// The label of the packet for queues. Each connection and direction is a flow of its own.
     pub(crate) fn label(&self, account: u32, priority: u8) -> Label {
         let pair = self.stream.wrapping_mul(0x85eb_ca6b) ^ account.wrapping_mul(0x9e37_79b1);
         Label {
@@ -52,7 +51,7 @@ impl Frame {
         }
     }
 
-    /// What a filter may know of it if it only acknowledges.
+    /// Classification of the packet for the acknowledgment filter.
     fn ack(&self) -> Ack {
         let Transport::Tcp(tcp) = &self.packet.transport else { return Ack::No };
         let Flags(more) = Flags::SYN | Flags::FIN | Flags::RST;

@@ -1,16 +1,16 @@
-//! Packets in the network, by number.
+//! A slab of the packets in the network, by number.
 //!
-//! A slab: memory grows with the most packets that were ever in flight, and not with packets sent.
-//! Differs from the `slab` crate: while many packets are held, the slot freed longest ago is used first, so that packets
-//! that travel one behind the other lie one behind the other. On a 42 MB pipe that halves the cost of a packet.
+//! Memory grows with the largest number of packets in flight, not with packets sent.
+//! Differs from the `slab` crate: while many packets are held, the slot freed longest ago is used first, so that packets that
+//! travel in sequence lie in sequence. On a 42 MB pipe that halves the cost of a packet.
 //! Leaves out shrinking.
 
 use std::ops::{Index, IndexMut};
 
-/// Ends a list of free slots.
+/// End of the list of free slots.
 const NONE: u32 = u32::MAX;
 
-/// With fewer packets than this all of them fit a core's cache, and the slot freed last is the warmest.
+/// Below this number of packets all of them fit a core's cache, and the slot freed last is used first.
 const FEW: usize = 4096;
 
 enum Slot<T> {
@@ -30,12 +30,12 @@ impl<T> Frames<T> {
         Self { slots: Vec::new(), first_free: NONE, last_free: NONE, len: 0 }
     }
 
-    /// Packets held.
+    /// Number of packets held.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Slots made: the most packets that were ever held.
+    /// Number of slots: the largest number of packets ever held.
     pub fn capacity(&self) -> usize {
         self.slots.len()
     }
@@ -58,7 +58,7 @@ impl<T> Frames<T> {
         id
     }
 
-    /// Takes a packet out. A number that holds none is a bug of the caller's.
+    /// Removes a packet. Panics if there is none of this number.
     #[inline]
     pub fn remove(&mut self, id: u32) -> T {
         let Slot::Taken(frame) = std::mem::replace(&mut self.slots[id as usize], Slot::Free { next: NONE })

@@ -1,22 +1,22 @@
-//! The links of a scenario whose ends are terminals, as part of its constellation's network.
+//! Scenario links that end at terminals, as part of the constellation's network.
 //!
-//! Follows the scenario's rule that links and satellites are one graph as soon as a link ends at a terminal.
-//! Leaves out scenarios in which they do not meet: there links keep nodes and routes of their own.
+//! If a link ends at a terminal, links and satellites are one graph, by the scenario's rule.
+//! Leaves out scenarios in which they do not meet: links keep nodes and routes of their own there.
 
 use skyhop_scenario::{Scenario, network as plan};
 use skyhop_topology::{GroundLink, NodeId, Topology};
 use std::collections::BTreeMap;
 
-/// Nodes that are no terminals, and all links.
+/// Nodes that are not terminals, and all links.
 #[derive(Default)]
 pub(crate) struct Ground {
     nodes: Vec<String>,
-    /// Name, ends by name, delay in seconds there and back.
+    /// Name, names of the ends, and delay in each direction in seconds.
     links: Vec<(String, [String; 2], [f64; 2])>,
 }
 
 impl Ground {
-    /// Of a scenario whose links meet its satellites; else nothing.
+    /// The ground of a scenario whose links meet its satellites; empty otherwise.
     pub fn of(scenario: &Scenario, plan: &plan::Network) -> Self {
         if !plan.meets_satellites {
             return Self::default();
@@ -32,7 +32,7 @@ impl Ground {
         }
     }
 
-    /// The network with these nodes and links on the ground.
+    /// Adds these nodes and links to a topology.
     pub fn join(self, topology: Topology) -> Topology {
         if self.links.is_empty() {
             return topology;

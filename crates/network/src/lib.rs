@@ -1,9 +1,9 @@
-//! The forwarding plane: links, frames, routes and satellites. Packets go in at one node and come out at another.
+//! The forwarding plane: links, frames, routes and satellites. Packets enter at one node and leave at another.
 //!
 //! Follows the sans-IO contract: one input ([`Network::send`], [`Network::handle_timeout`]), then all deliveries
 //! ([`Network::poll_delivery`]), then wait for the [`Agenda`].
 //! Differs from a network of machines: a node has no state but its routes, and a packet belongs to a route from end to end.
-//! Leaves out hosts: whoever drives it is told of arrivals, and knows what the packets mean.
+//! Leaves out hosts: the driver is told of arrivals, and knows the meaning of packets.
 
 mod account;
 mod address;

@@ -1,7 +1,7 @@
-//! The links of a network, those between satellites among them, and what moves them.
+//! The links of a network, including those of satellites, and their updates.
 //!
-//! Follows the `link` crate's contract: the medium is handed to a link at each call, and depends on where its ends are.
-//! Leaves out what the packets mean.
+//! Follows the `link` crate's contract: the medium is an argument of each call, and depends on the positions of the ends.
+//! Leaves out the meaning of packets.
 
 use crate::mtus::Mtus;
 use crate::shared::Shared;
@@ -15,28 +15,28 @@ pub(crate) struct Links {
     /// Link k has wires 2k and 2k + 1, forward and reverse.
     pub wires: Vec<Wire>,
     pub names: Vec<String>,
-    /// The satellites whose links come last.
+    /// The satellites, whose links come last.
     pub space: Option<Space>,
-    /// What its terminals share.
+    /// The transmitters that terminals share.
     pub shared: Option<Box<Shared>>,
-    /// MTUs, as flows ask for them when they are built.
+    /// MTUs, for flows that are being built.
     pub mtus: Mtus,
 }
 
-/// What a look at satellites has changed.
+/// The changes made by an update of satellites.
 pub(crate) struct Moved {
-    /// All links were looked at, and not only those that were due.
+    /// True if all links were updated, false if only those that were due.
     pub whole: bool,
-    /// A path may be there that was not, or the other way about.
+    /// True if a path may have appeared or disappeared.
     pub paths: bool,
-    /// Wires that have something to say again.
+    /// Wires to be scheduled again.
     pub awake: Vec<u32>,
-    /// When to look again.
+    /// Time of the next update.
     pub next: Time,
 }
 
 impl Links {
-    /// A wire, and what it crosses.
+    /// A wire and its medium.
     #[inline(always)]
     pub fn wire(&mut self, index: u32) -> (&mut Wire, WireMedium<'_>) {
         let wire = &mut self.wires[index as usize];
@@ -45,18 +45,18 @@ impl Links {
         (wire, medium)
     }
 
-    /// Packets that wait for a wire.
+    /// Number of packets that wait for a wire.
     pub fn waiting(&mut self, index: u32, now: Time) -> usize {
         let (wire, medium) = self.wire(index);
         wire.link.waiting(now, &medium)
     }
 
-    /// Number of the links whose ends stay where the scenario puts them.
+    /// Number of links between fixed ends.
     pub fn fixed(&self) -> usize {
         self.space.as_ref().map_or(self.names.len(), |space| space.first_wire / 2)
     }
 
-    /// Satellites have moved: links come, go and change their ends. `dropped` takes the packets that this costs.
+    /// Updates satellite links to `now`: links come up, go down and change their ends. Packets lost by this are passed to `dropped`.
     pub fn look(&mut self, now: Time, mut dropped: impl FnMut(u32)) -> Option<Moved> {
         let space = self.space.as_mut()?;
         let (changes, whole) = space.update(now);
@@ -71,17 +71,17 @@ impl Links {
         Some(Moved { whole, paths, awake, next: space.next_look(now) })
     }
 
-    /// Gives a turn to a wire that shares with wire `index`; see [`Shared::turn`].
+    /// Gives a turn to a wire that shares the transmitter of wire `index`; see [`Shared::turn`].
     pub fn turn(&mut self, now: Time, index: u32) -> Option<u32> {
         let topology = self.space.as_ref().map(|space| &space.topology);
         self.shared.as_mut()?.turn(now, index, &mut self.wires, topology)
     }
 
-    /// What a wire has carried until `end`.
+    /// The result of a wire up to `end`.
     pub fn result(&self, index: usize, end: Time) -> DirectionResult {
         let wire = &self.wires[index];
         let stats = wire.link.stats();
-        // What the transmitter still has to send after the end does not count.
+        // Transmission time after the end does not count.
         let busy = stats.busy - wire.link.free_at().since(end);
         let seconds = end.as_secs_f64();
         DirectionResult {

@@ -1,8 +1,8 @@
-//! Links that stay, with several ways between their nodes: which packet takes which.
+//! Permanent links with several paths between nodes: the choice of a path for each packet.
 //!
-//! Follows WP's multipath routing, over links that a scenario states.
-//! Differs from the constellation's routes: nothing changes, so each destination's table is worked out once.
-//! Leaves out links that fail: packets go on being sent into one that is out.
+//! Follows WP's multipath routing, over the links of a scenario.
+//! Differs from the constellation's routes: links do not change, so each destination's table is computed once.
+//! Leaves out failed links: packets are still sent into a link that is out.
 
 use crate::tables::Sharing;
 use skyhop_routing::Multipath;
@@ -11,11 +11,11 @@ use skyhop_topology::NodeId;
 use skyhop_wire::Packet;
 use std::collections::BTreeSet;
 
-/// A network of links that stay, over all of whose shortest ways flows are spread.
+/// A network of permanent links, over all of whose shortest paths flows are spread.
 pub(crate) struct Mesh {
     paths: Multipath,
     sharing: Sharing,
-    /// The node where each link begins.
+    /// The node at which each link begins.
     begins: Vec<NodeId>,
 }
 
@@ -27,7 +27,7 @@ impl Mesh {
         Self { paths: Multipath::over(network.nodes.len(), &links), sharing, begins }
     }
 
-    /// The wire that `packet` takes from `node` towards `destination`; a scenario whose nodes are not joined is refused.
+    /// The wire for `packet` from `node` towards `destination`. There is one, as a scenario with unconnected nodes is refused.
     #[inline]
     pub fn next_wire(&mut self, node: NodeId, destination: NodeId, packet: &Packet) -> Option<u32> {
         let hop = self.sharing.next_hop(&mut self.paths, node, destination, packet)?;
@@ -35,8 +35,8 @@ impl Mesh {
         Some(2 * hop.link.0 + reverse as u32)
     }
 
-    /// The wires on all ways from one node to another that do not lead over one that `skip` names; none if there is no such
-    /// way.
+    /// The wires on all paths from one node to another that use none for which `skip` returns true; empty if there is no such
+    /// path.
     pub fn wires(&mut self, from: NodeId, to: NodeId, skip: impl Fn(u32) -> bool) -> BTreeSet<u32> {
         let (mut wires, mut joined) = (BTreeSet::new(), from == to);
         let (mut seen, mut left) = (BTreeSet::from([from]), vec![from]);

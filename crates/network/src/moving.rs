@@ -1,14 +1,14 @@
-//! Terminals that move, as results have them: where they are at a look, and the satellite that they hold.
+//! Positions of moving terminals for results, and the satellites that they hold.
 //!
-//! Follows the topology's last look for links, and the instant for places.
-//! Differs: of several antennas the first that has a satellite counts.
-//! Leaves out terminals that stand.
+//! Follows the last update of the topology for links, and the instant for positions.
+//! Differs: of several antennas, the first with a satellite counts.
+//! Leaves out terminals that do not move.
 
 use crate::space::Space;
 use skyhop_orbit::visibility::elevation_rad;
 use skyhop_units::Time;
 
-/// Where a terminal is.
+/// Position and satellite of a terminal at an instant.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Whereabouts {
     /// Latitude, degrees.
@@ -17,38 +17,38 @@ pub struct Whereabouts {
     pub longitude_deg: f64,
     /// Height, m.
     pub height_m: f64,
-    /// Changes of its satellite so far, of all its antennas.
+    /// Number of handovers so far, over all antennas.
     pub handovers: u64,
-    /// Changes of its address so far.
+    /// Number of address changes so far.
     pub address_changes: u64,
-    /// The satellite that it holds.
+    /// The satellite that it holds, if any.
     pub held: Option<Held>,
 }
 
-/// A satellite as a terminal has it.
+/// A satellite held by a terminal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Held {
-    /// Its number.
+    /// Number of the satellite.
     pub satellite: u32,
-    /// Geocentric latitude of the point below it, degrees.
+    /// Geocentric latitude of the sub-satellite point, degrees.
     pub latitude_deg: f64,
-    /// East longitude, degrees.
+    /// East longitude of the sub-satellite point, degrees.
     pub longitude_deg: f64,
-    /// Its elevation, degrees.
+    /// Elevation above the terminal's horizon, degrees.
     pub elevation_deg: f64,
-    /// Propagation to it, s.
+    /// Propagation delay to the satellite, s.
     pub one_way_delay_s: f64,
 }
 
 impl Space {
-    /// The terminals that move, by index and name.
+    /// Index and name of each moving terminal.
     pub fn moving(&self) -> Vec<(usize, String)> {
         let terminals = self.topology.terminals().iter().enumerate();
         let moves = |(index, _): &(usize, _)| self.topology.course(*index).is_some();
         terminals.filter(moves).map(|(index, terminal)| (index, terminal.name.clone())).collect()
     }
 
-    /// Where a terminal is at `now`.
+    /// Position and satellite of a terminal at `now`; `None` if there is no such terminal.
     pub fn whereabouts(&self, terminal: usize, now: Time) -> Option<Whereabouts> {
         let t_s = now.as_secs_f64();
         let place = self.topology.terminal_at(terminal, t_s)?;

@@ -1,9 +1,9 @@
-//! Packets that are larger than the next link's MTU: dropped, and the sender is told.
+//! Packets larger than the next link's MTU are dropped, and the sender is told.
 //!
-//! Follows RFC 1191 §4 and RFC 4443 §3.2: the router's message names the next link's MTU and quotes the packet; RFC 1122 §3.2.2: no
-//! message about one.
-//! Differs: every packet says "do not fragment"; the way back is the flow's own, in the other direction.
-//! Leaves out fragments, and limits on how many messages a router sends.
+//! Follows RFC 1191 §4 and RFC 4443 §3.2: the router's error has the next link's MTU and quotes the packet; RFC 1122 §3.2.2: no
+//! error about an error.
+//! Differs: every packet has "don't fragment"; the error returns along the flow's route, in the other direction.
+//! Leaves out fragments, and rate limits on errors.
 
 use crate::address::address;
 use crate::links::Links;
@@ -14,7 +14,7 @@ use crate::wire::Wire;
 use skyhop_topology::NodeId;
 use skyhop_wire::{Ecn, Ip, Packet, TooLarge, Transport};
 
-/// What a user should know of packets that were too large.
+/// Warnings about packets that were too large.
 pub(crate) fn warnings(links: &Links) -> impl Iterator<Item = String> {
     links.names.iter().zip(links.wires.chunks(2)).filter_map(|(name, both)| {
         let dropped: u64 = both.iter().map(|wire| wire.too_large).sum();
@@ -22,7 +22,7 @@ pub(crate) fn warnings(links: &Links) -> impl Iterator<Item = String> {
     })
 }
 
-/// What the router before a link of `mtu` says of `packet`.
+/// The error of the router before a link of `mtu` about `packet`.
 pub(crate) fn message(router: NodeId, mtu: u32, packet: &Packet) -> Packet {
     let ip = Ip {
         version: packet.ip.version,
@@ -36,7 +36,7 @@ pub(crate) fn message(router: NodeId, mtu: u32, packet: &Packet) -> Packet {
     Packet { ip, transport: Transport::TooLarge(TooLarge::quoting(packet, next_hop_mtu)), payload_len: 0 }
 }
 
-/// MTU of the first link of a way, as its end knows it. An end that may take several links knows none.
+/// MTU of the first link of a path, known to the end there; `None` at an end that may use several links.
 pub(crate) fn own_mtu(way: &Way, backward: bool, links: &Links) -> Option<u32> {
     let first = match way {
         Way::Wires(both) => *both[backward as usize].first()? as usize,
@@ -56,7 +56,7 @@ pub(crate) fn own_mtu(way: &Way, backward: bool, links: &Links) -> Option<u32> {
     Some(links.wires[first].mtu).filter(|mtu| *mtu < u32::MAX)
 }
 
-/// Whether packets of at most `largest` bytes may be larger than a link on the way carries.
+/// Returns true if packets of at most `largest` bytes may exceed the MTU of a link on the path.
 pub(crate) fn is_narrow(way: &Way, links: &Links, largest: u32, knows_own: bool) -> bool {
     let least = |wires: &mut dyn Iterator<Item = &Wire>| wires.map(|wire| wire.mtu).min().unwrap_or(u32::MAX);
     let own = |backward: bool| own_mtu(way, backward, links).filter(|_| knows_own);

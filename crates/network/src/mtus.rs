@@ -1,22 +1,22 @@
-//! MTUs of links, as the flows of a scenario ask for them when they are built.
+//! MTUs of links, for flows that are being built.
 //!
-//! Follows the links as they are made; none changes its MTU afterwards.
-//! Differs from asking the links: ten thousand flows over a hundred thousand links look once.
-//! Leaves out ways, which `mtu.rs` knows.
+//! Taken when links are made; no link changes its MTU afterwards.
+//! Differs from asking the links: ten thousand flows over a hundred thousand links need only one pass.
+//! Leaves out paths, which are in `mtu.rs`.
 
 use crate::wire::Wire;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The MTUs of links that stay, as flows ask for them.
+/// The MTUs of links with fixed ends.
 pub(crate) struct Mtus {
-    /// The smallest.
+    /// The smallest MTU, bytes.
     pub least: u32,
-    /// The wire that leaves a node, where there is one.
+    /// For each node with a single wire, that wire.
     pub alone: BTreeMap<u32, u32>,
 }
 
 impl Mtus {
-    /// Of wires of which the first `fixed` stay; without limits there is nothing to know.
+    /// The MTUs of `wires`, of which the first `fixed` have fixed ends; empty if no wire has a limit.
     pub fn of(wires: &[Wire], fixed: usize) -> Self {
         let least = wires.iter().map(|wire| wire.mtu).min().unwrap_or(u32::MAX);
         let mut alone = BTreeMap::new();

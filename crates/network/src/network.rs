@@ -1,7 +1,7 @@
-//! The network as one machine, and what it knows of itself.
+//! The network as one machine, and its counters.
 //!
-//! Follows the sans-IO contract; `forward.rs` holds what packets meet.
-//! Leaves out hosts, applications, and the order of events, which whoever drives it decides by the agenda that both share.
+//! Follows the sans-IO contract; `forward.rs` has the path of packets.
+//! Leaves out hosts, applications, and the order of events, which the driver takes from the agenda that both share.
 
 use crate::account::Account;
 use crate::agenda::{Agenda, Rank, Slot};
@@ -29,7 +29,7 @@ use skyhop_topology::NodeId;
 use skyhop_units::{Amount, Rate, Time};
 use std::collections::BTreeMap;
 
-/// Links, satellites, routes, and the packets among them.
+/// Links, satellites, routes, and the packets in them.
 pub struct Network {
     pub(crate) links: Links,
     pub(crate) mesh: Option<Box<Mesh>>,
@@ -40,16 +40,16 @@ pub struct Network {
     /// The wire whose arrivals are being delivered.
     pub(crate) draining: Option<u32>,
     pub(crate) packet_hops: u64,
-    /// All links of satellites have just been looked at.
+    /// True if all satellite links have just been updated.
     pub(crate) surveyed: bool,
 }
 
-/// Slots of the agenda behind those of the wires.
+/// The agenda's slots after those of the wires.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clocks {
-    /// Satellites that move.
+    /// Updates of satellites.
     pub space: Slot,
-    /// Links that go out by the clock.
+    /// Scheduled outages of links.
     pub outages: Slot,
 }
 
@@ -68,11 +68,11 @@ impl Clocks {
 
 impl Network {
     /// The network of a checked scenario, whose paths are `plan`, at time 0. `files` are the files that it names. Its slots are
-    /// the agenda's first.
+    /// the first of the agenda.
     ///
     /// # Errors
     ///
-    /// Orbits, elements, traces and names that only building finds wrong.
+    /// Invalid orbits, elements, traces and names that only building detects.
     pub fn new(
         scenario: &Scenario,
         plan: &plan::Network,
@@ -95,13 +95,13 @@ impl Network {
         })
     }
 
-    /// One account more, and its number.
+    /// Opens an account and returns its number.
     pub fn open_account(&mut self) -> u32 {
         self.packets.accounts.push(Account::default());
         self.packets.accounts.len() as u32 - 1
     }
 
-    /// One route more, and its number. One that is watched is told of by [`Network::poll_route_change`].
+    /// Adds a route and returns its number. Changes of a watched route are returned by [`Network::poll_route_change`].
     pub fn add_route(&mut self, route: Route, watched: bool) -> u32 {
         if let (Way::Pinned(pinned), Some(space)) = (&route.way, &mut self.links.space) {
             pinned.fleets().for_each(|fleet| space.pin(fleet));
@@ -111,34 +111,34 @@ impl Network {
         self.packets.routes.len() as u32 - 1
     }
 
-    /// The tag of the next packet that was dropped or lost, of routes whose driver is told.
+    /// Tag of the next packet that was dropped or lost, of routes with [`Route::told`].
     pub fn poll_ended(&mut self) -> Option<u32> {
         self.packets.ended.pop_front()
     }
 
-    /// The tag of the next packet of which a link has made one more, of routes whose driver is told: both will end.
+    /// Tag of the next packet that a link has duplicated, of routes with [`Route::told`]; both copies will end.
     pub fn poll_copied(&mut self) -> Option<u32> {
         self.packets.copied.pop_front()
     }
 
-    /// Whether a slot is the network's own, and its timeouts go to [`Network::handle_timeout`].
+    /// Returns true if a slot is the network's own, whose timeouts go to [`Network::handle_timeout`].
     #[inline]
     pub fn owns(&self, slot: Slot) -> bool {
         slot <= self.clocks.outages
     }
 
-    /// Whether a slot of the network's is a clock that changes links and routes, and no link.
+    /// Returns true if a slot of the network's is a clock that changes links and routes, false for a link.
     #[inline]
     pub fn is_clock(&self, slot: Slot) -> bool {
         slot >= self.clocks.space
     }
 
-    /// The packets of an account.
+    /// Counters of an account.
     pub fn account(&self, account: u32) -> Account {
         self.packets.accounts[account as usize]
     }
 
-    /// The satellite of that name, or that place in its plane.
+    /// The satellite of this name, or of this place in its plane.
     ///
     /// # Errors
     ///
@@ -148,12 +148,12 @@ impl Network {
         satellite_named(&space.topology, name)
     }
 
-    /// The terminal of that name, or the node of a link that is one graph with the satellites.
+    /// The terminal of this name, or the node of a link in the satellites' graph.
     pub fn node(&self, name: &str) -> Option<NodeId> {
         self.links.space.as_ref()?.topology.node_named(name)
     }
 
-    /// All terminals and nodes on the ground of a scenario with satellites, by name.
+    /// All terminals and ground nodes of a scenario with satellites, by name.
     pub fn nodes_by_name(&self) -> BTreeMap<String, NodeId> {
         let topology = self.links.space.as_ref().map(|space| &space.topology);
         let all = topology.into_iter().flat_map(|topology| {
@@ -163,36 +163,36 @@ impl Network {
         all.collect()
     }
 
-    /// Whether packets of at most `largest` bytes may be larger than a link on the way carries. A sender that knows the MTU of
-    /// its own link sends none above that.
+    /// Returns true if packets of at most `largest` bytes may exceed the MTU of a link on the path. A sender that `knows_own`
+    /// link's MTU sends none above that.
     pub fn is_narrow(&self, way: &Way, largest: u32, knows_own: bool) -> bool {
         mtu::is_narrow(way, &self.links, largest, knows_own)
     }
 
-    /// MTU of the first link of a way, as its end knows it.
+    /// MTU of the first link of a path, known to the end there.
     pub fn own_mtu(&self, way: &Way, backward: bool) -> Option<u32> {
         mtu::own_mtu(way, backward, &self.links)
     }
 
-    /// The same of a route.
+    /// As [`Network::own_mtu`], for a route.
     pub fn own_mtu_of(&self, route: u32, backward: bool) -> Option<u32> {
         self.own_mtu(&self.packets.routes[route as usize].way, backward)
     }
 
-    /// One-way delay in seconds of propagation from end to end of a route through satellites, and satellites on it, as it
-    /// stands. `None` if there is no path, or the route is another.
+    /// Present one-way propagation delay of a route through satellites, s, and the number of satellites on it. `None` if there is
+    /// no path, or the route uses no satellites.
     pub fn path(&mut self, route: u32) -> Option<(f64, usize)> {
         self.links.space.as_mut()?.path(&self.packets.routes[route as usize].way, false)
     }
 
-    /// The parts of a route through satellites as it stands, and its round trip; `None` as for [`Network::path`].
+    /// The parts of a route through satellites at present, and its round-trip time; `None` as for [`Network::path`].
     pub fn sky_way(&mut self, route: u32) -> Option<SkyWay> {
         self.links.space.as_mut()?.sky_way(&self.packets.routes[route as usize].way)
     }
 
-    /// The same network ahead of time, with the routes that it has. From now on this one sees satellites move only by the epochs
-    /// that [`Outlook::next`] gives and [`Network::look_ahead`] takes: an epoch that is late leaves everything as it was. `None` if
-    /// there are no satellites.
+    /// A copy of the network with its present routes, to be run ahead of time. From now on this network updates satellites only
+    /// by the epochs that [`Outlook::next`] computes and [`Network::look_ahead`] takes; while an epoch is late nothing changes.
+    /// `None` if there are no satellites.
     pub fn outlook(&mut self, now: Time) -> Option<Outlook> {
         let ends = |route: &Route| match &route.way {
             Way::Space(ends) => ends.to_vec(),
@@ -203,24 +203,24 @@ impl Network {
         Some(self.links.space.as_mut()?.outlook(destinations, now))
     }
 
-    /// Takes an epoch that is to come, in their order.
+    /// Takes a future epoch; they must come in order.
     pub fn look_ahead(&mut self, epoch: Epoch) {
         if let Some(space) = &mut self.links.space {
             space.look_ahead(epoch);
         }
     }
 
-    /// How many epochs were due and not there.
+    /// Number of epochs that were late.
     pub fn late_looks(&self) -> u64 {
         self.links.space.as_ref().map_or(0, Space::late_looks)
     }
 
-    /// Whether all links of satellites were looked at since this was last asked.
+    /// Returns true if all satellite links have been updated since the last call.
     pub fn take_surveyed(&mut self) -> bool {
         std::mem::take(&mut self.surveyed)
     }
 
-    /// Wires whose ends stay where they are; those of satellites have higher numbers. Link k has wires 2k and 2k + 1.
+    /// Number of wires with fixed ends; satellite wires have higher numbers. Link k has wires 2k and 2k + 1.
     pub fn fixed_wires(&self) -> u32 {
         2 * self.links.fixed() as u32
     }
@@ -230,23 +230,23 @@ impl Network {
         &self.links.names[wire as usize / 2]
     }
 
-    /// Packets that wait for a wire.
+    /// Number of packets that wait for a wire.
     pub fn waiting(&mut self, wire: u32, now: Time) -> usize {
         self.links.waiting(wire, now)
     }
 
-    /// A wire's rate and what its queue holds, as the scenario has them.
+    /// Rate of a wire and capacity of its queue, by the scenario.
     pub fn capacity(&self, wire: u32) -> (Rate, Amount) {
         let wire = &self.links.wires[wire as usize];
         (wire.rate, wire.queue_limit)
     }
 
-    /// Names of the captured link directions: the interfaces of a capture.
+    /// Names of the captured link directions, which are the interfaces of a capture.
     pub fn captured(&self) -> &[String] {
         self.captured.names()
     }
 
-    /// Hands packets of captured links to `capture`.
+    /// Sets the receiver of captured packets.
     pub fn set_capture(&mut self, capture: Box<dyn Capture + Send>) {
         self.captured.set(capture);
     }
@@ -256,13 +256,13 @@ impl Network {
         self.packet_hops
     }
 
-    /// Most packets that were ever in the network at once: what memory grows with.
+    /// Largest number of packets that were in the network at once, which determines its memory.
     pub fn most_frames(&self) -> usize {
         self.packets.frames.capacity()
     }
 
-    /// Whether no packet has been made or lost track of: sent + duplicated = delivered + dropped + lost + in flight, and what is
-    /// in flight is what the links hold. An error says what differs.
+    /// Checks conservation of packets: sent + duplicated = delivered + dropped + lost + in flight, and the packets in flight are
+    /// those that the links hold. The error says what differs.
     pub fn check_conservation(&self) -> Result<(), String> {
         let (exist, in_flight) = (self.packets.frames.len(), self.packets.in_flight());
         let held: usize = self.links.wires.iter().map(|w| w.link.held()).sum();
@@ -272,12 +272,12 @@ impl Network {
         Err(format!("accounts have {in_flight} packets in flight, links hold {held}, {exist} exist"))
     }
 
-    /// What one wire has carried until `end`.
+    /// The result of one wire up to `end`.
     pub fn direction_result(&self, wire: u32, end: Time) -> DirectionResult {
         self.links.result(wire as usize, end)
     }
 
-    /// Links in order of their names; of satellites' links those that packets have seen.
+    /// Results of links in order of name; of satellite links only those that packets have used.
     pub fn link_results(&self, end: Time) -> Vec<LinkResult> {
         let mut links = Vec::new();
         for (index, name) in self.links.names.iter().enumerate() {
@@ -291,38 +291,38 @@ impl Network {
         links
     }
 
-    /// Terminals that move, by index and name.
+    /// Index and name of each moving terminal.
     pub fn moving(&self) -> Vec<(usize, String)> {
         self.links.space.as_ref().map_or_else(Vec::new, Space::moving)
     }
 
-    /// Where a terminal is at `now`; `None` if there is no such terminal.
+    /// Position of a terminal at `now`; `None` if there is no such terminal.
     pub fn whereabouts(&self, terminal: usize, now: Time) -> Option<Whereabouts> {
         self.links.space.as_ref()?.whereabouts(terminal, now)
     }
 
-    /// Changes of the addresses of terminals that move, and their cost.
+    /// Address changes of moving terminals, and their cost.
     pub fn address_results(&self) -> Vec<AddressResult> {
         self.links.space.as_ref().map_or_else(Vec::new, Space::address_results)
     }
 
-    /// Changes of satellite by terminal.
+    /// Handovers of each terminal.
     pub fn handover_results(&self) -> Vec<HandoverResult> {
         self.links.space.as_ref().map_or(Vec::new(), Space::handover_results)
     }
 
-    /// What of a constellation failed before `end`.
+    /// Failures in the constellation that began before `end`.
     pub fn failure_results(&self, end: Time) -> Vec<FailureResult> {
         let results = |space: &Space| failures::results(&space.outages, &space.topology, end.as_secs_f64());
         self.links.space.as_ref().map_or(Vec::new(), results)
     }
 
-    /// What routing through a constellation took.
+    /// Counters of routing through a constellation.
     pub fn routing_result(&self) -> Option<RoutingResult> {
         self.links.space.as_ref().map(Space::routing_result)
     }
 
-    /// What a user should know before trusting the numbers.
+    /// Warnings that affect the interpretation of the results.
     pub fn warnings(&self, now: Time) -> Vec<String> {
         let mut warnings = self.links.space.as_ref().map_or(Vec::new(), |space| space.warnings(now));
         warnings.extend(mtu::warnings(&self.links));

@@ -1,10 +1,10 @@
-//! Epochs: links, handovers and routes of coming instants, worked out before they are due.
+//! Epochs: links, handovers and routes of future instants, computed before they are due.
 //!
-//! Follows from orbits being functions of time: what the network looks like next hangs on nothing that packets do.
-//! Differs from looking when it is due, which the simulator does: a driver by the clock has another thread call [`Outlook::next`], and
-//! packets never wait for the positions of thousands of satellites. Both give the same epochs.
-//! Leaves out threads and clocks, and routes within one constellation or by what satellites know, which are still worked out when
-//! they are needed.
+//! The basis is that orbits are functions of time: the next state of the network does not depend on packets.
+//! Differs from the simulator, which updates when it is due: a real-time driver lets another thread call [`Outlook::next`], and
+//! packets never wait for the positions of thousands of satellites. Both produce the same epochs.
+//! Leaves out threads and clocks, and routes within one constellation or by the satellites' own knowledge, which are still
+//! computed when needed.
 
 use crate::tables::Tables;
 use skyhop_topology::{Change, NodeId, Topology};
@@ -15,7 +15,7 @@ use std::collections::{BTreeSet, VecDeque};
 #[derive(Debug)]
 pub struct Epoch {
     pub(crate) at: Time,
-    /// All links were looked at, and not only those that were due.
+    /// True if all links were updated, false if only those that were due.
     pub(crate) whole: bool,
     pub(crate) changes: Vec<Change>,
     pub(crate) topology: Topology,
@@ -31,26 +31,26 @@ impl Epoch {
     }
 }
 
-/// The same network, ahead of time.
+/// A copy of a network that runs ahead of time.
 #[derive(Debug)]
 pub struct Outlook {
     pub(crate) topology: Topology,
     pub(crate) promised: Option<Box<Topology>>,
     pub(crate) update_interval: Span,
     pub(crate) next_update: Time,
-    /// The instant of the next epoch.
+    /// Time of the next epoch.
     pub(crate) next: Time,
-    /// Tables without routes, if nodes have global ones and hear of changes at once; and the nodes that packets go to.
+    /// Tables without routes, if nodes have global tables without delay, and the destinations of packets.
     pub(crate) tables: Option<(Tables, BTreeSet<NodeId>)>,
 }
 
 impl Outlook {
-    /// The instant of the next epoch.
+    /// Time of the next epoch.
     pub fn next_at(&self) -> Time {
         self.next
     }
 
-    /// The next epoch. Epochs are to be handed to [`crate::Network::look_ahead`] in their order.
+    /// Computes the next epoch. Epochs must be passed to [`crate::Network::look_ahead`] in order.
     #[expect(
         clippy::should_implement_trait,
         reason = "it never ends, and whoever iterates wants to know when"
@@ -79,7 +79,7 @@ impl Outlook {
     }
 }
 
-/// All links if it is time for that, else what is due in between.
+/// Updates all links if `whole`, else those that are due between updates.
 pub(crate) fn look(topology: &mut Topology, t_s: f64, whole: bool) -> Vec<Change> {
     if !whole {
         return topology.settle(t_s).to_vec();
@@ -91,25 +91,25 @@ pub(crate) fn look(topology: &mut Topology, t_s: f64, whole: bool) -> Vec<Change
     changes
 }
 
-/// When to look at a topology again that was looked at `now`, given when all of it is due.
+/// Time of the next update of a topology that was updated at `now`; all links are due at `next_update`.
 pub(crate) fn next_look(topology: &Topology, next_update: Time, now: Time) -> Time {
-    // Rounded up, so that what is due has come by then.
+    // Rounded up, so that the event is due at that time.
     let event = |t_s: f64| Time::ZERO + Span::from_nanos((t_s * 1e9).ceil().max(0.0) as u64);
     let next = topology.next_event_s().map_or(next_update, |event_s| event(event_s).min(next_update));
     next.max(now + Span::from_nanos(1))
 }
 
-/// Epochs that are to come, of a network that does not look by itself.
+/// Future epochs of a network that does not update satellites itself.
 #[derive(Debug)]
 pub(crate) struct Ahead {
     epochs: VecDeque<Epoch>,
-    /// When the next one is due.
+    /// Time at which the next epoch is due.
     next: Time,
-    /// How many were due and not there, and when the last of them was due.
+    /// Number of late epochs, and the time at which the last of them was due.
     late: (u64, Option<Time>),
 }
 
-/// How soon a network asks again for an epoch that was not there.
+/// Time after which the network asks again for a late epoch.
 const AGAIN: Span = Span::from_millis(1);
 
 impl Ahead {
@@ -121,7 +121,7 @@ impl Ahead {
         self.epochs.push_back(epoch);
     }
 
-    /// The epoch that is due, if it is there.
+    /// The epoch that is due, if it has arrived.
     pub fn take(&mut self, now: Time) -> Option<Epoch> {
         if self.next > now {
             return None;
@@ -129,14 +129,14 @@ impl Ahead {
         let epoch = self.epochs.pop_front();
         match &epoch {
             Some(epoch) => self.next = epoch.next,
-            // It is asked for until it comes, and counts once.
+            // A late epoch is asked for repeatedly, and counted once.
             None if self.late.1 != Some(self.next) => self.late = (self.late.0 + 1, Some(self.next)),
             None => {}
         }
         epoch
     }
 
-    /// When to take the next one.
+    /// Time at which to take the next epoch.
     pub fn next_look(&self, now: Time) -> Time {
         if self.next > now { self.next } else { now + AGAIN }
     }

@@ -1,6 +1,6 @@
-//! The packets in the network: frames, what lies beside them, their routes, and the accounts that they are counted on.
+//! The packets in the network: frames, STP packets inside, routes, and the accounts that count them.
 //!
-//! Every packet comes in and ends here, so that sent + duplicated = delivered + dropped + lost + in flight for whoever drives the network.
+//! Every packet enters and ends here, so that sent + duplicated = delivered + dropped + lost + in flight.
 
 use crate::account::{Account, Fate};
 use crate::beside::{Beside, Inside};
@@ -16,13 +16,13 @@ pub(crate) struct Packets {
     pub beside: Beside,
     pub routes: Vec<Route>,
     pub accounts: Vec<Account>,
-    /// Where packets on pinned ways are.
+    /// Steps of packets on pinned paths.
     pub steps: Steps,
-    /// Tags of packets that have ended on the way, of routes whose drivers are told.
+    /// Tags of packets that ended on the way, of routes with [`Route::told`].
     pub ended: VecDeque<u32>,
-    /// Tags of packets of which there is one more, of the same routes.
+    /// Tags of packets that were duplicated, of the same routes.
     pub copied: VecDeque<u32>,
-    /// The bits that links have flipped in packets that go on, if those are to.
+    /// Flipped bits of packets that continue; `None` if such packets are lost.
     pub flipped: Option<BTreeMap<u32, Vec<FlippedBit>>>,
 }
 
@@ -40,7 +40,7 @@ impl Packets {
         }
     }
 
-    /// A packet enters the network. Returns its number.
+    /// Adds a packet to the network. Returns its number.
     #[inline(always)]
     pub fn begin(&mut self, frame: Frame, stp: Option<Inside>) -> u32 {
         let account = self.routes[frame.route as usize].account;
@@ -52,13 +52,12 @@ impl Packets {
         id
     }
 
-    /// A link has made a copy of a packet, which goes on from where the packet is. Returns the copy's number; from now on both are told
-    /// to be two of one.
+    /// Adds a copy of a packet at the same position. Returns the copy's number; both are marked as twins.
     #[inline(never)]
     pub fn duplicate(&mut self, id: u32) -> u32 {
         self.frames[id].twin = true;
         let mut frame = self.frames[id].clone();
-        // It crosses the same link as the packet, which counts it already.
+        // It crosses the same link as the packet, and that crossing has been counted.
         frame.hop = frame.hop.wrapping_sub(1);
         self.accounts[self.routes[frame.route as usize].account as usize].duplicated += 1;
         let pinned = matches!(self.routes[frame.route as usize].way, Way::Pinned(_));
@@ -81,7 +80,7 @@ impl Packets {
         copy
     }
 
-    /// A packet has been spoilt, by a bit that is another if there is one here. Whether it goes on, across one link more.
+    /// Records the flipped bit of a packet. Returns true if the packet continues across the next link.
     pub fn keep(&mut self, id: u32, corrupted: Option<FlippedBit>) -> bool {
         let Some((flipped, bit)) = self.flipped.as_mut().zip(corrupted) else { return false };
         flipped.entry(id).or_default().push(bit);
@@ -90,21 +89,21 @@ impl Packets {
         true
     }
 
-    /// A packet has come to the end of its route, and its driver has it.
+    /// Removes a packet that reached the end of its route, and returns it to its driver.
     #[inline(always)]
     pub fn take(&mut self, id: u32) -> (Frame, Option<Inside>) {
         let stp = self.beside.take(id);
         (self.end(id, Fate::Delivered), stp)
     }
 
-    /// A packet that has nothing beside it has come to the end of its route, and its driver is done with it.
+    /// Removes a packet without an STP packet that reached the end of its route.
     #[inline(always)]
     pub fn end_bare(&mut self, id: u32) {
         debug_assert!(self.beside.get(id).is_none());
         self.end(id, Fate::Delivered);
     }
 
-    /// A packet goes no further.
+    /// Removes a packet that goes no further.
     #[inline(never)]
     pub fn discard(&mut self, id: u32, fate: Fate) -> Frame {
         let frame = self.hand_on(id, fate);
@@ -114,8 +113,8 @@ impl Packets {
         frame
     }
 
-    /// A packet goes no further, and a router's message goes by its tag from now on: its driver keeps what is beside it until the message
-    /// has ended too.
+    /// Removes a packet that goes no further and whose tag passes to a router's error about it: its driver keeps its data until
+    /// the error has ended too.
     #[inline(never)]
     pub fn hand_on(&mut self, id: u32, fate: Fate) -> Frame {
         if let Some(flipped) = &mut self.flipped {
@@ -133,7 +132,7 @@ impl Packets {
         frame
     }
 
-    /// Packets in flight by the accounts.
+    /// Number of packets in flight by the accounts.
     pub fn in_flight(&self) -> u64 {
         self.accounts.iter().map(Account::in_flight).sum()
     }

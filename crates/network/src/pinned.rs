@@ -1,7 +1,7 @@
-//! Ways that a scenario pins: step by step over links, and through the constellations that it names.
+//! Paths pinned by a scenario: step by step over links, and through given constellations.
 //!
-//! Follows source routes (RFC 791's strict ones over links, loose ones through satellites): a packet knows at which step it is.
-//! Differs: the steps are the route's, and take no room in packets. Leaves out which satellites lie on a step, which routing finds.
+//! Follows source routes (RFC 791: strict over links, loose through satellites): a packet knows its step.
+//! Differs: the steps belong to the route and use no space in packets. Leaves out the satellites on a step, which routing finds.
 
 use skyhop_topology::NodeId;
 
@@ -10,30 +10,30 @@ use skyhop_topology::NodeId;
 pub enum Over {
     /// A wire.
     Wire(u32),
-    /// The satellites of a constellation, by its number; whatever routing finds if there is none.
+    /// The satellites of a constellation, by number; any that routing chooses if `None`.
     Space(Option<u32>),
 }
 
-/// A step of a pinned way.
+/// A step of a pinned path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     /// The part of the network that it crosses.
     pub over: Over,
-    /// Where it ends.
+    /// The node at its end.
     pub to: NodeId,
 }
 
-/// A pinned way, there and back.
+/// A pinned path, in both directions.
 #[derive(Debug, Clone)]
 pub struct Pinned {
-    /// Where it begins and ends.
+    /// Its first and last node.
     pub ends: [NodeId; 2],
-    /// Its steps, and those of the way back.
+    /// Steps of the forward and of the backward path.
     pub steps: [Box<[Step]>; 2],
 }
 
 impl Pinned {
-    /// The way from a node over `steps`, and back over the same.
+    /// The path from `from` over `steps`, and back over the same.
     pub fn new(from: NodeId, steps: Vec<Step>) -> Self {
         let to = steps.last().map_or(from, |step| step.to);
         let back = (0..steps.len()).rev().map(|at| {
@@ -47,8 +47,8 @@ impl Pinned {
         Self { ends: [from, to], steps: [steps.into(), back] }
     }
 
-    /// The step of a packet that is at `node` and was last at step `at`; it goes on with the next one where that ends. `None` at the
-    /// end of the way.
+    /// The step of a packet at `node` whose last step was `at`; it moves to the next one at the end of a step. `None` at the end
+    /// of the path.
     pub(crate) fn step(&self, backward: bool, at: &mut u8, node: NodeId) -> Option<Step> {
         let steps = &self.steps[usize::from(backward)];
         let step = *steps.get(usize::from(*at))?;
@@ -59,12 +59,12 @@ impl Pinned {
         steps.get(usize::from(*at)).copied()
     }
 
-    /// The step at which a packet begins that turns round before the end of step `at`, where it has been.
+    /// The first step of a packet that is returned from within step `at`.
     pub(crate) fn turned(&self, at: u8) -> u8 {
         self.steps[0].len() as u8 - at
     }
 
-    /// The constellations that it leads through, `None` for any.
+    /// The constellations that it crosses, `None` for any.
     pub(crate) fn fleets(&self) -> impl Iterator<Item = Option<u32>> {
         self.steps[0].iter().filter_map(|step| match step.over {
             Over::Space(fleet) => Some(fleet),
@@ -73,12 +73,12 @@ impl Pinned {
     }
 }
 
-/// The steps of packets on pinned ways, by the numbers of their frames.
+/// Steps of packets on pinned paths, by the numbers of their frames.
 #[derive(Debug, Default)]
 pub(crate) struct Steps(Vec<u8>);
 
 impl Steps {
-    /// The packet of a frame begins at a step.
+    /// Sets the step of a new packet.
     pub fn begin(&mut self, id: u32, step: u8) {
         let id = id as usize;
         if self.0.len() <= id {
@@ -87,7 +87,7 @@ impl Steps {
         self.0[id] = step;
     }
 
-    /// The step of a packet that has begun.
+    /// The step of a packet.
     pub fn of(&mut self, id: u32) -> &mut u8 {
         &mut self.0[id as usize]
     }

@@ -1,8 +1,8 @@
-//! Where a scenario's terminals are: a place, or a course through the points of a track.
+//! Positions of a scenario's terminals: a place, or a course along a track.
 //!
 //! Follows the `orbit` crate's courses; lengths are those on the constellation's Earth.
 //! A file has a row of column names first: t_s, lat_deg, lon_deg and, if there are heights, height_m. Each row is a point.
-//! Leaves out what checking has found.
+//! Leaves out mistakes that checking finds.
 
 use crate::error::BuildError;
 use crate::files::bytes_of;
@@ -12,7 +12,7 @@ use skyhop_text::table::{Row, TableError, number, rows, shown};
 
 const COLUMNS: [&str; 4] = ["t_s", "lat_deg", "lon_deg", "height_m"];
 
-/// A terminal with its place at the start, and the course that it follows if it moves.
+/// A terminal at its initial position, and its course if it moves.
 ///
 /// # Errors
 ///
@@ -34,7 +34,7 @@ pub fn place_of(
     };
     let course = course(track, &format!("terminals.{name}.track"), earth, files)?;
     let first = course.waypoints()[0];
-    // A track of one point is that place, to the last bit.
+    // A track of one point gives exactly the same position as a place.
     Ok((first.terminal(name), (!course.stands()).then_some(course)))
 }
 
@@ -66,7 +66,7 @@ fn course(track: &Track, key: &str, earth: &EarthModel, files: &Files) -> Result
     }
 }
 
-/// Reads the points of a track. An error names the line.
+/// Reads the points of a track. The error has the line.
 fn read(bytes: &[u8]) -> Result<Course, TableError> {
     let mut rows = rows(bytes)?;
     let Some(head) = rows.next().transpose()? else {
@@ -85,7 +85,7 @@ fn read(bytes: &[u8]) -> Result<Course, TableError> {
     })
 }
 
-/// Where each of [`COLUMNS`] is in a row.
+/// Index of each of [`COLUMNS`] in a row.
 fn columns(head: &Row) -> Result<[Option<usize>; 4], TableError> {
     let names: Vec<&str> = head.cells().collect();
     let all = COLUMNS.join(", ");

@@ -1,8 +1,8 @@
-//! From the scenario's words for a link to the machine: queue, losses, what changes by the clock.
+//! Builds link directions from a scenario: queue, losses, and changes by the clock.
 //!
 //! Follows the model's tables `links.*`, forward and reverse, and the table in a trace's file.
-//! Differs: whatever the reverse direction leaves out is settled here.
-//! Leaves out where links lead.
+//! Differs: keys that the reverse direction leaves out are filled in here.
+//! Leaves out the ends of links.
 
 use crate::delays;
 use crate::error::BuildError;
@@ -18,7 +18,7 @@ use skyhop_scenario::{self as scenario, Files, rates::Rates};
 use skyhop_topology::NodeId;
 use skyhop_units::{Bytes, Rate, Span, Time};
 
-/// One direction of a link.
+/// The parameters of one direction of a link.
 pub(crate) struct Radio {
     rate: Rate,
     queue: scenario::Queue,
@@ -34,7 +34,7 @@ pub(crate) struct Radio {
 }
 
 impl Radio {
-    /// A direction of a constellation's link.
+    /// One direction of a constellation's link.
     pub fn of(rates: &Rates, files: &Files) -> Result<Self, BuildError> {
         let at = rates.at.to_string();
         let rate = rates.rate.ok_or_else(|| BuildError::new(&at, "missing key \"rate\""))?;
@@ -57,7 +57,7 @@ impl Radio {
         })
     }
 
-    /// Forward and reverse of the link called `name`.
+    /// The forward and reverse directions of the link called `name`.
     pub fn both_ways(name: &str, link: &scenario::Link, files: &Files) -> Result<[Self; 2], BuildError> {
         let key = format!("links.{name}");
         let forward = Radio {
@@ -99,7 +99,7 @@ impl Radio {
         Ok([forward, reverse])
     }
 
-    /// The machine. Its random streams are named after link and direction.
+    /// The wire with these parameters. Its random streams are named after link and direction.
     pub fn wire(
         &self,
         name: &str,
@@ -151,7 +151,7 @@ impl Radio {
     }
 }
 
-/// What changes by the clock, from a schedule or from a trace.
+/// The timeline of a link, from a schedule or a trace.
 fn timeline(
     key: &str,
     schedule: &[scenario::Interval],
@@ -186,7 +186,7 @@ fn timeline(
                 scenario::Outage::Wait => Outage::Wait,
             }),
         });
-        // Afterwards the link is as always, unless the next interval begins at once.
+        // After the interval the link has its own values, unless the next interval begins at once.
         if !schedule.iter().any(|next| next.from == interval.to) {
             steps.push(Step { from: interval.to, ..Step::default() });
         }
@@ -194,7 +194,7 @@ fn timeline(
     Ok(Some(Timeline::new(steps, repeat)))
 }
 
-/// The random delay of a link whose table is at `key`.
+/// The jitter of a link whose table has the key `key`.
 fn late(key: &str, jitter: Option<&scenario::Jitter>, files: &Files) -> Result<Option<Jitter>, BuildError> {
     use scenario::Jitter as Said;
     let Some(jitter) = jitter else { return Ok(None) };
@@ -214,7 +214,7 @@ fn late(key: &str, jitter: Option<&scenario::Jitter>, files: &Files) -> Result<O
     Ok(Some(Jitter { shape, correlation, reorders }))
 }
 
-/// The losses of a link.
+/// The loss model of a link.
 pub(crate) fn losses(loss: &scenario::Loss) -> Loss {
     match *loss {
         scenario::Loss::List { ref packets } => Loss::list(packets.as_slice()),

@@ -1,8 +1,8 @@
-//! The directions of constellations' links: by constellation, by kind, by terminal, by name.
+//! The parameters of constellations' links: by constellation, kind, terminal, or name.
 //!
-//! Follows [`Rates`], which says which table counts.
-//! Differs: links are looked up by the names that results print, here where they exist.
-//! Leaves out links on the ground, whose tables name them.
+//! Follows [`Rates`], which decides which table applies.
+//! Differs: links are looked up by their names in results, here where the links exist.
+//! Leaves out ground links, whose tables name them.
 
 use crate::constellation::unknown;
 use crate::error::BuildError;
@@ -13,31 +13,31 @@ use skyhop_scenario::{self as scenario, Files};
 use skyhop_topology::{LinkId, LinkKind, LinkState, Topology};
 use std::collections::BTreeMap;
 
-/// Forward and reverse.
+/// Forward and reverse directions.
 type BothWays = [Radio; 2];
 
-/// The directions of a constellation's links.
+/// Directions of one constellation's links.
 struct OfFleet {
     isl: BothWays,
     fibre: BothWays,
     gsl: BothWays,
-    /// Of terminals that have something of their own, by their number.
+    /// Directions of each terminal's links that have a table of their own.
     terminals: Vec<Option<BothWays>>,
 }
 
-/// The directions of all links of a network of constellations.
+/// Directions of all links in a network of constellations.
 pub(crate) struct Radios {
     fleets: Vec<OfFleet>,
-    /// Of links that have something of their own.
+    /// Directions of links with a table of their own.
     links: BTreeMap<LinkId, BothWays>,
 }
 
 impl Radios {
-    /// Of the constellations of a scenario, whose network is `topology`.
+    /// The directions of a scenario's constellations, whose network is `topology`.
     ///
     /// # Errors
     ///
-    /// Traces that cannot be read, and links that never exist.
+    /// Unreadable traces, and names of links that never exist.
     pub fn of(scenario: &scenario::Scenario, topology: &Topology, files: &Files) -> Result<Self, BuildError> {
         let of = |fleet: scenario::Fleet<'_>| OfFleet::of(&fleet, scenario, topology, files);
         let fleets = scenario.fleets().map(of).collect::<Result<_, _>>()?;
@@ -66,7 +66,7 @@ impl Radios {
         Ok(Self { fleets, links })
     }
 
-    /// Forward and reverse of a link.
+    /// Forward and reverse directions of a link.
     pub fn both_ways(&self, link: LinkId, state: &LinkState, topology: &Topology) -> &BothWays {
         if let Some(own) = self.links.get(&link) {
             return own;
@@ -106,17 +106,17 @@ impl OfFleet {
     }
 }
 
-/// The number of the constellation that a link is part of; fibre is the first's.
+/// Index of the constellation that a link belongs to; 0 for fibre.
 fn fleet_of(state: &LinkState, topology: &Topology) -> usize {
     if topology.is_satellite(state.b) { topology.fleets().index_of(state.b) } else { 0 }
 }
 
-/// The terminal at a link's first end, by name.
+/// Name of the terminal at a link's first end; `None` for an ISL.
 fn terminal<'a>(state: &LinkState, topology: &'a Topology) -> Option<&'a str> {
     topology.terminal_index(state.a).map(|index| &*topology.terminals()[index].name)
 }
 
-/// Rate, queue, losses and clock of a kind of link, or of a terminal's, from the scenario's tables.
+/// Rate, queue, losses and schedule of a kind of link, or of a terminal's link, from the scenario's tables.
 fn rates<'a>(
     fleet: &scenario::Fleet<'a>,
     scenario: &'a scenario::Scenario,

@@ -1,44 +1,44 @@
-//! Routes: from where to where packets go, and whose they are.
+//! Routes: the path of a flow's packets, and their account.
 //!
-//! Follows the scenario's resolution of paths; a flow that is spliced has a route for each part of its path.
-//! Leaves out next hops, which links, tables and schemes find.
+//! Follows the scenario's resolution of paths; a spliced flow has a route for each part of its path.
+//! Leaves out next hops, which come from links, tables and schemes.
 
 use crate::pinned::Pinned;
 use skyhop_topology::NodeId;
 
-/// The way of a route's packets.
+/// The path of a route's packets.
 #[derive(Debug, Clone)]
 pub enum Way {
-    /// Wires in order, there and back.
+    /// Wires in order, forward and backward.
     Wires([Box<[u32]>; 2]),
-    /// From node to node of links that stay, on several ways, hop by hop.
+    /// Between two nodes of permanent links, over several paths, hop by hop.
     Mesh([NodeId; 2]),
-    /// From terminal to terminal, hop by hop.
+    /// Between two terminals through satellites, hop by hop.
     Space([NodeId; 2]),
     /// Step by step, over links and through constellations.
     Pinned(Box<Pinned>),
 }
 
-/// A route: packets are sent along it, there or back.
+/// A route, along which packets are sent forward or backward.
 #[derive(Debug, Clone)]
 pub struct Route {
-    /// Where it leads.
+    /// The path.
     pub way: Way,
-    /// The account that its packets are counted on.
+    /// The account that counts its packets.
     pub account: u32,
-    /// Band of its packets in queues that have bands.
+    /// Priority band of its packets, in queues with bands.
     pub priority: u8,
-    /// Whether its packets may be larger than the MTU of a link on the way.
+    /// True if its packets may exceed the MTU of a link on the path.
     pub narrow: bool,
-    /// True if its driver keeps something beside each packet, and is told by [`crate::Network::poll_ended`] of those that end on the way. A
-    /// router's message has the tag of the packet that it is about, and ends in its place.
+    /// True if its driver keeps data for each packet, and must be told of those that end on the way
+    /// ([`crate::Network::poll_ended`]). A router's error has the tag of the packet that it is about, and ends in its place.
     pub told: bool,
-    /// Whether bytes that enter its first link are counted, there and back.
+    /// For each direction, true if bytes that enter its first link are counted.
     pub counted: [bool; 2],
 }
 
 impl Route {
-    /// Where packets enter; a way of wires says so itself.
+    /// The node where packets enter; unused for a path of wires.
     pub(crate) fn entrance(&self, backward: bool) -> NodeId {
         match &self.way {
             Way::Wires(_) => NodeId(0),

@@ -1,8 +1,8 @@
-//! How packets find their way: tables or a scheme, as nodes have them at the moment.
+//! Routing of packets by the tables or the scheme that nodes have at present.
 //!
-//! Follows HT 6.3 and 6.5: shortest paths that all know, or what each satellite works out for itself.
-//! Differs: distances are those of the last change of the network; with a convergence time nodes route by what was known
-//! that long ago, all alike. Leaves out announcements as packets: they take no capacity and are never lost.
+//! Follows HT 6.3 and 6.5: shortest paths known to all, or decisions of each satellite.
+//! Differs: distances are those of the last change of the network; with a convergence time all nodes route by the state of that
+//! time ago. Leaves out announcements as packets: they use no capacity and are never lost.
 
 use crate::addresses::Addresses;
 use crate::tables::{Sharing, Tables, metric};
@@ -19,14 +19,14 @@ use skyhop_units::{Span, Time};
 use skyhop_wire::Packet;
 use std::collections::VecDeque;
 
-/// Why a packet goes no further.
+/// The reason why a packet goes no further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stuck {
-    /// The scheme knows no way on.
+    /// The scheme knows no next hop.
     DeadEnd,
     /// There is no path.
     NoPath,
-    /// The link that the tables name is down, or leads elsewhere by now.
+    /// The link in the tables is down, or by now leads elsewhere.
     LinkDown,
     /// It has crossed more links than any path has.
     HopLimit,
@@ -41,7 +41,7 @@ impl From<Stranded> for Stuck {
     }
 }
 
-/// A scheme by value, so that forwarding a packet calls it directly.
+/// A scheme as an enum, so that forwarding calls it without dynamic dispatch.
 enum Protocol {
     Shortest(Shortest),
     Hybrid(Box<Hybrid>),
@@ -81,46 +81,46 @@ impl Protocol {
     }
 }
 
-/// What nodes route by.
+/// The knowledge by which nodes route.
 enum Known {
-    /// Shortest paths over all nodes that relay, gateways included.
+    /// Shortest paths over all forwarding nodes, including gateways.
     Tables(Box<Tables>),
-    /// What satellites know, for the scheme to look at.
+    /// The satellites' knowledge, for the scheme.
     Network(Box<Snapshot>),
 }
 
 /// The routing of a run.
 pub(crate) struct Routes {
     model: scenario::Routing,
-    /// `None` with global tables.
+    /// The scheme; `None` with global tables.
     protocol: Option<Protocol>,
-    /// Whether nodes have global tables and hear of changes at once: the common case.
+    /// True if nodes have global tables without delay, the common case.
     direct: bool,
-    /// The global tables that count now.
+    /// The global tables in effect.
     tables: Tables,
     selection: Selection,
     sharing: Sharing,
-    /// What satellites know that have no global tables; `None` before the first update.
+    /// The knowledge of satellites without global tables; `None` before the first update.
     network: Option<Box<Snapshot>>,
-    /// Whether a first update has been.
+    /// True after the first update.
     begun: bool,
-    /// What will count, and from when on.
+    /// Knowledge that takes effect later, and when.
     coming: VecDeque<(Time, Known)>,
-    /// Whether global tables without delay have still to be taken from the topology, which waits for a packet.
+    /// True if global tables without delay must be refreshed from the topology at the next packet.
     stale: bool,
-    /// Headers of packets in flight by the number of their frames; kept for what they have allocated.
+    /// Headers of packets in flight by frame number; they keep their allocations for reuse.
     headers: Vec<Header>,
-    /// Of terminals that move; `None` if none does.
+    /// Addresses of moving terminals; `None` if no terminal moves.
     pub addresses: Option<Box<Addresses>>,
     changes: u64,
     flood: Flood,
-    /// Sum of entries per satellite, how many were added up, and the most.
+    /// Sum of entries per satellite, number of summands, and maximum.
     entries: (u64, u64, u64),
     stuck: [u64; 4],
 }
 
 impl Routes {
-    /// Over the links of `selection`.
+    /// Routing over the links of `selection`.
     pub fn new(model: &scenario::Routing, selection: Selection, seed: Seed) -> Self {
         let global = model.scheme.knows_all();
         let sharing = Sharing::new(model.spread, seed);
@@ -144,22 +144,22 @@ impl Routes {
         }
     }
 
-    /// Where a packet leaves the satellites, in frame `id`.
+    /// The node at which the packet of frame `id` leaves the satellites.
     pub fn egress(&self, id: u32) -> Option<NodeId> {
         self.headers.get(id as usize).map(|header| header.to)
     }
 
-    /// Whether nodes may route by something else than the network as it stands, so that a way may come and go between changes.
+    /// Returns true if nodes may route by an older state than the present one, so that a path may appear or vanish between changes.
     pub fn lag(&self) -> bool {
         !self.direct
     }
 
-    /// Whether links that failed have to be told from those that orbits switch off.
+    /// Returns true if failed links must be distinguished from those that orbits switch off.
     pub fn tells_failures(model: &scenario::Routing) -> bool {
         !model.scheme.knows_all() || model.flooding_hop_delay.is_some()
     }
 
-    /// The network has changed, or distances have. `promised` is without failures.
+    /// Takes a change of the network or of distances. `promised` is the network without failures.
     pub fn refresh(&mut self, promised: &Topology, actual: &Topology, changes: &[Change], now: Time) {
         let first = !std::mem::replace(&mut self.begun, true);
         if let Some(addresses) = &mut self.addresses {
@@ -188,7 +188,7 @@ impl Routes {
                 Known::Tables(Box::new(tables))
             }
         };
-        // A network begins with everybody informed. News never arrive before older news.
+        // At first all nodes know the network. News never overtake older news.
         let counts = if first { now } else { now + delay };
         let counts = self.coming.back().map_or(counts, |(before, _)| counts.max(*before));
         self.coming.push_back((counts, known));
@@ -200,12 +200,12 @@ impl Routes {
         let mut protocol = Protocol::new(&self.model);
         let scheme = protocol.scheme();
         scheme.refresh(&view);
-        // What orbits bring about is so in the promised network too.
+        // Changes by orbits are in the promised network too.
         let published = |change: &Change| {
             let ground = view.topology().terminal_index(change.is.a).is_some();
             ground || promised.link(change.link) == Some(&change.is)
         };
-        // The far end of a link of a constellation is one of its satellites.
+        // The far end of a constellation's link is one of its satellites.
         let all = self.selection.only().is_none();
         let shown = changes.iter().copied();
         let shown = shown.filter(|change| all || view.members().contains(&change.is.b.0));
@@ -215,7 +215,7 @@ impl Routes {
         told(&foreseen, Cause::Published).and(told(&failures, Cause::Failure))
     }
 
-    /// Takes over what counts by now.
+    /// Brings into effect the knowledge that is due by `now`.
     fn advance(&mut self, now: Time) {
         while self.coming.front().is_some_and(|(at, _)| *at <= now) {
             let Some((_, known)) = self.coming.pop_front() else { return };
@@ -242,7 +242,7 @@ impl Routes {
         self.network = Some(network);
     }
 
-    /// A packet sets out, in frame `id`.
+    /// Starts the packet of frame `id` on its way.
     pub fn begin(&mut self, id: u32, topology: &Topology, destination: NodeId, now: Time) {
         if self.protocol.is_none() {
             return;
@@ -269,7 +269,7 @@ impl Routes {
         header.carried.clear();
     }
 
-    /// The packet in frame `copy` is a copy of that in frame `id`.
+    /// Copies the header of frame `id` to that of its copy.
     pub fn duplicate(&mut self, id: u32, copy: u32) {
         let Some(header) = self.headers.get(id as usize).cloned() else { return };
         let at = copy as usize;
@@ -280,7 +280,7 @@ impl Routes {
         }
     }
 
-    /// The link that leads from `node` towards `destination` for the packet in frame `id`.
+    /// The next link from `node` towards `destination` for the packet of frame `id`.
     #[inline(always)]
     pub fn next_hop(
         &mut self,
@@ -300,7 +300,7 @@ impl Routes {
         self.tables.next_hop(node, destination, packet).map(|hop| hop.link).ok_or(Stuck::NoPath)
     }
 
-    /// As [`Routes::next_hop`], by what nodes know, which may be out of date.
+    /// As [`Routes::next_hop`], by the nodes' knowledge, which may be out of date.
     #[inline(never)]
     fn known_hop(
         &mut self,
@@ -311,7 +311,7 @@ impl Routes {
         now: Time,
     ) -> Result<LinkId, Stuck> {
         self.advance(now);
-        // Who is at either end of a ground link knows of it at once.
+        // The ends of a ground link know its state at once.
         let only = self.selection.only();
         if let Some((link, _)) = held(topology, destination, only).find(|(_, satellite)| *satellite == node) {
             return Ok(link);
@@ -320,7 +320,7 @@ impl Routes {
             let there = |state: &LinkState| state.up || topology.is_acquiring(link);
             topology.link(link).is_some_and(|state| there(state) && state.other(node).is_some())
         };
-        // Schemes are those of satellites; a terminal with links on the ground has no part in them.
+        // Schemes run on satellites; a terminal with ground links takes no part.
         let relays = match self.protocol {
             Some(_) => topology.is_satellite(node),
             None => topology.relays(node),
@@ -345,7 +345,7 @@ impl Routes {
         };
         match planned {
             Ok(link) if stands(link) => Ok(link),
-            // A terminal takes whichever antenna has a satellite.
+            // A terminal uses any of its antennas that has a satellite.
             planned if !relays => {
                 let held = held(topology, node, only).next().map(|(link, _)| link);
                 held.ok_or(planned.err().unwrap_or(Stuck::LinkDown))
@@ -355,19 +355,19 @@ impl Routes {
         }
     }
 
-    /// Takes the network as it stands into the global tables.
+    /// Refreshes the global tables from the present network.
     #[inline(never)]
     fn look(&mut self, topology: &Topology, updated: Time) {
         self.tables.refresh(topology, updated.as_secs_f64());
         self.stale = false;
     }
 
-    /// Tables without routes, if nodes have global ones and hear of changes at once.
+    /// Tables without routes, if nodes have global tables without delay.
     pub fn empty_tables(&self) -> Option<Tables> {
         self.direct.then(|| Tables::new(&self.model, &self.selection, self.sharing))
     }
 
-    /// Takes tables that somebody else has worked out of the network as it stands.
+    /// Takes tables that were computed elsewhere for the present network.
     pub fn take_tables(&mut self, mut tables: Tables) {
         tables.continues(&mut self.tables);
         self.tables = tables;
@@ -379,7 +379,7 @@ impl Routes {
         self.stuck[why as usize] += 1;
     }
 
-    /// The links of the path as it stands, each with the node that it leads to.
+    /// The links of the present path, each with the node that it leads to.
     pub fn hops(&mut self, topology: &Topology, from: NodeId, to: NodeId, now: Time) -> Option<Vec<Hop>> {
         self.advance(now);
         if let (Some(network), Some(protocol)) = (&self.network, &mut self.protocol) {
@@ -397,7 +397,7 @@ impl Routes {
         let (sum, count, most) = self.entries;
         let all = topology.nodes() as u64;
         let (mean, most) = match count {
-            // Global tables know every node.
+            // Global tables contain every node.
             0 => (all as f64, all),
             _ => (sum as f64 / count as f64, most),
         };
@@ -420,7 +420,7 @@ impl Routes {
     }
 }
 
-/// The links on which a terminal holds satellites now, or is about to; those of one constellation, if that is given.
+/// The links on which a terminal holds or acquires a satellite; those of one constellation if `only` is given.
 fn held(
     topology: &Topology,
     node: NodeId,

@@ -1,10 +1,10 @@
-//! Transmitters that the links of several terminals share: a satellite's or a beam's, up and down.
+//! Transmitters shared by the links of several terminals: a satellite's or a beam's, up and down.
 //!
-//! Follows deficit round robin (Shreedhar and Varghese 1995) among the terminals that have something to send, in the form of RFC 8290
-//! 4.2: a turn goes on until the deficit is used up, so that no packet has to be looked at before it leaves its queue.
-//! Differs from one queue for all: each link keeps its own queue and rate, and what is shared decides when its next packet begins.
-//! A terminal whose own transmitter is busy for longer than a turn lets others pass; at a handover it leaves one round and joins the next.
-//! Leaves out how terminals ask for their turns, which takes a real uplink a round trip, and frames and codes.
+//! Follows deficit round robin (Shreedhar and Varghese 1995) among the terminals with packets to send, in the form of RFC 8290
+//! §4.2: a turn lasts until the deficit is used up, so that no packet has to be inspected before it leaves its queue.
+//! Differs from one queue for all: each link keeps its queue and rate, and the shared transmitter decides when its next packet begins.
+//! A terminal whose own transmitter is busy for longer than a turn lets others pass; at a handover it changes rounds.
+//! Leaves out requests for capacity, which take a round trip on a real uplink, and framing and coding.
 
 use crate::wire::Wire;
 use skyhop_scenario::{self as scenario, network::Direction};
@@ -13,21 +13,21 @@ use skyhop_units::{Bytes, Rate, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
-/// Bytes of a turn: a full packet, as with the queue "drr".
+/// Bytes of a turn: a full packet, as in the queue "drr".
 const QUANTUM: i64 = 1514;
 
-/// A transmitter: a satellite's, for a beam and a direction.
+/// A shared transmitter: satellite, beam, and true for the uplink.
 type Key = (NodeId, u32, bool);
 
 struct Transmitter {
     rate: Rate,
-    /// When it has sent what it has begun.
+    /// Time at which it has sent all that it has begun.
     free_at: Time,
-    /// Wires that have something to send, in the order of their turns.
+    /// Wires with packets to send, in the order of their turns.
     round: VecDeque<u32>,
-    /// Wires that have, and take no turn before a time, as their own transmitters are busy.
+    /// Wires with packets to send that take no turn before a time, as their own transmitters are busy.
     busy: BinaryHeap<Reverse<(Time, u32)>>,
-    /// When it is next looked at, and by which wire's slot.
+    /// Time of its next event, and the wire whose slot has it.
     wakes: Option<(Time, u32)>,
 }
 
@@ -42,29 +42,29 @@ impl Transmitter {
 #[derive(Debug, Clone, Copy)]
 struct Member {
     beam: u32,
-    /// Whether it leads up.
+    /// True for an uplink.
     up: bool,
     rate: Rate,
     transmitter: Option<u32>,
-    /// Whether it is in the round or among the busy.
+    /// True if it is in the round or among the busy.
     waits: bool,
     deficit: i64,
 }
 
 /// All shared transmitters of a network.
 pub(crate) struct Shared {
-    /// By constellation, up and down.
+    /// Rates of each constellation, up and down.
     rates: Vec<[Option<Rate>; 2]>,
-    /// Number of each terminal's beam, 0 without one; `None` of gateways, which share nothing.
+    /// Number of each terminal's beam, 0 without one; `None` for gateways, which share nothing.
     beams: Vec<Option<u32>>,
-    /// By wire.
+    /// State of each wire that takes turns.
     members: Vec<Option<Member>>,
     transmitters: Vec<Transmitter>,
     numbers: BTreeMap<Key, u32>,
 }
 
 impl Shared {
-    /// Of the terminals of a scenario; `None` if they share nothing.
+    /// The shared transmitters of a scenario; `None` if there are none.
     pub fn of(scenario: &scenario::Scenario, topology: &Topology) -> Option<Box<Self>> {
         let of = |fleet: scenario::Fleet<'_>| {
             [Direction::Forward, Direction::Reverse].map(|direction| fleet.model.gsl.shared(direction))
@@ -88,7 +88,7 @@ impl Shared {
         })
     }
 
-    /// Lets `wire`, by its number, take turns if it is one of terminal `terminal` to constellation `fleet` and its direction is shared.
+    /// Makes a wire of `terminal` to constellation `fleet` take turns if its direction is shared; `index` is its number.
     pub fn join(&mut self, index: usize, wire: &mut Wire, [terminal, fleet]: [usize; 2], up: bool) {
         let rate = self.rates[fleet][usize::from(!up)];
         let Some((beam, rate)) = self.beams[terminal].zip(rate) else { return };
@@ -97,8 +97,8 @@ impl Shared {
         self.members[index] = Some(Member { beam, up, rate, transmitter: None, waits: false, deficit: 0 });
     }
 
-    /// Links have come, gone or changed their ends: lets each wire share with those of its satellite. Returns wires whose
-    /// transmitters have to be looked at.
+    /// Moves wires to the transmitters of their present satellites after links have changed. Returns the wires whose transmitters
+    /// must be polled.
     pub fn follow(&mut self, wires: &[Wire]) -> Vec<u32> {
         let mut awake = Vec::new();
         for (index, wire) in wires.iter().enumerate().take(self.members.len()) {
@@ -120,7 +120,7 @@ impl Shared {
                 let old = &mut transmitters[old as usize];
                 old.round.retain(|wire| *wire != index as u32);
                 old.busy.retain(|Reverse((_, wire))| *wire != index as u32);
-                // Another of its wires sees to the next turn.
+                // Another wire of this transmitter schedules the next turn.
                 old.wakes = old.wakes.filter(|(_, wire)| *wire != index as u32);
                 let other = old.round.front().copied();
                 awake.extend(other.or(old.busy.peek().map(|Reverse((_, wire))| *wire)));
@@ -130,8 +130,8 @@ impl Shared {
         awake
     }
 
-    /// Gives a turn on the transmitter of wire `index`, if it is free and somebody waits. Returns the wire that had it; the caller
-    /// sees to what that has to report, and asks again.
+    /// Gives a turn on the transmitter of wire `index`, if it is free and a wire waits. Returns the wire that had it; the caller
+    /// handles its reports, and calls again.
     pub fn turn(
         &mut self,
         now: Time,
@@ -160,7 +160,7 @@ impl Shared {
             let wire = &mut wires[first as usize];
             let wants = wire.link.wants_turn();
             let Some(from) = wants else {
-                // What waited is gone. What it has had too much of is not forgotten.
+                // The packets that waited are gone. A negative deficit is kept.
                 (member.waits, member.deficit) = (false, member.deficit.min(0));
                 transmitter.round.pop_front();
                 continue;
@@ -185,7 +185,7 @@ impl Shared {
         None
     }
 
-    /// When the transmitter of wire `index` has to be looked at again, by the slot of that wire; `None` if another's sees to it.
+    /// Time of the next event of wire `index`'s transmitter, for the slot of that wire; `None` if another wire's slot has it.
     pub fn next_look(&mut self, now: Time, index: u32) -> Option<Time> {
         let member = self.members.get(index as usize)?.as_ref()?;
         let transmitter = &mut self.transmitters[member.transmitter? as usize];

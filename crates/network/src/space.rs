@@ -1,8 +1,8 @@
-//! The moving part of a network: satellites, their links, and the way through them.
+//! The moving part of a network: satellites, their links, and the paths through them.
 //!
-//! Follows HT 6.2: links and routes are looked at anew every `update_interval`, delays at the instant of sending.
-//! Differs: routes are worked out when a packet first needs them after a change.
-//! Leaves out how routes come about, which `routes.rs` holds.
+//! Follows HT 6.2: links and routes are updated every `update_interval`, delays are those at the instant of sending.
+//! Differs: routes are computed when a packet first needs them after a change.
+//! Leaves out the computation of routes, which is in `routes.rs`.
 
 use crate::addresses::Addresses;
 use crate::apart::{stale, why_apart};
@@ -27,28 +27,28 @@ use std::collections::BTreeSet;
 
 pub(crate) struct Space {
     pub topology: Topology,
-    /// What fails, and when.
+    /// The failures, with their times.
     pub outages: Vec<Outage>,
-    /// The same without failures, if somebody has to tell them from what orbits switch off.
+    /// The topology without failures, if they must be distinguished from links that orbits switch off.
     promised: Option<Box<Topology>>,
     pub routes: Routes,
-    /// By constellation, those within one that has a scheme of its own; empty if none has.
+    /// For each constellation with a scheme of its own, the routes within it; empty if none has.
     own: Vec<Option<Routes>>,
-    /// Routes over links and satellites alike, where another scheme finds the way between satellites and links end at terminals.
+    /// Routes over links and satellites together, where a scheme routes among satellites and links end at terminals.
     across: Option<Box<Routes>>,
-    /// Routes within single constellations, by their numbers, for pinned ways.
+    /// Routes within single constellations, by number, for pinned paths.
     within: Vec<(Option<u32>, Routes)>,
     pinning: Pinning,
-    /// When the topology was last looked at.
+    /// Time of the last update of the topology.
     looked_at: Time,
     update_interval: Span,
     next_update: Time,
-    /// Epochs that another thread works out, if one does.
+    /// Epochs computed by another thread, if there is one.
     ahead: Option<Box<Ahead>>,
     transitions: Transitions,
     /// Packets without a path that left a terminal while both ends held a satellite.
     apart: u64,
-    /// Index of the first wire of space link 0; link k has two wires from there, unless it lies on the ground.
+    /// Index of the first wire of space link 0; link k has two wires from there, except ground links.
     pub first_wire: usize,
     first_ground_link: LinkId,
 }
@@ -63,7 +63,7 @@ impl Space {
     ) -> Result<Self, BuildError> {
         let satellites = satellites_of(scenario, files)?;
         let (mut topology, outages) = without_failures(satellites, scenario, files, ground, seed)?;
-        // Among several constellations nobody has a clock of its own.
+        // With several constellations there are no asynchronous checks.
         let clock = scenario.fleets().find_map(|fleet| Some((fleet.model.handover_check?, fleet)));
         if let Some((period, fleet)) = clock {
             let dither_s = fleet.model.handover_check_dither.as_secs_f64();
@@ -109,8 +109,8 @@ impl Space {
         })
     }
 
-    /// Looks at links and handovers at `now`, at all of them if it is time for that, and says which it is. Wires of links
-    /// that change are taken along by [`Space::apply`].
+    /// Updates links and handovers to `now`; returns the changes, and true if all links were updated. [`Space::apply`] applies a
+    /// change to its wires.
     pub fn update(&mut self, now: Time) -> (Vec<Change>, bool) {
         if let Some(ahead) = &mut self.ahead {
             let epoch = ahead.take(now);
@@ -132,7 +132,7 @@ impl Space {
         (changes, whole)
     }
 
-    /// Goes over to an epoch that was worked out ahead.
+    /// Changes to an epoch that was computed ahead.
     fn enter(&mut self, epoch: Epoch) -> (Vec<Change>, bool) {
         let Epoch { at, whole, changes, topology, promised, tables, .. } = epoch;
         (self.topology, self.promised) = (topology, promised);
@@ -155,10 +155,10 @@ impl Space {
         }
     }
 
-    /// The same network ahead of time. From now on this one looks at nothing by itself.
+    /// A copy of the network to run ahead of time. From now on this one makes no updates of its own.
     pub fn outlook(&mut self, destinations: BTreeSet<NodeId>, now: Time) -> Outlook {
         let next = self.next_look(now);
-        // A network that has not begun looks at once.
+        // A network before its start updates at once.
         let next = if self.next_update == Time::ZERO { Time::ZERO } else { next };
         self.ahead = Some(Box::new(Ahead::new(next)));
         Outlook {
@@ -171,19 +171,19 @@ impl Space {
         }
     }
 
-    /// An epoch that is to come; see [`Space::outlook`].
+    /// Takes a future epoch; see [`Space::outlook`].
     pub fn look_ahead(&mut self, epoch: Epoch) {
         if let Some(ahead) = &mut self.ahead {
             ahead.add(epoch);
         }
     }
 
-    /// How many epochs were due and not there.
+    /// Number of epochs that were late.
     pub fn late_looks(&self) -> u64 {
         self.ahead.as_ref().map_or(0, |ahead| ahead.late())
     }
 
-    /// The first of a link's two wires. Links on the ground have theirs before all others.
+    /// The first of a link's two wires. Wires of ground links precede all others.
     #[inline]
     pub fn wire_of(&self, link: LinkId) -> usize {
         match link.0.checked_sub(self.first_ground_link.0) {
@@ -192,12 +192,12 @@ impl Space {
         }
     }
 
-    /// Whether links on the ground are part of it.
+    /// Returns true if there are ground links.
     pub fn has_ground(&self) -> bool {
         self.first_ground_link.index() < self.topology.links().len()
     }
 
-    /// When to look again.
+    /// Time of the next update.
     pub fn next_look(&self, now: Time) -> Time {
         match &self.ahead {
             Some(ahead) => ahead.next_look(now),
@@ -205,17 +205,17 @@ impl Space {
         }
     }
 
-    /// Holds links that are being acquired; see [`Transitions::hold`].
+    /// Pauses links that are being acquired; see [`Transitions::hold`].
     pub fn hold(&mut self, now: Time, wires: &mut [Wire], dropped: impl FnMut(u32)) -> Vec<u32> {
         self.transitions.hold(&self.topology, self.first_wire, now, wires, dropped)
     }
 
-    /// Changes of a terminal's satellite so far.
+    /// Number of handovers of a terminal so far.
     pub fn handovers(&self, terminal: usize) -> u64 {
         self.transitions.handovers(terminal)
     }
 
-    /// Changes of a terminal's address so far.
+    /// Number of address changes of a terminal so far.
     pub fn address_changes(&self, terminal: usize) -> u64 {
         self.routes.addresses.as_ref().map_or(0, |addresses| addresses.changes(terminal))
     }
@@ -228,7 +228,7 @@ impl Space {
         self.transitions.results(&self.topology)
     }
 
-    /// Makes a change of link true of its two wires; `dropped` takes the packets that waited on what went away.
+    /// Applies the change of a link to its two wires; packets that waited on what went down are passed to `dropped`.
     pub fn apply(&mut self, change: &Change, now: Time, wires: &mut [Wire], mut dropped: impl FnMut(u32)) {
         let at = self.wire_of(change.link);
         let (was, is) = (change.was, change.is);
@@ -238,8 +238,8 @@ impl Space {
         for (index, from, to) in [(at, is.a, is.b), (at + 1, is.b, is.a)] {
             let wire = &mut wires[index];
             let old = wire.medium(Some(&self.topology));
-            // Going up, a terminal's packets wait for its next satellite; going down, they wait in the satellite
-            // that has lost it.
+            // On the uplink, a terminal's packets wait for its next satellite; on the downlink, they wait in the satellite that
+            // has lost it.
             let moved = wire.link.is_up() && there && (wire.from, wire.to) != (from, to);
             if (was.up && !there) || (moved && wire.from != from) {
                 wire.link.set_down(now, &old, &mut dropped);
@@ -252,7 +252,7 @@ impl Space {
         }
     }
 
-    /// A packet sets out, in frame `id`. Where links on the ground come first, it does so where it goes up.
+    /// Starts the packet of frame `id` on its way. Where ground links come first, that is done at its uplink.
     #[inline]
     pub fn begin(&mut self, id: u32, destination: NodeId, now: Time) {
         if self.across.is_none() {
@@ -260,7 +260,7 @@ impl Space {
         }
     }
 
-    /// Routes over all there is, and those of the scheme that has a satellite, if it is not the same.
+    /// The routes over the whole network, and those of the scheme in charge of `satellite`, if different.
     #[inline]
     fn layers(&mut self, satellite: NodeId) -> (&mut Routes, Option<&mut Routes>, &Topology) {
         let topology = &self.topology;
@@ -273,26 +273,26 @@ impl Space {
         }
     }
 
-    /// True if packets go by one scheme among satellites and by another over all there is.
+    /// Returns true if packets use one scheme among satellites and another over the whole network.
     #[inline]
     fn is_layered(&self) -> bool {
         self.across.is_some() || !self.own.is_empty()
     }
 
-    /// True if nodes may route by something else than the network as it stands.
+    /// Returns true if nodes may route by an older state than the present one.
     pub fn lag(&self) -> bool {
         !self.own.is_empty() || self.routes.lag()
     }
 
-    /// The packet in frame `copy` is a copy of that in frame `id`.
+    /// Registers that frame `copy` is a copy of frame `id`.
     pub fn duplicate(&mut self, id: u32, copy: u32) {
         for routes in std::iter::once(&mut self.routes).chain(self.own.iter_mut().flatten()) {
             routes.duplicate(id, copy);
         }
     }
 
-    /// As [`Space::next_wire`] where a scheme has the satellites: it finds the way from the terminal where a packet goes up to the one
-    /// where it is to come down, which the way over all there is says.
+    /// As [`Space::next_wire`] where a scheme has the satellites: it routes from the terminal of the uplink to that of the
+    /// downlink, which the path over the whole network gives.
     #[inline(never)]
     fn next_wire_across(
         &mut self,
@@ -321,8 +321,8 @@ impl Space {
         self.wire_from(link, node)
     }
 
-    /// The packet in frame `id` goes up to a satellite, whose scheme is told where it is to come down: as `planned` says, or as all ways
-    /// do from there, where what a terminal knows is out of date and it takes an antenna of another constellation.
+    /// Tells the scheme of `satellite` where the packet of frame `id` is to come down: at the end of the hops in `planned`, or of
+    /// the present path from there if the terminal's knowledge was out of date and it took an antenna of another constellation.
     fn go_up(&mut self, id: u32, satellite: NodeId, planned: &[Hop], destination: NodeId, now: Time) {
         let looked_at = self.looked_at;
         let (all, inside, topology) = self.layers(satellite);
@@ -342,8 +342,8 @@ impl Space {
         Ok(self.wire_of(link) as u32 + u32::from(reverse))
     }
 
-    /// Prepares for a step of a pinned way over one constellation, or over any. Such steps take shortest ways where satellites have
-    /// another scheme.
+    /// Prepares for a step of a pinned path over one constellation, or over any. Such steps use shortest paths even if satellites
+    /// have another scheme.
     pub fn pin(&mut self, over: Option<u32>) {
         let Pinning { routing, seed } = &self.pinning;
         let global = routing.scheme.knows_all();
@@ -355,14 +355,14 @@ impl Space {
         self.within.push((over, Routes::new(&routing, selection, *seed)));
     }
 
-    /// The routes over one constellation, by its number, or over all there is.
+    /// The routes over one constellation, by number, or over the whole network.
     #[inline]
     fn routes_over(&mut self, over: Option<u32>) -> (&mut Routes, &Topology) {
         let own = self.within.iter_mut().find(|(known, _)| *known == over);
         (own.map_or(&mut self.routes, |(_, routes)| routes), &self.topology)
     }
 
-    /// The wire that leads from `node` towards `destination`, for a packet and the number of its frame.
+    /// The wire from `node` towards `destination`, for a packet and its frame number.
     #[inline(always)]
     pub fn next_wire(
         &mut self,
@@ -379,7 +379,7 @@ impl Space {
         Ok((self.wire_of(link) + reverse as usize) as u32)
     }
 
-    /// The same on a step of a pinned way, over one constellation or any.
+    /// As [`Space::next_wire`] on a step of a pinned path, over one constellation or any.
     pub fn next_wire_over(
         &mut self,
         over: Option<u32>,
@@ -393,8 +393,8 @@ impl Space {
         self.wire_from(link, node)
     }
 
-    /// The links of a way through satellites as it stands, each with the node where it begins; `None` if there is no path, or the way
-    /// is another.
+    /// The links of a path through satellites at present, each with the node where it begins; `None` if there is no path, or it
+    /// uses no satellites.
     fn hops(&mut self, way: &Way, backward: bool) -> Option<Vec<(NodeId, Hop)>> {
         match way {
             Way::Space(ends) => {
@@ -417,8 +417,8 @@ impl Space {
         }
     }
 
-    /// The links from a terminal to another as packets take them: as a scheme has it among satellites, and over links on the ground
-    /// before and after them.
+    /// The links from one terminal to another as packets take them: by the scheme among satellites, and over ground links before
+    /// and after them.
     fn hops_between(&mut self, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
         let looked_at = self.looked_at;
         let all = self.across.as_deref_mut().unwrap_or(&mut self.routes);
@@ -442,14 +442,14 @@ impl Space {
         Some(hops)
     }
 
-    /// The links of a step of a pinned way.
+    /// The links of a step of a pinned path.
     fn hops_over(&mut self, over: Option<u32>, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
         let looked_at = self.looked_at;
         let (routes, topology) = self.routes_over(over);
         routes.hops(topology, from, to, looked_at)
     }
 
-    /// A way as it stands: one-way delay in seconds of propagation, and satellites on it.
+    /// One-way propagation delay of a path at present, s, and the number of satellites on it.
     pub fn path(&mut self, way: &Way, backward: bool) -> Option<(f64, usize)> {
         let hops = self.hops(way, backward)?;
         let t_s = self.looked_at.as_secs_f64();
@@ -459,8 +459,7 @@ impl Space {
         Some((delay_s, satellites))
     }
 
-    /// The wires of a way as it stands, by which packets get through now; `None` if there is none, or a link of it is still being
-    /// acquired.
+    /// The wires of a path at present, if packets get through now; `None` if there is no path, or a link of it is being acquired.
     pub fn way(&mut self, way: &Way) -> Option<Vec<u32>> {
         let hops = self.hops(way, false)?;
         let wire = |(from, hop): (NodeId, Hop)| {
@@ -471,7 +470,7 @@ impl Space {
         hops.into_iter().map(wire).collect()
     }
 
-    /// The parts of a way as it stands.
+    /// The parts of a path at present.
     pub fn sky_way(&mut self, way: &Way) -> Option<SkyWay> {
         let rtt_s = self.path(way, false)?.0 + self.path(way, true)?.0;
         let (mut passes, mut up) = (Vec::new(), None);
@@ -509,11 +508,11 @@ impl Space {
         self.apart += u64::from(why == Stuck::NoPath && holds(node) && holds(destination));
     }
 
-    /// What somebody should know of the satellites when all is over.
+    /// Warnings about the satellites, at the end of a run.
     pub fn warnings(&self, now: Time) -> Vec<String> {
         let constellation = self.topology.constellation();
         let mut warnings: Vec<String> = stale(constellation).into_iter().collect();
-        // What the scenario lets fail has a position all the same.
+        // Satellites that fail by the scenario still have a position.
         let gone = constellation.positions_ecef(now.as_secs_f64(), &mut Vec::new());
         if gone > 0 {
             warnings.push(format!(
@@ -541,13 +540,13 @@ fn begun(from: NodeId, hops: Vec<Hop>) -> Vec<(NodeId, Hop)> {
     begins.into_iter().zip(hops).collect()
 }
 
-/// The parameters of routes within a constellation.
+/// The parameters for routes within a constellation.
 struct Pinning {
     routing: scenario::Routing,
     seed: Seed,
 }
 
-/// By constellation, routes within it where it has a scheme of its own; nothing if none has.
+/// For each constellation with a scheme of its own, the routes within it; empty if none has.
 fn own_schemes(scenario: &scenario::Scenario, seed: Seed) -> Vec<Option<Routes>> {
     let own = |(index, fleet): (usize, scenario::Fleet<'_>)| {
         let scheme = fleet.model.scheme.filter(|scheme| *scheme != scenario.routing.scheme)?;
@@ -558,7 +557,7 @@ fn own_schemes(scenario: &scenario::Scenario, seed: Seed) -> Vec<Option<Routes>>
     if own.iter().all(Option::is_none) { Vec::new() } else { own }
 }
 
-/// All links, with the constellations that the scenario prefers.
+/// All links, with the scenario's preferences among constellations.
 fn preferred(scenario: &scenario::Scenario) -> Selection {
     let prefer = &scenario.routing.prefer;
     if prefer.is_empty() {

@@ -1,8 +1,8 @@
-//! What nodes know that know the whole network: one path to each destination, or all of the fewest links.
+//! Global routing tables of nodes: one path to each destination, or all minimum-hop paths.
 //!
 //! Follows HT 6.3 for shortest paths, WP for round robin over several, RFC 2992 for the hash of a flow.
-//! Differs: tables are worked out for a destination when a packet first needs them after a change.
-//! Leaves out what satellites know that do not know all; those are the schemes of `routes.rs`.
+//! Differs: the table of a destination is computed when a packet first needs it after a change.
+//! Leaves out partial knowledge, which the schemes of `routes.rs` have.
 
 use skyhop_chance::Seed;
 use skyhop_routing::multipath::{Multipath, scramble};
@@ -11,11 +11,11 @@ use skyhop_scenario::{self as scenario, Spread};
 use skyhop_topology::{NodeId, Topology};
 use skyhop_wire::{Packet, Transport};
 
-/// How nodes share out what they pass on.
+/// The rule by which nodes spread packets over next hops.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sharing {
     spread: Spread,
-    /// Nobody outside knows which hash a network uses; each seed has its own.
+    /// Salt of the hash, different for each seed, as outsiders do not know a network's hash.
     salt: u64,
 }
 
@@ -24,7 +24,7 @@ impl Sharing {
         Self { spread, salt: seed.stream("routing/flow-hash").bits() }
     }
 
-    /// The hop of `packet` at `node`.
+    /// The next hop of `packet` at `node`.
     #[inline]
     pub fn next_hop(
         self,
@@ -39,7 +39,7 @@ impl Sharing {
         }
     }
 
-    /// Of addresses, protocol and ports, or of an echo's identifier.
+    /// Hash of addresses, protocol and ports, or of an echo's identifier.
     fn hash(self, packet: &Packet) -> u64 {
         let (protocol, [from, to]) = match &packet.transport {
             Transport::Tcp(tcp) => (6, [tcp.source_port, tcp.destination_port]),
@@ -60,7 +60,7 @@ impl Sharing {
 pub(crate) enum Tables {
     /// One path to each destination.
     Single(Router),
-    /// All paths of the fewest links.
+    /// All minimum-hop paths.
     Several(Multipath, Sharing),
 }
 
@@ -83,7 +83,7 @@ impl Tables {
         }
     }
 
-    /// Whose turn it is goes on from `before`, which this takes the place of.
+    /// Takes the round-robin turns over from `before`, which this replaces.
     pub fn continues(&mut self, before: &mut Self) {
         if let (Self::Several(paths, _), Self::Several(before, _)) = (self, before) {
             paths.continues(before);
@@ -98,7 +98,7 @@ impl Tables {
         }
     }
 
-    /// Works out the routes to a destination before anybody asks.
+    /// Computes the routes to a destination in advance.
     pub fn search(&mut self, destination: NodeId) {
         let anywhere = NodeId(0);
         match self {
@@ -111,7 +111,7 @@ impl Tables {
         }
     }
 
-    /// The links of the path, of the first if there are several.
+    /// The links of the path, or of the first of several.
     pub fn hops(&mut self, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
         match self {
             Self::Single(router) => router.hops(from, to),
@@ -120,7 +120,7 @@ impl Tables {
     }
 }
 
-/// What paths are short by, with global tables.
+/// The metric of global tables.
 pub fn metric(model: &scenario::Routing) -> Metric {
     match (model.scheme, model.metric) {
         (scenario::Scheme::Multipath, _) | (_, scenario::Metric::Hops) => Metric::Hops,

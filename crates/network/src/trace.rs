@@ -1,7 +1,7 @@
-//! The changes of a link by the clock, as a trace says them.
+//! The timeline of a link given by a trace.
 //!
-//! Follows `skyhop_trace`, which reads the file that a scenario names. Differs: at a rate of 0 the link waits, since it has none.
-//! Leaves out what a link does with it, which is in `Timeline`.
+//! Follows `skyhop_trace`, which reads the file that a scenario names. Differs: at a rate of 0 packets wait, as a link's rate is never 0.
+//! Leaves out the effect on packets, which is in `Timeline`.
 
 use skyhop_link::{Loss, Outage, Step};
 use skyhop_trace::{Losses, Sample, Trace};

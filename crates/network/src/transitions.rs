@@ -1,8 +1,8 @@
-//! Handovers as packets meet them: gaps in which they wait, losses, and counts of both.
+//! Handovers: gaps in which packets wait, losses, and counts of both.
 //!
-//! Follows the `topology` crate's rules for when a link is between two satellites.
-//! Differs: both ends queue for the link that is being acquired; what waits in a satellite that has lost its terminal is
-//! dropped, as in ns-2. Leaves out what the terminal does to be reacquired.
+//! Follows the `topology` crate's rules for the time between two satellites.
+//! Differs: both ends queue for the link that is being acquired; packets that wait in a satellite that has lost its terminal are
+//! dropped, as in ns-2. Leaves out the procedure of acquisition.
 
 use crate::wire::Wire;
 use skyhop_chance::{Seed, Stream};
@@ -11,7 +11,7 @@ use skyhop_topology::{Change, LinkId, LinkKind, Topology};
 use skyhop_units::{Span, Time};
 use std::collections::BTreeMap;
 
-/// What has happened to one terminal.
+/// Counters of one terminal.
 struct Tally {
     /// Decides which packets a handover loses.
     chance: Stream,
@@ -22,12 +22,12 @@ struct Tally {
 
 /// Gaps and losses of a run.
 pub(crate) struct Transitions {
-    /// Whether links are ever acquired.
+    /// True if links are ever acquired.
     gaps: bool,
-    /// Probability of a loss at a handover, by constellation.
+    /// Probability of a loss at a handover, for each constellation.
     loss: Vec<f64>,
     tallies: Vec<Tally>,
-    /// Links that are being acquired, and since when.
+    /// Links that are being acquired, and the time since when.
     waiting: BTreeMap<LinkId, Time>,
 }
 
@@ -48,7 +48,7 @@ impl Transitions {
         }
     }
 
-    /// Counts a change of a terminal's satellite, and loses what it costs. Called before the wires change.
+    /// Counts a change of a terminal's satellite, and applies its losses. Called before the wires change.
     pub fn count(
         &mut self,
         change: &Change,
@@ -59,7 +59,7 @@ impl Transitions {
     ) {
         let handover = change.is.kind == LinkKind::Gsl && change.was.up && change.was.b != change.is.b;
         let Some(terminal) = topology.terminal_index(change.is.a).filter(|_| handover) else { return };
-        // A terminal that lost its satellite and sees no other keeps the name of the old one.
+        // A terminal that lost its satellite and sees no other keeps the number of the old one.
         if !change.is.up && !topology.is_acquiring(change.link) {
             return;
         }
@@ -75,8 +75,7 @@ impl Transitions {
         }
     }
 
-    /// Holds the links that are being acquired, and lets go on those that have been. Returns the wires that have
-    /// something to say again.
+    /// Pauses the links that are being acquired, and resumes those that have been. Returns the wires to be scheduled again.
     pub fn hold(
         &mut self,
         topology: &Topology,
@@ -122,12 +121,12 @@ impl Transitions {
         awake
     }
 
-    /// Handovers of a terminal so far.
+    /// Number of handovers of a terminal so far.
     pub fn handovers(&self, terminal: usize) -> u64 {
         self.tallies[terminal].handovers
     }
 
-    /// What was counted, by terminal.
+    /// The counters of all terminals.
     pub fn results(&self, topology: &Topology) -> Vec<HandoverResult> {
         let of = |(terminal, tally): (&skyhop_orbit::Terminal, &Tally)| HandoverResult {
             terminal: terminal.name.clone(),

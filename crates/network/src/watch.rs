@@ -1,8 +1,8 @@
-//! Routes that somebody watches: whether they are there, and which links lie on them.
+//! Watched routes: their availability, and the links that they use.
 //!
-//! Follows schedules, traces and the constellation's changes: a route is out while a link of it is, while a satellite is being
-//! acquired on it, or while there is none.
-//! Differs from what hosts can know: this is for results, no machine acts on it.
+//! Follows schedules, traces and the constellation's changes: a route is out while one of its links is out or is being acquired,
+//! or while there is no path.
+//! Differs from the knowledge of hosts: this is for results, and no machine acts on it.
 //! Leaves out packets.
 
 use crate::links::Links;
@@ -13,10 +13,10 @@ use crate::wire::Wire;
 use skyhop_units::Time;
 use std::collections::{BTreeSet, VecDeque};
 
-/// The routes of a run by number, those that nobody watches among them.
+/// All routes of a run by number, watched or not.
 #[derive(Default)]
 pub(crate) struct Watch {
-    /// Wires that go out by the clock.
+    /// Wires with scheduled outages.
     timed: BTreeSet<u32>,
     routes: Vec<Option<Watched>>,
     changes: VecDeque<(u32, bool)>,
@@ -25,12 +25,12 @@ pub(crate) struct Watch {
 #[derive(Default)]
 struct Watched {
     out: bool,
-    /// Wires that have lain on the way, from its beginning on.
+    /// Wires that the route has used, from its beginning on.
     wires: BTreeSet<u32>,
 }
 
 impl Watch {
-    /// Of no routes yet.
+    /// The state before any route.
     pub fn of(wires: &[Wire]) -> Self {
         let goes_out =
             |wire: &Wire| wire.link.is_out(Time::ZERO) || wire.link.next_outage(Time::ZERO).is_some();
@@ -39,7 +39,7 @@ impl Watch {
         Self { timed: timed.collect(), ..Self::default() }
     }
 
-    /// One route more, watched if its way is told.
+    /// Adds a route, which is watched if `way` is given.
     pub fn add(&mut self, way: Option<&Way>, mesh: Option<&mut Mesh>) {
         let watched = way.map(|way| Watched {
             out: false,
@@ -52,12 +52,12 @@ impl Watch {
         self.routes.push(watched);
     }
 
-    /// Whether links go out by the clock.
+    /// Returns true if some link has scheduled outages.
     pub fn has_clock(&self) -> bool {
         !self.timed.is_empty()
     }
 
-    /// When a link goes out by the clock, or comes back, after `now`.
+    /// The next time after `now` at which a scheduled outage begins or ends.
     pub fn next_outage(&self, now: Time, wires: &[Wire]) -> Option<Time> {
         self.timed.iter().filter_map(|&wire| wires[wire as usize].link.next_outage(now)).min()
     }
@@ -74,7 +74,7 @@ impl Watch {
         self.changes.pop_front()
     }
 
-    /// Looks at the watched routes over satellites, or at the others.
+    /// Updates the watched routes over satellites, or the others.
     pub fn look(
         &mut self,
         now: Time,
@@ -103,11 +103,11 @@ impl Watch {
 }
 
 impl Watched {
-    /// Whether packets get through now, there and back.
+    /// Returns true if packets get through now, in both directions.
     fn there(&mut self, way: &Way, out: &BTreeSet<u32>, mesh: Option<&mut Mesh>, links: &mut Links) -> bool {
         match (way, mesh, &mut links.space) {
             (Way::Wires(both), ..) => !both.iter().any(|wires| wires.iter().any(|wire| out.contains(wire))),
-            // The reverse of a wire is its neighbour.
+            // The reverse of a wire has the neighbouring number.
             (Way::Mesh([from, to]), Some(mesh), _) => {
                 let skip = |wire: u32| out.contains(&wire) || out.contains(&(wire ^ 1));
                 !mesh.wires(*from, *to, skip).is_empty()

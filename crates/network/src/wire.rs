@@ -1,8 +1,7 @@
-//! A direction of a link as the simulator holds it: the machine, where it leads, and what it crosses.
+//! One direction of a link in a network: the link machine, its ends, and its medium.
 //!
-//! Follows the `link` crate's contract; the medium is handed to it at each call.
-//! Differs between worlds only in what drives it.
-//! Leaves out what the packets mean.
+//! Follows the `link` crate's contract; the medium is an argument of each call.
+//! Leaves out the meaning of packets.
 
 use skyhop_link::{Link, Medium};
 use skyhop_topology::{NodeId, Topology};
@@ -12,42 +11,42 @@ use std::collections::BTreeSet;
 
 pub(crate) struct Wire {
     pub link: Link<u32>,
-    /// Fixed delay, or `None` if the ends move.
+    /// Fixed propagation delay; `None` if an end moves.
     pub delay: Option<Span>,
     pub from: NodeId,
     pub to: NodeId,
-    /// Index among the captured interfaces.
+    /// Index of its captured interface, if it is captured.
     pub capture: Option<u32>,
-    /// Headers go as differences.
+    /// Header compression, if it is used.
     pub compression: Option<Box<Compression>>,
-    /// The largest packet that it carries, bytes; `u32::MAX` is without limit.
+    /// MTU, bytes; `u32::MAX` for no limit.
     pub mtu: u32,
-    /// Nobody is told of larger ones.
+    /// True if no error is sent for packets larger than the MTU.
     pub black_hole: bool,
-    /// Larger ones that were dropped before it.
+    /// Number of packets dropped because they were larger than the MTU.
     pub too_large: u64,
-    /// Its rate and what its queue holds, as the scenario has them.
+    /// Rate, and capacity of the queue, by the scenario.
     pub rate: Rate,
     pub queue_limit: Amount,
 }
 
-/// Header compression on a wire, both of its ends (RFC 1144).
+/// Header compression on a wire, at both of its ends (RFC 1144).
 #[derive(Default)]
 pub(crate) struct Compression {
     compressor: Compressor,
-    /// Compressed packets in the queue or under way.
+    /// Compressed packets in the queue or on their way.
     under_way: BTreeSet<u32>,
-    /// Connections, by account and number, of which a packet was lost: differences mean nothing until a whole header comes.
+    /// Connections, by account and number, that have lost a packet: compressed headers are useless until an uncompressed one comes.
     broken: Vec<(u32, u32)>,
 }
 
 impl Compression {
-    /// Bytes of the packet if its header can be compressed.
+    /// Length of the packet with its header compressed, bytes; `None` if it cannot be.
     pub fn compressed_len(&self, packet: &Packet) -> Option<u32> {
         self.compressor.compressed_len(packet)
     }
 
-    /// The link has taken the packet.
+    /// Records that the link has accepted the packet.
     pub fn taken(&mut self, id: u32, packet: &Packet, compressed: bool) {
         self.compressor.sent(packet);
         if compressed {
@@ -57,7 +56,8 @@ impl Compression {
         }
     }
 
-    /// A packet has come to the end of the wire, or would have. Whether it is lost, there or already on its way.
+    /// Records that a packet has reached the end of the wire, or was lost on it. Returns true if it is lost, on the wire or by
+    /// decompression.
     pub fn loses(&mut self, id: u32, connection: (u32, u32), lost: bool) -> bool {
         let compressed = self.under_way.remove(&id);
         let broken = self.broken.contains(&connection);
@@ -72,7 +72,7 @@ impl Compression {
 }
 
 impl Wire {
-    /// What the wire crosses; `topology` knows where moving ends are.
+    /// The medium of the wire; `topology` gives the positions of moving ends.
     pub fn medium<'a>(&self, topology: Option<&'a Topology>) -> WireMedium<'a> {
         match (self.delay, topology) {
             (None, Some(topology)) => WireMedium::Moving { topology, from: self.from, to: self.to },
@@ -81,7 +81,7 @@ impl Wire {
     }
 }
 
-/// What a packet crosses: a fixed span, or the distance between two ends at the instant it leaves.
+/// The medium of a packet: a fixed delay, or the distance between the ends at the instant it leaves.
 pub(crate) enum WireMedium<'a> {
     Fixed(Span),
     Moving { topology: &'a Topology, from: NodeId, to: NodeId },
@@ -92,8 +92,7 @@ impl Medium for WireMedium<'_> {
         match self {
             WireMedium::Fixed(delay) => *delay,
             WireMedium::Moving { topology, from, to } => {
-                // A satellite whose elements have decayed has no position; what was sent to it arrives at once and
-                // finds no way on.
+                // A satellite whose elements have decayed has no position; a packet sent to it arrives at once and finds no path.
                 let distance_m = topology.distance_m(*from, *to, at.as_secs_f64()).unwrap_or(0.0);
                 Span::from_secs_f64(distance_m / topology.constellation().earth().c_m_s)
             }

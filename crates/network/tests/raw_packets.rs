@@ -1,6 +1,6 @@
-//! A network without hosts: packets in at one node and out at another, over links that stay and satellites that move.
+//! A network without hosts: packets from node to node, over fixed links and over moving satellites.
 //!
-//! Holds conservation after every step, and delays against arithmetic and against the distances of the nodes.
+//! Tests conservation after every step, and delays against arithmetic and against the distances between nodes.
 
 use skyhop_chance::Seed;
 use skyhop_network::{Account, Agenda, Epoch, Frame, Network, Route, Way, address};
@@ -11,7 +11,7 @@ use std::net::Ipv4Addr;
 
 const HEADERS: u32 = 28;
 
-/// A network and who drives it: nobody but a clock.
+/// A network driven by a clock alone.
 struct Bench {
     plan: Plan,
     network: Network,
@@ -194,7 +194,7 @@ fn packets_cross_satellites_that_move_and_come_out_after_the_paths_delay() {
     assert!(delays.len() > 50, "the path changes its length: {}", delays.len());
 }
 
-/// Arrivals of a packet every 100 ms for ten minutes, with satellites that are looked at as they move, or ahead by another thread.
+/// Arrivals of one packet every 100 ms for ten minutes; satellites are updated when due, or ahead by another thread.
 fn arrivals(scenario: &str, ahead: bool) -> Vec<(Time, u32)> {
     let mut bench = Bench::new(scenario, 1);
     let ends = ["lima", "oslo"].map(|name| bench.network.node(name).unwrap());
@@ -276,7 +276,7 @@ path = ["a", "first", "second", "b"]
 traffic = { kind = "ping" }
 "#;
 
-/// A thousand packets over two faulty links, and the bits that were flipped in what arrived.
+/// A thousand packets over two faulty links, and the number of flipped bits in each that arrived.
 fn over_faulty_links(keep: bool) -> (Bench, Vec<usize>) {
     let mut bench = Bench::new(FAULTY, 5);
     if keep {

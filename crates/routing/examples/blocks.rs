@@ -1,7 +1,7 @@
-//! Aggregates a drawing, read as lines of `#` and `.`, wherever it may lie on 16 x 16 cells, and prints CSV: `blocks`.
+//! Aggregates a drawing, read as lines of `#` and `.`, at every position on 16 x 16 cells, and prints CSV: `blocks`.
 //!
-//! Follows HT figure 6.25: so many cells of one next hop in so few entries.
-//! Differs: every place of the drawing is tried, for how well it lies decides how many entries it takes.
+//! Follows HT figure 6.25: the number of entries for the cells of one next hop.
+//! Differs: every position of the drawing is tried, because the position decides how many entries it takes.
 //! Left out: several next hops.
 
 use std::io::Read;
@@ -26,7 +26,7 @@ fn main() {
     let height = cells.iter().map(|&(row, _)| row + 1).max().unwrap_or(0);
     println!("south,west,algorithm,entry,row,column");
     for south in 0..=SIDE - height {
-        // Columns go around.
+        // Columns wrap around.
         for west in 0..SIDE {
             let mut next = vec![None; SIDE * SIDE];
             cells
@@ -43,7 +43,7 @@ fn address(row: usize, column: usize) -> Address {
     Address(gray(row as u16) << BITS | gray((column % SIDE) as u16))
 }
 
-/// A line for each cell of each entry, in the drawing's own rows and columns.
+/// Prints a line for each cell of each entry, in the rows and columns of the drawing.
 fn tell(south: usize, west: usize, algorithm: &str, entries: &[Entry]) {
     for (number, entry) in entries.iter().enumerate() {
         for (row, column) in (0..SIDE * SIDE).map(|cell| (cell / SIDE, cell % SIDE)) {

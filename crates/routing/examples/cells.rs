@@ -1,7 +1,7 @@
 //! Prints the cells band by band, from the south, as CSV: `cells`. papers/henderson1999/fig_6_15.py draws them.
 //!
 //! Follows HT 6.6.1: bands of 256 - 4k cells on a sphere.
-//! Differs: nothing of the grid; the sphere is ns-2's, of 6378 km.
+//! Differs only in the radius of the sphere, which is ns-2's 6378 km.
 //! Left out: addresses.
 
 use skyhop_orbit::EarthModel;

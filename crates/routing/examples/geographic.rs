@@ -1,8 +1,8 @@
-//! Prints what distributed routing delivers, how late, and what it costs: `geographic [samples]`.
+//! Prints the delivery, delay and cost of distributed routing: `geographic [samples]`.
 //!
 //! Follows HT 6.5.3: random pairs, the same for every scheme; `docs/geographic-routing.md` explains the numbers.
-//! Differs: failed links, state, messages and convergence are counted too.
-//! Left out: packets under way while the network changes.
+//! Differs: failed links, state, messages and convergence are measured too.
+//! Left out: packets in flight while the network changes.
 
 use skyhop_orbit::{Constellation, Terminal, preset};
 use skyhop_routing::flooding::{Flood, announce};
@@ -11,7 +11,7 @@ use skyhop_routing::survey::{Sample, Survey};
 use skyhop_routing::{Failures, Geographic, Hybrid, Metric, Shortest, Stranded, View};
 use skyhop_topology::{Change, LinkId, LinkKind, LinkState, NodeId, Rules, Topology};
 
-/// What a satellite takes to pass an announcement on, beyond propagation.
+/// Time in which a satellite forwards an announcement, in addition to propagation.
 const PER_HOP_S: f64 = 1e-3;
 
 fn main() {
@@ -51,7 +51,7 @@ fn main() {
     }
 }
 
-/// How often a terminal changes satellite and plane, in an hour: 200 random terminals for a day.
+/// Changes of satellite and of plane per hour: the mean of 200 random terminals over a day.
 fn handovers(constellation: Constellation, rules: Rules) -> (f64, f64) {
     let mut draw = uniform(29);
     let place = |index: u32| {
@@ -90,7 +90,7 @@ fn schemes() -> Vec<(String, Box<dyn Scheme>)> {
 
 #[derive(Default)]
 struct Tally {
-    /// Excess over the best path, in seconds.
+    /// Delay in excess of the best path, seconds.
     late_s: Vec<f64>,
     none: u32,
     lost: u32,
@@ -149,7 +149,7 @@ fn paths(constellation: &Constellation, rules: Rules, failed_share: f64, samples
     }
 }
 
-/// Entries per satellite, mean and greatest, over 20 instants and with 100 terminals.
+/// Entries per satellite, mean and largest, over 20 instants with 100 terminals.
 fn states(
     constellation: &Constellation,
     rules: Rules,
@@ -173,7 +173,7 @@ fn states(
     survey.run(constellation.clone(), rules, &mut borrowed, uniform(3), each).expect("the network is sound");
 }
 
-/// Messages and convergence: of every single ISL failure at one instant, and of what orbits change in an hour.
+/// Messages and convergence, for every single ISL failure at one instant and for an hour of orbital changes.
 fn costs(constellation: &Constellation, rules: Rules) {
     let mut topology = Topology::new(constellation.clone(), Vec::new(), rules).expect("the network is sound");
     let none = Failures::none();
@@ -218,7 +218,7 @@ fn costs(constellation: &Constellation, rules: Rules) {
     }
 }
 
-/// SplitMix64, as numbers from [0, 1).
+/// SplitMix64 as numbers in [0, 1).
 fn uniform(seed: u64) -> impl FnMut() -> f64 {
     let mut state = seed;
     move || {

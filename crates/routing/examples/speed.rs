@@ -1,4 +1,4 @@
-//! Prints what constellations cost: `speed [folder with Hypatia's TLEs and stations] [steps]`. `make bench` runs it.
+//! Prints the cost of simulating constellations: `speed [folder with Hypatia's TLEs and stations] [steps]`. `make bench` runs it.
 //!
 //! Follows Hypatia's comparison: next hops from every satellite for 100 stations, propagation and links included.
 //! Differs: Hypatia's own times were recorded on another day; they are printed as such. Without the folder, the presets
@@ -62,7 +62,7 @@ fn main() {
     }
 }
 
-/// All of Starlink's first generation, each shell a grid of its own, stations on whatever they see: ms a step.
+/// Time per step for Starlink's first generation, ms: each shell has its own grid, and stations use all satellites in view.
 fn five_shells(folder: Option<&Path>, steps: u32) -> f64 {
     let preset = Preset::find("starlink").expect("a preset");
     let constellation = preset.constellation();
@@ -77,7 +77,7 @@ fn five_shells(folder: Option<&Path>, steps: u32) -> f64 {
     median_ms
 }
 
-/// Where 10,000 satellites are: us a step.
+/// Time to compute the positions of 10,000 satellites, us per step.
 fn ten_thousand(steps: u32) -> f64 {
     let shell = Shell {
         planes: 100,
@@ -96,7 +96,7 @@ fn ten_thousand(steps: u32) -> f64 {
             constellation.positions_ecef(f64::from(step), &mut positions);
         });
     println!("10,000 circular orbits: {median_us:.1} us a step, {POSITIONS_US} at most required");
-    // The sum keeps the work from being left out.
+    // The sum is used so that the compiler keeps the work.
     let up = Vec3::new(1.0, 0.0, 0.0);
     let seen = positions.iter().flatten().filter(|at| elevation_rad(Ecef(up * 6378e3), up, **at) > 0.4);
     println!("  of which {} are in view of 0,0", seen.count());
@@ -127,7 +127,7 @@ fn shell(folder: Option<&Path>, name: &str, planes: u32, per_plane: u32) -> Cons
     Constellation::from_tle(tles.as_bytes(), Some(epoch)).expect("sound elements")
 }
 
-/// Hypatia's hundred cities, or the first hundred of ours.
+/// Hypatia's hundred cities, or the first hundred of our table.
 fn stations(folder: Option<&Path>) -> Vec<Ecef> {
     let earth = skyhop_orbit::EarthModel::WGS84;
     match folder {

@@ -1,44 +1,44 @@
-//! Forwarding entries for blocks of contiguous addresses, as the thesis makes them.
+//! Forwarding entries for blocks of contiguous addresses, by the thesis's algorithms.
 //!
-//! Follows HT 6.6.1 (lemma 6.1: where blocks may lie) and 6.6.3 (greedy, in one and two dimensions; set covering).
-//! Differs: where the thesis anneals, packings are greedy; the covering it poses, with overlaps, is solved here as well.
+//! Follows HT 6.6.1 (lemma 6.1: the possible positions of blocks) and 6.6.3 (greedy, in one and two dimensions; set covering).
+//! Differs: packings are greedy where the thesis anneals; the covering problem that it states, with overlaps, is solved as well.
 //! Left out: entries for several next hops at once; masks for addresses that are not contiguous.
 
 use std::ops::Range;
 
 use crate::cells::{Masked, gray};
 
-/// A forwarding entry: to these addresses by this next hop.
+/// A forwarding entry: a set of addresses and their next hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Entry {
-    /// Which addresses.
+    /// The addresses that the entry matches.
     pub block: Masked,
-    /// Which next hop, as the table numbers them.
+    /// Number of the next hop in the table.
     pub next: u8,
 }
 
-/// Where blocks of 2^`level` contiguous cells of 2^`bits` begin so that one value and mask tell them from all others.
+/// Starts of the blocks of 2^`level` contiguous cells of 2^`bits` that one value and mask can match.
 ///
-/// There are two ways to divide the circle of cells into such blocks, half a block apart, but only one at levels 0
-/// and `bits` (lemma 6.1; theorem 6.1 is that no other code has more).
+/// The circle of cells can be divided into such blocks in two ways, half a block apart, but only in one at levels 0 and `bits`
+/// (lemma 6.1; by theorem 6.1 no other code has more).
 pub fn block_starts(bits: u32, level: u32) -> impl Iterator<Item = usize> {
     let step = if level == 0 || level == bits { 1 << level } else { 1 << (level - 1) };
     (0..1 << bits).step_by(step)
 }
 
-/// Value and mask of 2^`level` contiguous Gray-coded cells of 2^`bits`, beginning at a start of [`block_starts`].
+/// Value and mask of 2^`level` contiguous Gray-coded cells of 2^`bits` from `start`, which is one of [`block_starts`].
 pub fn block_of(bits: u32, level: u32, start: usize) -> Masked {
     let last = (start + (1 << level) - 1) % (1 << bits);
     let (first, all) = (gray(start as u16), ((1u32 << bits) - 1) as u16);
-    // Level bits vary in a block. Over its first half the lower ones do; the ends differ in the one that remains.
+    // In a block `level` bits vary: over its first half the lower ones do, and the ends differ in the remaining one.
     let lower = ((1u32 << level) - 1) as u16 >> 1;
     let mask = all & !(lower | (first ^ gray(last as u16)));
     Masked { value: first & mask, mask }
 }
 
-/// The fewest blocks of contiguous cells that hold exactly `cells`, 2^k Gray-coded cells around a circle.
+/// The fewest blocks of contiguous cells that contain exactly `cells`, 2^k Gray-coded cells on a circle.
 ///
-/// Greedy: the largest blocks first, as many of them as fit (optimal: theorem 6.2).
+/// The algorithm is greedy: the largest blocks first, as many as fit (optimal by theorem 6.2).
 ///
 /// # Panics
 ///
@@ -57,11 +57,11 @@ pub fn aggregate_line(cells: &[bool]) -> Vec<Masked> {
     blocks
 }
 
-/// Starts of as many blocks of one size as fit into the cells.
+/// Starts of the largest number of blocks of one size that fit the cells.
 fn most_blocks(cells: &[bool], bits: u32, level: u32) -> Vec<usize> {
     let size = 1usize << level;
     let Some(gap) = cells.iter().position(|&cell| !cell) else {
-        // No gap at all: the one block that is everything, or none since it was taken before.
+        // There is no gap: either one block is the whole circle, or it was taken before.
         return if level == bits { vec![0] } else { Vec::new() };
     };
     let mut chosen = Vec::new();
@@ -77,7 +77,7 @@ fn most_blocks(cells: &[bool], bits: u32, level: u32) -> Vec<usize> {
     chosen
 }
 
-/// Runs of cells around the circle, from a gap on; one that passes the end goes on beyond the length.
+/// Runs of cells on the circle, starting at a gap; a run across the end continues past the length.
 fn runs_from(cells: &[bool], gap: usize) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for cell in (gap..gap + cells.len()).filter(|cell| cells[cell % cells.len()]) {
@@ -89,12 +89,12 @@ fn runs_from(cells: &[bool], gap: usize) -> Vec<Range<usize>> {
     runs
 }
 
-/// A table by Gray-coded address of `row_bits`, then `column_bits`: the next hop of each, or `None` for no entry.
+/// A table indexed by Gray-coded address (`row_bits`, then `column_bits`): the next hop of each, or `None` for no entry.
 #[derive(Debug, Clone, Copy)]
 pub struct Addresses<'a> {
-    /// Bits of the row, which do not go around.
+    /// Bits of the row; rows do not wrap around.
     pub row_bits: u32,
-    /// Bits of the column, which go around the Earth.
+    /// Bits of the column; columns wrap around the Earth.
     pub column_bits: u32,
     /// Next hop by address.
     pub next: &'a [Option<u8>],
@@ -109,14 +109,14 @@ struct Rectangle {
     column_level: u32,
 }
 
-/// Entries for rectangles of contiguous cells: per next hop the largest first, as many of one size as fit.
+/// Entries for rectangles of contiguous cells: for each next hop the largest first, as many of one size as fit.
 ///
-/// The greedy algorithm of the thesis. Which rectangles of a size to take is searched exhaustively where few overlap
-/// (up to 64, within a budget); otherwise those that overlap fewest others go first. No two entries match one address.
+/// The greedy algorithm of the thesis. The rectangles of one size are chosen by exhaustive search where few overlap (up to 64,
+/// within a budget); otherwise those that overlap the fewest others come first. No two entries match the same address.
 ///
 /// # Panics
 ///
-/// If the table is not of 2^(row bits + column bits) addresses, at most 2^15.
+/// If the table does not have 2^(row bits + column bits) addresses, at most 2^15.
 pub fn aggregate_greedy(table: Addresses<'_>) -> Vec<Entry> {
     let mut entries = Vec::new();
     for (hop, mut field) in fields(table) {
@@ -133,8 +133,8 @@ pub fn aggregate_greedy(table: Addresses<'_>) -> Vec<Entry> {
     entries
 }
 
-/// Entries for rectangles of contiguous cells that may overlap where their next hop is the same: the covering problem
-/// that the thesis poses before it goes on to packings. `effort` as for [`crate::minimise::minimise`].
+/// Entries for rectangles of contiguous cells that may overlap if their next hop is the same: the covering problem that the
+/// thesis states before its packings. `effort` as for [`crate::minimise::minimise`].
 ///
 /// # Panics
 ///
@@ -161,7 +161,7 @@ pub fn aggregate_covering(table: Addresses<'_>, effort: usize) -> Vec<Entry> {
     entries
 }
 
-/// The cells of each next hop.
+/// The cells of each next hop, as a field.
 fn fields(table: Addresses<'_>) -> Vec<(u8, Field)> {
     let Addresses { row_bits, column_bits, next } = table;
     assert!(row_bits + column_bits <= 15 && next.len() == 1 << (row_bits + column_bits));
@@ -178,7 +178,7 @@ fn fields(table: Addresses<'_>) -> Vec<(u8, Field)> {
     hops.into_iter().map(field).collect()
 }
 
-/// Cells of one next hop that have no entry yet, row by row.
+/// Cells of one next hop without an entry, row by row.
 struct Field {
     row_bits: u32,
     column_bits: u32,
@@ -186,7 +186,7 @@ struct Field {
 }
 
 impl Field {
-    /// All rectangles of 2^`level` cells that are full.
+    /// All full rectangles of 2^`level` cells.
     fn fitting(&self, level: u32) -> Vec<Rectangle> {
         let sums = Sums::new(self);
         let row_levels = level.saturating_sub(self.column_bits)..=level.min(self.row_bits);
@@ -194,7 +194,7 @@ impl Field {
         all.filter(|&it| sums.is_full(it)).collect()
     }
 
-    /// All full rectangles that are not inside another one.
+    /// All full rectangles that lie in no other full rectangle.
     fn widest(&self) -> Vec<Rectangle> {
         let sums = Sums::new(self);
         let levels =
@@ -204,7 +204,7 @@ impl Field {
         full.filter(|&it| !self.wider(it).any(|wider| sums.is_full(wider))).collect()
     }
 
-    /// All rectangles of so many rows and columns that one value and mask can match.
+    /// All rectangles of 2^`row_level` rows and 2^`column_level` columns that one value and mask can match.
     fn legal(&self, row_level: u32, column_level: u32) -> impl Iterator<Item = Rectangle> {
         let (column_bits, rows) = (self.column_bits, 1 << self.row_bits);
         block_starts(self.row_bits, row_level).take_while(move |row| row + (1 << row_level) <= rows).flat_map(
@@ -219,7 +219,7 @@ impl Field {
         )
     }
 
-    /// The rectangles of twice as many rows or columns around one. A rectangle inside any other is inside one of these.
+    /// The rectangles around one with twice the rows or columns. A rectangle inside any other lies inside one of these.
     fn wider(&self, it: Rectangle) -> impl Iterator<Item = Rectangle> {
         let rows = 1usize << self.row_bits;
         let around_row = around(it.row, it.row_level, self.row_bits)
@@ -250,12 +250,12 @@ impl Field {
     }
 }
 
-/// Starts of the blocks of twice the size that hold the block of 2^`level` cells at `start`.
+/// Starts of the blocks of twice the size that contain the block of 2^`level` cells at `start`.
 fn around(start: usize, level: u32, bits: u32) -> impl Iterator<Item = usize> {
     let (size, cells) = (1usize << level, 1usize << bits);
     let starts = match start % size {
         _ if level == bits => [None, None],
-        // The one block that is everything begins at the first cell.
+        // The block that is the whole circle begins at the first cell.
         _ if level + 1 == bits => [Some(0), None],
         0 => [Some(start), Some((start + cells - size) % cells)],
         half => [Some(start - half), None],
@@ -263,7 +263,7 @@ fn around(start: usize, level: u32, bits: u32) -> impl Iterator<Item = usize> {
     starts.into_iter().flatten()
 }
 
-/// How many points of a field lie west and south of a corner; columns go around once more.
+/// Number of a field's points west and south of each corner, with the columns repeated once.
 struct Sums {
     columns: usize,
     sums: Vec<u32>,
@@ -300,7 +300,7 @@ impl Sums {
 mod tests {
     use super::*;
 
-    // Blocks begin at multiples of half their size and go around; against trying every one.
+    // Blocks begin at multiples of half their size and wrap around; compared with trying every start.
     #[test]
     fn the_blocks_around_a_block_are_those_of_twice_its_size_that_hold_it() {
         let bits = 5;

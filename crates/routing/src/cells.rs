@@ -1,35 +1,34 @@
-//! Cells on the Earth and their addresses.
+//! Geographic cells and their addresses.
 //!
 //! Follows HT 6.4.2 and 6.6.1 (after Restrepo and Maral): bands of n - 4k cells, n by n/2 points, Gray codes.
-//! Differs: the two bands next to the caps have 12 cells where the rule has 16, or the thesis's 21,352 do not come out.
-//! Left out: n other than 256, and the part of an address that tells terminals of one cell apart.
+//! Differs: the two bands next to the caps have 12 cells where the rule gives 16; only so is the total the thesis's 21,352.
+//! Left out: values of n other than 256, and the part of an address that distinguishes terminals in one cell.
 
 use std::f64::consts::{FRAC_PI_2, PI, TAU};
 
-/// Grid points in a band, and cells in the two bands at the equator: n.
+/// Grid points per band, and cells in each of the two bands at the equator: n.
 pub const COLUMNS: u16 = 256;
-/// Bands from pole to pole, the caps included.
+/// Number of bands from pole to pole, including the caps.
 pub const BANDS: u16 = 128;
-/// Bits of an address that name the band; the bits below name the column.
+/// Bits of an address for the band; the lower bits are the column.
 pub const BAND_BITS: u32 = BANDS.ilog2();
-/// Bits of an address that name the column.
+/// Bits of an address for the column.
 pub const COLUMN_BITS: u32 = COLUMNS.ilog2();
-/// Grid points, and so addresses.
+/// Number of grid points, and therefore of addresses.
 pub const POINTS: usize = BANDS as usize * COLUMNS as usize;
 
 const BANDS_TO_POLE: u16 = BANDS / 2;
-/// By the rule a band next to a cap has 16 cells, and there are 21,360 cells between the caps; the thesis counts
-/// 21,352. Whole caps cannot explain it: multiples of four and two caps never make a multiple of four. With 12 the
-/// count is the thesis's, and halfway up these cells are as wide (123 km) as those of the two bands next to them
-/// rather than narrower (92 km).
+/// By the rule a band next to a cap has 16 cells, and there are 21,360 cells between the caps; the thesis counts 21,352. Counting
+/// whole caps cannot explain the difference: multiples of four plus two caps are never a multiple of four. With 12 cells the
+/// count is the thesis's, and at mid-height these cells are as wide (123 km) as those of the next bands, not narrower (92 km).
 const CELLS_BESIDE_CAP: u16 = 12;
 
-/// A cell, numbered eastwards from longitude zero within a band and band by band from the south.
+/// Number of a cell, counted eastwards from longitude zero within a band, and band by band from the south.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cell(pub u32);
 
 impl Cell {
-    /// As an index into arrays over all cells.
+    /// Index into arrays over all cells.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -40,7 +39,7 @@ impl Cell {
 pub struct Address(pub u16);
 
 impl Address {
-    /// The address of the point in this band, from the south, and column, eastwards from longitude zero.
+    /// The address of the point in band `band` from the south and column `column` eastwards from longitude zero.
     pub fn of_point(band: u16, column: u16) -> Self {
         debug_assert!(band < BANDS && column < COLUMNS);
         Self(gray(band) << COLUMN_BITS | gray(column))
@@ -51,29 +50,29 @@ impl Address {
         (from_gray(self.0 >> COLUMN_BITS), from_gray(self.0 & (COLUMNS - 1)))
     }
 
-    /// As an index into arrays over all addresses.
+    /// Index into arrays over all addresses.
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
 }
 
-/// Addresses that agree with `value` in the bits of `mask`; those bits need not be contiguous.
+/// The addresses that equal `value` in the bits of `mask`, which need not be contiguous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Masked {
-    /// What the bits are; zero where they are masked out.
+    /// Value of the bits; zero where they are masked out.
     pub value: u16,
-    /// Which bits count.
+    /// The bits that are compared.
     pub mask: u16,
 }
 
 impl Masked {
-    /// Whether the address is one of them.
+    /// Returns true if the address is one of them.
     pub fn matches(self, address: Address) -> bool {
         address.0 & self.mask == self.value
     }
 }
 
-/// The binary-reflected Gray code of `number`: neighbours differ in one bit, and so do the last and the first.
+/// The binary-reflected Gray code of `number`: successive numbers differ in one bit, and so do the last and the first.
 pub fn gray(number: u16) -> u16 {
     number ^ number >> 1
 }
@@ -97,9 +96,9 @@ pub fn from_gray(code: u16) -> u16 {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellGrid {
-    /// Cells in the band.
+    /// Number of cells of each band.
     counts: Vec<u16>,
-    /// Number of the band's first cell; after the last band, the number of all cells.
+    /// Number of each band's first cell, and last the number of all cells.
     firsts: Vec<u32>,
 }
 
@@ -110,7 +109,7 @@ impl Default for CellGrid {
 }
 
 impl CellGrid {
-    /// The thesis's grid.
+    /// The grid of the thesis.
     pub fn new() -> Self {
         let counts: Vec<u16> = (0..BANDS).map(cells_in_band).collect();
         let mut firsts = vec![0];
@@ -121,12 +120,12 @@ impl CellGrid {
         Self { counts, firsts }
     }
 
-    /// Number of cells, the two caps included.
+    /// Number of cells, including the two caps.
     pub fn len(&self) -> usize {
         self.firsts[usize::from(BANDS)] as usize
     }
 
-    /// Never: the Earth is covered.
+    /// Always false; here because [`Self::len`] is.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -136,12 +135,12 @@ impl CellGrid {
         self.counts[usize::from(band)]
     }
 
-    /// Whether the cell is a polar cap.
+    /// Returns true if the cell is a polar cap.
     pub fn is_cap(&self, cell: Cell) -> bool {
         self.cells_in_band(self.place(cell).0) == 1
     }
 
-    /// Length in metres of a cell's longer parallel, the one nearer to the equator.
+    /// Length in metres of a cell's longer parallel, the one closer to the equator.
     pub fn base_m(&self, band: u16, earth_radius_m: f64) -> f64 {
         TAU * earth_radius_m * base_latitude_rad(band).cos() / f64::from(self.cells_in_band(band))
     }
@@ -151,13 +150,13 @@ impl CellGrid {
         PI * earth_radius_m / f64::from(BANDS)
     }
 
-    /// The cell's band, from the south, and its place in the band, eastwards.
+    /// Band of the cell from the south, and its position in the band, eastwards.
     pub fn place(&self, cell: Cell) -> (u16, u16) {
         let band = self.firsts.partition_point(|&first| first <= cell.0) - 1;
         (band as u16, (cell.0 - self.firsts[band]) as u16)
     }
 
-    /// The cell that holds a place of geocentric latitude -pi/2 to pi/2 and any longitude.
+    /// The cell at geocentric latitude -pi/2 to pi/2 and any longitude.
     pub fn cell_at(&self, latitude_rad: f64, longitude_rad: f64) -> Cell {
         let band = ((latitude_rad + FRAC_PI_2) / PI * f64::from(BANDS)) as u16;
         let band = band.min(BANDS - 1);
@@ -166,7 +165,7 @@ impl CellGrid {
         Cell(self.firsts[usize::from(band)] + u32::from(place.min(count - 1)))
     }
 
-    /// Latitude and longitude of the cell's centre in radians, longitude 0 to 2 pi; a pole for a cap.
+    /// Latitude and longitude of the cell's centre in radians, longitude 0 to 2 pi; the pole for a cap.
     pub fn centre(&self, cell: Cell) -> (f64, f64) {
         let (band, place) = self.place(cell);
         if self.cells_in_band(band) == 1 {
@@ -176,8 +175,8 @@ impl CellGrid {
         (latitude_rad, (f64::from(place) + 0.5) / f64::from(self.cells_in_band(band)) * TAU)
     }
 
-    /// The cell of a grid point: the one that holds the middle of the point's share of the band. So points that
-    /// share a cell are spread evenly around the band, and each cell has a point.
+    /// The cell of a grid point: the one that contains the middle of the point's share of the band. The points of each cell are
+    /// so spread evenly around the band, and each cell has at least one.
     pub fn cell_of_point(&self, band: u16, column: u16) -> Cell {
         let count = u32::from(self.cells_in_band(band));
         let place = (2 * u32::from(column) + 1) * count / (2 * u32::from(COLUMNS));
@@ -202,13 +201,13 @@ impl CellGrid {
         columns.map(move |column| Address::of_point(band, column))
     }
 
-    /// The address that terminals of the cell have, where it has several: the westernmost.
+    /// The address used by the terminals of a cell, the westernmost if it has several.
     pub fn address(&self, cell: Cell) -> Address {
         self.addresses(cell).next().expect("every cell has a grid point")
     }
 }
 
-/// n - 4k with the greatest k that leaves the base no longer than at the equator.
+/// n - 4k, with the largest k for which the base is no longer than at the equator.
 fn cells_in_band(band: u16) -> u16 {
     match bands_from_equator(band) + 1 {
         BANDS_TO_POLE => 1,

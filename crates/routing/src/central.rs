@@ -1,7 +1,7 @@
-//! Centralised routing: one place knows the network and gives each satellite its table of cells.
+//! Centralised routing: one controller knows the network and computes each satellite's table of cells.
 //!
-//! Follows HT 6.6.2: min-delay paths while the topology holds still, temporal and geographic consistency of the tables.
-//! Differs: of next hops equally near the one of the table before is kept; the thesis does not say.
+//! Follows HT 6.6.2: minimum-delay paths while the topology is constant, temporal and geographic consistency of the tables.
+//! Differs: among next hops of equal delay the previous table's is kept; the thesis does not specify.
 //! Left out: the upload itself, failures between uploads, and cells whose terminals use several satellites.
 
 use std::collections::BinaryHeap;
@@ -14,17 +14,17 @@ use crate::graph::Edge;
 use crate::reached::Reached;
 use crate::view::View;
 
-/// Delays closer than this are equal, so that rounding decides nothing.
+/// Delays closer than this are equal, so that rounding decides nothing, s.
 const TIE_S: f64 = 1e-9;
 
-/// Where a satellite sends packets for a cell.
+/// The next hop of a satellite for a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Next {
-    /// Over this ISL.
+    /// This ISL.
     Link(LinkId),
-    /// Down: the satellite covers the cell itself.
+    /// The downlink: the satellite covers the cell itself.
     Down,
-    /// Nowhere: no satellite covers the cell, or no path leads there.
+    /// None: no satellite covers the cell, or there is no path.
     Nowhere,
 }
 
@@ -36,7 +36,7 @@ pub struct ForwardingTable {
 }
 
 impl ForwardingTable {
-    /// Whose table it is.
+    /// The satellite that the table is for.
     pub fn satellite(&self) -> NodeId {
         self.satellite
     }
@@ -51,7 +51,7 @@ impl ForwardingTable {
         &self.next
     }
 
-    /// The next hops there are, in order; the numbers of [`Self::by_address`] count them.
+    /// The distinct next hops, in order; [`Self::by_address`] uses their indices.
     pub fn hops(&self) -> Vec<Next> {
         let mut hops = self.next.clone();
         hops.sort_unstable();
@@ -59,25 +59,25 @@ impl ForwardingTable {
         hops
     }
 
-    /// The cells whose next hop is another than in `before`, and what it is now: the entries of a delta update.
+    /// The cells whose next hop differs from `before`, and the new next hop: the entries of a delta update.
     pub fn delta(&self, before: &Self) -> Vec<(Cell, Next)> {
         let now = (0u32..).map(Cell).zip(self.next.iter().copied());
         now.zip(&before.next).filter(|((_, now), before)| now != *before).map(|(change, _)| change).collect()
     }
 
-    /// Brings the table up to date with a delta, or puts overrides onto a default.
+    /// Applies a delta to the table, or overrides to a default.
     pub fn apply(&mut self, delta: &[(Cell, Next)]) {
         delta.iter().for_each(|&(cell, next)| self.next[cell.index()] = next);
     }
 
-    /// The share of cells that have the same next hop in both tables: HT's temporal consistency with the table before,
-    /// geographic consistency with [`Controller::geographic_table`].
+    /// Share of cells with the same next hop in both tables: HT's temporal consistency against the previous table, geographic
+    /// consistency against [`Controller::geographic_table`].
     pub fn consistency(&self, other: &Self) -> f64 {
         1.0 - self.delta(other).len() as f64 / self.next.len() as f64
     }
 
-    /// Numbers of [`Self::hops`] by address, for aggregation. All addresses of a cell have its next hop, or with
-    /// `spare_free` only the one its terminals have: the others then are nobody's.
+    /// Indices into [`Self::hops`] by address, for aggregation. All addresses of a cell have its next hop; with `spare_free` only
+    /// the one that its terminals use, and the others have none.
     pub fn by_address(&self, grid: &CellGrid, spare_free: bool) -> Vec<Option<u8>> {
         let hops = self.hops();
         let number = |next: Next| hops.binary_search(&next).expect("all hops are listed") as u8;
@@ -89,15 +89,15 @@ impl ForwardingTable {
     }
 }
 
-/// The centre that computes the tables of all satellites, state by state.
+/// The controller that computes the tables of all satellites, one state of the topology at a time.
 #[derive(Debug, Clone)]
 pub struct Controller {
     grid: CellGrid,
     topology: Topology,
-    /// Place and zenith of each cell's centre.
+    /// Position and zenith of each cell's centre.
     centres: Vec<(Ecef, Vec3)>,
     positions: Vec<Option<Ecef>>,
-    /// The satellite that covers the cell.
+    /// The satellite that covers each cell.
     covering: Vec<Option<NodeId>>,
     links: Vec<Vec<Neighbour>>,
 }
@@ -110,7 +110,7 @@ struct Neighbour {
 }
 
 impl Controller {
-    /// A centre that has not looked at the network yet.
+    /// A controller before its first state.
     ///
     /// # Errors
     ///
@@ -136,7 +136,7 @@ impl Controller {
         })
     }
 
-    /// Enters the state that begins at `t_s`. States go forward in time, for links across a seam move on step by step.
+    /// Enters the state that begins at `t_s`. States must go forward in time, because cross-seam links move step by step.
     pub fn enter(&mut self, t_s: f64) {
         self.topology.update(t_s);
         self.topology.positions_ecef(t_s, &mut self.positions);
@@ -152,8 +152,8 @@ impl Controller {
         self.cover();
     }
 
-    /// Enters the state that `view` shows, which is of the same constellation: links that work, and cells covered by the
-    /// satellite that serves their first terminal, or if they have none by the highest.
+    /// Enters the state of `view`, which must have the same constellation: its working links, and cells covered by the satellite
+    /// that serves their first terminal, or the highest if they have no terminal.
     pub fn enter_view(&mut self, view: &View<'_>) {
         for satellite in (0..self.links.len() as u32).map(NodeId) {
             self.positions[satellite.index()] = view.position(satellite);
@@ -196,9 +196,8 @@ impl Controller {
         }
     }
 
-    /// The satellite's table in this state: least delay to the satellite that covers the cell's centre at the highest
-    /// elevation. Where several next hops are equally near, that of `before` stays if it is one of them; else the link
-    /// of the lowest number is taken.
+    /// The satellite's table in this state, by least delay to the satellite of highest elevation at the cell's centre. Among next
+    /// hops of equal delay, that of `before` is kept if it is one of them; else the link of the lowest number is taken.
     pub fn table(&self, satellite: NodeId, before: Option<&ForwardingTable>) -> ForwardingTable {
         let neighbours = &self.links[satellite.index()];
         let delays: Vec<Vec<f64>> =
@@ -219,7 +218,7 @@ impl Controller {
         ForwardingTable { satellite, next: next.collect() }
     }
 
-    /// What the satellite would do without a table: hand packets to the neighbour nearest to the cell (HT 6.5).
+    /// The satellite's table under geographic forwarding: the neighbour nearest to the cell (HT 6.5).
     pub fn geographic_table(&self, satellite: NodeId) -> ForwardingTable {
         let neighbours = &self.links[satellite.index()];
         let next = self.covering.iter().zip(&self.centres).map(|(&covering, &(place, _))| {
@@ -238,12 +237,12 @@ impl Controller {
         ForwardingTable { satellite, next: next.collect() }
     }
 
-    /// The cell that holds a place.
+    /// The cell of a position.
     pub fn cell_of(&self, place: Ecef) -> Cell {
         self.grid.cell_at(place.latitude_rad(), place.longitude_rad())
     }
 
-    /// The cells.
+    /// The grid of cells.
     pub fn grid(&self) -> &CellGrid {
         &self.grid
     }
@@ -258,7 +257,7 @@ impl Controller {
         self.covering[cell.index()]
     }
 
-    /// Least delays in seconds from a satellite to all others.
+    /// Least delay from a satellite to each other one, s.
     fn delays_from(&self, satellite: NodeId) -> Vec<f64> {
         let mut delays_s = vec![f64::INFINITY; self.links.len()];
         delays_s[satellite.index()] = 0.0;

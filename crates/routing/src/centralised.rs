@@ -1,8 +1,8 @@
-//! Centralised routing as a scheme: satellites forward by the cell of the destination, from tables that were sent up.
+//! Centralised routing as a scheme: satellites forward by the destination's cell, using uploaded tables.
 //!
 //! Follows HT 6.6.2 with the tables of [`crate::central`]; a state lasts from one view to the next.
-//! Differs: a cell's covering satellite is the one that serves its terminals, since not every handover policy takes the
-//! highest. Left out: the upload, and cells whose terminals use several satellites: all but the first are not reached.
+//! Differs: a cell is covered by the satellite that serves its terminals, since not every handover policy takes the highest. Left
+//! out: the upload, and cells whose terminals use several satellites, where only the first satellite's are reached.
 
 use skyhop_topology::NodeId;
 
@@ -11,18 +11,18 @@ use crate::router::Hop;
 use crate::scheme::{Cause, Packet, Scheme, Scope, Stranded};
 use crate::view::View;
 
-/// Tables from one place for all satellites.
+/// Tables for all satellites from one controller.
 #[derive(Debug, Clone, Default)]
 pub struct Centralised {
     controller: Option<Controller>,
-    /// Whether the controller has entered the state of the last view.
+    /// True if the controller has entered the state of the last view.
     entered: bool,
-    /// Tables by satellite, worked out when a packet first needs them, and whether they are of this state.
+    /// For each satellite, true if its table is of this state, and the table; computed when a packet first needs it.
     tables: Vec<(bool, Option<ForwardingTable>)>,
 }
 
 impl Centralised {
-    /// A centre that has not looked at the network yet.
+    /// A scheme before its first view.
     pub fn new() -> Self {
         Self::default()
     }
@@ -56,19 +56,19 @@ impl Scheme for Centralised {
         }
         let next = table.as_ref().map(|table| table.next(controller.cell_of(packet.place)));
         let Some(Next::Link(link)) = next else {
-            // A packet that came down where nobody waits for it was sent by the table to the wrong satellite.
+            // The table has sent the packet to a satellite that does not serve its destination.
             return Err(if next == Some(Next::Down) { Stranded::DeadEnd } else { Stranded::NoPath });
         };
         let to = view.topology().link(link).and_then(|state| state.other(at)).ok_or(Stranded::NoPath)?;
         Ok(Hop { link, to })
     }
 
-    /// One entry per cell.
+    /// One entry for each cell.
     fn state(&self, _view: &View<'_>, _satellite: NodeId) -> usize {
         self.controller.as_ref().map_or(0, |controller| controller.grid().len())
     }
 
-    /// Nobody tells other satellites; the centre finds out.
+    /// Satellites announce nothing; the controller observes changes.
     fn announces(&self, _view: &View<'_>, _origin: NodeId, _change: Cause) -> Option<Scope> {
         None
     }

@@ -1,17 +1,17 @@
-//! Few sets that together hold all points.
+//! Set cover: few sets that together contain all points.
 //!
 //! Follows Chvatal's greedy heuristic, with the irredundant and reduce steps of two-level logic minimisers after it.
-//! Differs: points and sets that cannot matter are removed first; then points in few sets weigh more.
+//! Differs: redundant points and sets are removed first; after that, points in few sets have more weight.
 //! Left out: lower bounds and exact search.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Sets taken apart at once.
+/// Number of sets removed together in one improvement step.
 const NEIGHBOURHOOD: usize = 8;
 
-/// Which sets to take, ascending. Each of the `points` is in at least one set. `effort` is the number of tries to do
-/// with fewer, per set taken.
+/// The indices of the chosen sets, ascending. Each of the `points` is in at least one set. `effort` is the number of improvement
+/// steps per chosen set.
 pub(crate) fn cover(sets: &[Vec<u32>], points: usize, effort: usize) -> Vec<usize> {
     let core = core(sets, points);
     let mut search = Search::new(&core.sets, core.points);
@@ -29,19 +29,19 @@ pub(crate) fn cover(sets: &[Vec<u32>], points: usize, effort: usize) -> Vec<usiz
     chosen
 }
 
-/// What is left of a problem when nothing of it is decided.
+/// A problem after reduction.
 struct Core {
-    /// Sets that any best cover may have.
+    /// Sets that belong to some best cover.
     essential: Vec<usize>,
-    /// The others that matter, by number in the whole problem.
+    /// The remaining sets, by index in the original problem.
     names: Vec<u32>,
-    /// Their points, numbered anew.
+    /// Points of the remaining sets, renumbered.
     sets: Vec<Vec<u32>>,
     points: usize,
 }
 
-/// Leaves out, as often as that changes something: sets that are the only ones of a point, with all their points;
-/// points that are covered whenever another one is; sets that are part of another.
+/// Reduces a problem repeatedly: takes sets that are the only ones of a point, with all their points; removes points that are
+/// covered whenever another one is; removes sets contained in another.
 fn core(sets: &[Vec<u32>], points: usize) -> Core {
     let mut sets = sets.to_vec();
     let mut essential = Vec::new();
@@ -99,7 +99,7 @@ fn core(sets: &[Vec<u32>], points: usize) -> Core {
     Core { essential, sets: names.iter().map(renumbered).collect(), names, points }
 }
 
-/// For each point the sets that hold it, ascending.
+/// For each point, the sets that contain it, ascending.
 fn transposed(sets: &[Vec<u32>], points: usize) -> Vec<Vec<u32>> {
     let mut holders = vec![Vec::new(); points];
     for (number, set) in (0u32..).zip(sets) {
@@ -108,7 +108,7 @@ fn transposed(sets: &[Vec<u32>], points: usize) -> Vec<Vec<u32>> {
     holders
 }
 
-/// Whether all of the first are in the second; both ascend.
+/// Returns true if `part` is a subset of `whole`; both are ascending.
 fn is_part(part: &[u32], whole: &[u32]) -> bool {
     let mut whole = whole.iter();
     part.len() <= whole.len()
@@ -117,11 +117,11 @@ fn is_part(part: &[u32], whole: &[u32]) -> bool {
 
 struct Search<'a> {
     sets: &'a [Vec<u32>],
-    /// Sets that hold the point.
+    /// Sets that contain each point.
     holders: Vec<Vec<u32>>,
-    /// What a point is worth: more if fewer sets hold it.
+    /// Weight of each point, larger if fewer sets contain it.
     weights: Vec<u32>,
-    /// Sets taken that hold the point.
+    /// Number of chosen sets that contain each point.
     covered: Vec<u32>,
     is_taken: Vec<bool>,
     count: usize,
@@ -150,16 +150,16 @@ impl<'a> Search<'a> {
         self.sets[set as usize].iter().for_each(|&point| self.covered[point as usize] -= 1);
     }
 
-    /// What taking the set would add.
+    /// The gain of adding a set.
     fn gain(&self, set: u32, salt: u64) -> u64 {
         let new = self.sets[set as usize].iter().filter(|&&point| self.covered[point as usize] == 0);
         let gain: u32 = new.map(|&point| self.weights[point as usize]).sum();
-        // Another salt, another order among nearly equals.
+        // Each salt gives another order among sets of nearly equal gain.
         let favour = if salt == 0 { 0 } else { scrambled(salt, set.into()) >> 56 };
         u64::from(gain) * (1024 + favour)
     }
 
-    /// Covers these points, of most gain first. Returns the sets taken.
+    /// Covers these points, by sets of largest gain first. Returns the sets added.
     fn fill(&mut self, points: &[u32], salt: u64) -> Vec<u32> {
         let mut useful: Vec<u32> = points
             .iter()
@@ -172,7 +172,7 @@ impl<'a> Search<'a> {
             useful.into_iter().map(|set| (self.gain(set, salt), Reverse(set))).collect();
         let mut added = Vec::new();
         while let Some((gain, Reverse(set))) = queue.pop() {
-            // Gains only fall, so one that is up to date and at the top is the greatest.
+            // Gains only decrease, so a current one at the top is the largest.
             let now = self.gain(set, salt);
             if now == gain && gain > 0 {
                 self.take(set);
@@ -184,7 +184,7 @@ impl<'a> Search<'a> {
         added
     }
 
-    /// Drops those of the sets whose points all are in others too, the smallest first. Returns the ones dropped.
+    /// Drops those of the sets whose points are all in others too, the smallest first. Returns the ones dropped.
     fn drop_redundant(&mut self, among: &[u32]) -> Vec<u32> {
         let mut among = among.to_vec();
         among.sort_by_key(|&set| (self.sets[set as usize].len(), set));
@@ -198,7 +198,7 @@ impl<'a> Search<'a> {
         among
     }
 
-    /// Takes sets around a point apart and covers what they leave another way; keeps that unless it is worse.
+    /// Removes sets around a point and covers the points again in another way; keeps the result unless it is worse.
     fn try_again(&mut self, point: usize, salt: u64) {
         let before = self.count;
         let mut out: Vec<u32> = Vec::new();
@@ -209,7 +209,7 @@ impl<'a> Search<'a> {
                 if self.is_taken[holder as usize] && !out.contains(&holder) && out.len() < NEIGHBOURHOOD {
                     out.push(holder);
                 }
-                // Neighbours of sets not taken are sets that compete.
+                // Of the sets that are not chosen, the neighbours are those that compete.
                 if reach.len() < 64 {
                     reach.extend(self.sets[holder as usize].iter().take(8));
                 }
@@ -238,7 +238,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// A mixture of two numbers: splitmix64's finaliser.
+/// Mixes two numbers with splitmix64's finaliser.
 fn scrambled(salt: u64, number: u64) -> u64 {
     let mixed = salt.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -250,7 +250,7 @@ fn scrambled(salt: u64, number: u64) -> u64 {
 mod tests {
     use super::scrambled;
 
-    // The first outputs of splitmix64 from a state of 0, as its author's program prints them; the state grows by one constant a draw.
+    // The first outputs of splitmix64 from state 0, as printed by its author's program; the state grows by a constant at each draw.
     #[test]
     fn the_mixture_is_splitmix64s() {
         let outputs =

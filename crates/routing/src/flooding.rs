@@ -1,8 +1,8 @@
-//! Link-state flooding: who is told of a change, when, and by how many messages.
+//! Link-state flooding: the satellites that learn of a change, the time that takes, and the number of messages.
 //!
-//! Follows HT 6.5.2: packets carry a number, against duplicates, and a hop limit, the routing radius.
-//! Differs: a copy that has more hops left than the first is sent on again, since the first to arrive over long and
-//! short links is not always the one of fewest hops. Left out: acknowledgements, losses, and ageing of records.
+//! Follows HT 6.5.2: packets have a sequence number against duplicates, and a hop limit, the routing radius.
+//! Differs: a copy with more hops left than the first is forwarded again, since over long and short links the first to arrive
+//! need not have crossed the fewest hops. Left out: acknowledgements, losses, and ageing of records.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -12,21 +12,21 @@ use skyhop_topology::{Change, NodeId};
 use crate::scheme::{Cause, Scheme, Scope};
 use crate::view::View;
 
-/// What announcements cost.
+/// The cost of announcements.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Flood {
-    /// Satellites that had something to announce.
+    /// Number of satellites that announced something.
     pub origins: u64,
     /// Transmissions over ISLs, duplicates included.
     pub messages: u64,
-    /// Satellites told, summed over announcements, origins not included.
+    /// Number of satellites told, summed over announcements, without origins.
     pub told: u64,
-    /// When the last of them heard, seconds after the change.
+    /// Time from the change until the last of them was told, s.
     pub converged_s: f64,
 }
 
 impl Flood {
-    /// Both together, begun at the same instant.
+    /// The cost of two floods begun at the same instant.
     pub fn and(self, other: Self) -> Self {
         Self {
             origins: self.origins + other.origins,
@@ -37,10 +37,10 @@ impl Flood {
     }
 }
 
-/// Floods one announcement from `origin` over the ISLs that work; each hop takes propagation and `per_hop_s`.
+/// Floods one announcement from `origin` over the working ISLs; each hop takes propagation plus `per_hop_s`.
 pub fn flood(view: &View<'_>, origin: NodeId, scope: &Scope, per_hop_s: f64) -> Flood {
     let mut flood = Flood { origins: 1, ..Flood::default() };
-    // Hops that the best copy so far had left; `None` before the first.
+    // Hops left in the best copy so far; `None` before the first.
     let mut left: Vec<Option<u32>> = vec![None; view.satellites()];
     let mut sequence = 0;
     let mut under_way = BinaryHeap::new();
@@ -71,7 +71,7 @@ pub fn flood(view: &View<'_>, origin: NodeId, scope: &Scope, per_hop_s: f64) -> 
             flood.messages += 1;
             sequence += 1;
             let arrives = Arrival(t_s + view.delay_s(edge.length_m) + per_hop_s);
-            // Without a limit no copy is better than the first.
+            // Without a hop limit no copy is better than the first.
             let left = if *scope == Scope::Everywhere { hops } else { hops.saturating_sub(1) };
             under_way.push(Reverse((arrives, sequence, edge.to, Some(edge.link), left)));
         }
@@ -79,7 +79,7 @@ pub fn flood(view: &View<'_>, origin: NodeId, scope: &Scope, per_hop_s: f64) -> 
     flood
 }
 
-/// What the changes of one update cost a scheme: each satellite with a changed ISL announces once.
+/// The cost to a scheme of the changes of one update: each satellite with a changed ISL announces once.
 pub fn announce(
     scheme: &dyn Scheme,
     view: &View<'_>,
@@ -101,7 +101,7 @@ pub fn announce(
         .fold(Flood::default(), Flood::and)
 }
 
-/// A time, totally ordered.
+/// A time with a total order.
 #[derive(Debug, Clone, Copy)]
 struct Arrival(f64);
 

@@ -1,8 +1,8 @@
 //! Forwarding state of a whole constellation: the next hop from every satellite to every ground station.
 //!
-//! Follows Hypatia's satgenpy (`algorithm_free_one_only_over_isls`): ISLs are always up, a station may use every
-//! satellite within range, paths are shortest and never touch a station on the way.
-//! Differs: one search per station instead of all pairs, in buckets of distance. Left out: interfaces and their rates.
+//! Follows Hypatia's satgenpy (`algorithm_free_one_only_over_isls`): ISLs are always up, a station may use every satellite in
+//! range, paths are shortest and have no station in between.
+//! Differs: one search per station, with distance buckets, in place of all pairs. Left out: interfaces and their rates.
 
 use skyhop_orbit::{Constellation, Ecef};
 use skyhop_topology::{LinkId, NodeId};
@@ -19,35 +19,35 @@ pub struct Forwarding {
     /// ISLs of satellite k are `neighbours[starts[k]..starts[k + 1]]`: other end and length in metres.
     starts: Vec<usize>,
     neighbours: Vec<(u32, f64)>,
-    /// The number of the ISL beside each of `neighbours`.
+    /// Number of the ISL of each entry of `neighbours`.
     numbers: Vec<u32>,
     lengths_m: Vec<f64>,
     positions: Vec<Option<Ecef>>,
-    /// By station, then satellite.
+    /// Next hop by station, then satellite.
     next: Vec<u32>,
     away_m: Vec<f64>,
-    /// Satellites in range of each station with their distance, nearest first.
+    /// Satellites in range of each station, with their distances, nearest first.
     in_range: Vec<Vec<(u32, f64)>>,
     buckets: Vec<Vec<u32>>,
 }
 
-/// Where a satellite sends a packet.
+/// The next hop of a satellite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// To this satellite.
+    /// Another satellite.
     Satellite(u32),
-    /// Down to the station.
+    /// The station, by the downlink.
     Station,
 }
 
 const NOWHERE: u32 = u32::MAX;
 const DOWN: u32 = u32::MAX - 1;
-/// Width of a bucket. Shorter ISLs cost a second look at some satellites, nothing else.
+/// Width of a bucket, metres. ISLs shorter than this only make some satellites be visited twice.
 const BUCKET_M: f64 = 500e3;
 
 impl Forwarding {
-    /// Stations see satellites within `gsl_range_m`; satellites are joined by `isls`, whatever their distance.
-    /// ISLs to satellites that do not exist are left out.
+    /// Stations use satellites within `gsl_range_m`; satellites are joined by `isls` at any distance. ISLs to satellites that do
+    /// not exist are ignored.
     pub fn new(
         constellation: Constellation,
         isls: Vec<(u32, u32)>,
@@ -83,8 +83,8 @@ impl Forwarding {
         }
     }
 
-    /// The ISLs of a +Grid over `planes` planes of `per_plane` satellites: to the next slot, and to the same slot of the
-    /// next plane, both all the way round.
+    /// The ISLs of a +Grid of `planes` planes with `per_plane` satellites: to the next slot, and to the same slot of the next
+    /// plane, both all the way round.
     pub fn plus_grid(planes: u32, per_plane: u32) -> Vec<(u32, u32)> {
         let at = |plane: u32, slot: u32| (plane % planes) * per_plane + slot % per_plane;
         let of =
@@ -92,7 +92,7 @@ impl Forwarding {
         (0..planes).flat_map(|plane| (0..per_plane).flat_map(move |slot| of(plane, slot))).collect()
     }
 
-    /// Recomputes everything for `t_s`.
+    /// Recomputes positions, lengths and next hops for `t_s`.
     pub fn step(&mut self, t_s: f64) {
         self.constellation.positions_ecef(t_s, &mut self.positions);
         let length_m = |&(a, b): &(u32, u32)| {
@@ -125,8 +125,8 @@ impl Forwarding {
         in_range.sort_by(|a, b| a.1.total_cmp(&b.1));
     }
 
-    /// Distances outwards from a station. Buckets are emptied in order; within one, a satellite that turns out to be
-    /// nearer is looked at again, so that the result is exact whatever the width.
+    /// Computes distances from a station. Buckets are emptied in order; within one, a satellite that turns out to be nearer is
+    /// visited again, so that the result is exact for any width.
     fn search(&mut self, station: usize) {
         let count = self.positions.len();
         let next = &mut self.next[station * count..(station + 1) * count];
@@ -150,7 +150,7 @@ impl Forwarding {
         while bucket < buckets.len() {
             while let Some(satellite) = buckets[bucket].pop() {
                 let here_m = away_m[satellite as usize];
-                // It was found nearer meanwhile, and done with in an earlier bucket.
+                // It was found at a smaller distance since, and handled in an earlier bucket.
                 if (here_m / BUCKET_M) as usize != bucket {
                     continue;
                 }
@@ -168,8 +168,8 @@ impl Forwarding {
         }
     }
 
-    /// Satellites, stations and the links of the last step as a graph, for other searches: satellites first, then
-    /// stations; ISLs by number, then GSLs.
+    /// Satellites, stations and the links of the last step as a graph for other searches: satellites are numbered before
+    /// stations, ISLs before GSLs.
     pub fn graph(&self) -> Graph {
         let isls = self.isls.iter().zip(&self.lengths_m).map(|(&(a, b), &length_m)| (a, b, length_m));
         let stations = self.satellites() as u32..;
@@ -189,7 +189,7 @@ impl Forwarding {
         self.constellation.len()
     }
 
-    /// Where a satellite sends packets for a station; `None` if there is no path.
+    /// Next hop of a satellite towards a station; `None` if there is no path.
     pub fn next(&self, satellite: u32, station: usize) -> Option<Next> {
         let count = self.satellites();
         match *self.next.get(station * count..(station + 1) * count)?.get(satellite as usize)? {
@@ -206,7 +206,7 @@ impl Forwarding {
         row.and_then(|row| row.get(satellite as usize).copied()).unwrap_or(f64::INFINITY)
     }
 
-    /// The satellite that a station sends packets for another to, and the length of the whole path in metres.
+    /// The first satellite of the path from one station to another, and the length of the whole path in metres.
     pub fn first(&self, from: usize, to: usize) -> Option<(u32, f64)> {
         let through = |&(satellite, up_m): &(u32, f64)| (satellite, up_m + self.length_m(satellite, to));
         let best = self.in_range.get(from)?.iter().map(through).min_by(|a, b| a.1.total_cmp(&b.1))?;

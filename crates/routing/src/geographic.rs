@@ -1,8 +1,8 @@
-//! Geographic routing that does not dead-end: maps from orbits, detours in the packet.
+//! Geographic routing without dead ends: paths on the map that orbits give, detours recorded in the packet.
 //!
-//! Follows HT 6.5's aim, and failure-carrying packets (Lakshminarayanan et al., SIGCOMM 2007) for what breaks.
-//! Differs from HT: the next hop is the first of the best path on the map that orbits promise, not the nearest to the
-//! destination. Left out: load. Why it delivers, and what it costs: `docs/geographic-routing.md`.
+//! Follows the aim of HT 6.5, and failure-carrying packets (Lakshminarayanan et al., SIGCOMM 2007) around failed links.
+//! Differs from HT: the next hop is the first of the best path on the published map, not the neighbour nearest to the
+//! destination. Left out: load. `docs/geographic-routing.md` explains why it delivers, and the cost.
 
 use std::collections::BTreeMap;
 
@@ -16,29 +16,28 @@ use crate::view::View;
 
 /// Geographic routing over published orbits.
 ///
-/// What a satellite knows: the orbits and link rules of all (published, a handful of numbers for a shell), its own
-/// links, failures within [`Geographic::radius`] hops, and for each terminal it sees which satellite serves it, which
-/// the terminal tells all of them by radio.
+/// A satellite knows the orbits and link rules of all (published, a handful of numbers for a shell), its own links, failures
+/// within [`Geographic::radius`] hops, and for each terminal in view the satellite that serves it, which the terminal tells to
+/// all of them by radio.
 ///
-/// What a packet carries: the destination's address (its place, and the plane that served it when the address was
-/// learned, which may be out of date); `carried[0]`, the serving satellite plus one, or zero until a satellite that
-/// sees the destination has filled it in; then the failed links it met, by number.
+/// A packet carries the destination's address (its position, and the plane that served it when the sender learned the address,
+/// which may be out of date); `carried[0]`, the serving satellite plus one, or zero until a satellite in view of the destination
+/// has filled it in; then the numbers of the failed links that it met.
 #[derive(Debug, Clone)]
 pub struct Geographic {
     radius: u32,
-    /// Failed links that each satellite knows of, by number.
+    /// Numbers of the failed links that each satellite knows of.
     known: Vec<Vec<LinkId>>,
-    /// Paths on the published map without the links in the packet: a function of what is published and carried, kept
-    /// here so that it is not computed anew for every packet.
+    /// Paths on the published map without the links in the packet: a function of published and carried data, cached here so that
+    /// it is not computed for every packet.
     paths: BTreeMap<NodeId, BTreeMap<Vec<u32>, Tree>>,
-    /// Likewise, the satellites that may serve a destination whose address names this plane.
+    /// As `paths`, the satellites that may serve a destination whose address has this plane.
     candidates: BTreeMap<(NodeId, Option<u32>), Vec<NodeId>>,
     planes_in_addresses: bool,
 }
 
 impl Geographic {
-    /// Satellites know of failed links that are `radius` hops away or nearer. At 1, these are their own, and no
-    /// message is ever sent.
+    /// Satellites know of the failed links within `radius` hops. At 1, these are their own, and no message is ever sent.
     pub fn new(radius: u32) -> Self {
         Self {
             radius: radius.max(1),
@@ -49,21 +48,21 @@ impl Geographic {
         }
     }
 
-    /// Addresses that are places and nothing else. Everything still arrives; some of it makes a long detour, since a
-    /// terminal may be served from the far side of the seam.
+    /// Addresses without a plane. All packets still arrive, some of them after a long detour, since a terminal may be served from
+    /// the other side of the seam.
     pub fn with_bare_places(self) -> Self {
         Self { planes_in_addresses: false, ..self }
     }
 
-    /// How far satellites know of failures.
+    /// Number of hops within which satellites know of failures.
     pub fn radius(&self) -> u32 {
         self.radius
     }
 
-    /// Works out the paths to `target` without the links of `avoid`, unless it has.
+    /// Computes the paths to `target` without the links of `avoid`, unless they are cached.
     fn path(&mut self, view: &View<'_>, target: NodeId, avoid: &[u32]) {
         let paths = self.paths.entry(target).or_default();
-        // Looked up by what the packet has, which is copied only when it is new.
+        // The key is borrowed from the packet, and copied only when it is new.
         if !paths.contains_key(avoid) {
             let tree = view.published().tree(target, |edge| {
                 let usable =
@@ -74,8 +73,8 @@ impl Geographic {
         }
     }
 
-    /// Satellites that may serve the destination: those of the plane in its address, then others, each with the highest
-    /// in its sky first.
+    /// Satellites that may serve the destination: those of the plane in its address, then others, in each group the highest in
+    /// its sky first.
     fn targets(&mut self, view: &View<'_>, packet: &Packet) -> &[NodeId] {
         let plane = packet.plane.filter(|_| self.planes_in_addresses);
         self.candidates.entry((packet.to, plane)).or_insert_with(|| {
@@ -88,7 +87,7 @@ impl Geographic {
         })
     }
 
-    /// The next hop towards a satellite; failed links that are known here go into the packet. `None` if there is no path.
+    /// The next hop towards a satellite; failed links known at `at` are added to the packet. `None` if there is no path.
     fn towards(&mut self, view: &View<'_>, at: NodeId, target: NodeId, packet: &mut Packet) -> Option<Hop> {
         loop {
             self.path(view, target, &packet.carried[1..]);
@@ -101,7 +100,7 @@ impl Geographic {
         }
     }
 
-    /// The first link on the path from `at` that `at` knows to have failed.
+    /// The first link on the path from `at` that `at` knows has failed.
     fn obstacle(&self, at: NodeId, path: &Tree) -> Option<LinkId> {
         let known = &self.known[at.index()];
         let mut here = at;
@@ -141,7 +140,7 @@ impl Scheme for Geographic {
         if packet.carried.is_empty() {
             packet.carried.push(0);
         }
-        // Whoever sees the destination knows best; an egress that no longer does has lost it to a handover.
+        // A satellite in view of the destination knows best; an egress out of view has lost it to a handover.
         if at == packet.to || may_serve(view, at, packet.place).is_some() {
             packet.carried[0] = view.serving(packet.to).ok_or(Stranded::NoPath)?.0 + 1;
         } else if packet.carried[0] == at.0 + 1 {
@@ -160,7 +159,7 @@ impl Scheme for Geographic {
         Err(Stranded::NoPath)
     }
 
-    /// Known failures, and terminals in view.
+    /// Number of known failures and of terminals in view.
     fn state(&self, view: &View<'_>, satellite: NodeId) -> usize {
         let terminals = (0..view.topology().terminals().len())
             .filter_map(|terminal| view.topology().terminal_node(terminal))
@@ -178,7 +177,7 @@ impl Scheme for Geographic {
     }
 }
 
-/// Satellites that may serve a place, the highest in its sky first; a satellite is its own.
+/// Satellites that may serve a position, the highest in its sky first; for a satellite, itself.
 fn candidates(view: &View<'_>, to: NodeId, place: Ecef) -> Vec<NodeId> {
     if view.topology().is_satellite(to) {
         return vec![to];
@@ -191,8 +190,8 @@ fn candidates(view: &View<'_>, to: NodeId, place: Ecef) -> Vec<NodeId> {
     candidates.into_iter().map(|(_, satellite)| satellite).collect()
 }
 
-/// How far a satellite is from the zenith of a place, as an angle at the Earth's centre, if it may serve it: if it was
-/// above the mask when links were looked at last, or will be soon.
+/// Angle at the Earth's centre between a satellite and a position, rad; `None` unless the satellite may serve it: it was above
+/// the mask at the last update, or soon will be.
 pub fn may_serve(view: &View<'_>, satellite: NodeId, place: Ecef) -> Option<f64> {
     let (earth, rules) = (view.topology().constellation().earth(), view.rules());
     let position = view.position(satellite)?;
@@ -204,10 +203,10 @@ pub fn may_serve(view: &View<'_>, satellite: NodeId, place: Ecef) -> Option<f64>
     (apart_rad <= footprint_rad + moved_rad + OBLATENESS_RAD).then_some(apart_rad)
 }
 
-/// The zenith of an ellipsoid is this far from the line to its centre, at most.
+/// Largest angle between the zenith on the ellipsoid and the direction from its centre, rad.
 const OBLATENESS_RAD: f64 = 0.0034;
 
-/// Satellites that announcements from `origin` reach within `hops`.
+/// The satellites that announcements from `origin` reach within `hops` hops.
 fn within(view: &View<'_>, origin: NodeId, hops: u32) -> Vec<NodeId> {
     let mut reached = vec![origin];
     let mut new = 0..1;

@@ -1,8 +1,8 @@
-//! Links as each node finds them: who is next to whom, over which link, how far.
+//! A graph of links by node: neighbours, links and lengths.
 //!
-//! Follows Dijkstra (1959), searched backwards from the destination, so that one search serves every node.
-//! Differs: rows of edges lie one after another (CSR), and a search may be told to leave out links and nodes.
-//! Left out: changes in place; a graph is built anew when the network changes.
+//! Follows Dijkstra (1959), searched backwards from the destination, so that one search serves all nodes.
+//! Differs: edges are stored in compressed sparse rows (CSR), and a search may exclude links and nodes.
+//! Left out: changes in place; the graph is rebuilt when the network changes.
 
 use std::collections::BinaryHeap;
 
@@ -14,28 +14,28 @@ use crate::router::Hop;
 /// One direction of a link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Edge {
-    /// The link.
+    /// Number of the link.
     pub link: LinkId,
-    /// Where it leads.
+    /// The node at its end.
     pub to: NodeId,
-    /// How long it is, in metres.
+    /// Length, metres.
     pub length_m: f64,
 }
 
-/// Links in both directions, by node and then by link number.
+/// Links in both directions, sorted by node and then by link number.
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
     /// Edges of node k are `edges[starts[k]..starts[k + 1]]`.
     starts: Vec<usize>,
     edges: Vec<Edge>,
     relays: usize,
-    /// Of the nodes after the first `relays`, which pass packets on too; those beyond its end do not.
+    /// For each node after the first `relays`, true if it forwards packets too; nodes past its end do not.
     gateways: Vec<bool>,
 }
 
 impl Graph {
-    /// The graph of `links`, given as (link, one end, other end, length in metres), over `nodes` nodes, of which the
-    /// first `relays` pass packets on: satellites do, terminals do not.
+    /// The graph of `links`, given as (link, one end, other end, length in metres), over `nodes` nodes. The first `relays` nodes
+    /// forward packets: satellites do, terminals do not.
     pub fn new(nodes: usize, relays: usize, links: &[(LinkId, NodeId, NodeId, f64)]) -> Self {
         let mut starts = vec![0; nodes + 2];
         for (_, a, b, _) in links {
@@ -49,7 +49,7 @@ impl Graph {
         let mut edges = vec![nowhere; starts[nodes + 1]];
         for &(link, a, b, length_m) in links {
             for (from, to) in [(a, b), (b, a)] {
-                // Counted two places further on, each start moves to its own place while its edges are filled in.
+                // Counts are stored two places further on, so that each start moves to its place while its edges are filled in.
                 let next = &mut starts[from.index() + 1];
                 edges[*next] = Edge { link, to, length_m };
                 *next += 1;
@@ -59,7 +59,7 @@ impl Graph {
         Self { starts, edges, relays, gateways: Vec::new() }
     }
 
-    /// The same with gateways: of the nodes after the satellites, in their order, those that pass packets on too.
+    /// Adds gateways: for each node after the satellites, in order, true if it forwards packets too.
     pub fn with_gateways(self, gateways: Vec<bool>) -> Self {
         Self { gateways, ..self }
     }
@@ -69,13 +69,13 @@ impl Graph {
         self.starts.len().saturating_sub(1)
     }
 
-    /// Whether a node passes packets on.
+    /// Returns true if a node forwards packets.
     pub fn relays(&self, node: NodeId) -> bool {
         let beyond = node.index().checked_sub(self.relays);
         beyond.is_none_or(|station| self.gateways.get(station) == Some(&true))
     }
 
-    /// The links of a node.
+    /// The edges that begin at a node.
     pub fn at(&self, node: NodeId) -> &[Edge] {
         match self.starts.get(node.index()..node.index() + 2) {
             Some(&[start, end]) => &self.edges[start..end],
@@ -83,7 +83,7 @@ impl Graph {
         }
     }
 
-    /// Least-cost paths from every node to `destination`. `cost` is what an edge costs, `None` if it may not be used.
+    /// Least-cost paths from every node to `destination`. `cost` returns the cost of an edge, or `None` if it may not be used.
     pub fn tree(&self, destination: NodeId, cost: impl Fn(&Edge) -> Option<f64>) -> Tree {
         let mut tree = Tree { costs: vec![f64::INFINITY; self.nodes()], next: vec![None; self.nodes()] };
         let Some(at_destination) = tree.costs.get_mut(destination.index()) else { return tree };
@@ -120,12 +120,12 @@ impl Tree {
         self.costs.get(node.index()).copied().unwrap_or(f64::INFINITY)
     }
 
-    /// The first hop of the path from `node`; `None` if there is none, or it is the destination.
+    /// The first hop of the path from `node`; `None` if there is no path or `node` is the destination.
     pub fn next_hop(&self, node: NodeId) -> Option<Hop> {
         self.next.get(node.index()).copied().flatten()
     }
 
-    /// Number of nodes that can reach the destination, itself included.
+    /// Number of nodes that can reach the destination, including itself.
     pub fn reached(&self) -> usize {
         self.costs.iter().filter(|cost| cost.is_finite()).count()
     }

@@ -1,8 +1,8 @@
-//! The hybrid geographic protocol as published: greedy far away, link states near by, a zone at each pole.
+//! The hybrid geographic protocol of HT: greedy at a distance, link states nearby, a zone at each pole.
 //!
 //! Follows HT 6.5.2: routing radius with its three constraints, LOW_LATITUDE, POLAR_BORDER and POLAR, tunnels.
-//! Differs: places are not rounded to cells. A border satellite weighs the way over the pole by where its tunnel ends,
-//! as the POLAR satellites do. Left out: tunnels round the tear at the seam, which the thesis tried without success.
+//! Differs: positions are not rounded to cells. A border satellite judges the way over the pole by the end of its tunnel, as
+//! POLAR satellites do. Left out: tunnels around the tear at the seam, which the thesis tried without success.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use crate::router::Hop;
 use crate::scheme::{Cause, Packet, Scheme, Scope, Stranded};
 use crate::view::View;
 
-/// Routing radius by latitude; defaults are those of figures 6.21 and 6.22.
+/// Routing radius as a function of latitude; the defaults are those of figures 6.21 and 6.22.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Radius {
-    /// Hops while below the latitude.
+    /// Radius below the latitude, hops.
     pub low: u32,
-    /// Hops while above it.
+    /// Radius above the latitude, hops.
     pub high: u32,
-    /// The latitude.
+    /// Latitude at which the radius changes.
     pub latitude_rad: f64,
 }
 
@@ -31,14 +31,14 @@ impl Default for Radius {
     }
 }
 
-/// What a satellite is to the polar zone.
+/// The role of a satellite in the polar zones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Zone {
-    /// LOW_LATITUDE: nothing.
+    /// LOW_LATITUDE: no role.
     LowLatitude,
-    /// POLAR_BORDER: beside a POLAR satellite in its plane, with all links to other planes up.
+    /// POLAR_BORDER: next to a POLAR satellite in its plane, with all links to other planes up.
     PolarBorder,
-    /// POLAR: one or more of its links to other planes is off.
+    /// POLAR: at least one of its links to other planes is off.
     Polar,
 }
 
@@ -48,26 +48,26 @@ pub struct Hybrid {
     radius: Radius,
     radii: Vec<u32>,
     zones: Vec<Zone>,
-    /// Which pole's zone a satellite belongs to; `None` at low latitudes.
+    /// For each satellite, true if it is in the zone of the north pole, false of the south pole; `None` at low latitudes.
     north: Vec<Option<bool>>,
-    /// Whose link states each satellite holds.
+    /// For each satellite, true for the satellites whose link states it holds.
     holds: Vec<Vec<bool>>,
-    /// Legal paths to a satellite: next hop of each other satellite.
+    /// Legal paths to a satellite: the next hop of each other satellite.
     legal: BTreeMap<NodeId, Vec<Option<Hop>>>,
 }
 
 impl Hybrid {
-    /// A protocol with this radius.
+    /// The protocol with this radius.
     pub fn new(radius: Radius) -> Self {
         Self { radius, ..Self::default() }
     }
 
-    /// A satellite's place in the polar zones.
+    /// Role of a satellite in the polar zones.
     pub fn zone(&self, satellite: NodeId) -> Zone {
         self.zones.get(satellite.index()).copied().unwrap_or(Zone::LowLatitude)
     }
 
-    /// Whether two satellites belong to the same polar zone.
+    /// Returns true if two satellites are in the same polar zone.
     fn same_pole(&self, a: NodeId, b: NodeId) -> bool {
         self.north[a.index()].is_some() && self.north[a.index()] == self.north[b.index()]
     }
@@ -95,7 +95,7 @@ impl Hybrid {
         self.north = self.zones.iter().enumerate().map(pole).collect();
     }
 
-    /// Floods every satellite's link states as far as its radius, and through its polar zone.
+    /// Floods each satellite's link states to its radius and through its polar zone.
     fn flood(&mut self, view: &View<'_>) {
         let satellites = view.satellites();
         self.holds.iter_mut().for_each(|held| held.clear());
@@ -123,8 +123,8 @@ impl Hybrid {
         }
     }
 
-    /// Minimum-hop paths to `egress` on which every satellite at k hops has a radius of at least k, or shares the
-    /// destination's polar zone. A path that leaves the zone is held to the radius.
+    /// Minimum-hop paths to `egress` on which every satellite at k hops has a radius of at least k, or is in the polar zone of
+    /// the destination. The radius applies to a path that leaves the zone.
     fn legal(&mut self, view: &View<'_>, egress: NodeId) -> &[Option<Hop>] {
         if !self.legal.contains_key(&egress) {
             let mut next = vec![None; view.satellites()];
@@ -150,7 +150,7 @@ impl Hybrid {
         &self.legal[&egress]
     }
 
-    /// The next hop of a legal path that `at` knows link by link.
+    /// The next hop of a legal path of which `at` knows every link.
     fn near(&mut self, view: &View<'_>, at: NodeId, egress: NodeId) -> Option<Hop> {
         if !self.holds[at.index()][egress.index()] {
             return None;
@@ -163,13 +163,13 @@ impl Hybrid {
             path.push(hop.to);
             here = hop.to;
         }
-        // A link is known from either of its ends.
+        // A link is known from either end.
         let held = &self.holds[at.index()];
         let known = |pair: &[NodeId]| held[pair[0].index()] || held[pair[1].index()];
         path.windows(2).all(known).then_some(first)
     }
 
-    /// The border satellite that a tunnel from `at` leads to in direction `step`, and the direction back if none.
+    /// The border satellite at the end of a tunnel from `at` in direction `step`; that of the opposite direction if there is none.
     fn border(&self, view: &View<'_>, at: NodeId, step: i64) -> Option<NodeId> {
         let mut here = in_plane(view, at, step)?;
         while self.zone(here) == Zone::Polar {
@@ -178,7 +178,7 @@ impl Hybrid {
         Some(here)
     }
 
-    /// Through the pole: along the plane to the nearer of its two border satellites.
+    /// The next hop of a tunnel through the pole: along the plane to the nearer of its two border satellites.
     fn tunnel(&self, view: &View<'_>, at: NodeId, place: Ecef) -> Option<Hop> {
         let ends = [1, -1].map(|step| {
             let border = self.border(view, at, step)?;
@@ -192,12 +192,12 @@ impl Hybrid {
             here = in_plane(view, here, step)?;
             ahead.push(here);
         }
-        // The furthest that a link leads, without leaving the tunnel.
+        // The link that leads furthest without leaving the tunnel.
         let link_to = |to: &NodeId| view.working_isls(at).find(|edge| edge.to == *to);
         ahead.iter().rev().find_map(link_to).map(hop)
     }
 
-    /// To the neighbour nearest to the destination, if that is nearer than `at` is.
+    /// The neighbour nearest to the destination, if it is nearer than `at`.
     fn greedy(&self, view: &View<'_>, at: NodeId, place: Ecef) -> Option<Hop> {
         let plane = |satellite: NodeId| view.topology().constellation().plane_slot(satellite.0);
         let leads_to = |edge: &Edge| {
@@ -243,7 +243,7 @@ impl Scheme for Hybrid {
         near.or_else(far).ok_or(Stranded::DeadEnd)
     }
 
-    /// Satellites whose link states it holds.
+    /// Number of satellites whose link states it holds.
     fn state(&self, _view: &View<'_>, satellite: NodeId) -> usize {
         self.holds.get(satellite.index()).map_or(0, |held| held.iter().filter(|&&held| held).count())
     }
@@ -272,7 +272,7 @@ fn in_plane(view: &View<'_>, satellite: NodeId, step: i64) -> Option<NodeId> {
     Some(NodeId(members[other as usize]))
 }
 
-/// Whether the shorter way round the plane from `from` to `to` is forwards.
+/// Returns true if the shorter direction around the plane from `from` to `to` is forwards.
 fn is_ahead(view: &View<'_>, from: NodeId, to: NodeId) -> bool {
     let planes = view.topology().constellation().planes();
     let Some(((plane, a), (_, b))) = planes.plane_slot(from.0).zip(planes.plane_slot(to.0)) else {
@@ -282,7 +282,7 @@ fn is_ahead(view: &View<'_>, from: NodeId, to: NodeId) -> bool {
     2 * (i64::from(b) - i64::from(a)).rem_euclid(count) < count
 }
 
-/// The angle between a satellite and a place as seen from the Earth's centre.
+/// Angle between a satellite and a position at the Earth's centre, rad.
 fn apart_rad(view: &View<'_>, satellite: NodeId, place: Ecef) -> Option<f64> {
     let position = view.position(satellite)?;
     Some((position.0.dot(place.0) / (position.0.norm() * place.0.norm())).clamp(-1.0, 1.0).acos())

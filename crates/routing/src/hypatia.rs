@@ -1,8 +1,8 @@
-//! The files of Hypatia: satellites, ISLs, ground stations, and forwarding state from step to step.
+//! Hypatia's files: satellites, ISLs, ground stations, and forwarding state step by step.
 //!
 //! Follows satgenpy's folder of a satellite network: tles.txt, isls.txt, ground_stations.txt, description.txt,
 //! gsl_interfaces_info.txt and dynamic_state_*/fstate_*.txt, one GSL interface for each node.
-//! Differs: text comes in and goes out; whoever calls has the files. Left out: bandwidths other than one for all.
+//! Differs: functions take and return text; the caller reads and writes files. Left out: bandwidths that differ between links.
 
 use std::f64::consts::TAU;
 use std::fmt::{self, Write};
@@ -11,18 +11,18 @@ use skyhop_orbit::{Constellation, EarthModel, Ecef, Epoch, Terminal, Vec3};
 
 use crate::forwarding::{Forwarding, Next};
 
-/// A satellite network as a folder of Hypatia has it.
+/// A satellite network in the form of Hypatia's folder.
 #[derive(Debug, Clone)]
 pub struct Hypatia {
-    /// The satellites, t = 0 at the epoch of the first.
+    /// The satellites, with t = 0 at the epoch of the first.
     pub constellation: Constellation,
-    /// ISLs by the numbers of their satellites, in the file's order, which numbers interfaces.
+    /// ISLs by the numbers of their satellites, in the order of the file, which also numbers interfaces.
     pub isls: Vec<(u32, u32)>,
     /// Ground stations in the order of their numbers.
     pub stations: Vec<Terminal>,
-    /// Satellites further away do not serve a station, in metres.
+    /// Largest distance at which a satellite serves a station, metres.
     pub max_gsl_length_m: f64,
-    /// ISLs are never longer, in metres.
+    /// Largest length of an ISL, metres.
     pub max_isl_length_m: f64,
 }
 
@@ -32,7 +32,7 @@ impl Hypatia {
     ///
     /// # Errors
     ///
-    /// The first line that cannot be: which file, which line, and what is expected.
+    /// The first invalid line, with its file, its number and what is expected.
     pub fn read(tles: &str, isls: &str, stations: &str, description: &str) -> Result<Self, HypatiaError> {
         let constellation = satellites(tles)?;
         let count = constellation.len() as u32;
@@ -66,8 +66,8 @@ impl Hypatia {
         Ok(found)
     }
 
-    /// Next hops from every satellite and station, to be stepped through time. Its lengths are to be multiplied with
-    /// [`SCALE`], and stations are where PyEphem's geometry has them among its satellites.
+    /// Next hops from every satellite and station, to be stepped through time. Its lengths must be multiplied by [`SCALE`];
+    /// stations are at their positions in PyEphem's geometry, relative to the satellites.
     pub fn forwarding(&self) -> Forwarding {
         let epoch = self.constellation.epoch();
         let sites = self.stations.iter().map(|station| pyephem_site(station, epoch)).collect();
@@ -116,12 +116,12 @@ impl Hypatia {
         (0..self.nodes()).map(|node| format!("{node},{},1.000000\n", of(node))).collect()
     }
 
-    /// Satellites and stations together.
+    /// Number of satellites and stations.
     pub fn nodes(&self) -> usize {
         self.constellation.len() + self.stations.len()
     }
 
-    /// Per satellite, its neighbours in the order of its ISL interfaces; the GSL interface comes after them.
+    /// For each satellite, its neighbours in the order of its ISL interfaces; the GSL interface follows them.
     fn interfaces(&self) -> Vec<Vec<u32>> {
         let mut interfaces = vec![Vec::new(); self.constellation.len()];
         for &(a, b) in &self.isls {
@@ -132,11 +132,11 @@ impl Hypatia {
     }
 }
 
-/// PyEphem's Earth radius over that of WGS 72: it scales the positions that SGP4 gives in Earth radii.
+/// Ratio of PyEphem's Earth radius to that of WGS 72, by which it scales SGP4's positions in Earth radii.
 pub const SCALE: f64 = 6378.16 / 6378.135;
 
-/// A station as PyEphem, and so Hypatia, sees it among its satellites, brought back to the scale and the Greenwich of
-/// ours.
+/// The position of a station relative to the satellites in PyEphem, which Hypatia uses, converted to our scale and our sidereal
+/// time.
 ///
 /// PyEphem's Earth is 6378.16 km with flattening 1 / 298.25, its latitude is raised by a factor of 1 / (1 - f^2) on the
 /// tangent, and its sidereal time is Newcomb's, some 60 ms behind that of IAU 1982. Without this, the shortest paths are
@@ -151,7 +151,7 @@ fn pyephem_site(station: &Terminal, epoch: Option<Epoch>) -> Ecef {
     Ecef(Vec3::new(across_m * lon.cos(), across_m * lon.sin(), up_m) * (1.0 / SCALE))
 }
 
-/// How far Greenwich is ahead by Newcomb of where IAU 1982 has it, at the beginning of the day.
+/// Angle by which Newcomb's Greenwich is ahead of IAU 1982's at the beginning of the day, rad.
 fn newcomb_ahead_rad(epoch: Epoch) -> f64 {
     let day = epoch.utc().date();
     let Some(midnight) = day.and_hms_opt(0, 0, 0).and_then(|utc| Epoch::new(utc).ok()) else { return 0.0 };
@@ -160,31 +160,31 @@ fn newcomb_ahead_rad(epoch: Epoch) -> f64 {
     let centuries = (midnight.seconds_since(begin) / 86_400.0 + 36_524.5) / 36_525.0;
     let hours = 6.6460656 + (2400.051262 + 0.00002581 * centuries) * centuries;
     let ahead = TAU * (hours / 24.0).fract() - midnight.greenwich_rad();
-    // Less whole turns.
+    // Without whole turns.
     ahead - TAU * (ahead / TAU).round()
 }
 
-/// Forwarding state of one step after another, written as what is new since the step before.
+/// Forwarding state step by step, each written as the changes since the step before.
 pub struct ForwardingState<'a> {
     network: &'a Hypatia,
     forwarding: Forwarding,
     interfaces: Vec<Vec<u32>>,
-    /// The last step's entries; satellites first, then stations, by destination.
+    /// Entries of the last step: satellites first, then stations, by destination.
     last: Vec<Option<Entry>>,
 }
 
-/// Next hop, the interface it is reached over, and the interface it comes in at; -1 each where there is no way.
+/// Next hop, the outgoing interface, and the incoming interface there; -1 each if there is no path.
 type Entry = (i64, i64, i64);
 
 impl<'a> ForwardingState<'a> {
-    /// Before the first step.
+    /// A state before its first step.
     pub fn new(network: &'a Hypatia) -> Self {
         let last = vec![None; network.nodes() * network.stations.len()];
         Self { network, forwarding: network.forwarding(), interfaces: network.interfaces(), last }
     }
 
-    /// The text of fstate_*.txt at `t_s`: node, destination, next hop, interface here, interface there. The first text
-    /// has every entry, each later one those that changed.
+    /// The text of fstate_*.txt at `t_s`: node, destination, next hop, interface here, interface there. The first text has every
+    /// entry, each later one the changed entries.
     pub fn step(&mut self, t_s: f64) -> String {
         self.forwarding.step(t_s);
         let satellites = self.network.constellation.len();
@@ -233,14 +233,14 @@ impl<'a> ForwardingState<'a> {
     }
 }
 
-/// Next hops read back from the texts of fstate_*.txt, in order.
+/// Next hops read from the texts of fstate_*.txt, in order.
 #[derive(Debug, Clone, Default)]
 pub struct ReadState {
     entries: std::collections::BTreeMap<(u32, u32), i64>,
 }
 
 impl ReadState {
-    /// Takes the text of the next step.
+    /// Applies the text of the next step. Fails at a line that is not of five numbers.
     pub fn apply(&mut self, text: &str) -> Result<(), HypatiaError> {
         for line in lines("fstate", text) {
             let cells: Vec<i64> = line.text.split(',').map_while(|cell| cell.trim().parse().ok()).collect();
@@ -255,7 +255,7 @@ impl ReadState {
         Ok(())
     }
 
-    /// The next hop of a node towards a station, both by node number; `None` if there is no way.
+    /// Next hop of a node towards a station, by node numbers; `None` if there is no path.
     pub fn next(&self, node: u32, destination: u32) -> Option<u32> {
         u32::try_from(*self.entries.get(&(node, destination))?).ok()
     }
@@ -268,7 +268,7 @@ fn satellites(tles: &str) -> Result<Constellation, HypatiaError> {
     let [orbits, per_orbit] = sizes[..] else {
         return Err(line.wrong("two numbers, of orbits and of satellites in each"));
     };
-    // The epoch of the first elements is t = 0; without one, that of the newest.
+    // t = 0 is the epoch of the first elements; without one, that of the newest.
     let epoch = epoch(body);
     let constellation = Constellation::from_tle(body.as_bytes(), epoch)
         .map_err(|error| HypatiaError { file: "tles.txt", problem: error.to_string() })?;
@@ -280,14 +280,14 @@ fn satellites(tles: &str) -> Result<Constellation, HypatiaError> {
     }
 }
 
-/// Year and day of the first line 1, the instant at which Hypatia begins.
+/// Year and day of the first line 1, the instant at which Hypatia starts.
 fn epoch(body: &str) -> Option<Epoch> {
     let line = body.lines().find(|line| line.starts_with("1 "))?;
     let (year, day): (i32, f64) =
         (line.get(18..20)?.trim().parse().ok()?, line.get(20..32)?.trim().parse().ok()?);
     let year = if year < 57 { 2000 + year } else { 1900 + year };
     let begin: Epoch = format!("{year}-01-01").parse().ok()?;
-    // What is no day of a year is told by the parser of elements.
+    // An impossible day of the year is reported by the parser of elements.
     if !(0.0..=367.0).contains(&day) {
         return None;
     }
@@ -340,17 +340,17 @@ fn lines<'a>(file: &'static str, text: &'a str) -> impl Iterator<Item = Line<'a>
     lines.map(move |(number, text)| Line { file, number, text })
 }
 
-/// A file of Hypatia's that cannot be read.
+/// The error for a file of Hypatia's that cannot be read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HypatiaError {
-    /// Which file.
+    /// Name of the file.
     pub file: &'static str,
     problem: String,
 }
 
 impl fmt::Display for HypatiaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Names come from the file, and may be anything.
+        // Names come from the file, and may contain anything.
         let problem: String = self.problem.chars().map(|c| if c.is_control() { '.' } else { c }).collect();
         write!(f, "{}: {problem}", self.file)
     }

@@ -1,8 +1,8 @@
-//! How packets find their way.
+//! Routing of packets through a satellite network.
 //!
 //! Follows HT 6.3: shortest paths over the links that are up, by delay or by hops.
 //! Differs: routes are computed per destination when first asked for, not for all pairs at each change.
-//! Beyond it, schemes whose satellites know less ([`scheme`], HT 6.5), and what knowing costs ([`flooding`]).
+//! Beyond it: schemes whose satellites know less ([`scheme`], HT 6.5), and the cost of knowledge ([`flooding`]).
 
 pub mod aggregation;
 pub mod cells;

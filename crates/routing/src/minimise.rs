@@ -1,7 +1,7 @@
-//! Forwarding tables of few entries, with masks that need not stand for contiguous cells.
+//! Forwarding tables with few entries, whose masks need not match contiguous cells.
 //!
 //! Follows two-level logic minimisers (expand, irredundant, reduce) on the covering problem of HT 6.6.3.
-//! Differs: expansion is exact, since all prime implicants are known; reduction takes out a whole neighbourhood.
+//! Differs: expansion is exact, since all prime implicants are known; reduction removes a whole neighbourhood.
 //! Left out: a proof that no smaller table exists, and tables that change little from state to state.
 
 use crate::aggregation::Entry;
@@ -9,28 +9,27 @@ use crate::cells::{Address, Masked};
 use crate::cover::cover;
 use crate::prime::{Cubes, addresses};
 
-/// How a satellite looks an address up.
+/// The order in which a satellite matches an address against entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lookup {
-    /// In any order: entries that match one address have one next hop, as in the thesis.
+    /// Any order: all entries that match an address have the same next hop, as in the thesis.
     AnyOrder,
-    /// In order, the first match counts: an entry may reach over addresses of entries before it, and the next hop
-    /// that would need most entries takes what is left.
+    /// First match: an entry may match addresses of earlier entries, and the next hop that would need the most entries takes the
+    /// rest.
     FirstMatch,
 }
 
-/// Most next hops that a table may have.
+/// Largest number of next hops in a table.
 pub const MAX_HOPS: usize = 16;
 
-/// Entries that forward each address as `next` says.
+/// Entries that forward each address by `next`.
 ///
-/// Addresses without a next hop in `next` are ones that nobody has, and may be forwarded anyhow. `next` has a power of
-/// two of addresses, at most 2^15. `effort` is how often entries are taken out in places and others put in, per entry:
-/// 4 is within a few entries of what 64 finds.
+/// An address without a next hop in `next` is unused, and may be forwarded anywhere. The length of `next` is a power of two, at
+/// most 2^15. `effort` is the number of improvement steps per entry: 4 comes within a few entries of 64.
 ///
 /// # Panics
 ///
-/// If the addresses are too many or no power of two, or there are more than [`MAX_HOPS`] next hops.
+/// If the number of addresses is too large or no power of two, or there are more than [`MAX_HOPS`] next hops.
 pub fn minimise(next: &[Option<u8>], lookup: Lookup, effort: usize) -> Vec<Entry> {
     assert!(next.len().is_power_of_two() && next.len() <= 1 << 15, "{} addresses", next.len());
     let mut hops: Vec<u8> = next.iter().flatten().copied().collect();
@@ -50,14 +49,14 @@ pub fn minimise(next: &[Option<u8>], lookup: Lookup, effort: usize) -> Vec<Entry
         for (index, entries) in &mut groups {
             let primes = Cubes::new(&table).primes_of(*index);
             *entries = entries_for(&primes, &table, *index, hops[*index], effort);
-            // Whatever comes later may reach over these.
+            // Later entries may match these addresses.
             table.iter_mut().filter(|hop| **hop == 1 << *index).for_each(|hop| *hop = 0);
         }
     }
     groups.into_iter().flat_map(|(_, entries)| entries).collect()
 }
 
-/// The next hop of an address by these entries, the first that matches.
+/// Next hop of an address: that of the first entry that matches.
 pub fn first_match(entries: &[Entry], address: Address) -> Option<u8> {
     entries.iter().find(|entry| entry.block.matches(address)).map(|entry| entry.next)
 }
@@ -65,7 +64,7 @@ pub fn first_match(entries: &[Entry], address: Address) -> Option<u8> {
 fn entries_for(primes: &[Masked], table: &[u16], index: usize, next: u8, effort: usize) -> Vec<Entry> {
     let hop = 1 << index;
     let bits = table.len().ilog2();
-    // Points that need an entry are numbered by themselves.
+    // Points that need an entry have numbers of their own.
     let mut numbers = vec![u32::MAX; table.len()];
     let mut points = 0;
     for (number, _) in numbers.iter_mut().zip(table).filter(|(_, bit)| **bit == hop) {

@@ -1,19 +1,19 @@
-//! All paths of the fewest links at once, and whose turn it is at each node.
+//! All minimum-hop paths at once, and each node's turn among its next hops.
 //!
-//! Follows WP: any minimum-hop path to the destination, chosen at each satellite round robin, packet by packet.
-//! Differs: also by a hash of the flow, which keeps a flow in order (ECMP, RFC 2992); over links that stay too.
-//! Left out: loads and link rates as weights of the shares.
+//! Follows WP: any minimum-hop path to the destination, chosen at each satellite by round robin, packet by packet.
+//! Differs: also by a hash of the flow, which keeps a flow in order (ECMP, RFC 2992); also over permanent links.
+//! Left out: shares weighted by load or link rate.
 
 use skyhop_topology::{LinkId, LinkKind, LinkState, NodeId, Topology};
 
 use crate::router::Hop;
 use crate::selection::Selection;
 
-/// Next hops over the paths with the fewest links, as of the last [`Multipath::refresh`].
+/// Next hops over minimum-hop paths, as of the last [`Multipath::refresh`].
 ///
-/// A node's next hops for a destination are those of its links that lie on some path of the fewest links, in the order of
-/// the links' numbers. Each node has one turn per destination: the first packet takes the first link, the next
-/// packet the second, whatever flow they belong to. Turns outlast a refresh.
+/// A node's next hops for a destination are those of its links on some minimum-hop path, in the order of link numbers. Each node
+/// has one turn per destination: the first packet takes the first link, the next packet the second, whatever flow they belong to.
+/// Turns survive a refresh.
 ///
 /// ```
 /// use skyhop_routing::Multipath;
@@ -28,27 +28,27 @@ use crate::selection::Selection;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Multipath {
-    /// Whether GSLs that are being acquired count as up.
+    /// True if GSLs that are being acquired count as up.
     through_gaps: bool,
     selection: Selection,
-    /// Whether a node passes packets on.
+    /// For each node, true if it forwards packets.
     relays: Vec<bool>,
     /// Links of node k are `edges[starts[k]..starts[k + 1]]`, by link number.
     starts: Vec<u32>,
     edges: Vec<Hop>,
     tables: Vec<Table>,
-    /// Links from each node to the destination of a search.
+    /// Number of links from each node to the destination of a search.
     distance: Vec<u32>,
     queue: Vec<NodeId>,
 }
 
-/// What all nodes know of one destination.
+/// The next hops of all nodes towards one destination.
 #[derive(Debug, Clone, Default)]
 struct Table {
-    /// Next hops of node k are `hops[starts[k]..starts[k + 1]]`; no starts until somebody asks.
+    /// Next hops of node k are `hops[starts[k]..starts[k + 1]]`; empty until first needed.
     starts: Vec<u32>,
     hops: Vec<Hop>,
-    /// Which of its next hops a node takes next.
+    /// For each node, the index of the next hop whose turn it is.
     turns: Vec<u32>,
 }
 
@@ -62,26 +62,26 @@ impl Table {
     }
 }
 
-/// Further than any node is.
+/// Larger than every distance.
 const UNREACHED: u32 = u32::MAX;
 
 impl Multipath {
-    /// Paths that nobody knows until the first refresh.
+    /// No paths, until the first refresh.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same for a network whose packets wait while a terminal acquires its next satellite: such links count.
+    /// Counts GSLs that are being acquired as up, for a network whose packets wait for a terminal's next satellite.
     pub fn through_gaps(self) -> Self {
         Self { through_gaps: true, ..self }
     }
 
-    /// The same over some links only. All that count are wanted alike.
+    /// Uses only the links of a selection; all of them have equal cost.
     pub fn selecting(self, selection: Selection) -> Self {
         Self { selection, ..self }
     }
 
-    /// Paths over links that stay, given by their ends in the order of their numbers; all of the `nodes` pass packets on.
+    /// Paths over permanent links, given by their ends in the order of their numbers; all of the `nodes` forward packets.
     pub fn over(nodes: usize, links: &[[NodeId; 2]]) -> Self {
         let mut paths = Self::new();
         paths.relays.resize(nodes, true);
@@ -93,7 +93,7 @@ impl Multipath {
         paths
     }
 
-    /// Takes the links that are up now, and forgets all paths.
+    /// Takes the links that are up now, and discards all paths.
     pub fn refresh(&mut self, topology: &Topology) {
         self.relays.clear();
         self.relays.extend((0..topology.nodes() as u32).map(|node| topology.relays(NodeId(node))));
@@ -110,14 +110,14 @@ impl Multipath {
         });
     }
 
-    /// Takes the turns over from `before`, which this takes the place of.
+    /// Takes the turns over from `before`, which this replaces.
     pub fn continues(&mut self, before: &mut Self) {
         for (table, old) in self.tables.iter_mut().zip(&mut before.tables) {
             table.turns = std::mem::take(&mut old.turns);
         }
     }
 
-    /// `links` hands each link to a function, by number.
+    /// Builds the rows of edges; `links` passes each link to a function, by number.
     fn connect(&mut self, links: impl Fn(&mut dyn FnMut(LinkId, NodeId, NodeId))) {
         let nodes = self.relays.len();
         self.starts.clear();
@@ -144,8 +144,8 @@ impl Multipath {
         self.tables.iter_mut().for_each(|table| table.starts.clear());
     }
 
-    /// Links of `node` that lie on some path of the fewest links to `destination`, by number; none if there is no path,
-    /// or it is there already.
+    /// Links of `node` on some minimum-hop path to `destination`, by number; empty if there is no path or `node` is the
+    /// destination.
     pub fn next_hops(&mut self, node: NodeId, destination: NodeId) -> &[Hop] {
         self.table(destination).map_or(&[], |table| table.at(node))
     }
@@ -155,7 +155,7 @@ impl Multipath {
     pub fn next_in_turn(&mut self, node: NodeId, destination: NodeId) -> Option<Hop> {
         let table = self.table(destination)?;
         let (first, rest) = table.at(node).split_first()?;
-        // A single way needs no turn, and most nodes have one.
+        // A single next hop needs no turn, and most nodes have one.
         if rest.is_empty() {
             return Some(*first);
         }
@@ -167,19 +167,19 @@ impl Multipath {
         Some(hop)
     }
 
-    /// The next hop of the flow that has this hash: the same for all its packets while the network stays as it is.
+    /// The next hop of the flow with this hash: the same for all its packets while the network does not change.
     #[inline]
     pub fn next_of_flow(&mut self, node: NodeId, destination: NodeId, hash: u64) -> Option<Hop> {
         let hops = self.next_hops(node, destination);
-        // Nodes that all looked at the same bits would send on one link whatever reaches them over another.
+        // If all nodes used the same bits, each would forward everything from one neighbour on the same link.
         let here = scramble(hash ^ u64::from(node.0));
         hops.get(((u128::from(here) * hops.len() as u128) >> 64) as usize).copied()
     }
 
-    /// How many paths of the fewest links there are.
+    /// Number of minimum-hop paths.
     pub fn paths(&mut self, from: NodeId, to: NodeId) -> u64 {
         let Some(table) = self.table(to).map(|table| &*table) else { return 0 };
-        // Few nodes lie between, each on the way from the one before it; those that are equally far come together.
+        // Only nodes on a path are visited, at increasing distance; counts of nodes that are equally far are merged.
         let mut reached = std::collections::BTreeMap::from([(from, 1u64)]);
         let mut arrived = 0u64;
         while !reached.is_empty() {
@@ -199,7 +199,7 @@ impl Multipath {
         arrived
     }
 
-    /// The nodes of the first path, both ends included: the first of the next hops at each; `None` if there is none.
+    /// The nodes of the path by the first next hop at each node, including both ends; `None` if there is no path.
     pub fn path(&mut self, from: NodeId, to: NodeId) -> Option<Vec<NodeId>> {
         let mut nodes = vec![from];
         let mut at = from;
@@ -210,7 +210,7 @@ impl Multipath {
         Some(nodes)
     }
 
-    /// The links of the same path, each with the node that it leads to.
+    /// The links of [`Self::path`], each with the node that it leads to.
     pub fn hops(&mut self, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
         let (mut hops, mut at) = (Vec::new(), from);
         while at != to {
@@ -229,7 +229,7 @@ impl Multipath {
         self.tables.get_mut(destination.index())
     }
 
-    /// Breadth first, backwards from the destination.
+    /// Breadth-first search backwards from the destination.
     fn search(&mut self, destination: NodeId) {
         let nodes = self.relays.len();
         let relays = |node: NodeId| self.relays[node.index()] || node == destination;
@@ -265,7 +265,7 @@ impl Multipath {
     }
 }
 
-/// Every bit of the result depends on every bit of `n` (Steele et al. 2014, splitmix64).
+/// A hash of `n` in which every bit depends on every bit of `n` (Steele et al. 2014, splitmix64).
 pub fn scramble(n: u64) -> u64 {
     let n = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -277,7 +277,7 @@ pub fn scramble(n: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The mesh of the reference: 3 by 3, `right` links before `down` links.
+    /// The mesh of the reference: 3 by 3, with `right` links before `down` links.
     fn mesh() -> Multipath {
         let mut links: Vec<[NodeId; 2]> = Vec::new();
         let node = |row: u32, column: u32| NodeId(3 * row + column);
@@ -322,7 +322,7 @@ mod tests {
                 at = mesh.next_in_turn(at, NodeId(8)).unwrap().to;
             }
         }
-        // Halves at each node that has two ways; the edges have one.
+        // Nodes with two next hops halve the packets; nodes at the edge have one.
         assert_eq!(visits, [400, 200, 100, 200, 200, 200, 100, 200, 0]);
     }
 
@@ -344,7 +344,7 @@ mod tests {
             *count.entry(nodes).or_insert(0) += 1;
         }
         assert_eq!(count.len(), 6);
-        // Two of the six have one choice less, and 1000 flows; the others 500. Five standard deviations are 100 to 140.
+        // Two of the six paths have one choice less, and 1000 flows; the others 500. Five standard deviations are 100 to 140.
         let mut counts: Vec<i32> = count.into_values().collect();
         counts.sort_unstable();
         assert!(counts[..4].iter().all(|n| (400..=600).contains(n)), "{counts:?}");

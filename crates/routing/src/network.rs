@@ -1,15 +1,15 @@
-//! A network that keeps up with time: links looked at now and then, routes when a packet asks for one.
+//! A network that advances in time: links are updated at intervals, routes are computed when a packet needs them.
 //!
 //! Follows HT 6.2: links and handovers at fixed intervals from t = 0, paths and delays at the instant of sending.
-//! Differs from a walk that routes at every node: the path is chosen once, which moves a delay by microseconds at most.
-//! Leaves out queues and transmission; those are the simulator's.
+//! Differs from a walk that routes at every node: the path is chosen once, which changes a delay by microseconds at most.
+//! Leaves out queues and transmission, which are the simulator's.
 
 use skyhop_topology::{NodeId, Topology};
 
 use crate::router::{Metric, Router};
 use crate::walk::Walk;
 
-/// A topology with its routes, brought up to date as packets are sent.
+/// A topology with its routes, updated as packets are sent.
 #[derive(Debug, Clone)]
 pub struct Network {
     topology: Topology,
@@ -17,7 +17,7 @@ pub struct Network {
     next_update_s: f64,
 }
 
-/// From so many nodes on, one search for a pair costs less than one for all nodes.
+/// Number of nodes from which a search for one pair is cheaper than one for all nodes.
 const LARGE: usize = 200;
 
 impl Network {
@@ -28,19 +28,19 @@ impl Network {
         network
     }
 
-    /// The network at `t_s` as if it began there: handovers have no past.
+    /// The network at `t_s` as if it began there: no handovers precede it.
     pub fn at(mut topology: Topology, metric: Metric, t_s: f64) -> Self {
         let next_update_s = t_s + topology.rules().update_interval_s;
         topology.update(t_s);
         Self { topology, router: Router::new(metric), next_update_s }
     }
 
-    /// The same over another state of its links, without routes.
+    /// The same metric over another state of the links, without routes.
     pub fn with_topology(&self, topology: Topology) -> Self {
         self.with_metric(topology, self.router.metric())
     }
 
-    /// The same over another state of its links, routed by another metric.
+    /// Another state of the links, routed by another metric.
     pub fn with_metric(&self, topology: Topology, metric: Metric) -> Self {
         Self { topology, router: Router::new(metric), next_update_s: self.next_update_s }
     }
@@ -50,7 +50,7 @@ impl Network {
         &self.topology
     }
 
-    /// Updates links and handovers up to `t_s`; returns which terminals held a satellite at any of the updates.
+    /// Updates links and handovers up to `t_s`. Returns, for each terminal, true if it held a satellite at some update.
     pub fn advance(&mut self, t_s: f64) -> Vec<bool> {
         let mut served = vec![false; self.topology.terminals().len()];
         while self.next_update_s <= t_s {
@@ -65,29 +65,29 @@ impl Network {
         served
     }
 
-    /// What comes between updates: links that have been acquired, terminals with clocks of their own.
+    /// Handles the events between updates: ends of acquisitions, and asynchronous checks.
     fn settle(&mut self, t_s: f64) {
         while let Some(event_s) = self.topology.next_event_s().filter(|event_s| *event_s <= t_s) {
             self.topology.settle(event_s);
         }
     }
 
-    /// Whether a terminal holds a satellite.
+    /// Returns true if a terminal holds a satellite.
     pub fn serves(&self, terminal: usize) -> bool {
         self.topology.gsls(terminal).any(|link| self.topology.link(link).is_some_and(|link| link.up))
     }
 
-    /// Looks at the links out of turn, as after a change of what fails.
+    /// Updates the links outside the interval, for example after failures have changed.
     pub fn update(&mut self, t_s: f64) {
         self.topology.update(t_s);
     }
 
-    /// Takes distances at `t_s`.
+    /// Takes the distances at `t_s` for routing.
     pub fn route(&mut self, t_s: f64) {
         self.router.refresh(&self.topology, t_s);
     }
 
-    /// The way of a packet sent at `t_s`, for which [`Self::route`] was called; `None` if there is none.
+    /// The path and delay of a packet sent at `t_s`, for which [`Self::route`] was called; `None` if there is no path.
     pub fn walk(&mut self, from: NodeId, to: NodeId, t_s: f64) -> Option<Walk> {
         let goal_directed = self.topology.nodes() >= LARGE && self.router.metric() == Metric::Delay;
         let nodes =
@@ -96,7 +96,7 @@ impl Network {
         Some(Walk { delay_s, nodes })
     }
 
-    /// The delay in seconds of a packet that is sent at `t_s` along `nodes`; `None` where two of them have no link.
+    /// Delay of a packet sent at `t_s` along `nodes`, s; `None` if two successive ones have no link.
     pub fn delay_along(&self, nodes: &[NodeId], t_s: f64) -> Option<f64> {
         let mut delay_s = 0.0;
         for hop in nodes.windows(2) {
@@ -105,12 +105,12 @@ impl Network {
         Some(delay_s)
     }
 
-    /// How many satellites a path has.
+    /// Number of satellites on a path.
     pub fn satellites(&self, walk: &Walk) -> usize {
         walk.nodes.iter().filter(|node| self.topology.is_satellite(**node)).count()
     }
 
-    /// What relays a path by name, gateways in brackets; the sign between them is not in their names.
+    /// The names of the relays of a path, gateways in brackets, joined by a sign that no name contains.
     pub fn path_text(&self, walk: &Walk) -> String {
         let relays = walk.nodes.get(1..walk.nodes.len() - 1).unwrap_or_default();
         let name = |&node: &NodeId| match self.topology.is_satellite(node) {
@@ -121,8 +121,8 @@ impl Network {
         names.join(if names.iter().any(|name| name.contains('-')) { ">" } else { "-" })
     }
 
-    /// Packets between each of `pairs` at `start_s` and every `step_s` from there, before `start_s + duration_s`: hands
-    /// instant, index of the pair and path to `each`, which ends it all by returning `false`.
+    /// Sends packets between each of `pairs` at `start_s` and every `step_s`, before `start_s + duration_s`. Passes the instant,
+    /// the pair's index and the path to `each`, which stops the series by returning `false`.
     pub fn series(
         &mut self,
         pairs: &[[NodeId; 2]],

@@ -1,15 +1,15 @@
-//! As many things as possible of which no two overlap.
+//! Packing: as many items as possible of which no two overlap.
 //!
 //! Follows HT 6.6.3: combinatorial maximisation where the problem is small.
-//! Differs: larger ones are greedy, those that overlap fewest others first, where the thesis suggests annealing.
+//! Differs: larger problems are greedy, with items that overlap the fewest others first, where the thesis suggests annealing.
 //! Left out: weights.
 
-/// Most things that one exhaustive search takes on: a bit each.
+/// Largest problem of one exhaustive search: one bit for each item.
 const EXHAUSTIVE: usize = 64;
-/// Steps after which a search keeps the best it has.
+/// Number of steps after which a search returns its best result.
 const STEPS: u32 = 20_000;
 
-/// Which of the things to take, by index, ascending. Each thing lists the places it needs.
+/// Indices of the chosen items, ascending. Each item lists the places that it needs.
 pub(crate) fn pack(things: &[Vec<u32>]) -> Vec<usize> {
     let overlaps = overlaps(things);
     let mut taken = Vec::new();
@@ -21,7 +21,7 @@ pub(crate) fn pack(things: &[Vec<u32>]) -> Vec<usize> {
     taken
 }
 
-/// For each thing the others that need one of its places, ascending.
+/// For each item, the others that need one of its places, ascending.
 fn overlaps(things: &[Vec<u32>]) -> Vec<Vec<u32>> {
     let places = things.iter().flatten().max().map_or(0, |&place| place as usize + 1);
     let mut users = vec![Vec::new(); places];
@@ -39,7 +39,7 @@ fn overlaps(things: &[Vec<u32>]) -> Vec<Vec<u32>> {
     (0u32..).zip(things).map(of).collect()
 }
 
-/// Things that have to do with one another, directly or through others.
+/// Items that overlap directly or through others, as groups.
 fn groups(overlaps: &[Vec<u32>]) -> Vec<Vec<u32>> {
     let mut seen = vec![false; overlaps.len()];
     let mut groups = Vec::new();
@@ -67,7 +67,7 @@ fn fewest_overlaps_first(group: &[u32], overlaps: &[Vec<u32>]) -> Vec<usize> {
     let place = |thing: u32| group.binary_search(&thing).expect("overlapping things are of one group");
     let mut degree: Vec<usize> = group.iter().map(|&thing| overlaps[thing as usize].len()).collect();
     let mut free = vec![true; group.len()];
-    // Things wait in a list per number of overlaps; one whose number has changed since is stale.
+    // Items are in a list for each number of overlaps; an entry whose number has changed since is stale.
     let most = degree.iter().copied().max().unwrap_or_default();
     let mut waiting: Vec<Vec<usize>> = vec![Vec::new(); most + 1];
     (0..group.len()).rev().for_each(|index| waiting[degree[index]].push(index));
@@ -100,7 +100,7 @@ fn fewest_overlaps_first(group: &[u32], overlaps: &[Vec<u32>]) -> Vec<usize> {
     taken
 }
 
-/// The most things of a group, if the steps suffice to know; never fewer than are `known` already.
+/// The largest packing of a group, if the steps suffice; never smaller than `known`.
 fn search(group: &[u32], overlaps: &[Vec<u32>], known: Vec<usize>) -> Vec<usize> {
     let bit = |thing: u32| 1u64 << group.binary_search(&thing).expect("overlapping things are of one group");
     let near: Vec<u64> = group
@@ -138,7 +138,7 @@ impl Best<'_> {
         let Some(thing) = things.min_by_key(|&thing| (self.near[thing] & free).count_ones()) else { return };
         let near = self.near[thing] & free;
         self.extend(free & !(near | 1 << thing), taken | 1 << thing, count + 1);
-        // With at most one overlap taking it is never worse.
+        // An item with at most one overlap can always be taken.
         if near.count_ones() > 1 {
             self.extend(free & !(1 << thing), taken, count);
         }

@@ -1,8 +1,8 @@
-//! Several paths between two nodes: the k shortest, and all of fewest hops.
+//! Several paths between two nodes: the k shortest, and all minimum-hop paths.
 //!
-//! Follows Yen (1971) with Lawler's division (1972): what is left after a path divides into parts without overlap.
-//! Differs: a part waits with a lower bound, from the tree of shortest paths, until it is its turn; mostly the bound is
-//! a path already, and otherwise a search led by the tree (A*) finds it. Left out: paths that share no link.
+//! Follows Yen (1971) with Lawler's partition (1972): the paths other than one just found split into disjoint parts.
+//! Differs: a part waits in the queue with a lower bound from the tree of shortest paths. Mostly the bound is already a path's;
+//! otherwise a search guided by the tree (A*) finds the path. Left out: link-disjoint paths.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -15,21 +15,21 @@ use crate::reached::Reached;
 /// A path without loops.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Route {
-    /// What it costs.
+    /// Cost of the path.
     pub cost: f64,
-    /// Its nodes, both ends included.
+    /// Nodes of the path, including both ends.
     pub nodes: Vec<NodeId>,
-    /// Its links, one less.
+    /// Links of the path, one fewer than nodes.
     pub links: Vec<LinkId>,
 }
 
-/// Least-cost paths to one destination, in order of cost, for as many sources as you like.
+/// Least-cost paths to one destination in order of cost, from any number of sources.
 pub struct ShortestPaths<'a, C> {
     graph: &'a Graph,
     cost: C,
     destination: NodeId,
     tree: Tree,
-    /// Scratch of the search: what is current has the present stamp.
+    /// Stamp of the current search: entries of other stamps are stale.
     stamp: u32,
     seen: Vec<u32>,
     done: Vec<u32>,
@@ -38,7 +38,7 @@ pub struct ShortestPaths<'a, C> {
 }
 
 impl<'a, C: Fn(&Edge) -> Option<f64>> ShortestPaths<'a, C> {
-    /// Paths to `destination`, where an edge costs `cost`, the same both ways; `None` if it may not be used.
+    /// Paths to `destination`. `cost` returns the cost of an edge, the same in both directions, or `None` if it may not be used.
     pub fn new(graph: &'a Graph, destination: NodeId, cost: C) -> Self {
         let nodes = graph.nodes();
         Self {
@@ -82,7 +82,7 @@ impl<'a, C: Fn(&Edge) -> Option<f64>> ShortestPaths<'a, C> {
         found
     }
 
-    /// What is left of `part` without `route`: it leaves the route at one of its nodes, by another link.
+    /// Splits `part` without `route` into parts that leave the route at one of its nodes, by another link.
     fn divide(&self, part: &Part, route: &Route, parts: &mut BinaryHeap<Part>) {
         let first = part.links.len();
         let mut spent = part.spent;
@@ -104,7 +104,7 @@ impl<'a, C: Fn(&Edge) -> Option<f64>> ShortestPaths<'a, C> {
         }
     }
 
-    /// The edges by which a path of this part may go on.
+    /// The edges by which a path of this part may continue.
     fn exits<'b>(&'b self, part: &'b Part) -> impl Iterator<Item = (&'b Edge, f64)> {
         let at = part.prefix[part.prefix.len() - 1];
         self.graph.at(at).iter().filter_map(|edge| {
@@ -118,7 +118,7 @@ impl<'a, C: Fn(&Edge) -> Option<f64>> ShortestPaths<'a, C> {
         self.graph.relays(node) || node == self.destination
     }
 
-    /// The part with the least that its paths can cost; `None` if it has none.
+    /// The part with its lower bound; `None` if it has no paths.
     fn bounded(&self, part: Part) -> Option<Part> {
         let least = self
             .exits(&part)
@@ -128,7 +128,7 @@ impl<'a, C: Fn(&Edge) -> Option<f64>> ShortestPaths<'a, C> {
         Some(Part { bound: least, ..part })
     }
 
-    /// The path that costs no more than the bound, if the tree does not lead it back through the prefix.
+    /// The path that costs exactly the bound, unless the tree leads back through the prefix.
     fn along_tree(&self, part: &Part) -> Option<Vec<(NodeId, LinkId)>> {
         let (edge, _) = self
             .exits(part)
@@ -145,7 +145,7 @@ impl<'a, C: Fn(&Edge) -> Option<f64>> ShortestPaths<'a, C> {
         Some(rest)
     }
 
-    /// The part with its best path found; `None` if it has none.
+    /// The part with its best path; `None` if it has no paths.
     fn search(&mut self, part: Part) -> Option<Part> {
         self.stamp += 1;
         let stamp = self.stamp;
@@ -198,7 +198,7 @@ impl<'a, C: Fn(&Edge) -> Option<f64>> ShortestPaths<'a, C> {
     }
 }
 
-/// The paths that begin with a prefix and go on by a link that is not banned.
+/// The paths with a given prefix that continue by a link that is not banned.
 #[derive(Debug, Clone)]
 struct Part {
     prefix: Vec<NodeId>,
@@ -206,9 +206,9 @@ struct Part {
     /// Cost of the prefix.
     spent: f64,
     banned: Vec<LinkId>,
-    /// No path of this part costs less.
+    /// Lower bound of the cost of the part's paths.
     bound: f64,
-    /// The rest of a path that costs the bound, if it was searched for.
+    /// The rest of a path that costs the bound, if one was searched for.
     rest: Option<Vec<(NodeId, LinkId)>>,
 }
 
@@ -233,7 +233,7 @@ impl PartialEq for Part {
 
 impl Eq for Part {}
 
-/// All paths of fewest hops to one destination.
+/// All minimum-hop paths to one destination.
 pub struct FewestHops<'a> {
     graph: &'a Graph,
     tree: Tree,
@@ -247,7 +247,7 @@ impl<'a> FewestHops<'a> {
         Self { graph, tree, usable: Box::new(usable) }
     }
 
-    /// Every next hop of a node that is on a path of fewest hops: what it may spread packets over.
+    /// All next hops of a node that are on a minimum-hop path, over which it may spread packets.
     pub fn next_hops(&self, node: NodeId) -> impl Iterator<Item = &Edge> {
         let hops = self.tree.cost(node);
         self.graph.at(node).iter().filter(move |edge| {
@@ -257,16 +257,16 @@ impl<'a> FewestHops<'a> {
         })
     }
 
-    /// Links on each of the paths; `None` if there is no path.
+    /// Number of links on each of the paths; `None` if there is no path.
     pub fn hops(&self, from: NodeId) -> Option<u32> {
         let hops = self.tree.cost(from);
         hops.is_finite().then_some(hops as u32)
     }
 
-    /// How many paths there are; `u64::MAX` for more than that.
+    /// Number of paths; `u64::MAX` if it is larger.
     pub fn count(&self, from: NodeId) -> u64 {
         let Some(hops) = self.hops(from) else { return 0 };
-        // Level by level, paths to a node add up over the nodes before it.
+        // Level by level, the number of paths to a node is the sum over its predecessors.
         let mut level = std::collections::BTreeMap::from([(from, 1u64)]);
         for _ in 0..hops {
             let mut next = std::collections::BTreeMap::new();
@@ -281,7 +281,7 @@ impl<'a> FewestHops<'a> {
         level.values().fold(0, |sum, &paths| sum.saturating_add(paths))
     }
 
-    /// The nodes of up to `most` of them, in order of their links' numbers.
+    /// The nodes of up to `most` paths, in order of their links' numbers.
     pub fn paths(&self, from: NodeId, most: usize) -> Vec<Vec<NodeId>> {
         let mut found = Vec::new();
         if self.hops(from).is_some() && most > 0 {

@@ -1,14 +1,14 @@
 //! A node in the queue of a search.
 //!
 //! Follows Dijkstra (1959): the node of least cost is settled first.
-//! Differs: nodes of equal cost are settled by number, so that ties end the same way in every run.
-//! Left out: decreasing a key in place; a node that is found again cheaper is queued again.
+//! Differs: nodes of equal cost are settled by number, so that ties are broken in the same way in every run.
+//! Left out: decreasing a key in place; a node found again at a lower cost is queued again.
 
 use std::cmp::Ordering;
 
 use skyhop_topology::NodeId;
 
-/// A node that a search has reached, ordered so that a heap gives the cheapest first, then the lowest node.
+/// A node reached by a search, ordered so that a heap gives the lowest cost first, then the lowest node.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reached {
     pub(crate) cost: f64,

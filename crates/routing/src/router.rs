@@ -1,7 +1,7 @@
-//! Shortest paths to a destination, from every node at once.
+//! Shortest paths to a destination from all nodes at once.
 //!
-//! Follows HT 6.3 and Dijkstra (1959), with distances at one instant as ns-2's routing genie has them.
-//! Differs: searched backwards from the destination, so that one search answers all nodes; terminals never relay, gateways do.
+//! Follows HT 6.3 and Dijkstra (1959), with distances at one instant as in ns-2's routing genie.
+//! Differs: searched backwards from the destination, so that one search serves all nodes; terminals never relay, gateways do.
 //! Left out: loads and link rates as weights, and a bucket queue for constellations of thousands.
 
 use std::collections::BinaryHeap;
@@ -12,45 +12,45 @@ use skyhop_topology::{LinkId, LinkKind, LinkState, NodeId, Topology};
 use crate::reached::Reached;
 use crate::selection::Selection;
 
-/// What a path is to have least of.
+/// The quantity that a path minimises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Metric {
     /// Propagation delay at the instant of the last refresh.
     Delay,
-    /// Links.
+    /// Number of links.
     Hops,
 }
 
 /// The next link of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hop {
-    /// Take this.
+    /// The link to take.
     pub link: LinkId,
-    /// It leads here.
+    /// The node at its end.
     pub to: NodeId,
 }
 
-/// Next hops over the links of a topology as they were at the last [`Router::refresh`].
+/// Next hops over the links of a topology, as of the last [`Router::refresh`].
 ///
-/// Ties are decided the same way in every run. The search settles nodes of equal cost by number, and a node
-/// keeps the first of several equally good next hops: that of the neighbour nearest to the destination, then of the
-/// lowest neighbour, then of the lowest link.
+/// Ties are broken in the same way in every run. The search settles nodes of equal cost by number, and a node keeps the first of
+/// several equally good next hops: that of the neighbour nearest to the destination, then of the lowest neighbour, then of the
+/// lowest link.
 #[derive(Debug, Clone)]
 pub struct Router {
     metric: Metric,
-    /// Whether GSLs that are being acquired count as up.
+    /// True if GSLs that are being acquired count as up.
     through_gaps: bool,
     selection: Selection,
-    /// Whether a node passes packets on.
+    /// For each node, true if it forwards packets.
     relays: Vec<bool>,
     /// Links of node k are `edges[starts[k]..starts[k + 1]]`, by link number.
     starts: Vec<usize>,
     edges: Vec<Edge>,
     positions: Vec<Option<Ecef>>,
-    /// Next hop of every node, per destination; empty until asked for.
+    /// For each destination, the next hop of every node; empty until first needed.
     tables: Vec<Vec<Option<Hop>>>,
     costs: Vec<f64>,
-    /// Where a search for one path came from.
+    /// Predecessors in the search for one path.
     back: Vec<NodeId>,
     c_m_s: f64,
     queue: BinaryHeap<Reached>,
@@ -64,7 +64,7 @@ struct Edge {
 }
 
 impl Router {
-    /// A router that knows no links until it is refreshed.
+    /// A router without links until it is refreshed.
     pub fn new(metric: Metric) -> Self {
         Self {
             metric,
@@ -82,22 +82,22 @@ impl Router {
         }
     }
 
-    /// The same for a network whose packets wait while a terminal acquires its next satellite: such links count.
+    /// Counts GSLs that are being acquired as up, for a network whose packets wait for a terminal's next satellite.
     pub fn through_gaps(self) -> Self {
         Self { through_gaps: true, ..self }
     }
 
-    /// The same over some links only, or with some that are wanted less.
+    /// Uses only the links of a selection, with its costs.
     pub fn selecting(self, selection: Selection) -> Self {
         Self { selection, ..self }
     }
 
-    /// What it minimises.
+    /// The quantity that paths minimise.
     pub fn metric(&self) -> Metric {
         self.metric
     }
 
-    /// Takes the links that are up now, with distances at `t_s`, and forgets all routes.
+    /// Takes the links that are up now, with distances at `t_s`, and discards all routes.
     pub fn refresh(&mut self, topology: &Topology, t_s: f64) {
         topology.positions_ecef(t_s, &mut self.positions);
         let nodes = topology.nodes();
@@ -132,14 +132,14 @@ impl Router {
         self.edges.resize(self.starts[nodes + 1], nowhere);
         for (number, link, [there_m, back_m]) in usable() {
             let cost = selection.cost(link, topology);
-            // Searches go backwards: a packet crosses an edge towards the node that has it.
+            // Searches go backwards: a packet crosses an edge towards the node that owns it.
             for (from, to, length_m) in [(link.a, link.b, back_m), (link.b, link.a, there_m)] {
                 let weight = cost
                     + match self.metric {
                         Metric::Delay => length_m / c_m_s,
                         Metric::Hops => 1.0,
                     };
-                // Counted two places further on, each start moves to its own place while its edges are filled in.
+                // Counts are stored two places further on, so that each start moves to its place while its edges are filled in.
                 let next = &mut self.starts[from.index() + 1];
                 self.edges[*next] = Edge { link: number, to, weight };
                 *next += 1;
@@ -150,7 +150,7 @@ impl Router {
         self.tables.iter_mut().for_each(Vec::clear);
     }
 
-    /// The next hop from `node` towards `destination`; `None` if there is no path, or it is there already.
+    /// The next hop from `node` towards `destination`; `None` if there is no path or `node` is the destination.
     pub fn next_hop(&mut self, node: NodeId, destination: NodeId) -> Option<Hop> {
         if self.tables.get(destination.index())?.is_empty() {
             self.search(destination);
@@ -158,7 +158,7 @@ impl Router {
         *self.tables[destination.index()].get(node.index())?
     }
 
-    /// The nodes of the path, both ends included, as all of them see it now; `None` if there is none.
+    /// The nodes of the path, including both ends, by the present next hops; `None` if there is no path.
     pub fn path(&mut self, from: NodeId, to: NodeId) -> Option<Vec<NodeId>> {
         if from.index() >= self.tables.len() {
             return None;
@@ -172,7 +172,7 @@ impl Router {
         Some(nodes)
     }
 
-    /// The links of the same path, each with the node that it leads to.
+    /// The links of [`Self::path`], each with the node that it leads to.
     pub fn hops(&mut self, from: NodeId, to: NodeId) -> Option<Vec<Hop>> {
         if from.index() >= self.tables.len() {
             return None;
@@ -186,8 +186,8 @@ impl Router {
         Some(hops)
     }
 
-    /// The same path by [`Metric::Delay`], from a search that heads for `from` (A*) and is forgotten; of equally long
-    /// paths it may find another. For a few pairs in a large network.
+    /// The path by [`Metric::Delay`] from a search directed at `from` (A*), which is not stored; among equally long paths it may
+    /// differ from [`Self::path`]. For a few pairs in a large network.
     pub fn path_between(&mut self, from: NodeId, to: NodeId) -> Option<Vec<NodeId>> {
         if from.index().max(to.index()) >= self.tables.len() || self.metric != Metric::Delay {
             return self.path(from, to);
@@ -195,7 +195,7 @@ impl Router {
         let goal = self.positions[from.index()]?;
         let c_m_s = self.c_m_s;
         let positions = &self.positions;
-        // No way is shorter than the straight line.
+        // No path is shorter than the straight line.
         let ahead = |node: NodeId| positions[node.index()].map_or(0.0, |at| at.distance_m(goal) / c_m_s);
         self.costs.clear();
         self.costs.resize(self.tables.len(), f64::INFINITY);

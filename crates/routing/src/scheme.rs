@@ -1,8 +1,8 @@
-//! A routing scheme: what a satellite does with a packet, and what it costs to know that.
+//! The interface of a routing scheme: the decision at each satellite, and the cost of the knowledge that it needs.
 //!
-//! Follows HT 6.5.2's measurements: delay of the path taken, and packets that meet a dead end.
-//! Differs: state, messages and convergence are asked of every scheme in the same way, also of yours.
-//! Left out: queues and packets under way while the network changes; those belong to the simulator.
+//! Follows HT 6.5.2's measurements: the delay of the path taken, and packets that meet a dead end.
+//! Differs: state, messages and convergence are measured for every scheme in the same way, including your own.
+//! Left out: queues, and packets in flight while the network changes, which are the simulator's.
 
 use skyhop_orbit::Ecef;
 use skyhop_topology::{LinkId, NodeId};
@@ -10,13 +10,13 @@ use skyhop_topology::{LinkId, NodeId};
 use crate::router::Hop;
 use crate::view::View;
 
-/// A way to route: given a view of the network and a packet, name the next hop.
+/// A routing scheme: given a view of the network and a packet, it names the next hop.
 ///
-/// One implementation is the software of all satellites at once. What `at` may look at is a matter of honour, and of
-/// documentation: a distributed scheme reads [`View::position`] and [`View::published`] (computed from orbits),
-/// [`View::working`] of `at` itself, and what it announces to others through [`Scheme::announces`].
+/// One implementation is the software of all satellites at once. The data that `at` may use are a matter of honour and
+/// documentation: a distributed scheme reads [`View::position`] and [`View::published`] (computed from orbits), [`View::working`]
+/// of `at` itself, and whatever satellites tell each other by [`Scheme::announces`].
 ///
-/// Greedy forwarding, which HT 6.5.2 begins with and which meets dead ends, is this much:
+/// Greedy forwarding, with which HT 6.5.2 begins and which meets dead ends, is no more than this:
 ///
 /// ```
 /// use skyhop_orbit::{Terminal, preset};
@@ -60,105 +60,105 @@ pub trait Scheme {
     /// A short name for tables.
     fn name(&self) -> &str;
 
-    /// The network changed: links, failures or distances. Called before the first packet too.
+    /// Takes a change of the network: links, failures or distances. Called before the first packet too.
     fn refresh(&mut self, view: &View<'_>);
 
-    /// The next hop of a packet at satellite `at`, which does not serve the destination itself.
-    /// Whatever the packet has to remember goes into [`Packet::carried`].
+    /// The next hop of a packet at satellite `at`, which does not serve the destination itself. State that the packet must keep
+    /// goes into [`Packet::carried`].
     ///
     /// # Errors
     ///
-    /// The packet is dropped here.
+    /// The packet is dropped here, for the reason given.
     fn next_hop(&mut self, view: &View<'_>, at: NodeId, packet: &mut Packet) -> Result<Hop, Stranded>;
 
-    /// Entries that a satellite keeps beyond the published orbits and its own links.
+    /// Number of entries that a satellite keeps beyond the published orbits and its own links.
     fn state(&self, view: &View<'_>, satellite: NodeId) -> usize;
 
-    /// How far the satellite `origin` has to tell that one of its links changed; `None` if nobody needs to know.
+    /// The distance to which satellite `origin` must announce a change of one of its links; `None` if no other needs it.
     fn announces(&self, view: &View<'_>, origin: NodeId, change: Cause) -> Option<Scope>;
 }
 
-/// How far an announcement goes.
+/// The distance that an announcement travels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
-    /// To every satellite.
+    /// All satellites.
     Everywhere,
-    /// To satellites within this many hops.
+    /// Satellites within this many hops.
     Radius(u32),
-    /// To satellites within this many hops, and on to all that are marked (by number).
+    /// Satellites within `radius` hops, and all of `members`.
     Zone {
-        /// Hops.
+        /// Number of hops.
         radius: u32,
-        /// Who else belongs to it.
+        /// For each satellite, true if it is a member of the zone.
         members: Vec<bool>,
     },
 }
 
-/// Why a link changed.
+/// The cause of a link's change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// Orbits and rules say so; whoever has those could have foreseen it.
+    /// Orbits and rules, from which it could be foreseen.
     Published,
-    /// It failed, or was repaired.
+    /// A failure or its repair.
     Failure,
 }
 
-/// What the header of a packet says.
+/// The header of a packet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Packet {
     /// The destination: a terminal, or a satellite.
     pub to: NodeId,
-    /// Its geographic address: where it is.
+    /// The destination's geographic address: its position.
     pub place: Ecef,
-    /// The plane of the satellite that served it when the sender learned the address. Never to be relied on.
+    /// Plane of the satellite that served the destination when the sender learned the address; it may be out of date.
     pub plane: Option<u32>,
-    /// What the scheme wrote into the header on the way.
+    /// Data that the scheme has written into the header on the way.
     pub carried: Vec<u32>,
 }
 
-/// Why a satellite gives a packet up.
+/// The reason why a satellite drops a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stranded {
-    /// The scheme knows no way on, which does not mean that there is none.
+    /// The scheme knows no next hop, although there may be a path.
     DeadEnd,
     /// There is no path.
     NoPath,
 }
 
-/// How a trip ended.
+/// The end of a trip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// At the destination.
+    /// The packet reached the destination.
     Delivered,
-    /// At the last node of the trip.
+    /// The packet was dropped at the last node of the trip.
     Stranded(Stranded),
-    /// Never, as far as it was followed.
+    /// The packet was still on its way when its hop limit was reached.
     Looping,
 }
 
-/// Where a packet went.
+/// The path of a packet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trip {
-    /// How it ended.
+    /// Outcome of the trip.
     pub outcome: Outcome,
-    /// All nodes in order, the first included.
+    /// All nodes in order, including the first.
     pub nodes: Vec<NodeId>,
     /// The links between them.
     pub links: Vec<LinkId>,
-    /// Propagation delay in seconds with all satellites standing still.
+    /// Propagation delay with all satellites at rest, s.
     pub delay_s: f64,
-    /// Most words the packet carried.
+    /// Largest number of words that the packet carried.
     pub carried: usize,
 }
 
 impl Trip {
-    /// Whether it arrived.
+    /// Returns true if the packet arrived.
     pub fn delivered(&self) -> bool {
         self.outcome == Outcome::Delivered
     }
 }
 
-/// Sends a packet from node to node as the scheme says. Terminals know one satellite; satellites know their terminals.
+/// Sends a packet from node to node by the scheme. Terminals know one satellite; satellites know their terminals.
 pub fn send(scheme: &mut dyn Scheme, view: &View<'_>, from: NodeId, to: NodeId) -> Trip {
     let Some(place) = view.position(to) else {
         let outcome = Outcome::Stranded(Stranded::NoPath);
@@ -170,7 +170,7 @@ pub fn send(scheme: &mut dyn Scheme, view: &View<'_>, from: NodeId, to: NodeId) 
     send_packet(scheme, view, from, &mut packet)
 }
 
-/// Sends a packet whose address the sender learned in some other way; see [`send`].
+/// As [`send`], for a packet whose address the sender learned in another way.
 pub fn send_packet(scheme: &mut dyn Scheme, view: &View<'_>, from: NodeId, packet: &mut Packet) -> Trip {
     let to = packet.to;
     let mut trip =
@@ -202,5 +202,5 @@ pub fn send_packet(scheme: &mut dyn Scheme, view: &View<'_>, from: NodeId, packe
     trip
 }
 
-/// A packet that has made this many hops per node of the network goes round in circles.
+/// Hop limit of a packet, per node of the network: beyond it the packet is in a loop.
 const HOP_LIMIT_PER_NODE: usize = 8;

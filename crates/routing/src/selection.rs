@@ -1,31 +1,31 @@
-//! Which links paths may lead over, and which are wanted less.
+//! The links that paths may use, and their administrative costs.
 //!
-//! Follows administrative costs, as a network's owner sets them: a path over what is wanted less is taken where there is no other.
-//! Leaves out loads: a constellation that is full is as good as one that is empty.
+//! Follows administrative costs set by a network's owner: a path over a less preferred constellation is taken only if there is no other.
+//! Leaves out load: a full constellation is as good as an empty one.
 
 use skyhop_topology::{LinkKind, LinkState, Topology};
 
-/// Links that count, and their costs beside their length.
+/// The usable links, and their costs in addition to length.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Selection {
-    /// The one constellation whose links count, without those on the ground; all links if `None`.
+    /// The only constellation whose links are used, without ground links; all links if `None`.
     only: Option<usize>,
-    /// By constellation, the cost of a link between a terminal and a satellite; 0 of those that are not there.
+    /// For each constellation, the cost of a link between a terminal and a satellite; missing entries are 0.
     costs: Vec<f64>,
 }
 
-/// Cost of a terminal's link to the constellation that is wanted second: more than any path has, in seconds as in links.
+/// Cost of a terminal's link to the second preferred constellation: larger than the cost of any path, in seconds and in links.
 const SECOND: f64 = 1e3;
-/// How many times it a link costs to one that is wanted next: more than any path goes up and down.
+/// Ratio between the costs of successive preferences: larger than the number of times that any path goes up and down.
 const NEXT: f64 = 16.0;
 
 impl Selection {
-    /// Links of one constellation.
+    /// The links of one constellation.
     pub fn within(fleet: usize) -> Self {
         Self { only: Some(fleet), costs: Vec::new() }
     }
 
-    /// All links, those of constellations by rank: 0 is wanted most.
+    /// All links, with constellations by rank: 0 is the most preferred.
     pub fn preferring(ranks: &[usize]) -> Self {
         let cost = |rank: &usize| match *rank {
             0 => 0.0,
@@ -34,12 +34,12 @@ impl Selection {
         Self { only: None, costs: ranks.iter().map(cost).collect() }
     }
 
-    /// The one constellation whose links count.
+    /// The only constellation whose links are used, if there is one.
     pub fn only(&self) -> Option<usize> {
         self.only
     }
 
-    /// True for a link that paths may lead over.
+    /// Returns true if paths may use a link.
     #[inline]
     pub(crate) fn has(&self, link: &LinkState, topology: &Topology) -> bool {
         let Some(only) = self.only else { return true };
@@ -50,7 +50,7 @@ impl Selection {
         }
     }
 
-    /// The cost of a link beside its length.
+    /// The cost of a link in addition to its length.
     #[inline]
     pub(crate) fn cost(&self, link: &LinkState, topology: &Topology) -> f64 {
         if self.costs.is_empty() || link.kind != LinkKind::Gsl {

@@ -1,8 +1,8 @@
-//! Least delay and fewest hops, with every satellite knowing the whole network.
+//! Least-delay and minimum-hop routing in which every satellite knows the whole network.
 //!
 //! Follows HT 6.3: the two global shortest paths that distributed routing is measured against.
-//! Differs: the knowledge is paid for; link states go to every satellite, as in an ordinary link-state protocol.
-//! Left out: what is routed while announcements are under way.
+//! Differs: the knowledge has its cost; link states go to every satellite, as in an ordinary link-state protocol.
+//! Left out: routing while announcements are under way.
 
 use std::collections::BTreeMap;
 
@@ -21,12 +21,12 @@ pub struct Shortest {
 }
 
 impl Shortest {
-    /// A router of every satellite for `metric`.
+    /// Routing by `metric` at every satellite.
     pub fn new(metric: Metric) -> Self {
         Self { metric, trees: BTreeMap::new() }
     }
 
-    /// What the path from one satellite to another costs, in metres or hops; infinite if there is none.
+    /// Cost of the path from one satellite to another, in metres or hops; infinite if there is none.
     pub fn cost(&mut self, view: &View<'_>, from: NodeId, to: NodeId) -> f64 {
         self.tree(view, to).cost(from)
     }
@@ -62,7 +62,7 @@ impl Scheme for Shortest {
         self.tree(view, egress).next_hop(at).ok_or(Stranded::NoPath)
     }
 
-    /// A record of every satellite and where every terminal is.
+    /// A record for each satellite, and the position of each terminal.
     fn state(&self, view: &View<'_>, _satellite: NodeId) -> usize {
         view.topology().nodes()
     }

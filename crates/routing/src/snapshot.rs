@@ -1,8 +1,8 @@
-//! The network as satellites know it, kept while the network goes on changing.
+//! The network as satellites know it, kept while the real network changes.
 //!
-//! Follows HT 6.5.2: ISLs that orbits and rules promise, and apart from them which of these do not work.
-//! Differs: it owns what a [`View`] borrows, so that packets are routed by it until the next one counts.
-//! Left out: satellites that know different things at one instant; all hold the same snapshot.
+//! Follows HT 6.5.2: the ISLs that orbits and rules promise, and separately those of them that do not work.
+//! Differs: it owns the data that a [`View`] borrows, so that packets are routed by it until the next snapshot takes effect.
+//! Left out: satellites with different knowledge at one instant; all have the same snapshot.
 
 use skyhop_orbit::Ecef;
 use skyhop_topology::{LinkId, LinkKind, Topology};
@@ -11,7 +11,7 @@ use crate::graph::Graph;
 use crate::selection::Selection;
 use crate::view::{Failures, View};
 
-/// What is known of the network at an instant.
+/// The knowledge of the network at an instant.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     topology: Topology,
@@ -19,18 +19,20 @@ pub struct Snapshot {
     t_s: f64,
     positions: Vec<Option<Ecef>>,
     published: Graph,
-    /// The one constellation that schemes see.
+    /// The only constellation that schemes see, if there is one.
     only: Option<usize>,
 }
 
 impl Snapshot {
-    /// ISLs as `promised` has them, with those failed that `actual` does not have; all other links as in `actual`, without those on the ground. Both
-    /// are of one constellation, terminals and rules, updated at the same instants; distances are those at `t_s`.
+    /// ISLs as in `promised`, those missing in `actual` as failed; all other links as in `actual`, without ground links. Both
+    /// topologies have the same constellation, terminals and rules and are updated at the same instants; distances are those at
+    /// `t_s`.
     pub fn new(promised: &Topology, actual: &Topology, t_s: f64) -> Self {
         Self::of(promised, actual, &Selection::default(), t_s)
     }
 
-    /// The same over the links of `selection`. Satellites of other constellations than its one keep their numbers and have no position.
+    /// As [`Self::new`], over the links of `selection`. Satellites of its excluded constellations keep their numbers and have no
+    /// position.
     pub fn of(promised: &Topology, actual: &Topology, selection: &Selection, t_s: f64) -> Self {
         let only = selection.only();
         let mut positions = Vec::new();
@@ -48,7 +50,7 @@ impl Snapshot {
             let link = LinkId(number);
             let isl = !matches!(ought.kind, LinkKind::Gsl | LinkKind::Fibre | LinkKind::Ground);
             if ought.kind == LinkKind::Ground {
-                // Satellites do not pass packets on over these.
+                // Satellites forward no packets over these.
                 continue;
             }
             let state = if isl { ought } else { is };
@@ -71,7 +73,7 @@ impl Snapshot {
         Self { topology: promised.clone(), failures, t_s, positions, published, only }
     }
 
-    /// The snapshot as schemes look at it.
+    /// The snapshot as a view for schemes.
     pub fn view(&self) -> View<'_> {
         View::of(&self.topology, &self.failures, self.t_s, &self.positions, &self.published).only(self.only)
     }

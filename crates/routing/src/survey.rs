@@ -1,8 +1,8 @@
-//! Many random pairs at many times, by several schemes side by side.
+//! Random pairs of terminals at many instants, routed by several schemes side by side.
 //!
-//! Follows HT 6.5.2: two points on the globe at random, over and over, the same for every scheme.
+//! Follows HT 6.5.2: two random points on the globe, again and again, the same for every scheme.
 //! Differs: terminals stay for a while, so that handovers leave some on a satellite that is not the highest.
-//! Left out: statistics; whoever asks gets every sample.
+//! Left out: statistics; the caller gets every sample.
 
 use skyhop_orbit::{Constellation, Terminal};
 use skyhop_topology::{NodeId, Rules, Topology, TopologyError};
@@ -12,16 +12,16 @@ use crate::scheme::{Scheme, Trip, send};
 use crate::shortest::Shortest;
 use crate::view::{Failures, View};
 
-/// What to sample.
+/// Parameters of a survey.
 #[derive(Debug, Clone)]
 pub struct Survey {
-    /// How many pairs in all.
+    /// Number of pairs in total.
     pub samples: u32,
-    /// How many of them at each topology update.
+    /// Number of pairs at each topology update.
     pub per_update: u32,
-    /// Each ISL is broken with this probability, drawn anew at each update.
+    /// Probability with which each ISL has failed, drawn again at each update.
     pub failed_share: f64,
-    /// Terminals at a time, at least two. A quarter of them move elsewhere at each update.
+    /// Number of terminals at a time, at least two. A quarter of them move elsewhere at each update.
     pub terminals: usize,
 }
 
@@ -32,23 +32,23 @@ impl Default for Survey {
     }
 }
 
-/// One pair at one time.
+/// One pair at one instant.
 #[derive(Debug)]
 pub struct Sample<'a> {
-    /// The network then.
+    /// The network at that instant.
     pub view: &'a View<'a>,
     /// Sender and receiver.
     pub ends: (NodeId, NodeId),
-    /// How far apart they are along the ground, in metres.
+    /// Distance between them along the ground, metres.
     pub separation_m: f64,
     /// Delay of the best path in seconds; `None` if there is no path.
     pub least_delay_s: Option<f64>,
-    /// What each scheme did, in the order in which they were given.
+    /// The trip of each scheme, in the order in which they were given.
     pub trips: &'a [Trip],
 }
 
 impl Survey {
-    /// Samples pairs and hands each to `each`. `uniform` draws from [0, 1).
+    /// Samples pairs and passes each to `each`. `uniform` draws from [0, 1).
     pub fn run(
         &self,
         constellation: Constellation,

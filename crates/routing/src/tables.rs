@@ -1,8 +1,8 @@
-//! A satellite's forwarding tables through its orbit: how large, how much changes, how far they can be aggregated.
+//! A satellite's forwarding tables through its orbit: their size, their changes, and their aggregation.
 //!
-//! Follows HT figures 6.24 and 6.26: states as long as the nadir point needs to cross a cell, 64 from equator to pole.
+//! Follows HT figures 6.24 and 6.26: a state lasts while the nadir point crosses a cell; 64 states from equator to pole.
 //! Differs: other aggregations beside the thesis's; the satellite itself counts as a next hop (down).
-//! Left out: bytes per entry, and aggregating so that little changes from state to state.
+//! Left out: bytes per entry, and aggregation that keeps changes between states small.
 
 use std::f64::consts::TAU;
 use std::fmt;
@@ -15,18 +15,18 @@ use crate::cells::{BAND_BITS, COLUMN_BITS, COLUMNS};
 use crate::central::{Controller, ForwardingTable, Next};
 use crate::minimise::{Lookup, MAX_HOPS, minimise};
 
-/// The tables of which satellite, and when.
+/// The satellite and the states for which tables are computed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TableOptions {
-    /// The satellite.
+    /// Number of the satellite.
     pub satellite: NodeId,
-    /// How many states.
+    /// Number of states.
     pub states: u32,
-    /// Length of a state in seconds; `None` takes the time in which the satellite crosses a cell.
+    /// Length of a state in seconds; `None` is the time in which the satellite crosses a cell.
     pub state_length_s: Option<f64>,
-    /// Whether to aggregate the tables, which takes most of the time.
+    /// True to aggregate the tables, which takes most of the time.
     pub aggregate: bool,
-    /// How hard to look for fewer entries, as in [`minimise`].
+    /// Number of improvement steps per entry, as in [`minimise`].
     pub effort: usize,
 }
 
@@ -37,59 +37,59 @@ impl TableOptions {
     }
 }
 
-/// One state's table.
+/// The table of one state.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TableReport {
     /// Number of the state, from 0.
     pub state: u32,
-    /// When it begins.
+    /// Start of the state, s.
     pub t_s: f64,
-    /// Geocentric latitude of the satellite then; `None` if it has no position.
+    /// Geocentric latitude of the satellite at that instant; `None` if it has no position.
     pub latitude_rad: Option<f64>,
-    /// Entries without aggregation: one per cell.
+    /// Number of entries without aggregation: one per cell.
     pub entries: usize,
-    /// Next hops in use, down and nowhere included.
+    /// Number of next hops in use, including down and nowhere.
     pub next_hops: usize,
-    /// Cells that the satellite covers itself.
+    /// Number of cells that the satellite covers itself.
     pub down: usize,
-    /// Cells that no path leads to.
+    /// Number of cells without a path.
     pub nowhere: usize,
-    /// Entries that are not as in the state before; `None` in the first.
+    /// Number of entries that differ from the previous state; `None` in the first.
     pub delta: Option<usize>,
-    /// Entries that override geographic forwarding, if that is the default.
+    /// Number of entries that would override geographic forwarding as the default.
     pub overrides: usize,
-    /// Entries after aggregation, if asked for and there are at most [`MAX_HOPS`] next hops.
+    /// Entries after aggregation, if requested and there are at most [`MAX_HOPS`] next hops.
     pub aggregated: Option<Aggregated>,
 }
 
 impl TableReport {
-    /// Share of entries that are as in the state before.
+    /// Share of entries that are the same as in the previous state.
     pub fn temporal_consistency(&self) -> Option<f64> {
         self.delta.map(|delta| 1.0 - delta as f64 / self.entries as f64)
     }
 
-    /// Share of entries that are as geographic forwarding would have them.
+    /// Share of entries that are the same as under geographic forwarding.
     pub fn geographic_consistency(&self) -> f64 {
         1.0 - self.overrides as f64 / self.entries as f64
     }
 }
 
-/// Entries of one table, aggregated in several ways.
+/// Number of entries of one table after several kinds of aggregation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Aggregated {
-    /// The thesis's greedy, by blocks of contiguous cells.
+    /// The thesis's greedy algorithm, by blocks of contiguous cells.
     pub greedy: usize,
-    /// Blocks of contiguous cells too, which may overlap: the covering problem that the thesis poses.
+    /// Blocks of contiguous cells that may overlap: the covering problem of the thesis.
     pub covering: usize,
     /// Minimised, for lookup in any order; each of the 32,768 addresses forwards as its cell.
     pub minimised: usize,
-    /// The same with the spare addresses of cells that have several left open.
+    /// As `minimised`, with any next hop for the spare addresses of cells with several.
     pub spare_free: usize,
-    /// Minimised for lookup of the first match; each of the 32,768 addresses forwards as its cell.
+    /// Minimised, for first-match lookup; each of the 32,768 addresses forwards as its cell.
     pub first_match: usize,
 }
 
-/// The tables of a satellite, state by state from t = 0.
+/// The tables of a satellite for successive states from t = 0.
 ///
 /// ```
 /// use skyhop_orbit::preset;
@@ -110,7 +110,7 @@ pub fn orbit_tables(
     orbit_tables_while(constellation, rules, options, |_| true)
 }
 
-/// The same, as long as the caller wants more: each report is told as it is found, which takes a second or so.
+/// As [`orbit_tables`], until `more` returns false: it is called with each report as soon as that is ready, about every second.
 pub fn orbit_tables_while(
     constellation: Constellation,
     rules: Rules,
@@ -157,8 +157,8 @@ pub fn orbit_tables_while(
     Ok(reports)
 }
 
-/// The time in which a satellite's nadir point crosses a cell: its period over the cells around the equator.
-/// `None` for a satellite that is not there at t = 0.
+/// Time in which a satellite's nadir point crosses a cell: its period divided by the cells around the equator. `None` for a
+/// satellite without a position at t = 0.
 pub fn crossing_s(constellation: &Constellation, satellite: NodeId) -> Option<f64> {
     let position = constellation.position_ecef(satellite.0, 0.0)?;
     Some(TAU / constellation.earth().mean_motion_rad_s(position.0.norm()) / f64::from(COLUMNS))
@@ -168,7 +168,7 @@ fn aggregated(controller: &Controller, table: &ForwardingTable, effort: usize) -
     let next = table.by_address(controller.grid(), false);
     let open = table.by_address(controller.grid(), true);
     let addresses = Addresses { row_bits: BAND_BITS, column_bits: COLUMN_BITS, next: &next };
-    // They have nothing to do with one another, and the last two take most of the time.
+    // The aggregations are independent, and the last two take most of the time.
     std::thread::scope(|scope| {
         let spare_free = scope.spawn(|| minimise(&open, Lookup::AnyOrder, effort).len());
         let first_match = scope.spawn(|| minimise(&next, Lookup::FirstMatch, effort).len());
@@ -181,22 +181,22 @@ fn aggregated(controller: &Controller, table: &ForwardingTable, effort: usize) -
     })
 }
 
-/// Why there are no tables.
+/// The error for tables that cannot be computed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TablesError {
-    /// No such satellite, or it is not there at t = 0.
+    /// There is no such satellite, or it has no position at t = 0.
     Satellite {
-        /// Its number.
+        /// Number of the satellite.
         satellite: u32,
-        /// How many there are.
+        /// Number of satellites.
         count: usize,
     },
-    /// States that do not lead on.
+    /// A length of states that does not advance time.
     StateLength {
-        /// Seconds.
+        /// Length of a state, s.
         length_s: f64,
     },
-    /// There is no such network.
+    /// The network cannot be built.
     Topology(TopologyError),
 }
 

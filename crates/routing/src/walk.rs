@@ -1,23 +1,23 @@
-//! A packet without size, walked through the network.
+//! The path of a packet of zero size through the network.
 //!
 //! Follows HT 3.2.3: each node routes at its own forwarding instant, and a hop takes the distance at that instant.
-//! Differs: links stay as of the last topology update while the packet is on its way.
-//! Left out: queues, transmission and processing; those belong to the simulator.
+//! Differs: links do not change after the last topology update while the packet is in flight.
+//! Left out: queues, transmission and processing, which are the simulator's.
 
 use skyhop_topology::{NodeId, Topology};
 
 use crate::router::Router;
 
-/// Where a packet went.
+/// The path of a packet and its delay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Walk {
     /// Time from the first node to the last in seconds.
     pub delay_s: f64,
-    /// All nodes in order, both ends included.
+    /// All nodes in order, including both ends.
     pub nodes: Vec<NodeId>,
 }
 
-/// Sends a packet of no size at `sent_s` and follows it. `None` if it is stranded.
+/// The path of a packet of zero size sent at `sent_s`. `None` if it is stranded.
 ///
 /// The router is refreshed at every forwarding instant.
 ///

@@ -1,15 +1,15 @@
-//! Aggregation of contiguous cells: the theorems of the thesis, and tables that forward as they did before.
+//! Aggregation of contiguous cells: the theorems of the thesis, and tables that forward as before.
 //!
 //! Follows HT 6.6.1 and 6.6.3: lemma 6.1, theorems 6.1 and 6.2, figures 6.23 and 6.25.
-//! Differs: the theorems are tried on all cases of a size instead of proved.
-//! Left out: tables of satellites; those are in `central.rs`.
+//! Differs: the theorems are tested on all cases of a size, not proved.
+//! Left out: tables of satellites, which are in `central.rs`.
 
 use skyhop_routing::aggregation::{
     Addresses, aggregate_covering, aggregate_greedy, aggregate_line, block_of, block_starts,
 };
 use skyhop_routing::cells::{Address, Masked, from_gray, gray};
 
-/// Cells that a value and mask match, as a set of positions around the circle.
+/// Cells that a value and mask match, as positions on the circle.
 fn positions(block: Masked, bits: u32) -> Vec<usize> {
     let mut positions: Vec<usize> = (0..1u16 << bits)
         .filter(|&address| block.matches(Address(address)))
@@ -50,7 +50,7 @@ fn gray_codes_have_two_partitions_at_each_level_and_one_at_the_ends() {
     }
 }
 
-/// Lemma 6.1 for all codes there are: with up to 8 cells no numbering at all has more than two partitions at a level.
+/// Lemma 6.1 for all possible codes: with up to 8 cells no numbering has more than two partitions at a level.
 #[test]
 fn no_numbering_of_eight_cells_has_more_partitions() {
     let mut most = [0usize; 4];
@@ -82,7 +82,7 @@ fn permutations(codes: &mut Vec<u16>, from: usize, visit: &mut impl FnMut(&[u16]
     }
 }
 
-/// Theorem 6.2: all sets of 16 cells, against the fewest blocks by brute force, which may even overlap.
+/// Theorem 6.2: all sets of 16 cells, against the fewest blocks by brute force, where blocks may overlap.
 #[test]
 fn greedy_in_one_dimension_is_optimal_for_all_sets_of_sixteen_cells() {
     let mut blocks: Vec<u16> = Vec::new();
@@ -110,7 +110,7 @@ fn greedy_in_one_dimension_is_optimal_for_all_sets_of_sixteen_cells() {
     println!("65,536 sets of 16 cells: {:.3} blocks on average", entries as f64 / 65_536.0);
 }
 
-/// Whether fewer than `limit` of the blocks cover the cells.
+/// Returns true if fewer than `limit` of the blocks cover the cells.
 fn fewer(left: u16, blocks: &[u16], limit: usize) -> bool {
     if left == 0 {
         return limit > 0;
@@ -149,7 +149,7 @@ fn greedy_in_two_dimensions_forwards_as_before_and_never_twice() {
     assert!((30..full / 8).contains(&entries.len()), "{} entries for {full} cells", entries.len());
 }
 
-/// Blocks that may overlap: every set of 16 cells in four rows and columns, against the fewest by brute force.
+/// Blocks that may overlap: every set of 16 cells in four rows and columns, against the fewest blocks by brute force.
 #[test]
 fn coverings_of_sixteen_cells_have_the_fewest_blocks_there_can_be() {
     let block = |row_level: u32, row: usize, column_level: u32, column: usize| {

@@ -1,8 +1,8 @@
-//! Cells: as many and as large as the thesis has them, and addresses that lead back to their cell.
+//! Cells: their number and size against the thesis, and addresses that map back to their cell.
 //!
 //! Follows HT 6.6.1; published numbers stand in the assertions.
-//! Differs: every cell and every address is tried, not a sample.
-//! Left out: an Earth that is not a sphere.
+//! Differs: every cell and every address is tested, not a sample.
+//! Left out: an ellipsoidal Earth.
 
 use skyhop_orbit::EarthModel;
 use skyhop_routing::cells::{Address, BANDS, COLUMNS, Cell, CellGrid, Masked, POINTS, from_gray, gray};

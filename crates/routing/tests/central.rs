@@ -1,8 +1,8 @@
-//! Central tables of Teledesic's satellite 0.0 from the equator to the pole: consistency and aggregation as published.
+//! Central tables of Teledesic's satellite 0.0 from the equator to the pole: consistency and aggregation against published values.
 //!
 //! Follows HT 6.6.2 and 6.6.3: figures 6.24 and 6.26, 64 states of 26.5 s, links between planes up to 70 degrees.
-//! Differs: every address of every table is looked up, before aggregation and after.
-//! Left out: the thesis's satellite is not named; 0.0 lies at the seam, so 6.0 is followed beside it.
+//! Differs: every address of every table is looked up, before and after aggregation.
+//! The thesis does not name its satellite; 0.0 is at the seam, so 6.0 is tested as well.
 
 #![allow(clippy::disallowed_methods, reason = "a cost is what is bounded here")]
 
@@ -27,7 +27,7 @@ fn rules() -> Rules {
     Rules { isl_latitude_limit_rad: 70f64.to_radians(), ..Rules::teledesic() }
 }
 
-/// Of satellite 0.0 or 6.0.
+/// The reports of satellite 0.0 or 6.0.
 fn reports(satellite: NodeId) -> &'static [TableReport] {
     static REPORTS: [OnceLock<Vec<TableReport>>; 2] = [const { OnceLock::new() }; 2];
     REPORTS[usize::from(satellite != SATELLITE)].get_or_init(|| {
@@ -36,7 +36,7 @@ fn reports(satellite: NodeId) -> &'static [TableReport] {
     })
 }
 
-/// The centre and the tables of satellite 0.0 in all states.
+/// The controller, and the tables of satellite 0.0 in all states.
 fn tables() -> &'static (Controller, Vec<ForwardingTable>) {
     static TABLES: OnceLock<(Controller, Vec<ForwardingTable>)> = OnceLock::new();
     TABLES.get_or_init(|| {
@@ -65,8 +65,8 @@ fn states_take_the_satellite_from_the_equator_to_the_pole() {
     }
 }
 
-/// Figure 6.24: 70 to 95 % of entries stay. In states 45 and 51 first two and then the other two links to other planes
-/// are gone; in 57 and 61 those of neighbours. The thesis names these very states.
+/// Figure 6.24: 70 to 95 % of entries are unchanged. In states 45 and 51 first two and then the other two links to other planes
+/// go down; in 57 and 61 those of neighbours. The thesis names these very states.
 #[test]
 fn tables_stay_as_they_are_but_where_links_between_planes_go() {
     for satellite in [SATELLITE, AWAY_FROM_THE_SEAM] {
@@ -123,7 +123,7 @@ fn deltas_and_overrides_restore_the_table() {
     assert!((1_000..20_000).contains(&overrides.len()), "{} overrides", overrides.len());
 }
 
-/// Packets that every satellite forwards by its own table arrive, at the satellite that covers the cell.
+/// Packets that every satellite forwards by its own table reach the satellite that covers the cell.
 #[test]
 fn tables_of_all_satellites_together_deliver() {
     let (controller, _) = tables();
@@ -149,8 +149,9 @@ fn tables_of_all_satellites_together_deliver() {
     assert!((8..=24).contains(&longest), "{longest} hops");
 }
 
-/// Figure 6.26 and beyond: the thesis's greedy makes "roughly a tenth" of the entries; with blocks that may overlap, as in
-/// the problem it poses, and minimised it is a tenth or less in every state. Every fourth of them, or with SKYHOP_FULL all.
+/// Figure 6.26 and beyond: the thesis's greedy algorithm makes "roughly a tenth" of the entries; with overlapping blocks, as in
+/// the problem that it states, and with minimisation it is a tenth or less in every state. Every fourth state, or all with
+/// SKYHOP_FULL.
 #[test]
 fn aggregated_tables_are_small_and_forward_every_address_as_before() {
     let (controller, tables) = tables();
@@ -192,8 +193,8 @@ fn aggregated_tables_are_small_and_forward_every_address_as_before() {
     assert!(minimised.0 > 600.0 && (900.0..1_200.0).contains(&minimised.1) && minimised.2 < 1_779.0);
 }
 
-/// The thesis does not name its satellite. Further from the seam there are more ways to go, and some states keep more
-/// than a tenth whatever the algorithm; with the spare addresses nobody's, no table of any of these does.
+/// The thesis does not name its satellite. Further from the seam there are more paths, and some states keep more than a tenth
+/// under every algorithm; with spare addresses free, no table of these satellites does.
 #[test]
 fn tables_away_from_the_seam_are_a_tenth_with_spare_addresses() {
     let mut controller = Controller::new(preset::teledesic(), rules()).expect("sound");
@@ -252,7 +253,7 @@ fn unknown_satellites_and_endless_states_are_refused() {
     }
 }
 
-/// Addresses that some entry forwards otherwise than `next` says, or none at all; with `once`, or more than one.
+/// Number of addresses that no entry forwards as `next` says, or some entry otherwise; with `once`, also those with several matches.
 fn disagreements(entries: &[Entry], next: &[Option<u8>], once: bool) -> usize {
     let mut matches = vec![(0, false); next.len()];
     for entry in entries {

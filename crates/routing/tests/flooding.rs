@@ -1,6 +1,6 @@
-//! Announcements: who hears, how many messages it takes, and when the last one knows.
+//! Announcements: the satellites that hear them, the number of messages, and the time until the last one knows.
 //!
-//! Follows HT 6.5.2: scoped by hops, copies told apart by number; a mesh of constellations in place of a drawing.
+//! Follows HT 6.5.2: limited by hops, copies recognised by number; a constellation's mesh in place of a drawing.
 //! Differs: reach and time are checked against plain searches over the same links.
 //! Left out: announcements that overtake one another.
 

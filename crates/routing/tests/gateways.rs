@@ -1,7 +1,7 @@
 //! Bent pipes through gateways, and terminals that may use every satellite in view.
 //!
-//! Follows the definition: up to a satellite that the gateway sees too, down, through fibre, up and down again.
-//! Differs: the best bent pipe is found here by trying all satellites, gateway by gateway.
+//! Follows the definition: up to a satellite in view of the gateway too, down, through fibre, up and down again.
+//! Differs: the best bent pipe is found by trying all satellites, gateway by gateway.
 //! Left out: queues at the gateway.
 
 use skyhop_orbit::visibility::elevation_rad;

@@ -1,8 +1,8 @@
-//! Distributed routing: what arrives, how late, and what the thesis's protocol loses.
+//! Distributed routing: delivery, delay, and the losses of the thesis's protocol.
 //!
 //! Follows HT 6.5.3, figures 6.21 and 6.22: random pairs, the same for every scheme.
-//! Differs: failed links too, which the thesis did not look at.
-//! Left out: what the numbers are in full; the example `geographic` prints those.
+//! Differs: failed links too, which the thesis did not examine.
+//! Left out: the full numbers, which the example `geographic` prints.
 
 #[path = "../../../tools/testing.rs"]
 mod testing;
@@ -14,7 +14,7 @@ use skyhop_routing::survey::{Sample, Survey};
 use skyhop_routing::{Failures, Geographic, Metric, Packet, Shortest, Stranded, View};
 use skyhop_topology::{Rules, Topology};
 
-/// Pairs for each constellation and share of failures, and how many of them over each network: a thousand networks, or with
+/// Number of pairs for each constellation and share of failures, and of pairs for each network: a thousand networks, or with
 /// SKYHOP_FULL 25,000. Means of so many pairs differ by a tenth of a millisecond.
 fn samples() -> (u32, u32) {
     match (cfg!(debug_assertions), testing::full()) {
@@ -204,7 +204,7 @@ fn packets_survive_a_network_that_changes_at_every_hop() {
     assert!((8..60).contains(&most) && (40..1000).contains(&handovers), "{most} hops, {handovers} handovers");
 }
 
-/// SplitMix64, as numbers from [0, 1).
+/// SplitMix64 as numbers in [0, 1).
 fn uniform(seed: u64) -> impl FnMut() -> f64 {
     let mut state = seed;
     move || {

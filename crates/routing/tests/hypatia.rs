@@ -1,7 +1,7 @@
 //! Round trips between cities against Hypatia's own, over Kuiper-630 and Starlink-550.
 //!
 //! Follows the reference's README, part B: GSLs by range, +Grid ISLs always up, shortest total length.
-//! Differs: positions come from plain SGP4; stations are put where PyEphem's geometry has them, relative to satellites.
+//! Differs: positions come from plain SGP4; stations are at their positions in PyEphem's geometry, relative to satellites.
 //! Left out: the time a step takes; the example `speed` prints it.
 
 #[path = "../../../tools/testing.rs"]

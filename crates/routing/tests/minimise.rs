@@ -1,14 +1,14 @@
-//! Minimised tables against the fewest entries there can be, on tables small enough to try everything.
+//! Minimised tables against the fewest possible entries, on tables small enough for exhaustive search.
 //!
 //! Follows HT 6.6.3: the best aggregation is the minimum sum of Boolean logic.
-//! Differs: an exhaustive search over all values and masks stands in as the second opinion.
-//! Left out: tables of satellites; those are in `central.rs`.
+//! Differs: the reference is an exhaustive search over all values and masks.
+//! Left out: tables of satellites, which are in `central.rs`.
 
 use skyhop_routing::aggregation::{Addresses, aggregate_greedy};
 use skyhop_routing::cells::{Address, Masked};
 use skyhop_routing::minimise::{Lookup, first_match, minimise};
 
-/// Tables of 16 addresses with up to three next hops and addresses that nobody has.
+/// Tables of 16 addresses with up to three next hops and some unused addresses.
 fn tables() -> impl Iterator<Item = Vec<Option<u8>>> {
     (0..1_500u64).map(|table| {
         let mut state = table * 0x9e37_79b9 + 1;

@@ -1,8 +1,8 @@
 //! One-way delays against ns-2's satellite module, row by row.
 //!
-//! Follows the reference's README, part A: what is updated when, and what a packet meets.
+//! Follows the reference's README, part A: the times of updates, and the state that a packet meets.
 //! Differs: rows that ns-2 lost to its own link layer are not compared.
-//! Left out: the hop metric's delays and the paths of Teledesic, where equally good routes differ.
+//! Left out: delays under the hop metric and paths of Teledesic, where equally good routes differ.
 
 #[path = "../../../tools/testing.rs"]
 mod testing;

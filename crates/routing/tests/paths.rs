@@ -1,4 +1,4 @@
-//! The k shortest paths and all paths of fewest hops, against every path there is.
+//! The k shortest paths and all minimum-hop paths, against a list of all paths.
 //!
 //! Follows the definition: all simple paths are listed and sorted.
 //! Differs: on graphs of nine nodes, since there are too many paths in any larger one.
@@ -10,7 +10,7 @@ use skyhop_routing::paths::{FewestHops, ShortestPaths};
 use skyhop_routing::{Failures, View};
 use skyhop_topology::{LinkId, NodeId, Rules, Topology};
 
-/// A graph of nine nodes, of which the last does not relay.
+/// A graph of nine nodes, of which the last does not forward.
 fn graph(draw: &mut impl FnMut() -> f64) -> Graph {
     let pairs = (0..9u32).flat_map(|a| (0..a).map(move |b| (a, b)));
     let chosen: Vec<(u32, u32)> = pairs.filter(|_| draw() < 0.45).collect();
@@ -93,7 +93,7 @@ fn a_mesh_has_many_paths_of_fewest_hops() {
     assert_eq!((hops.hops(node(4, 1)), hops.count(node(4, 1))), (Some(0), 1));
 }
 
-/// SplitMix64, as numbers from [0, 1).
+/// SplitMix64 as numbers in [0, 1).
 fn uniform(seed: u64) -> impl FnMut() -> f64 {
     let mut state = seed;
     move || {

@@ -1,6 +1,6 @@
 //! Next hops: shortest, free of loops, the same in every run, and never through a terminal.
 //!
-//! Follows Dijkstra; a plain relaxation over all links stands in as the second opinion.
+//! Follows Dijkstra; the reference is a plain relaxation over all links.
 //! Differs: checked on the constellations themselves instead of drawn graphs.
 //! Left out: speed.
 

@@ -1,8 +1,8 @@
-//! All schemes on one map: what a snapshot keeps, and that each of them delivers what the shortest paths deliver.
+//! All schemes on one map: the contents of a snapshot, and delivery of every packet that shortest paths deliver.
 //!
 //! Follows HT 6.5.2's comparison, with Teledesic and cities on both sides of the seam.
-//! Differs: the delay of every trip is bounded by the least delay, below as well.
-//! Left out: failures in numbers; those have tests of their own.
+//! Differs: the delay of every trip is bounded by the least delay, from below as well.
+//! Left out: random failures, which have tests of their own.
 
 use skyhop_orbit::{Terminal, preset};
 use skyhop_routing::scheme::Outcome;

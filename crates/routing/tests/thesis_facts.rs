@@ -1,4 +1,4 @@
-//! What the thesis says of Teledesic in words, counted here.
+//! Statements of the thesis about Teledesic, tested by counting.
 //!
 //! Follows HT 6.3 (10,000 pings between random places, figures 6.4 to 6.7) and 6.5.3 (figure 6.19).
 //! Differs: places and times are our own draws, uniform on the sphere and over a day.
@@ -12,7 +12,7 @@ use skyhop_topology::{NodeId, Rules, Topology};
 const PINGS: usize = 10_000;
 const DAY_S: f64 = 86_400.0;
 
-/// Delay and hops of each ping, by least delay and by fewest hops; `None` where there is no way.
+/// Delay and hops of each ping, by least delay and by fewest hops; `None` if there is no path.
 struct Ping {
     delay_s: [f64; 2],
     hops: [usize; 2],
