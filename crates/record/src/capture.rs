@@ -1,8 +1,8 @@
-//! A run's packets on their way into a capture.
+//! Writes a run's packets into a capture.
 //!
 //! Follows [`skyhop_network::Capture`]: packets of all captured directions, in order of time.
-//! Differs from a plain writer: the run does not stop at a full disk; the first error is kept and told at the end.
-//! Leaves out which links are captured, which the scenario says.
+//! Differs from a plain writer: the run does not stop at a full disk; the first error is kept and returned at the end.
+//! Leaves out the choice of links, which the scenario makes.
 
 use crate::folder::{FolderError, FolderFile};
 use crate::pcapng::{PcapngError, PcapngWriter};
@@ -12,7 +12,7 @@ use skyhop_wire::{Packet, emit, emit_with, stp};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Why a capture was not written.
+/// The error for a capture that could not be written.
 #[derive(Debug)]
 pub enum CaptureError {
     /// A packet could not be written.
@@ -33,7 +33,7 @@ impl fmt::Display for CaptureError {
 impl std::error::Error for CaptureError {}
 
 struct State {
-    /// `None` once a write has failed.
+    /// The writer; `None` after a write has failed.
     writer: Option<PcapngWriter<FolderFile>>,
     error: Option<PcapngError>,
 }
@@ -45,25 +45,25 @@ pub struct CaptureFile {
 }
 
 impl CaptureFile {
-    /// Begins a capture with an interface for each name. Of each packet at most `snaplen` bytes are kept.
+    /// Begins a capture with an interface for each name. At most `snaplen` bytes of each packet are kept.
     pub fn new(file: FolderFile, interfaces: &[String], snaplen: Option<u32>) -> Result<Self, CaptureError> {
         let writer = PcapngWriter::new(file, interfaces, snaplen).map_err(CaptureError::Packet)?;
         let state = Arc::new(Mutex::new(State { writer: Some(writer), error: None }));
         Ok(CaptureFile { state, snaplen })
     }
 
-    /// The end that the simulation holds.
+    /// The receiver for the simulation.
     pub fn tap(&self) -> Box<dyn Capture + Send> {
         let snaplen = self.snaplen.map_or(usize::MAX, |s| s as usize);
         Box::new(Tap { state: self.state.clone(), snaplen, bytes: Vec::new(), inside: Vec::new() })
     }
 
-    /// Whether a packet could not be written: a run that goes on is in vain.
+    /// Returns true if a packet could not be written, so that it is useless to continue the run.
     pub fn failed(&self) -> bool {
         lock(&self.state).error.is_some()
     }
 
-    /// Ends the capture; the file is on the disk.
+    /// Finishes the capture and syncs the file to disk.
     pub fn finish(self) -> Result<(), CaptureError> {
         let mut state = lock(&self.state);
         if let Some(error) = state.error.take() {
@@ -104,7 +104,7 @@ impl Capture for Tap {
     }
 }
 
-/// Nobody panics while holding the lock, and if somebody did, the state would still be a state.
+/// Locks the state, which stays valid even if a thread has panicked while holding the lock.
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }

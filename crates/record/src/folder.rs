@@ -1,8 +1,8 @@
-//! A results folder that appears whole or not at all.
+//! A results folder that appears completely or not at all.
 //!
 //! Files are written into a temporary folder on the same filesystem, synced, and renamed into place.
-//! Differs from writing in place: a full disk or an interrupt leaves the old results and nothing else.
-//! Leaves out locking: of two runs that finish into one folder at once, each file is from one or the other.
+//! Differs from writing in place: after a full disk or an interrupt the folder has exactly the old results.
+//! Leaves out locking: if two runs finish into one folder at once, each file is from one or the other.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -12,28 +12,28 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Why results could not be written. The message names the file or folder and the cause.
+/// The error for results that could not be written. The message names the file or folder and the cause.
 #[derive(Debug)]
 pub enum FolderError {
-    /// The system refused.
+    /// An I/O error.
     Io {
-        /// What was being done, such as "write".
+        /// The operation, such as "write".
         action: &'static str,
-        /// To which file or folder, as the user knows it.
+        /// The file or folder, by the name that the user knows.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// Something that is not a folder is in the folder's place, or a folder in a file's place.
+    /// A file is in the folder's place, or a folder in a file's place.
     InTheWay {
-        /// What is in the way.
+        /// Path of the obstacle.
         path: PathBuf,
-        /// What was to be there: "folder" or "file".
+        /// The expected kind: "folder" or "file".
         wanted: &'static str,
     },
-    /// A file was neither finished nor given up before the folder was committed.
+    /// A file was neither finished nor abandoned before the folder was committed.
     Unfinished {
-        /// Its name.
+        /// Path of the file.
         path: PathBuf,
     },
 }
@@ -61,7 +61,7 @@ impl std::error::Error for FolderError {
     }
 }
 
-/// The system's words without Rust's "(os error 28)" and its capital.
+/// The system's message without Rust's "(os error 28)" and its capital.
 fn cause(e: &io::Error) -> String {
     let text = e.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);
@@ -69,16 +69,16 @@ fn cause(e: &io::Error) -> String {
     chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// A folder being written. Dropped without [`Folder::commit`], it leaves no trace.
+/// A folder being written. If it is dropped without [`Folder::commit`], it leaves no trace.
 #[derive(Debug)]
 pub struct Folder {
-    /// Where the files go.
+    /// Final folder of the files.
     dir: PathBuf,
-    /// Where they are until then.
+    /// Folder of the files until the commit.
     temporary: PathBuf,
-    /// Whether `dir` was there before.
+    /// True if `dir` existed before.
     existed: bool,
-    /// Folders above `dir` that had to be made, the deepest first.
+    /// Parent folders of `dir` that had to be created, the deepest first.
     made: Vec<PathBuf>,
     files: Vec<Pending>,
     committed: bool,
@@ -91,10 +91,10 @@ struct Pending {
 }
 
 impl Folder {
-    /// Prepares to write into `dir`, which need not exist; nothing in it changes before [`Folder::commit`].
+    /// Prepares to write into `dir`, which need not exist; it does not change before [`Folder::commit`].
     ///
-    /// The temporary folder is beside a new `dir` and inside an existing one: that may be a mount point,
-    /// or the only place where the user may write.
+    /// The temporary folder is created beside a new `dir` and inside an existing one, which may be a mount point or the only
+    /// place where the user may write.
     pub fn create(dir: impl Into<PathBuf>) -> Result<Self, FolderError> {
         let dir = dir.into();
         let existed = match fs::metadata(&dir) {
@@ -126,10 +126,10 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Begins a file of the folder. Finish it with [`FolderFile::finish`] before committing.
+    /// Begins a file of the folder. It must be finished with [`FolderFile::finish`] before the commit.
     ///
     /// # Panics
-    /// If `name` is not a plain file name; names are the program's own.
+    /// If `name` is not a plain file name; names come from the program.
     pub fn file(&mut self, name: &str) -> Result<FolderFile, FolderError> {
         assert!(
             Path::new(name).file_name().is_some_and(|n| n == name),
@@ -153,14 +153,14 @@ impl Folder {
         file.finish()
     }
 
-    /// Puts the files in place, in the order in which they were begun. Other files of an existing folder stay.
+    /// Moves the files into place, in the order in which they were begun. Other files of an existing folder are kept.
     pub fn commit(mut self) -> Result<(), FolderError> {
         for file in &self.files {
             let path = self.dir.join(&file.name);
             if !file.finished.load(Ordering::Acquire) {
                 return Err(FolderError::Unfinished { path });
             }
-            // Looked at before anything moves, so that the old results are not half replaced.
+            // Checked before any move, so that the old results are not half replaced.
             if self.existed && path.is_dir() {
                 return Err(FolderError::InTheWay { path, wanted: "file" });
             }
@@ -179,7 +179,7 @@ impl Folder {
                     source,
                 })?;
             }
-            // Empty now. Should it not go, the results are none the worse.
+            // The folder is empty now. If it cannot be removed, the results are still right.
             let _ = fs::remove_dir(&self.temporary);
         } else {
             fs::rename(&self.temporary, &self.dir).map_err(|source| FolderError::Io {
@@ -189,7 +189,7 @@ impl Folder {
             })?;
         }
         self.committed = true;
-        // The renames are in place; a filesystem that cannot sync a folder does not unmake them.
+        // The renames are done, even on a filesystem that cannot sync a folder.
         let _ = sync_folder(if self.existed { &self.dir } else { self.dir.parent().unwrap_or(&self.dir) });
         Ok(())
     }
@@ -220,13 +220,13 @@ impl Drop for Folder {
             let _ = fs::remove_dir_all(&self.temporary);
         }
         for path in &self.made {
-            // Goes only if it is empty, so nobody else's files are at risk.
+            // Only an empty folder is removed, so other files are not at risk.
             let _ = fs::remove_dir(path);
         }
     }
 }
 
-/// A file of a [`Folder`]. Buffered; its errors carry its name.
+/// A file of a [`Folder`]. It is buffered, and its errors have its name.
 #[derive(Debug)]
 pub struct FolderFile {
     out: BufWriter<File>,
@@ -235,7 +235,7 @@ pub struct FolderFile {
 }
 
 impl FolderFile {
-    /// Writes what is buffered and waits until the disk has it.
+    /// Flushes the buffer and syncs the file to disk.
     pub fn finish(mut self) -> Result<(), FolderError> {
         let failed = |source| FolderError::Io { action: "write", path: self.path.clone(), source };
         self.out.flush().map_err(failed)?;
@@ -244,7 +244,7 @@ impl FolderFile {
         Ok(())
     }
 
-    /// Lets nobody but the owner read the file, where systems know of owners; best before anything is in it.
+    /// Makes the file readable by its owner only, on systems with owners; best called before anything is written.
     pub fn owner_only(&self) -> Result<(), FolderError> {
         #[cfg(unix)]
         {
@@ -277,7 +277,7 @@ impl Write for FolderFile {
     }
 }
 
-/// Writes whole files into `dir`, all of them or none.
+/// Writes whole files into `dir`, either all or none.
 pub fn write_all(dir: impl Into<PathBuf>, files: &[(&str, &[u8])]) -> Result<(), FolderError> {
     let mut folder = Folder::create(dir)?;
     for (name, bytes) in files {
@@ -296,7 +296,7 @@ fn make_temporary(place: &Path, stem: &OsString) -> io::Result<PathBuf> {
         let path = place.join(name);
         match fs::create_dir(&path) {
             Ok(()) => return Ok(path),
-            // Another thread's, or what a killed process with this number left.
+            // It belongs to another thread, or was left by a killed process with this number.
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists && tries < 10_000 => tries += 1,
             Err(e) => return Err(e),
         }

@@ -1,11 +1,10 @@
-//! What a run leaves behind: a summary, tables, captures, charts and a report.
+//! The output of a run: a summary, tables, captures, charts and a report.
 //!
-//! A map of the code: [`session`] runs a scenario and records it, [`summary`] is `summary.json`, [`tables`] the parquet
-//! files and Python's tables, [`capture`] and [`pcapng`] the packets, [`rewrite`] changes captures from elsewhere,
-//! [`chart`] and [`report`] what people look at, [`folder`] how any of it reaches a disk; `pace` says when a run's caller is
-//! asked whether to go on.
-//! Differs from a log: results are handed over whole, and a folder appears whole or not at all.
-//! Leaves out finding anything out, which `skyhop-sim` does. Without the feature `tables` there are no runs and no tables.
+//! A map of the code: [`session`] runs a scenario and records it; [`summary`] is `summary.json`; [`tables`] the parquet files and
+//! Python's tables; [`capture`] and [`pcapng`] the packets; [`rewrite`] changes existing captures; [`chart`] and [`report`] are
+//! for people; [`folder`] writes to disk; `pace` decides how often a run's caller is asked whether to continue.
+//! Differs from a log: results are returned at the end, and a folder appears completely or not at all.
+//! Leaves out the simulation, which is in `skyhop-sim`. Without the feature `tables` there are no runs and no tables.
 
 pub mod capture;
 pub mod chart;

@@ -1,35 +1,35 @@
-//! How much of a run lies between two questions to the caller.
+//! The part of a run between two calls that ask whether to continue.
 //!
-//! An event is a packet on a link, a tenth of a microsecond, or the motion of ten thousand satellites, a tenth of a
-//! second; so the share of a run that takes an eye's blink is found by doubling and halving.
-//! Differs from a timer: the clock is read once per share, not once per event, and what is simulated never depends on it.
+//! An event is a packet on a link (a tenth of a microsecond) or the motion of ten thousand satellites (a tenth of a second), so
+//! the number of events that take a blink of an eye is found by doubling and halving.
+//! Differs from a timer: the clock is read once per part, not once per event, and the simulation never depends on it.
 //! Leaves out the clock itself, which the caller reads.
 
 use skyhop_units::{Span, Time};
 use std::time::Duration;
 
-/// A share should take about this long: a bar moves smoothly, Ctrl-C is obeyed at once, and questions cost nothing.
+/// Intended duration of a part: progress bars move smoothly, Ctrl-C is obeyed at once, and the calls cost little.
 const AIM: Duration = Duration::from_millis(50);
 
-/// The most events in a share, some ten milliseconds of packets, whatever the clock says.
+/// Largest number of events in a part, some ten milliseconds of packets, whatever the clock says.
 const MOST_EVENTS: u32 = 1 << 16;
 
-/// The limits of the next share: it ends at whichever is reached first.
+/// Limits of the next part, which ends at the first that is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pace {
-    /// Events.
+    /// Number of events.
     pub events: u32,
-    /// Virtual time. Once a download is over, the events that are left are further apart and cost more.
+    /// Virtual time. After a download the remaining events are further apart and cost more.
     pub span: Span,
 }
 
 impl Pace {
-    /// A first share of one event, since nothing is known.
+    /// A first part of one event, since the cost is unknown.
     pub fn new() -> Self {
         Pace { events: 1, span: Span::from_nanos(1) }
     }
 
-    /// Runs a share. `None` if there is nothing left to do. `step` does an event and tells the time it brought about.
+    /// Runs a part. `step` handles an event and returns its time. Returns `None` if no event is left.
     pub fn share(&mut self, from: Time, mut step: impl FnMut() -> Option<Time>) -> Option<Share> {
         let mut now = from;
         for events in 1..=self.events {
@@ -41,7 +41,7 @@ impl Pace {
         Some(Share { events: self.events, span: now.since(from) })
     }
 
-    /// Learns how long a share took. The next one is at most twice what was done, and so takes about twice as long.
+    /// Adapts the limits to the time that a part took. The next part is at most twice as large.
     pub fn learn(&mut self, done: Share, took: Duration) {
         *self = if took < AIM / 2 {
             Pace {
@@ -56,10 +56,10 @@ impl Pace {
     }
 }
 
-/// What was done.
+/// The extent of a part that was run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Share {
-    /// Events.
+    /// Number of events.
     pub events: u32,
     /// Virtual time.
     pub span: Span,
@@ -103,7 +103,7 @@ mod tests {
         assert!((15..60).contains(&shares.len()), "{} questions", shares.len());
     }
 
-    /// How long the shares of a run take whose events come `.0` after each other and cost `.1`.
+    /// Durations of the parts of a run whose events come `.0` after each other and cost `.1`.
     fn paced(mut run: impl Iterator<Item = (Span, Duration)>) -> Vec<Duration> {
         let (mut pace, mut now, mut shares) = (Pace::new(), Time::ZERO, Vec::new());
         loop {

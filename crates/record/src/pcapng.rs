@@ -1,7 +1,7 @@
-//! A pcapng writer: nanoseconds, one interface per link and direction, packets that begin with an IP header.
+//! A pcapng writer: nanosecond times, one interface per link and direction, packets that begin with an IP header.
 //!
 //! Follows draft-ietf-opsawg-pcapng §4.1-4.3 and LINKTYPE_RAW, so that IPv4 and IPv6 share a file.
-//! Differs: times count from the start of the run and no block names a date or a machine, so a run repeats to the byte.
+//! Differs: times count from the start of the run and no block has a date or a machine, so a run's capture is reproducible byte by byte.
 //! Leaves out reading, name resolution, statistics and options other than a name and a resolution.
 
 use std::fmt;
@@ -17,16 +17,16 @@ const SHB_USERAPPL: u16 = 4;
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
 
-/// Why a capture could not be written.
+/// The error for a capture that could not be written.
 #[derive(Debug)]
 pub enum PcapngError {
     /// The file could not be written.
     Io(io::Error),
-    /// A packet names an interface that the capture was not opened with.
+    /// A packet of an interface that the capture does not have.
     UnknownInterface {
         /// The interface asked for.
         interface: u32,
-        /// How many there are.
+        /// Number of interfaces.
         count: u32,
     },
     /// An interface's name does not fit the format's 16-bit length.
@@ -66,22 +66,22 @@ impl From<io::Error> for PcapngError {
     }
 }
 
-/// The longest packet that readers accept (libpcap's MAXIMUM_SNAPLEN).
+/// Longest packet that readers accept, bytes (libpcap's MAXIMUM_SNAPLEN).
 const MAX_PACKET: usize = 262_144;
 
-/// Writes packets as they come. The writer is not buffered here; hand it a buffered one.
+/// Writes packets as they come. The writer is not buffered here; pass a buffered one.
 #[derive(Debug)]
 pub struct PcapngWriter<W> {
     out: W,
     interfaces: u32,
     snaplen: usize,
-    /// One block is put together here and written at once, to spare allocations and half blocks.
+    /// Buffer of one block, which is written at once; this saves allocations and avoids incomplete blocks.
     block: Vec<u8>,
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// Begins a capture: a section header and a description of each interface.
-    /// Of each packet at most `snaplen` bytes are kept; all of it if `None`.
+    /// Begins a capture: a section header and a description of each interface. At most `snaplen` bytes of each packet are kept;
+    /// all of it if `None`.
     pub fn new(out: W, interfaces: &[String], snaplen: Option<u32>) -> Result<Self, PcapngError> {
         let count = u32::try_from(interfaces.len()).unwrap_or(u32::MAX);
         let mut writer = PcapngWriter {
@@ -97,8 +97,8 @@ impl<W: Write> PcapngWriter<W> {
         Ok(writer)
     }
 
-    /// Writes a packet that was on `interface` at `t_ns` nanoseconds after the start of the run.
-    /// `bytes` may be the packet's beginning only; `original_len` is what it had on the link.
+    /// Writes a packet that was on `interface` at `t_ns` nanoseconds after the start of the run. `bytes` may be only its
+    /// beginning; `original_len` is its length on the link.
     pub fn packet(
         &mut self,
         interface: u32,
@@ -125,7 +125,7 @@ impl<W: Write> PcapngWriter<W> {
         self.end()
     }
 
-    /// Ends the capture and gives the writer back, flushed.
+    /// Ends the capture and returns the writer, flushed.
     pub fn finish(mut self) -> Result<W, PcapngError> {
         self.out.flush()?;
         Ok(self.out)
@@ -136,7 +136,7 @@ impl<W: Write> PcapngWriter<W> {
         self.u32(BYTE_ORDER_MAGIC);
         self.u16(1);
         self.u16(0);
-        // Section length: not known while streaming.
+        // The section length is unknown while streaming.
         self.block.extend_from_slice(&(-1i64).to_le_bytes());
         self.option(SHB_USERAPPL, concat!("skyhop ", env!("CARGO_PKG_VERSION")).as_bytes());
         self.option(OPT_END, &[]);
@@ -160,7 +160,7 @@ impl<W: Write> PcapngWriter<W> {
     fn begin(&mut self, kind: u32) {
         self.block.clear();
         self.u32(kind);
-        // The block's length, filled in by `end`.
+        // Length of the block, filled in by `end`.
         self.u32(0);
     }
 
@@ -179,7 +179,7 @@ impl<W: Write> PcapngWriter<W> {
         self.pad();
     }
 
-    /// Everything in the format begins on a multiple of four bytes.
+    /// Pads the block to a multiple of four bytes, as the format requires.
     fn pad(&mut self) {
         let len = self.block.len().next_multiple_of(4);
         self.block.resize(len, 0);

@@ -1,8 +1,8 @@
-//! A report as one HTML page: words, figures, charts and tables.
+//! A report as one HTML page: text, figures, charts and tables.
 //!
-//! Follows what a reader without a network can open: no scripts, no fonts, no files beside it.
-//! Differs from a notebook: it is an end product; numbers and pictures are fixed when it is written.
-//! Leaves out layout choices; one column, light or dark as the reader's screen, grey on paper.
+//! It can be read without a network: no scripts, no fonts, no files beside it.
+//! Differs from a notebook: numbers and pictures are fixed when it is written.
+//! Leaves out layout options; one column, light or dark as the reader's screen, grey on paper.
 
 use crate::chart::Chart;
 use crate::chart::escape;
@@ -15,28 +15,28 @@ pub enum Section {
     Heading(String),
     /// A paragraph.
     Text(String),
-    /// Headline figures: what, how much, and a few words more.
+    /// Headline figures: name, value, and a short remark.
     Figures(Vec<(String, String, String)>),
-    /// A chart and what to see in it.
+    /// A chart and its caption.
     Chart(Chart, String),
     /// A table.
     Table(Table),
-    /// A command or a file's text, in a typewriter face.
+    /// A command or the text of a file, in a monospaced font.
     Code(String),
 }
 
-/// A table of texts. Columns of numbers are set flush right.
+/// A table of texts. Columns of numbers are aligned right.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
     /// What it shows.
     pub caption: String,
     /// Headings.
     pub columns: Vec<String>,
-    /// Rows; short ones are filled up with blanks.
+    /// Rows; short ones are padded with empty cells.
     pub rows: Vec<Vec<String>>,
 }
 
-/// A report in the making.
+/// A report under construction.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Report {
     title: String,
@@ -51,7 +51,7 @@ impl Report {
         Report { title: title.into(), ..Report::default() }
     }
 
-    /// The sentence below the title.
+    /// Sets the sentence below the title.
     pub fn lead(mut self, text: impl Into<String>) -> Self {
         self.lead = text.into();
         self
@@ -63,13 +63,13 @@ impl Report {
         self
     }
 
-    /// The small print: scenario, hash, seed, version, how to run it again.
+    /// Sets the footer: scenario, hash, seed, version, and the command to run it again.
     pub fn footer(mut self, text: impl Into<String>) -> Self {
         self.footer = text.into();
         self
     }
 
-    /// The page.
+    /// The complete page.
     pub fn html(&self) -> String {
         let mut out = String::with_capacity(32_768);
         let title = escape(&self.title);
@@ -113,7 +113,7 @@ impl Report {
     }
 }
 
-/// A page of a title and sections.
+/// A page with a title and sections.
 pub fn report_html(title: &str, sections: impl IntoIterator<Item = Section>) -> String {
     sections.into_iter().fold(Report::new(title), Report::section).html()
 }
@@ -185,7 +185,7 @@ impl Table {
         out.push_str("</tbody></table></div>\n");
     }
 
-    /// Whether a column's cells begin as numbers do; blanks and dashes are no evidence.
+    /// Returns true if a column's cells begin as numbers do, apart from empty ones and dashes.
     fn is_numeric(&self, column: usize) -> bool {
         let mut cells = self
             .rows

@@ -1,8 +1,8 @@
-//! From a loaded scenario to what its run leaves behind: the one way that the command and Python share.
+//! Runs a loaded scenario and records its results, for the command and for Python.
 //!
-//! The caller is asked every few ten milliseconds whether to go on, for its progress bar and its Ctrl-C.
-//! Differs from the simulator: here files are written and the wall clock is read, for `wall_s` and for when to ask.
-//! Leaves out many runs at once.
+//! The caller is asked every few ten milliseconds whether to continue, for its progress bar and Ctrl-C.
+//! Differs from the simulator: files are written and the wall clock is read, for `wall_s` and for the pace of the calls.
+//! Leaves out several runs at once.
 
 use crate::capture::{CaptureError, CaptureFile};
 use crate::chart::track::tracks;
@@ -18,18 +18,18 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// What may be said beside the scenario.
+/// Options of a run beside its scenario.
 #[derive(Debug, Clone, Default)]
 pub struct RunOptions {
-    /// The seed; the scenario's if `None`.
+    /// Seed; the scenario's if `None`.
     pub seed: Option<u64>,
-    /// The results folder; nothing is written if `None`, captures included.
+    /// Results folder; if `None`, no files are written, not even captures.
     pub out: Option<PathBuf>,
-    /// The most bytes of each packet that a capture keeps; all of them if `None`.
+    /// Largest number of bytes of each packet that a capture keeps; all if `None`.
     pub snaplen: Option<u32>,
 }
 
-/// Why a run's files could not be written.
+/// The error for a run's files that could not be written.
 #[derive(Debug)]
 pub enum RecordError {
     /// A file or the folder could not be written.
@@ -61,7 +61,7 @@ impl From<TableError> for RecordError {
     }
 }
 
-/// Why there are no results.
+/// The error for a run without results.
 #[derive(Debug)]
 pub enum RunError {
     /// The scenario cannot be built.
@@ -70,7 +70,7 @@ pub enum RunError {
     Record(RecordError),
     /// The capture cannot be written.
     Capture(CaptureError),
-    /// The caller did not want to go on.
+    /// The caller stopped the run.
     Stopped,
 }
 
@@ -93,11 +93,11 @@ impl From<FolderError> for RunError {
     }
 }
 
-/// Writes `flows.parquet`, `series.parquet`, a picture of each terminal that moves (`track-<name>.svg`) and, last, `summary.json` into a folder
-/// that the caller commits.
+/// Writes `flows.parquet`, `series.parquet`, a picture of each moving terminal (`track-<name>.svg`) and last `summary.json` into
+/// a folder, which the caller commits.
 ///
-/// The summary comes last because a folder's files move in the order in which they were made:
-/// whoever sees the new summary sees the new tables.
+/// The summary is last because a folder's files are moved in the order in which they were begun: if the summary is new, so are
+/// the tables.
 pub fn write_run(folder: &mut Folder, result: &RunResult, meta: &Meta) -> Result<(), RecordError> {
     let tables = Tables::new(result);
     write_flows_parquet(folder.file("flows.parquet")?, &tables)?.finish()?;
@@ -109,9 +109,9 @@ pub fn write_run(folder: &mut Folder, result: &RunResult, meta: &Meta) -> Result
     Ok(())
 }
 
-/// Runs a scenario to its end and, if there is a folder, writes its results there.
+/// Runs a scenario to its end and, if there is a folder, writes the results there.
 ///
-/// `go_on` is asked now and then with the state of the run; after a "no" nothing is written and the error is
+/// `go_on` is called at intervals with the state of the run; if it returns false nothing is written and the error is
 /// [`RunError::Stopped`].
 #[expect(
     clippy::disallowed_methods,
@@ -137,7 +137,7 @@ pub fn run_scenario(
     if let Some(capture) = &capture {
         simulation.set_capture(capture.tap());
     }
-    // The first event looks at the satellites, if there are any.
+    // The first event updates the satellites, if there are any.
     simulation.step();
     let ways = simulation.leg_ways();
     let mut pace = Pace::new();

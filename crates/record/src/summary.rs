@@ -1,8 +1,8 @@
-//! `summary.json`: one run in a page, with keys that stay.
+//! `summary.json`: one run on a page, with stable keys.
 //!
-//! SI units are in the keys (`goodput_bps`, `rtt_min_s`); what was not measured is null and not zero.
-//! Keys of flows, links, splices, handovers and routing are those of their metrics (`skyhop_results`), in that order.
-//! Differs from serialising the result's types: names come first, and what a run does not have is left out.
+//! SI units are in the keys (`goodput_bps`, `rtt_min_s`); a value that was not measured is null, not zero.
+//! Keys of flows, links, splices, handovers and routing are those of their metrics (`skyhop_results`), in order.
+//! Differs from serialisation of the result's types: names come first, and parts that a run does not have are omitted.
 //! Leaves out the series, which are in `series.parquet`.
 
 use serde_json::{Map, Value, json};
@@ -13,25 +13,25 @@ use skyhop_results::{
     Type,
 };
 
-/// The most names of which is told how many members of a population have them.
+/// Largest number of texts that are listed for a population.
 const MOST_TEXTS: usize = 10;
 
-/// What a result needs to be run again, and what the run itself cannot know.
+/// Data that are needed to run again, and data that the run itself does not know.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Meta {
     /// SHA-256 of the scenario's text, in lower-case hexadecimal.
     pub scenario_sha256: String,
-    /// What the run took on the wall clock, s.
+    /// Duration of the run by the wall clock, s.
     pub wall_s: f64,
     /// Overrides in the order given, each "path=value".
     pub sets: Vec<String>,
-    /// The scenario with every key that its file left out.
+    /// The scenario with defaults for all keys that its file omits.
     pub resolved: Value,
-    /// What an emulation was like; null of a simulation.
+    /// Properties of an emulation; null for a simulation.
     pub emulation: Value,
 }
 
-/// The summary of a run. Its keys come in a fixed order.
+/// The summary of a run. Its keys are in a fixed order.
 pub fn summary_json(result: &RunResult, meta: &Meta) -> Value {
     let mut root = Map::new();
     root.insert("scenario".into(), json!(result.scenario));
@@ -93,12 +93,12 @@ pub fn summary_json(result: &RunResult, meta: &Meta) -> Value {
     Value::Object(root)
 }
 
-/// The text of a summary as it is written and printed: indented, with a final newline.
+/// The text of a summary in files and on screen: indented, with a final newline.
 pub fn summary_text(summary: &Value) -> String {
     format!("{summary:#}\n")
 }
 
-/// Flows of a kind as one: their number, and how each metric is spread over them.
+/// A population: its size, and the distribution of each metric over it.
 fn population(members: &[FlowResult]) -> Value {
     let mut out = Map::new();
     out.insert("count".into(), json!(members.len()));
@@ -149,7 +149,7 @@ fn link(link: &LinkResult) -> Value {
     json!({ "forward": direction(&link.forward), "reverse": direction(&link.reverse) })
 }
 
-/// Counts of what few links do; they are left out where they are 0.
+/// Metrics that are 0 for most links, and omitted then.
 const RARE: [&str; 2] = ["duplicated_packets", "corrupted_packets"];
 
 /// Names and values of a result's metrics.
@@ -167,7 +167,7 @@ fn entry((name, value): (&'static str, Measure<'_>)) -> (String, Value) {
     (name.to_owned(), value)
 }
 
-/// How many, and each of the first thousand.
+/// The number of failures, and the first thousand of them.
 fn failures(all: &[FailureResult]) -> Value {
     const LISTED: usize = 1000;
     let one = |f: &FailureResult| json!({ f.kind: f.name, "from_s": f.from_s, "until_s": f.until_s });

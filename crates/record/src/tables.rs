@@ -1,8 +1,9 @@
-//! A run as tables: one row per flow, one row per sample, in Arrow and in Parquet.
+//! The tables of a run: one row per flow, one row per sample, in Arrow and in Parquet.
 //!
-//! Columns are the keys of `summary.json`, `limited_share` as a column for each cause; series are in long form (entity, metric, t_ns, value).
-//! Differs from a column per series: series have clocks of their own, and long form needs no filling in.
-//! Leaves out links, whose totals are in the summary, and all compression but snappy, which builds fastest.
+//! Columns are the keys of `summary.json`, with a column for each cause of `limited_share`; series are in long form (entity,
+//! metric, t_ns, value).
+//! Differs from a column per series: series have different sample times, and the long form needs no padding.
+//! Leaves out links, whose totals are in the summary, and compressions other than snappy, which builds fastest.
 
 use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
@@ -16,17 +17,17 @@ use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
 
-/// Rows in one batch of the series: small enough that string offsets never overflow and memory stays flat.
+/// Rows in one batch of the series: few enough that string offsets do not overflow and memory stays constant.
 const BATCH_ROWS: usize = 1 << 17;
 
-/// Why a table could not be written; the message has the file's name if a [`crate::FolderFile`] was written to.
+/// The error for a table that could not be written; its message has the name of the file if that is a [`crate::FolderFile`].
 #[derive(Debug)]
 pub struct TableError(ParquetError);
 
 impl fmt::Display for TableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            // The library's own prefix ("External: ") says nothing to a user; what it wraps does.
+            // The library's prefix ("External: ") means nothing to a user; the wrapped error does.
             ParquetError::External(e) => e.fmt(f),
             e => write!(f, "cannot write table: {e}"),
         }
@@ -46,9 +47,9 @@ impl From<ParquetError> for TableError {
 pub struct Tables {
     /// One row per flow, in the scenario's order. A key that the flow's kind does not have is null.
     pub flows: RecordBatch,
-    /// The series' schema, which holds even if there are no samples.
+    /// The schema of the series, which is the same without samples.
     pub series_schema: SchemaRef,
-    /// One row per sample, ordered as in the result.
+    /// One row per sample, in the order of the result.
     pub series: Vec<RecordBatch>,
 }
 
@@ -59,12 +60,12 @@ impl Tables {
     }
 }
 
-/// Writes `flows.parquet` and gives the writer back. The same run gives the same bytes.
+/// Writes `flows.parquet` and returns the writer. The same run gives the same bytes.
 pub fn write_flows_parquet<W: Write + Send>(out: W, tables: &Tables) -> Result<W, TableError> {
     write_parquet(out, tables.flows.schema(), std::slice::from_ref(&tables.flows))
 }
 
-/// Writes `series.parquet` and gives the writer back. The same run gives the same bytes.
+/// Writes `series.parquet` and returns the writer. The same run gives the same bytes.
 pub fn write_series_parquet<W: Write + Send>(out: W, tables: &Tables) -> Result<W, TableError> {
     write_parquet(out, tables.series_schema.clone(), &tables.series)
 }
@@ -96,7 +97,7 @@ fn flows(result: &RunResult) -> RecordBatch {
     for metric in FlowMetric::all() {
         let values = flows.iter().map(|flow| metric.of(flow));
         let (kind, array): (_, ArrayRef) = match metric.kind {
-            // Counts are signed: a difference of two of them must not wrap in somebody's data frame.
+            // Counts are signed, because a difference of unsigned columns would wrap in a data frame.
             Type::Count => (DataType::Int64, Arc::new(values.map(count).collect::<Int64Array>())),
             Type::Real => {
                 (DataType::Float64, Arc::new(values.map(Measure::number).collect::<Float64Array>()))
@@ -147,7 +148,7 @@ fn series(result: &RunResult) -> Vec<RecordBatch> {
     batches
 }
 
-/// Columns and schema are made side by side above, so a mismatch is a bug here.
+/// Columns and schema are built together above, so a mismatch is a bug here.
 fn batch(schema: SchemaRef, columns: Vec<ArrayRef>) -> RecordBatch {
     RecordBatch::try_new(schema, columns).expect("columns follow their schema")
 }

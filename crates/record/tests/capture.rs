@@ -1,9 +1,9 @@
-//! Captures of whole runs, judged by the programs that people read captures with.
+//! Captures of whole runs, checked by the programs with which people read captures.
 //!
-//! The sender's access link is captured, where every packet passes before it can be lost: tshark and tcptrace must count
-//! the repeats that the summary counts, and find nothing wrong. Tests are skipped where those programs are missing.
-//! Differs from `pcapng.rs`: there the file format is judged, here the headers that the simulator writes.
-//! Leaves out constellations, whose packets are made by the same code.
+//! The sender's access link is captured, where every packet passes before it can be lost: tshark and tcptrace must count the
+//! retransmissions that the summary counts, and report no errors. Tests are skipped where those programs are missing.
+//! Differs from `pcapng.rs`, which tests the file format: this tests the headers that the simulator writes.
+//! Leaves out constellations, whose packets are built by the same code.
 
 mod common;
 
@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 
 const VARIANTS: [&str; 3] = ["reno", "newreno", "sack-newreno"];
 
-/// A queue that overflows, and losses besides in both directions of which some lead to timeouts.
+/// A queue that overflows, alone and with losses in both directions, some of which cause timeouts.
 const LOSSES: [f64; 2] = [0.0, 0.02];
 
 #[test]
@@ -67,7 +67,7 @@ fn tshark_counts_the_repeats_and_finds_nothing_wrong() {
     }
 }
 
-/// Every variant, and every option that shows on the wire.
+/// Every variant, and every option that is visible in headers.
 const STACKS: [&str; 20] = [
     r#"variant = "tahoe""#,
     r#"variant = "reno", recovery = "rack""#,
@@ -91,7 +91,7 @@ const STACKS: [&str; 20] = [
     r#"variant = "newreno", after_idle = "spread", open = { kind = "fast-open", known = true }"#,
 ];
 
-/// What tshark would remark on: segments or acknowledgments of which it has not seen the like, and windows that are overrun.
+/// Anomalies that tshark reports: segments or acknowledgments without a counterpart, and exceeded windows.
 const REMARKS: [&str; 5] = [
     "tcp.analysis.ack_lost_segment",
     "tcp.analysis.lost_segment",
@@ -298,7 +298,7 @@ traffic = { kind = "cbr", rate = "64 kbit/s", size = "161 B" }"#;
     }
 }
 
-/// RFC 1191: routers' messages, and what they do to a transfer, are right byte by byte.
+/// RFC 1191: routers' errors are right byte by byte, and a transfer adapts to them.
 #[test]
 fn messages_of_packets_that_are_too_large_quote_them() {
     let scratch = Scratch::new("capture-mtu");
@@ -374,7 +374,7 @@ path = ["server", "access", "satellite", "narrow", "user"]
     }
 }
 
-/// RFC 8200, RFC 4443 and RFC 8201: every kind of packet, a router's message with what it quotes, and lengths.
+/// RFC 8200, RFC 4443 and RFC 8201: every kind of packet, a router's error with its quoted packet, and lengths.
 #[test]
 fn packets_of_ipv6_are_whole_and_their_sums_are_right() {
     let scratch = Scratch::new("capture-ipv6");
@@ -510,10 +510,10 @@ const ICMP_FIELDS: [&str; 10] = [
     "icmp.resp_to",
 ];
 
-/// A packet as tshark sees it: fields by name, empty if it has none.
+/// A packet's fields by tshark, by name; empty if the packet does not have the field.
 type Fields = BTreeMap<&'static str, String>;
 
-/// A transfer, and what tshark says of its packets.
+/// A transfer, and tshark's fields of its packets.
 struct Case {
     case: String,
     variant: &'static str,
@@ -522,7 +522,7 @@ struct Case {
     packets: Vec<Fields>,
 }
 
-/// Every variant with and without timestamps and losses, simulated and read once for all tests; nothing without tshark.
+/// Every variant with and without timestamps and losses, simulated and read once for all tests; empty without tshark.
 fn seen() -> &'static [Case] {
     static SEEN: LazyLock<Vec<Case>> = LazyLock::new(|| {
         let scratch = Scratch::new("capture-tshark");
@@ -547,7 +547,7 @@ fn with_and_without_timestamps() -> impl Iterator<Item = (&'static str, bool)> {
     VARIANTS.into_iter().flat_map(|variant| [false, true].map(|timestamps| (variant, timestamps)))
 }
 
-/// 3 MB over a geostationary link, captured where the sender sends.
+/// 3 MB over a geostationary link, captured at the sender.
 fn transfer(scratch: &Scratch, variant: &str, timestamps: bool, loss: f64) -> (TransferResult, PathBuf) {
     let flow = format!(
         r#"
@@ -560,7 +560,7 @@ transport = {{ kind = "tcp", variant = "{variant}", timestamps = {timestamps}, m
     (transfer, capture)
 }
 
-/// A minute of requests, some of which are lost.
+/// A minute of echo requests, some of which are lost.
 fn ping(scratch: &Scratch) -> (PingResult, PathBuf) {
     let flow = "stop = \"59.5 s\"\ntraffic = { kind = \"ping\", interval = \"1 s\" }";
     let (kind, capture) = record(scratch, flow, 0.1);
@@ -601,7 +601,7 @@ path = ["server", "access", "satellite", "lan", "user"]
     (result.flows.remove(0).kind, out.join("packets.pcapng"))
 }
 
-/// All packets of a capture. `None`, and a word about it, if there is no tshark.
+/// All packets of a capture; `None`, with a message, if there is no tshark.
 fn tshark(capture: &Path, fields: &[&'static str]) -> Option<Vec<Fields>> {
     let mut tshark = Command::new("tshark");
     tshark.arg("-n").arg("-r").arg(capture).args(["-T", "fields", "-E", "separator=|", "-E", "occurrence=a"]);
@@ -624,7 +624,7 @@ fn tshark(capture: &Path, fields: &[&'static str]) -> Option<Vec<Fields>> {
     Some(text.lines().map(packet).collect())
 }
 
-/// What a program prints. `None`, and a word about it, if it is not there.
+/// Output of a program; `None`, with a message, if it is not installed.
 fn run(command: &mut Command) -> Option<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let Ok(out) = command.output() else {
@@ -639,7 +639,7 @@ fn forward(packet: &Fields) -> bool {
     packet["frame.interface_name"] == "access/forward"
 }
 
-/// Whether the summary counts it among `segments_sent`: it has data, a SYN or a FIN.
+/// Returns true if the summary counts it among `segments_sent`: it has data, a SYN or a FIN.
 fn counts_as_segment(packet: &Fields) -> bool {
     number(packet, "tcp.len") > 0 || packet["tcp.flags.syn"] == YES || packet["tcp.flags.fin"] == YES
 }
@@ -652,7 +652,7 @@ fn numbers(packet: &Fields, field: &str) -> Vec<u64> {
     packet[field].split(',').filter(|n| !n.is_empty()).map(|n| n.parse().unwrap()).collect()
 }
 
-/// STP over UDP, whose packets tshark hands out as bytes: they are STP's, and as many as the summary counts.
+/// STP over UDP, whose packets tshark returns as bytes: they are valid STP, and as many as the summary counts.
 #[test]
 fn stp_packets_are_captured_as_they_are() {
     let scratch = Scratch::new("capture-stp");

@@ -1,7 +1,7 @@
-//! docs/results.md lists the metrics that there are, each with its unit, under the heading of its kind.
+//! docs/results.md lists all metrics, each with its unit, under the heading of its kind.
 //!
-//! Differs from generating the tables: what stands there is written for people, several metrics to a row where that is shorter.
-//! Leaves out what it says of them.
+//! Differs from generated tables: the document is written for people, with several metrics to a row where that is shorter.
+//! Leaves out the descriptions.
 
 use skyhop_results::{
     CompletionsResult, DatagramResult, DirectionResult, FlowResult, Metric, OneEndResult, PingResult,
@@ -47,7 +47,7 @@ fn names<T>(metrics: &[Metric<T>]) -> Vec<String> {
     metrics.iter().map(|metric| metric.name.to_owned()).collect()
 }
 
-/// The names in a row's first cell; `_mean_s` after `rtt_min_s` is `rtt_mean_s`. A unit in the second cell is that of the name.
+/// The names in a row's first cell; `_mean_s` after `rtt_min_s` is `rtt_mean_s`. A unit in the second cell must be that of the name.
 fn described(row: &str) -> Vec<String> {
     let cells: Vec<&str> = row.split('|').map(str::trim).collect();
     let mut names: Vec<String> = Vec::new();

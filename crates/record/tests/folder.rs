@@ -1,8 +1,8 @@
-//! A results folder appears whole or not at all, whatever the disk does.
+//! A results folder appears completely or not at all, whatever the disk does.
 //!
 //! The full disk is a real one: a tmpfs of 64 kB, where the test may mount one.
 //! Differs from mocking: renames, permissions and mount points are the system's.
-//! Leaves out power cuts; that files are synced before they are renamed is seen in the code only.
+//! Leaves out power failures; that files are synced before they are renamed can only be read in the code.
 
 mod common;
 

@@ -1,7 +1,7 @@
-//! Captures, read by the program that people will read them with.
+//! Captures, read by the program with which people read them.
 //!
-//! Blocks are checked by hand first, so that the file is held to the format even where tshark is missing.
-//! Differs from a round trip: the reader is not ours.
+//! Blocks are first checked by hand, so that the format is tested even where tshark is missing.
+//! Differs from a round trip: the reader is another program.
 //! Leaves out IPv6 and TCP options, which the wire crate's own tests cover.
 
 mod common;

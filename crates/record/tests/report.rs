@@ -1,7 +1,7 @@
-//! Charts and reports: well-formed, complete, and safe whatever the names in them.
+//! Charts and reports: well-formed, complete, and safe for any names in them.
 //!
-//! What they look like is for eyes; `SKYHOP_KEEP=DIR` keeps the pages that these tests draw.
-//! Differs from a snapshot: a colour may change without a test to change.
+//! Their look is for human eyes; `SKYHOP_KEEP=DIR` keeps the pages that these tests draw.
+//! Differs from a snapshot: a change of colour needs no change of a test.
 //! Leaves out rendering.
 
 use skyhop_record::*;
@@ -52,7 +52,7 @@ fn gaps_and_nonsense_are_not_drawn() {
     assert!(svg.contains("no samples"));
 }
 
-/// Texts of a picture with their places.
+/// Texts of a picture with their positions.
 fn texts(svg: &str) -> Vec<(f64, f64, &str)> {
     let of = |text: &str, name: &str| -> Option<f64> {
         text.split(&format!(" {name}=\"")).nth(1)?.split('"').next()?.parse().ok()
@@ -68,7 +68,7 @@ fn texts(svg: &str) -> Vec<(f64, f64, &str)> {
         .collect()
 }
 
-/// A letter is 6 px wide, at 12 px; an outline that is drawn wider would not be noticed here.
+/// Assumes letters 6 px wide at 12 px; a font that is drawn wider would not be noticed here.
 #[test]
 fn names_in_a_legend_lie_beside_each_other_and_below_and_never_over() {
     let names: Vec<String> = (0..11).map(|n| format!("series {n} {}", "x".repeat(n * 3 % 17))).collect();
@@ -95,7 +95,7 @@ fn names_in_a_legend_lie_beside_each_other_and_below_and_never_over() {
     }
 }
 
-/// An entry of a legend is 26 px of line, the name at 6.6 px a letter, and space around; a row is 672 px.
+/// An entry of a legend is 26 px of line, the name at 6.6 px a letter, and space around it; a row is 672 px.
 #[test]
 fn a_row_of_a_legend_is_filled_to_its_width_and_no_further() {
     for (letters, same_row) in [([10, 20], true), ([43, 43], true), ([43, 44], false), ([120, 5], false)] {
@@ -224,7 +224,7 @@ fn page() -> String {
         .html()
 }
 
-/// Every element is closed in its order. The few void elements are not used inside `main`.
+/// Every element is closed in order. The few void elements are not used inside `main`.
 fn assert_balanced(text: &str) {
     let mut open: Vec<&str> = Vec::new();
     for tag in text.split('<').skip(1) {

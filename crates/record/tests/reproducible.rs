@@ -1,7 +1,7 @@
-//! The same scenario and seed leave the same bytes.
+//! The same scenario and seed give the same bytes.
 //!
-//! Every file is held to it; of the summary only `wall_s`, which is told by the wall clock, is left out.
-//! Differs from a golden file: what the bytes are is not judged here.
+//! This holds for every file; in the summary only `wall_s`, from the wall clock, is excluded.
+//! Differs from a golden file: the contents are not judged here.
 //! Leaves out other machines: floating-point results are the same wherever IEEE 754 holds.
 
 mod common;
@@ -93,7 +93,7 @@ traffic = { kind = "bulk", size = "100 kB" }
 pcap = ["*"]
 "#;
 
-/// Runs and reads back [`FILES`], the summary without its wall clock.
+/// Runs a scenario and reads [`FILES`], the summary without its wall-clock time.
 fn files(scratch: &Scratch, name: &str, scenario: &str, seed: u64) -> [Vec<u8>; 4] {
     let loaded = parse(scenario.as_bytes(), "reproducible.toml", &[]).unwrap();
     let out = scratch.0.join(name);
@@ -112,7 +112,7 @@ fn files(scratch: &Scratch, name: &str, scenario: &str, seed: u64) -> [Vec<u8>; 
     })
 }
 
-/// The summary, without the seed that every summary tells.
+/// The summary without its seed.
 fn summary_without_seed(files: &[Vec<u8>; 4], seed: u64) -> String {
     let text = String::from_utf8(files[0].clone()).unwrap();
     let told = format!("\"seed\": {seed},");

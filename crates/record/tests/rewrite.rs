@@ -1,6 +1,6 @@
-//! Captures written again: what is replaced reads as it should, in every wrapping, and the rest keeps its bytes.
+//! Rewritten captures: replaced datagrams read as they should, in every encapsulation, and the rest keeps its bytes.
 //!
-//! Follows draft-ietf-opsawg-pcapng and draft-ietf-opsawg-pcap, whose blocks are put together here by hand.
+//! Follows draft-ietf-opsawg-pcapng and draft-ietf-opsawg-pcap, whose blocks are built by hand here.
 //! Differs from a round trip: tshark reads the lengths, checksums, times and comments.
 //! Leaves out decryption, which the command's tests have.
 
@@ -13,7 +13,7 @@ use std::process::Command;
 
 const LONG: &[u8] = b"LONG: this is to be shortened to its first word, once or twice";
 
-/// `LONG:` becomes two packets, `LONG` and `twice`; everything else stays.
+/// Replaces `LONG` by two packets, `LONG` and `twice`; keeps everything else.
 fn shorten(datagram: &Datagram<'_>) -> Option<Vec<Vec<u8>>> {
     (datagram.whole && datagram.payload == LONG).then(|| vec![b"LONG".to_vec(), b"twice".to_vec()])
 }
@@ -49,7 +49,7 @@ fn bare4(payload: &[u8]) -> Vec<u8> {
     udp(PacketBuilder::ipv4([192, 0, 2, 1], [192, 0, 2, 2], 64).udp(40_001, 40_002), payload)
 }
 
-/// A pcapng by hand.
+/// A handmade pcapng file.
 struct Pcapng {
     bytes: Vec<u8>,
     big: bool,
@@ -256,7 +256,7 @@ fn what_is_no_capture_is_refused() {
     }
 }
 
-/// Fields of each packet as tshark reads them; `None` where there is none.
+/// Fields of each packet by tshark; `None` without tshark.
 fn tshark(name: &str, capture: &[u8], fields: &[&str]) -> Option<Vec<Vec<String>>> {
     let scratch = Scratch::new(&format!("rewrite-{name}"));
     let path = scratch.0.join("out.pcapng");

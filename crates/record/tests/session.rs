@@ -1,7 +1,7 @@
-//! A scenario, run and recorded: what the command and Python both stand on.
+//! A scenario, run and recorded: the basis of the command and of Python.
 //!
-//! The path is the geostationary one of the design, short enough for a test.
-//! Differs from the simulator's tests: the numbers are not judged here, only that they arrive in the files.
+//! The path is the geostationary one of the design, shortened for a test.
+//! Differs from the simulator's tests: the numbers are not judged here, only that they reach the files.
 //! Leaves out constellations.
 
 mod common;

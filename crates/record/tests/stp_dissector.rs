@@ -1,8 +1,8 @@
-//! STP as Wireshark sees it: what our machines emit, through our captures, read by tshark with our dissector.
+//! STP in Wireshark: packets that our machines emit, written by our captures, read by tshark with our dissector.
 //!
-//! Every field of every kind of packet must read as the struct says, and a conversation over a lossy path as it went.
+//! Every field of every kind of packet must read as in the struct, and a conversation over a lossy path must be complete.
 //! Differs from a round trip: the dissector is Lua and shares no code with the parser.
-//! Leaves out what encrypted packets carry; `skyhop wireshark decrypt` has a test of its own.
+//! Leaves out the contents of encrypted packets; `skyhop wireshark decrypt` has a test of its own.
 
 mod common;
 
@@ -190,7 +190,7 @@ fn packets_of_associations_are_told_by_their_form() {
     }
 }
 
-/// Every kind by itself, all pairs, all of them at once; both forms of lists, with none, one and many gaps, across 2^24.
+/// Every kind alone, all pairs, and all at once; both forms of lists, with none, one and many gaps, across 2^24.
 fn packets() -> Vec<Packet<Length>> {
     let begin = |n: u32| Begin {
         version: 1,
@@ -276,7 +276,7 @@ fn data(seq: u32, len: u64) -> Packet<Length> {
     }
 }
 
-/// What tshark should print for the packet, in the order of FIELDS.
+/// The expected output of tshark for the packet, in the order of FIELDS.
 fn expected(packet: &Packet<Length>) -> Vec<String> {
     let none = Control::default();
     let control = packet.control.as_deref().unwrap_or(&none);
@@ -338,7 +338,7 @@ fn join(values: impl IntoIterator<Item = String>) -> String {
     values.into_iter().collect::<Vec<_>>().join(",")
 }
 
-/// Two machines, 100 ms apart, one packet in fourteen of the sender's lost; captured where the sender stands.
+/// Two machines, 100 ms apart; one packet in fourteen of the sender's is lost; captured at the sender.
 struct Talk {
     capture: Capture,
     packets: u64,
@@ -434,7 +434,7 @@ fn bytes<P: Contents>(packet: &Packet<P>) -> Vec<u8> {
     out
 }
 
-/// The packet changed, with a checksum that is right again (RFC 1071, by hand).
+/// A changed packet with a correct checksum (RFC 1071, by hand).
 fn sealed(packet: &[u8], change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = packet.to_vec();
     change(&mut out);
@@ -447,7 +447,7 @@ fn sealed(packet: &[u8], change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
     out
 }
 
-/// The fields of each packet as tshark prints them; `None` where there is no tshark.
+/// Fields of each packet by tshark; `None` without tshark.
 fn tshark(name: &str, capture: Capture, fields: &[&str], more: &[&str]) -> Option<Vec<Vec<String>>> {
     let scratch = Scratch::new(&format!("stp-{name}"));
     let path = scratch.0.join("stp.pcapng");

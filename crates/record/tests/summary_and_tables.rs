@@ -1,8 +1,8 @@
-//! The summary's keys and the tables' columns, which users' scripts depend on.
+//! The summary's keys and the tables' columns, on which users' scripts depend.
 //!
 //! The expected text is written out, so that a changed key is seen in review.
 //! Differs from a snapshot: it is short enough to be read.
-//! Leaves out what other readers make of the parquet files; the Python tests read them back.
+//! Leaves out other readers of the parquet files; the Python tests read them.
 
 mod common;
 

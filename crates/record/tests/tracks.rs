@@ -1,8 +1,8 @@
-//! The picture of a terminal that moved, from series alone.
+//! The picture of a moving terminal, from series alone.
 //!
-//! Follows what a reader measures on it: where the track runs, which times it bears, that charts share its axis.
-//! Differs from a run's picture in its series, which are made up.
-//! Leaves out how it looks.
+//! Tests what a reader measures on it: the course of the track, its times, and the common axis of the charts.
+//! Differs from a run's picture in its made-up series.
+//! Leaves out the look.
 
 use skyhop_record::chart::track::tracks;
 use skyhop_results::{RunResult, Series};
@@ -17,7 +17,7 @@ fn series(entity: &str, metric: &'static str, value: impl Fn(u64) -> Option<f64>
     Series { entity: entity.into(), metric, samples }
 }
 
-/// Two hours east along 10 S over the date line, with another satellite each quarter of an hour and none in the last one.
+/// Two hours east along 10 S across the date line, with another satellite each quarter of an hour and none in the last one.
 fn voyage() -> RunResult {
     let ship = "terminal/ship";
     let east = |minute: u64| 170.0 + minute as f64 / 6.0;
@@ -41,7 +41,7 @@ fn voyage() -> RunResult {
     }
 }
 
-/// The steps of the widest path of this colour.
+/// The segments of the widest path of this colour.
 fn path(svg: &str, stroke: &str) -> Vec<Vec<(f64, f64)>> {
     let line = svg.lines().find(|line| line.contains(&format!("stroke=\"{stroke}\" stroke-width=\"2.4\"")));
     let d = line

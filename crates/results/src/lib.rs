@@ -1,7 +1,7 @@
-//! What a run found out, as plain data: totals per flow and link, and series over time.
+//! The results of a run as plain data: totals per flow and link, and series over time.
 //!
-//! Field names are the keys of `summary.json` and the columns of the parquet files, in their order; `measured!` keeps the list.
-//! Differs from a log: everything is returned at the end, nothing is written on the way.
+//! Field names are the keys of `summary.json` and the columns of the parquet files, in order; `measured!` keeps the list.
+//! Differs from a log: everything is returned at the end.
 //! Leaves out files and formats, which the `record` crate holds.
 
 mod measure;
@@ -14,7 +14,7 @@ use skyhop_units::Time;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// One run's results.
+/// The results of one run.
 #[derive(Debug, Clone, Default)]
 pub struct RunResult {
     /// Name of the scenario.
@@ -29,132 +29,132 @@ pub struct RunResult {
     pub packet_hops: u64,
     /// Flows in the scenario's order.
     pub flows: Vec<FlowResult>,
-    /// Which of the flows the scenario has as one, in its order.
+    /// The populations of the scenario, in its order.
     pub populations: Vec<PopulationResult>,
-    /// Members of populations are wanted by themselves in the summary too.
+    /// True if the summary has members of populations individually too.
     pub each_member: bool,
-    /// Links in order of their names.
+    /// Links in order of name.
     pub links: Vec<LinkResult>,
-    /// Changes of satellite by terminal, in order of their names; empty without a constellation.
+    /// Handovers of each terminal, in order of name; empty without a constellation.
     pub handovers: Vec<HandoverResult>,
-    /// Changes of the addresses of terminals that move and their cost, in order of their names; empty if none moves.
+    /// Address changes of each moving terminal, in order of name; empty if none moves.
     pub addresses: Vec<AddressResult>,
-    /// What of the constellation failed during the run, in order of time.
+    /// Failures in the constellation during the run, in order of time.
     pub failures: Vec<FailureResult>,
-    /// What routing through the constellation took; `None` without one.
+    /// Counters of routing through the constellation; `None` without one.
     pub routing: Option<RoutingResult>,
-    /// Splices in order of their names; empty without any.
+    /// Splices in order of name.
     pub splices: Vec<SpliceResult>,
-    /// Associations in order of their names; empty without any.
+    /// Associations in order of name.
     pub associations: Vec<AssociationResult>,
     /// Samples over time, ordered by entity and metric as first seen, then by time.
     pub series: Vec<Series>,
-    /// What a user should know before trusting the numbers.
+    /// Warnings that affect the interpretation of the results.
     pub warnings: Vec<String>,
 }
 
-/// Flows that the scenario has as one.
+/// Flows that the scenario defines together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PopulationResult {
     /// Name of the population.
     pub name: String,
-    /// Which of the run's flows are its members.
+    /// Indices of its members among the flows of the run.
     pub flows: Range<usize>,
 }
 
-/// A failure of a satellite, a link or a station, listed or drawn.
+/// A failure of a satellite, a link or a station, listed or random.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailureResult {
     /// `satellite`, `link` or `station`.
     pub kind: &'static str,
-    /// Its name.
+    /// Name of the object that failed.
     pub name: String,
-    /// When it fails, s.
+    /// Start of the failure, s.
     pub from_s: f64,
-    /// When it is repaired, s; `None` if it is not.
+    /// Time of its repair, s; `None` if it is not repaired.
     pub until_s: Option<f64>,
 }
 
 measured! {
-    /// How often a terminal changed its satellite, and what that cost.
+    /// The handovers of a terminal, and their cost.
     #[derive(Debug, Clone, PartialEq, Default)]
     pub struct HandoverResult {
         /// Name of the terminal.
         pub terminal: String,
         ;
-        /// Changes from one satellite to another, of all its antennas.
+        /// Changes from one satellite to another, over all antennas.
         pub handovers: u64,
-        /// Time in which a satellite was being acquired and packets waited, s, of all its antennas.
+        /// Time in which a satellite was being acquired and packets waited, s, over all antennas.
         pub gap_s: f64,
-        /// Packets that `handover_loss` cost, of those that waited or were on their way.
+        /// Packets lost to `handover_loss`, of those that waited or were on their way.
         pub packets_lost: u64,
     }
 }
 
 measured! {
-    /// How often a terminal that moves came into another cell, and so to another address (HT 6.4.1), and what that cost.
+    /// The changes of a moving terminal's address by its cell (HT 6.4.1), and their cost.
     #[derive(Debug, Clone, PartialEq, Default)]
     pub struct AddressResult {
         /// Name of the terminal.
         pub terminal: String,
         ;
-        /// Changes of its address: cells that it was found in at looks.
+        /// Changes of its address, as noticed at updates.
         pub address_changes: u64,
-        /// Bytes of the messages that tell of them, answers included; they take no capacity.
+        /// Bytes of the messages about them, including answers; they use no capacity.
         pub update_bytes: u64,
-        /// Packets that were sent to it by an address that was not its any more.
+        /// Packets sent to it with an outdated address.
         pub packets_old_address: u64,
-        /// Of those, the ones that a satellite of the old cell sent on to the present one.
+        /// Of those, packets that a satellite of the old cell forwarded to the present one.
         pub packets_readdressed: u64,
-        /// Of those, the ones that found it gone.
+        /// Of those, packets that no longer found it.
         pub packets_lost: u64,
     }
 }
 
 measured! {
-    /// What went through a splice.
+    /// The traffic through a splice.
     #[derive(Debug, Clone, PartialEq, Default)]
     pub struct SpliceResult {
         /// Name of the splice.
         pub name: String,
         ;
-        /// Connections that were opened with it.
+        /// Connections opened through it.
         pub connections: u64,
-        /// Of those, the ones that it had to break because a side broke them or fell silent.
+        /// Of those, connections that it reset because a side failed or fell silent.
         pub connections_broken: u64,
-        /// Requests that a cache answered.
+        /// Requests answered by its cache.
         pub hits: u64,
-        /// Requests that a cache handed on.
+        /// Requests forwarded by its cache.
         pub misses: u64,
-        /// Payload that came into order from the flows' `from`.
+        /// Payload received in order from the flows' `from`.
         pub forward_bytes: u64,
-        /// Payload that came into order from the flows' `to`.
+        /// Payload received in order from the flows' `to`.
         pub backward_bytes: u64,
-        /// The most bytes that it held at once, all connections and both directions.
+        /// Largest number of bytes held at once, over all connections and both directions.
         pub held_max_bytes: u64,
-        /// The most bytes that it held at once for a direction of a connection.
+        /// Largest number of bytes held at once for one direction of a connection.
         pub connection_held_max_bytes: u64,
     }
 }
 
 measured! {
-    /// What the flows of an association have in common: its packets, which belong to no flow alone.
+    /// The totals of an association: its packets, which belong to no single flow.
     #[derive(Debug, Clone, PartialEq, Default)]
     pub struct AssociationResult {
         /// Name of the association.
         pub name: String,
         ;
-        /// Streams that were opened: connections of its flows.
+        /// Streams opened: connections of its flows.
         pub streams: u64,
-        /// The most of them that were open at once.
+        /// Largest number of streams open at once.
         pub streams_max: u64,
-        /// Payload that came into order in all streams, both ways.
+        /// Payload delivered in order in all streams, in both directions.
         pub bytes_delivered: u64,
-        /// Packets of data that its ends sent, repeats included.
+        /// Data packets sent by its ends, including retransmissions.
         pub segments_sent: u64,
-        /// Of those, the repeats.
+        /// Of those, retransmissions.
         pub segments_retransmitted: u64,
-        /// POLLs that no answer came to in time.
+        /// POLLs without an answer in time.
         pub timeouts: u64,
         /// Smallest RTT sample of either end, s.
         pub rtt_min_s: Option<f64>,
@@ -162,15 +162,15 @@ measured! {
         pub rtt_mean_s: Option<f64>,
         /// Largest RTT sample, s.
         pub rtt_max_s: Option<f64>,
-        /// Bytes, headers of IP and above included, that the `from` of the first flow that names it handed to a first link.
+        /// Bytes, with IP headers and above, that the `from` of the first flow that names it sent into a first link.
         pub forward_bytes: u64,
-        /// The same of that flow's `to`.
+        /// Bytes, with IP headers and above, that the `to` of that flow sent into a first link.
         pub return_bytes: u64,
-        /// Packets handed to the network by either end.
+        /// Packets sent by either end.
         pub packets_sent: u64,
         /// Packets that reached either end.
         pub packets_delivered: u64,
-        /// Packets dropped at a full queue or at a link that went down, or for want of a route.
+        /// Packets dropped at a full queue, at a link that went down, or for want of a path.
         pub packets_dropped: u64,
         /// Packets lost to errors on a link.
         pub packets_lost: u64,
@@ -180,28 +180,28 @@ measured! {
 }
 
 measured! {
-    /// What routing through the constellation took, and the packets that it could not help.
+    /// Counters of routing through the constellation, and packets without a path.
     #[derive(Debug, Clone, Copy, PartialEq, Default)]
     pub struct RoutingResult {
         /// Name of the scheme.
         pub scheme: &'static str,
-        /// Entries that a satellite keeps beyond published orbits and its own links, the most of any at any time.
+        /// Largest number of entries that a satellite kept beyond published orbits and its own links.
         pub state_entries_max: u64,
-        /// Their mean over satellites and changes of the network.
+        /// Mean number of those entries, over satellites and changes of the network.
         pub state_entries_mean: f64,
         /// Links that came up, went down or moved after the start.
         pub topology_changes: u64,
-        /// Announcements of changes that satellites made; `None` if they were not simulated.
+        /// Announcements of changes by satellites; `None` if they were not simulated.
         pub announcements: Option<u64>,
         /// Transmissions of announcements over ISLs; `None` if they were not simulated.
         pub messages: Option<u64>,
-        /// Longest time from a change until nodes routed by it, s; `None` if announcements were not simulated.
+        /// Longest time from a change until nodes route by it, s; `None` if announcements were not simulated.
         pub convergence_max_s: Option<f64>,
-        /// Packets dropped where the scheme knew no way on.
+        /// Packets dropped where the scheme knew no next hop.
         pub stranded_dead_end: u64,
         /// Packets dropped because there was no path.
         pub stranded_no_path: u64,
-        /// Packets dropped because the link that the tables name was down, or led elsewhere by then.
+        /// Packets dropped because the link in the tables was down, or led elsewhere.
         pub stranded_link_down: u64,
         /// Packets dropped after 255 links.
         pub stranded_hop_limit: u64,
@@ -214,24 +214,24 @@ measured! {
     pub struct FlowResult {
         /// Name of the flow.
         pub name: String,
-        /// What it measured.
+        /// Measurements of its kind.
         pub kind: FlowKind,
-        /// What limited it; `None` without connections.
+        /// The causes that limited it; `None` without connections.
         pub limits: Option<LimitsResult>,
-        /// The association whose streams its connections are: its packets are that one's, and its own keys for them are null.
+        /// The association whose streams are its connections; it counts their packets, and the flow's own keys for them are null.
         pub association: Option<String>,
-        /// Copies of its packets that links have made; no column, since few flows have any.
+        /// Copies of its packets made by links; not a column, since few flows have any.
         pub packets_duplicated: u64,
         ;
-        /// Bytes, headers of IP and above included, that its `from` handed to a first link.
+        /// Bytes, with IP headers and above, that its `from` sent into a first link.
         pub forward_bytes: u64,
-        /// The same of its `to`: acknowledgments, and whatever else goes back.
+        /// Bytes, with IP headers and above, that its `to` sent into a first link: acknowledgments and other traffic.
         pub return_bytes: u64,
-        /// Packets handed to the network by either end.
+        /// Packets sent by either end.
         pub packets_sent: u64,
         /// Packets that reached either end.
         pub packets_delivered: u64,
-        /// Packets dropped at a full queue or at a link that went down, or for want of a route.
+        /// Packets dropped at a full queue, at a link that went down, or for want of a path.
         pub packets_dropped: u64,
         /// Packets lost to errors on a link.
         pub packets_lost: u64,
@@ -240,48 +240,48 @@ measured! {
     }
 }
 
-/// Metrics of packets, which a flow of an association has none of: its streams share them with those of other flows.
+/// Metrics of packets, which a flow of an association does not have: its streams share packets with those of other flows.
 const OF_PACKETS: [&str; 6] =
     ["segments_sent", "segments_retransmitted", "timeouts", "rtt_min_s", "rtt_mean_s", "rtt_max_s"];
 
 impl FlowResult {
-    /// Whether a metric is one of packets that the flow shares with others of its association.
+    /// Returns true if a metric is about packets that the flow shares with others of its association.
     pub fn shares(&self, metric: &str) -> bool {
         let packets = || OF_PACKETS.contains(&metric) || Self::METRICS.iter().any(|own| own.name == metric);
         self.association.is_some() && packets()
     }
 }
 
-/// What limited a flow over connections.
+/// The causes that limited a flow over connections.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LimitsResult {
-    /// Time by what held the sending ends of its connections up, ns, in the order of [`Cause::ALL`]: together the sum of the
-    /// connections' lives, from the call to connect until all has been acknowledged, or until the end.
+    /// Time by the cause that held up the sending ends of its connections, ns, in the order of [`Cause::ALL`]. The sum is the
+    /// lifetime of all connections: from connecting until all data are acknowledged, or until the end.
     pub spent_ns: [u64; Cause::COUNT],
-    /// Name of the busiest link on its way, in the direction of its data; `None` if none was ever busy.
+    /// Name of the busiest link on its path, in the direction of its data; `None` if none was ever busy.
     pub bottleneck: Option<String>,
 }
 
 impl LimitsResult {
-    /// Sum of the connections' lives, ns.
+    /// Sum of the lifetimes of its connections, ns.
     pub fn total_ns(&self) -> u64 {
         self.spent_ns.iter().sum()
     }
 
-    /// Share of that time in which `cause` held; `None` if there was no time.
+    /// Share of that time due to `cause`; `None` if there was no time.
     pub fn share(&self, cause: Cause) -> Option<f64> {
         let total = self.total_ns();
         (total > 0).then(|| self.spent_ns[cause as usize] as f64 / total as f64)
     }
 
-    /// What held for the most time, of equals the first; `None` if there was no time.
+    /// The cause with the most time, the first of equal ones; `None` if there was no time.
     pub fn limited_by(&self) -> Option<Cause> {
         let most = *self.spent_ns.iter().max()?;
         Cause::ALL.into_iter().find(|cause| most > 0 && self.spent_ns[*cause as usize] == most)
     }
 }
 
-/// What the kinds of flow measure.
+/// The measurements of each kind of flow.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FlowKind {
     /// A transfer over a transport.
@@ -290,16 +290,16 @@ pub enum FlowKind {
     Ping(PingResult),
     /// Pages, exchanges or short transfers.
     Completions(CompletionsResult),
-    /// Datagrams one way.
+    /// Datagrams in one direction.
     Datagrams(DatagramResult),
-    /// Packets of programs.
+    /// Packets of real programs.
     Programs(ProgramsResult),
-    /// A program at one end, and a simulated one at the other.
+    /// A real program at one end, and a simulated one at the other.
     OneEnd(OneEndResult),
 }
 
 impl FlowKind {
-    /// What the kind is called in tables.
+    /// Name of the kind in tables.
     pub fn name(&self) -> &'static str {
         match self {
             FlowKind::Transfer(_) => "transfer",
@@ -311,7 +311,7 @@ impl FlowKind {
         }
     }
 
-    /// Names and values of what it measures, in their order.
+    /// Names and values of its metrics, in order.
     pub fn measures(&self) -> Vec<(&'static str, Measure<'_>)> {
         fn all<'a, T>(metrics: &[Metric<T>], of: &'a T) -> Vec<(&'static str, Measure<'a>)> {
             metrics.iter().map(|metric| (metric.name, (metric.get)(of))).collect()
@@ -327,21 +327,21 @@ impl FlowKind {
     }
 }
 
-/// A metric that flows of some kind have: a column of a table of flows.
+/// A metric of flows, of one or more kinds: a column of a table of flows.
 #[derive(Debug, Clone)]
 pub struct FlowMetric {
-    /// Its name, with its unit at the end if it has one.
+    /// Name of the metric, with its unit at the end if it has one.
     pub name: String,
-    /// What it is.
+    /// Description of the metric.
     pub about: &'static str,
-    /// The type of its values.
+    /// Type of its values.
     pub kind: Type,
     source: Source,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Source {
-    /// Its place among the metrics of each kind.
+    /// Position among the metrics of each kind.
     Kind {
         transfer: Option<usize>,
         completions: Option<usize>,
@@ -358,13 +358,14 @@ enum Source {
 }
 
 impl FlowMetric {
-    /// All metrics of all kinds, in the order of columns: as each kind has its own, what few have before what follows it in others.
+    /// All metrics of all kinds in the order of columns: each kind's order is kept, and a metric of few kinds comes before those
+    /// that follow it there.
     pub fn all() -> &'static [FlowMetric] {
         static ALL: LazyLock<Vec<FlowMetric>> = LazyLock::new(columns);
         &ALL
     }
 
-    /// The metric of a flow; without a value if its kind has none.
+    /// The metric's value for a flow; empty if the flow's kind does not have it.
     pub fn of<'a>(&self, flow: &'a FlowResult) -> Measure<'a> {
         fn at<'a, T>(metrics: &[Metric<T>], place: Option<usize>, of: &'a T) -> Option<Measure<'a>> {
             Some((metrics[place?].get)(of))
@@ -405,7 +406,7 @@ impl FlowMetric {
     }
 }
 
-/// The kinds' lists as one: always the first head that stands behind no other list's head.
+/// Merges the lists of all kinds: takes the first head that does not occur further down in another list.
 fn columns() -> Vec<FlowMetric> {
     fn list<T>(metrics: &[Metric<T>]) -> Vec<(&'static str, &'static str, Type)> {
         metrics.iter().map(|metric| (metric.name, metric.about, metric.kind)).collect()
@@ -451,22 +452,22 @@ fn columns() -> Vec<FlowMetric> {
 }
 
 measured! {
-    /// Pages, exchanges or short transfers: how many, and how long they took.
+    /// Pages or short transfers: their number and their durations.
     #[derive(Debug, Clone, PartialEq, Default)]
     pub struct CompletionsResult {
-        /// In-order payload bits per second that came to the browser or receiver, from the flow's start to its stop or the end.
+        /// In-order payload bits per second at the browser or receiver, from the flow's start to its stop or the end.
         pub goodput_bps: f64,
-        /// Pages, exchanges or transfers that were begun.
+        /// Pages, exchanges or transfers begun.
         pub started: u64,
-        /// Those that came to an end.
+        /// Pages, exchanges or transfers completed.
         pub completed: u64,
-        /// Those that were given up because a connection was broken, or could not be opened.
+        /// Those abandoned because a connection was reset or could not be opened.
         pub failed: u64,
-        /// Files of the pages that came to an end; of anything else there is one each.
+        /// Files of the completed pages; one each for exchanges and transfers.
         pub files: u64,
         /// Connections opened.
         pub connections: u64,
-        /// Shortest time from the beginning to the last byte at the receiver, s: of a page, its page-load time.
+        /// Shortest time from the start to the last byte at the receiver, s: the page-load time of a page.
         pub completion_min_s: Option<f64>,
         /// Mean of the times, s.
         pub completion_mean_s: Option<f64>,
@@ -476,11 +477,11 @@ measured! {
         pub completion_p95_s: Option<f64>,
         /// Longest time, s.
         pub completion_max_s: Option<f64>,
-        /// That payload.
+        /// Payload delivered in order at the browser or receiver.
         pub bytes_delivered: u64,
-        /// Segments with payload, SYN or FIN that the sender of that payload sent, repeats included.
+        /// Segments with payload, SYN or FIN from the sender of that payload, including retransmissions.
         pub segments_sent: u64,
-        /// Of those, the repeats.
+        /// Of those, retransmissions.
         pub segments_retransmitted: u64,
         /// Retransmission timeouts.
         pub timeouts: u64,
@@ -494,15 +495,15 @@ measured! {
 }
 
 measured! {
-    /// What packets of programs met, from their flow's `from` to its `to`.
+    /// The packets of real programs, from their flow's `from` to its `to`.
     #[derive(Debug, Clone, PartialEq, Default)]
     pub struct ProgramsResult {
         ;
-        /// Packets that were handed to the network.
+        /// Packets handed to the network.
         pub sent: u64,
         /// Packets that arrived.
         pub received: u64,
-        /// Share of the packets that did not arrive, those still on their way not counted.
+        /// Share of packets that did not arrive, without those still on their way.
         pub loss: Option<f64>,
         /// Smallest one-way delay, s.
         pub delay_min_s: Option<f64>,
@@ -514,34 +515,35 @@ measured! {
 }
 
 measured! {
-    /// A program at one end and a simulated one at the other: what the simulated end counts, and what packets met from `from` to `to`.
+    /// A real program at one end and a simulated one at the other: counters of the simulated end, and packets from `from` to `to`.
     #[derive(Debug, Clone, PartialEq, Default)]
     pub struct OneEndResult {
-        /// In-order payload bits per second in the direction that had more, from the first connection's opening to the last byte that arrived.
+        /// In-order payload bits per second in the direction with more, from the first connection's opening to the last byte that
+        /// arrived.
         pub goodput_bps: f64,
-        /// From the flow's start until a simulated sender knows that all of its transfer has arrived, s.
+        /// Time from the flow's start until a simulated sender knows that all of its transfer has arrived, s.
         pub completed_s: Option<f64>,
-        /// Exchanges that a simulated client has completed.
+        /// Exchanges completed by a simulated client.
         pub completed: Option<u64>,
-        /// Those that it gave up.
+        /// Exchanges abandoned by a simulated client.
         pub failed: Option<u64>,
-        /// Connections that were opened.
+        /// Connections opened.
         pub connections: u64,
-        /// Mean time of a simulated client's exchanges, s.
+        /// Mean duration of a simulated client's exchanges, s.
         pub completion_mean_s: Option<f64>,
-        /// That payload.
+        /// Payload delivered in order in the direction with more.
         pub bytes_delivered: u64,
-        /// Segments with payload, SYN or FIN that the simulated end sent, repeats included.
+        /// Segments with payload, SYN or FIN sent by the simulated end, including retransmissions.
         pub segments_sent: u64,
-        /// Of those, the repeats.
+        /// Of those, retransmissions.
         pub segments_retransmitted: u64,
         /// Retransmission timeouts of the simulated end.
         pub timeouts: u64,
-        /// Packets that were handed to the network.
+        /// Packets handed to the network.
         pub sent: u64,
         /// Packets that arrived.
         pub received: u64,
-        /// Share of the packets that did not arrive, those still on their way not counted.
+        /// Share of packets that did not arrive, without those still on their way.
         pub loss: Option<f64>,
         /// Smallest one-way delay, s.
         pub delay_min_s: Option<f64>,
@@ -551,15 +553,15 @@ measured! {
         pub delay_max_s: Option<f64>,
         /// Smallest RTT sample of the simulated end, s.
         pub rtt_min_s: Option<f64>,
-        /// Mean of its RTT samples, s.
+        /// Mean of the RTT samples of the simulated end, s.
         pub rtt_mean_s: Option<f64>,
-        /// Largest of them, s.
+        /// Largest RTT sample of the simulated end, s.
         pub rtt_max_s: Option<f64>,
     }
 }
 
 measured! {
-    /// Datagrams one way.
+    /// Datagrams in one direction.
     #[derive(Debug, Clone, PartialEq, Default)]
     pub struct DatagramResult {
         /// Payload bits that arrived per second, from the flow's start to its stop or the end.
@@ -570,9 +572,9 @@ measured! {
         pub sent: u64,
         /// Datagrams that arrived.
         pub received: u64,
-        /// Of those, the ones that one sent later had overtaken.
+        /// Of those, datagrams that arrived after one sent later.
         pub reordered: u64,
-        /// Share of the datagrams that did not arrive, those still on their way not counted.
+        /// Share of datagrams that did not arrive, without those still on their way.
         pub loss: Option<f64>,
         /// Smallest one-way delay, s.
         pub delay_min_s: Option<f64>,
@@ -582,7 +584,7 @@ measured! {
         pub delay_max_s: Option<f64>,
         /// RFC 3550's interarrival jitter at the end, s.
         pub jitter_s: Option<f64>,
-        /// Mean difference of the delays of one arrival and the next, s, which RFC 3550 smooths.
+        /// Mean difference between the delays of successive arrivals, s, which RFC 3550 smooths.
         pub jitter_mean_s: Option<f64>,
     }
 }
@@ -593,13 +595,13 @@ measured! {
     pub struct TransferResult {
         /// In-order payload bits delivered per second, from the flow's start to its completion or the end of the run.
         pub goodput_bps: f64,
-        /// From the flow's start until the sender knows that all of it has arrived, s; `None` if it did not happen.
+        /// Time from the flow's start until the sender knows that all of it has arrived, s; `None` if that did not happen.
         pub completed_s: Option<f64>,
         /// Payload delivered in order.
         pub bytes_delivered: u64,
-        /// Segments with payload, SYN or FIN that the sender sent, repeats included.
+        /// Segments with payload, SYN or FIN sent by the sender, including retransmissions.
         pub segments_sent: u64,
-        /// Of those, the repeats.
+        /// Of those, retransmissions.
         pub segments_retransmitted: u64,
         /// Retransmission timeouts.
         pub timeouts: u64,
@@ -613,7 +615,7 @@ measured! {
 }
 
 measured! {
-    /// Echo requests and their answers.
+    /// Echo requests and their replies.
     #[derive(Debug, Clone, PartialEq, Default)]
     pub struct PingResult {
         /// Requests sent.
@@ -626,18 +628,18 @@ measured! {
         pub delay_mean_s: Option<f64>,
         /// Largest one-way delay, s.
         pub delay_max_s: Option<f64>,
-        /// Answers that came back to the sender.
+        /// Replies received by the sender.
         pub answers_received: u64,
-        /// Smallest round trip, s.
+        /// Smallest round-trip time, s.
         pub rtt_min_s: Option<f64>,
-        /// Mean round trip, s.
+        /// Mean round-trip time, s.
         pub rtt_mean_s: Option<f64>,
-        /// Largest round trip, s.
+        /// Largest round-trip time, s.
         pub rtt_max_s: Option<f64>,
     }
 }
 
-/// A link's two directions.
+/// The two directions of a link.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkResult {
     /// Name of the link.
@@ -652,27 +654,27 @@ measured! {
     /// One direction of a link.
     #[derive(Debug, Clone, Copy, PartialEq, Default)]
     pub struct DirectionResult {
-        /// Packets put on the wire, those lost on it included.
+        /// Packets transmitted, including those lost on the link.
         pub packets: u64,
-        /// Their bytes, headers included.
+        /// Bytes transmitted, headers included.
         pub bytes: u64,
-        /// Packets that found the queue full or the link down, or were larger than its MTU.
+        /// Packets that found the queue full or the link down, or were larger than the MTU.
         pub dropped_packets: u64,
-        /// Packets lost to errors, after they were put on the wire.
+        /// Packets lost to errors after their transmission.
         pub lost_packets: u64,
-        /// Of those lost, packets that arrived with a bit that is another.
+        /// Of those lost, packets that arrived with a flipped bit.
         pub corrupted_packets: u64,
-        /// Copies that arrived behind packets, which are not among `packets`.
+        /// Copies made by duplication, which are not among `packets`.
         pub duplicated_packets: u64,
-        /// Of those dropped, acknowledgments whose place a later one took.
+        /// Of those dropped, acknowledgments replaced by a later one.
         pub filtered_packets: u64,
-        /// Of those dropped, packets larger than its MTU.
+        /// Of those dropped, packets larger than the MTU.
         pub too_large_packets: u64,
-        /// Packets that its queue marked (RFC 3168).
+        /// Packets marked by the queue (RFC 3168).
         pub marked_packets: u64,
         /// Share of the run in which the transmitter was busy.
         pub utilisation: f64,
-        /// The most packets that waited at once, the one on the transmitter not counted.
+        /// Largest number of packets that waited at once, without the one on the transmitter.
         pub queue_max_packets: u64,
     }
 }
@@ -680,13 +682,13 @@ measured! {
 /// Samples of one metric of one entity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// `flow/<name>`, `link/<name>/<forward|reverse>`, `splice/<name>` or, of one that moves, `terminal/<name>`.
+    /// `flow/<name>`, `link/<name>/<forward|reverse>`, `splice/<name>` or, of a moving terminal, `terminal/<name>`.
     pub entity: String,
     /// `cwnd_bytes`, `ssthresh_bytes`, `in_flight_bytes`, `acked_bytes`, `delivered_bytes`, `queue_packets`,
     /// `path_delay_s`, `path_satellites`, `held_bytes`, and `delay_s`, a ping's one-way delay at the instant of sending. Of a terminal
     /// `latitude_deg`, `longitude_deg`, `height_m`, `handovers`, `address_changes`, and while it holds one `satellite`,
     /// `satellite_latitude_deg`, `satellite_longitude_deg`, `elevation_deg`, `gsl_delay_s`.
     pub metric: &'static str,
-    /// When, and how much.
+    /// Time and value of each sample.
     pub samples: Vec<(Time, f64)>,
 }

@@ -1,15 +1,16 @@
-//! Metrics: what a result's field is called in every file, what it is in, and what it means, listed where the field is.
+//! Metrics: the name, type and description of each field of results, in one list.
 //!
-//! [`measured!`] makes a struct of results, and beside it the list of its fields. `summary.json`, the columns of tables and sweeps follow that list.
-//! Differs from serialising: a column has a type also where no run has a value for it.
-//! Leaves out series, whose metrics are told by their name alone.
+//! [`measured!`] makes a struct of results, and with it the list of its fields. `summary.json`, the columns of tables and sweeps
+//! follow that list.
+//! Differs from serialisation: a column has a type even if no run has a value for it.
+//! Leaves out series, whose metrics have only a name.
 
 /// A value of a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Measure<'a> {
-    /// A number of things; `None` if they were not counted.
+    /// A count; `None` if it was not taken.
     Count(Option<u64>),
-    /// A measure; `None` if there was nothing to measure.
+    /// A measurement; `None` if there was nothing to measure.
     Real(Option<f64>),
     /// A name.
     Text(Option<&'a str>),
@@ -26,12 +27,12 @@ impl Measure<'_> {
     }
 }
 
-/// Of which type the values of a metric are.
+/// The type of a metric's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
     /// Whole numbers.
     Count,
-    /// Measures.
+    /// Real numbers.
     Real,
     /// Names.
     Text,
@@ -40,17 +41,17 @@ pub enum Type {
 /// A metric of results of type `T`.
 #[derive(Debug, Clone, Copy)]
 pub struct Metric<T: 'static> {
-    /// Its name, with its unit at the end if it has one: a key of `summary.json` and a column of tables.
+    /// Name of the metric, with its unit at the end if it has one: a key of `summary.json` and a column of tables.
     pub name: &'static str,
-    /// What it is, in a sentence.
+    /// Description of the metric, one sentence.
     pub about: &'static str,
-    /// The type of its values.
+    /// Type of its values.
     pub kind: Type,
-    /// Its value.
+    /// Returns its value.
     pub get: fn(&T) -> Measure<'_>,
 }
 
-/// What a field of results may be.
+/// The types that a field of results may have.
 pub(crate) trait Measured {
     const TYPE: Type;
     fn measure(&self) -> Measure<'_>;
@@ -91,7 +92,7 @@ impl Measured for &'static str {
     }
 }
 
-/// A struct of results, and `METRICS`, its fields in their order. Fields before a semicolon are no metrics.
+/// Defines a struct of results and `METRICS`, its fields in order. Fields before a semicolon are no metrics.
 macro_rules! measured {
     ($(#[$meta:meta])* pub struct $name:ident {
         $($(#[$plain_meta:meta])* pub $plain:ident: $plain_type:ty,)* ;
@@ -104,7 +105,7 @@ macro_rules! measured {
         }
 
         impl $name {
-            /// Its metrics, in the order of results.
+            /// Metrics of the struct, in the order of its fields.
             pub const METRICS: &'static [$crate::measure::Metric<Self>] = &[$($crate::measure::Metric {
                 name: stringify!($field),
                 about: concat!($($about),+).trim_ascii_start(),

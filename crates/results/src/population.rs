@@ -1,45 +1,45 @@
-//! Flows of a kind as one: for each metric how many have it, its mean, its percentiles, and the worst of them by name.
+//! Statistics over a population of flows: for each metric its count, mean, percentiles and worst member.
 //!
-//! Follows numpy for percentiles, which lie on the line between two values.
-//! Differs from means over seeds: these are flows of one run, which share links.
-//! Leaves out the members, which [`crate::RunResult::flows`] holds.
+//! Follows numpy for percentiles, with linear interpolation between two values.
+//! Differs from statistics over seeds: these are flows of one run, which share links.
+//! Leaves out the members, which are in [`crate::RunResult::flows`].
 
 use crate::{FlowMetric, FlowResult, Measure, PopulationResult, RunResult, Type};
 use std::collections::BTreeMap;
 
-/// How a metric is spread over the members of a population.
+/// The distribution of a metric over the members of a population.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spread<'a> {
-    /// Members that have a value.
+    /// Number of members with a value.
     pub count: u64,
-    /// Their mean.
+    /// Mean.
     pub mean: f64,
-    /// A twentieth of them has less.
+    /// 5th percentile.
     pub p5: f64,
-    /// Their median.
+    /// Median.
     pub p50: f64,
-    /// A twentieth of them has more.
+    /// 95th percentile.
     pub p95: f64,
-    /// The member with the least goodput, or the longest time, and so on, and its value; without one if it took so long that it has none.
+    /// Name and value of the worst member: the one with the least goodput, the longest time, etc.; no value if it did not complete.
     pub worst: (&'a str, Option<f64>),
 }
 
 impl PopulationResult {
-    /// The members, in the order of their numbers.
+    /// The members, in order of their numbers.
     pub fn members<'a>(&self, result: &'a RunResult) -> &'a [FlowResult] {
         &result.flows[self.flows.clone()]
     }
 }
 
 impl RunResult {
-    /// Flows that are told by themselves: members of populations only where that is wanted.
+    /// Flows that are reported individually; members of populations only if [`RunResult::each_member`] is true.
     pub fn listed(&self) -> impl Iterator<Item = &FlowResult> {
         let member = |i: &usize| self.populations.iter().any(|population| population.flows.contains(i));
         let apart = move |(i, _): &(usize, &FlowResult)| self.each_member || !member(i);
         self.flows.iter().enumerate().filter(apart).map(|(_, flow)| flow)
     }
 
-    /// Number `n` from 0 of the flows that are in no population.
+    /// Number `n`, from 0, of the flows that are in no population.
     pub fn single(&self, n: usize) -> Option<&FlowResult> {
         let behind = |index: usize, population: &PopulationResult| match population.flows.start <= index {
             true => index + population.flows.len(),
@@ -50,7 +50,7 @@ impl RunResult {
 }
 
 impl<'a> Spread<'a> {
-    /// The spread of a metric that is a number; `None` if none of `members` has a value.
+    /// The distribution of a numeric metric; `None` if no member has a value.
     pub fn of(metric: &FlowMetric, members: &'a [FlowResult]) -> Option<Self> {
         if metric.kind == Type::Text {
             return None;
@@ -70,17 +70,17 @@ impl<'a> Spread<'a> {
         })
     }
 
-    /// The parts that are numbers, by name.
+    /// The numeric parts, by name.
     pub fn numbers(&self) -> [(&'static str, f64); 5] {
         let Self { count, mean, p5, p50, p95, .. } = *self;
         [("count", count as f64), ("mean", mean), ("p5", p5), ("p50", p50), ("p95", p95)]
     }
 
-    /// Names of the parts that are numbers.
+    /// Names of the numeric parts.
     pub const NUMBERS: [&'static str; 5] = ["count", "mean", "p5", "p50", "p95"];
 }
 
-/// How often each text of a metric is found, the most frequent first.
+/// Number of occurrences of each text of a metric, the most frequent first.
 pub fn tally<'a>(metric: &FlowMetric, members: &'a [FlowResult]) -> Vec<(&'a str, u64)> {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for flow in members {
@@ -93,7 +93,7 @@ pub fn tally<'a>(metric: &FlowMetric, members: &'a [FlowResult]) -> Vec<(&'a str
     all
 }
 
-/// The first of the worst members. A time that a member has not is longer than all others.
+/// The first of the worst members. A missing time counts as longer than all others.
 fn worst<'a>(metric: &FlowMetric, members: &'a [FlowResult]) -> Option<(&'a str, Option<f64>)> {
     let badness = |flow: &FlowResult| match metric.of(flow).number() {
         Some(value) if less_is_worse(&metric.name) => -value,
@@ -109,7 +109,7 @@ fn worst<'a>(metric: &FlowMetric, members: &'a [FlowResult]) -> Option<(&'a str,
     Some((&worst.0.name, metric.of(worst.0).number()))
 }
 
-/// A smaller value is worse of metrics that count success: what arrives, and what is done.
+/// Returns true for metrics of success, of which a smaller value is worse: amounts delivered or completed.
 fn less_is_worse(metric: &str) -> bool {
     const SUCCESS: [&str; 11] = [
         "goodput_bps",
@@ -127,7 +127,7 @@ fn less_is_worse(metric: &str) -> bool {
     SUCCESS.contains(&metric)
 }
 
-/// The value below which the share `q` of `sorted` lies, on the line between the two nearest, as numpy has it.
+/// The quantile `q` of `sorted`, by linear interpolation as in numpy; `None` if it is empty.
 pub fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
     let at = q * sorted.len().checked_sub(1)? as f64;
     let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);

@@ -1,19 +1,19 @@
-//! Whose bytes go to the client, in their order: the server's, or answers of the splice's owner.
+//! The order of bytes to the client, from the server or from the owner of the splice.
 //!
-//! Follows HT 4.3.1's web cache: what it holds it sends itself, the rest comes from the server.
+//! Follows HT 4.3.1's web cache: it sends the files that it holds, and the rest comes from the server.
 //! Differs from a cache: it knows neither names nor contents.
-//! Leaves out requests; whoever can read them says how long they are.
+//! Leaves out requests; the owner can parse them and tells their lengths.
 
 use std::collections::VecDeque;
 
-/// Runs of bytes on their way to the client. A splice that is no cache has none.
+/// Runs of bytes on their way to the client. Only a cache has any.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     runs: VecDeque<(bool, u64)>,
 }
 
 impl Answers {
-    /// Bytes of the owner's, or of the server's, behind all others.
+    /// Appends bytes of the owner's (`own`) or of the server's.
     pub fn written(&mut self, own: bool, bytes: u64) {
         match self.runs.back_mut() {
             Some((last, n)) if *last == own => *n += bytes,
@@ -21,7 +21,7 @@ impl Answers {
         }
     }
 
-    /// The client has acknowledged `bytes` more. Returns how many of them were the owner's.
+    /// Records that the client has acknowledged `bytes` more. Returns the number of them that were the owner's.
     pub fn acknowledged(&mut self, mut bytes: u64) -> u64 {
         let mut owners = 0;
         while let Some((own, n)) = self.runs.front_mut() {

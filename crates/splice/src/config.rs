@@ -1,8 +1,8 @@
-//! What a splice is told: a protocol for each side, a buffer, and when to open and to close.
+//! The configuration of a splice: a protocol for each side, a buffer, and the rules for opening and closing.
 //!
-//! Follows HT 4.3.1's ways to split, and RFC 1122 §4.2.3.5 for when a peer is given up.
-//! Differs: the buffer is a bound for each direction, which the receive windows keep.
-//! Leaves out which packets belong to which splice; whoever drives it knows.
+//! Follows HT 4.3.1's kinds of splitting, and RFC 1122 §4.2.3.5 for the time until a peer is given up.
+//! Differs: the buffer is a bound for each direction, enforced by the receive windows.
+//! Leaves out the assignment of packets to splices, which is the driver's.
 
 use skyhop_transport::{stp, tcp};
 use skyhop_units::Span;
@@ -12,15 +12,15 @@ use skyhop_units::Span;
 pub enum Side {
     /// Towards the end that opens the connection.
     Client = 0,
-    /// Towards the end that waits for it.
+    /// Towards the end that accepts it.
     Server = 1,
 }
 
 impl Side {
-    /// Both.
+    /// Both sides.
     pub const BOTH: [Side; 2] = [Side::Client, Side::Server];
 
-    /// The other one.
+    /// The other side.
     pub const fn other(self) -> Self {
         match self {
             Side::Client => Side::Server,
@@ -29,52 +29,53 @@ impl Side {
     }
 }
 
-/// What is spoken on a side.
+/// The protocol of a side.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Protocol {
     /// TCP. Its `window` is not used: the splice's buffer is the receive window.
     Tcp(Box<tcp::Config>),
-    /// STP, with the same for its `window`.
+    /// STP. Its `window` is not used either.
     Stp(Box<stp::Config>),
 }
 
-/// When the connection to the server's side is opened, and with which numbers.
+/// The time at which the connection to the server is opened, and its sequence numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Opening {
-    /// When the client's SYN arrives; the client has its answer at once (splitting).
+    /// At the client's SYN, which is answered at once (splitting).
     #[default]
     Syn,
-    /// With the first data, or the client's FIN.
+    /// At the first data, or at the client's FIN.
     Data,
-    /// The SYN goes end to end, and so do the numbers that both ends choose: to them it is one connection (spoofing). What
-    /// one end does not offer is not offered to the other. For two sides of TCP only: STP has nothing that could go through.
+    /// The SYN travels end to end, and with it the sequence numbers of both ends, which see one connection (spoofing). An option
+    /// that one end does not offer is not offered to the other. For TCP on both sides only: STP has no numbers that could be
+    /// passed on.
     EndToEnd,
 }
 
-/// When a FIN is acknowledged to the end that sent it.
+/// The time at which a FIN is acknowledged to its sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Close {
-    /// When the other end has acknowledged all the data and the FIN: a clean close means that all has arrived.
+    /// When the other end has acknowledged all data and the FIN: a clean close means that everything has arrived.
     #[default]
     EndToEnd,
-    /// When it arrives: what is under way is lost silently if the other side fails. Most proxies do this.
+    /// On arrival: data on the way are lost silently if the other side fails. Most proxies do this.
     Early,
 }
 
 /// Parameters of a splice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
-    /// What is spoken with the client's side and with the server's.
+    /// Protocols of the client's and of the server's side.
     pub sides: [Protocol; 2],
-    /// The most that is held for each direction, bytes: from when it arrives until the other side has acknowledged it.
+    /// Largest number of bytes held for each direction, from their arrival until the other side has acknowledged them.
     pub buffer: u64,
-    /// When the server's side is opened.
+    /// Time at which the server's side is opened.
     pub opening: Opening,
-    /// Whether what the client sends waits until it is said what becomes of it, as for a cache that reads requests.
+    /// True if the client's data wait for a decision of the owner, as in a cache that reads requests.
     pub asks: bool,
-    /// When a FIN is acknowledged.
+    /// Time at which a FIN is acknowledged.
     pub close: Close,
-    /// A side that owes an answer and says nothing for so long is dead, and the other side is told with a reset.
+    /// Time after which a side that owes an answer and is silent counts as dead; the other side is then reset.
     pub give_up: Span,
 }
 
@@ -82,7 +83,7 @@ impl Config {
     /// RFC 1122 §4.2.3.5: at least 100 s before a connection is given up.
     pub const GIVE_UP: Span = Span::from_secs(100);
 
-    /// Splits TCP connections, with `buffer` bytes for each direction.
+    /// Splitting of TCP connections, with `buffer` bytes for each direction.
     pub fn split(client: tcp::Config, server: tcp::Config, buffer: u64) -> Self {
         Self {
             sides: [Protocol::Tcp(Box::new(client)), Protocol::Tcp(Box::new(server))],
@@ -94,12 +95,12 @@ impl Config {
         }
     }
 
-    /// Acknowledges early what goes through with its own numbers.
+    /// Spoofing: early acknowledgments with the sequence numbers of the ends.
     pub fn spoof(tcp: tcp::Config, buffer: u64) -> Self {
         Self { opening: Opening::EndToEnd, ..Self::split(tcp.clone(), tcp, buffer) }
     }
 
-    /// Reads what clients ask for: answers it itself, or goes on to the server, to which it opens a connection then.
+    /// A cache: it answers a request itself, or opens a connection to the server and forwards it.
     pub fn cache(client: tcp::Config, server: tcp::Config, buffer: u64) -> Self {
         Self { opening: Opening::Data, asks: true, ..Self::split(client, server, buffer) }
     }

@@ -1,14 +1,14 @@
-//! A side's connection, whatever it speaks.
+//! The connection of a splice with one side, over any protocol.
 //!
-//! Follows the verbs that a splice needs of a transport, and no more.
+//! It has the operations of a transport that a splice needs.
 //! Differs from a trait: the choice is an enum, so that a packet costs no dynamic dispatch.
-//! Leaves out what a protocol has beside these verbs.
+//! Leaves out the other operations of a protocol.
 
 use skyhop_transport::stp::{self, Length};
 use skyhop_transport::tcp::{Connection, Event, State};
 use skyhop_units::Time;
 
-/// A connection of a splice.
+/// The connection of a splice with one side.
 #[derive(Debug)]
 pub(crate) enum Leg {
     Tcp(Box<Connection>),
@@ -51,7 +51,7 @@ impl Leg {
         }
     }
 
-    /// Takes at most `bytes` of what has arrived in order. Returns how much that was.
+    /// Reads at most `bytes` of the data that have arrived in order. Returns their number.
     pub fn read_up_to(&mut self, bytes: u64) -> u64 {
         match self {
             Leg::Tcp(tcp) => tcp.read_up_to(bytes),
@@ -95,7 +95,7 @@ impl Leg {
         }
     }
 
-    /// Whether the peer's FIN or END is in order and waits.
+    /// Returns true if the peer's FIN or END has arrived in order and is not read yet.
     pub fn fin_waits(&self) -> bool {
         match self {
             Leg::Tcp(tcp) => tcp.fin_waits(),
@@ -103,7 +103,7 @@ impl Leg {
         }
     }
 
-    /// Whether the peer has all that was written, and the FIN or END.
+    /// Returns true if the peer has acknowledged everything written, and the FIN or END.
     pub fn fin_acknowledged(&self) -> bool {
         match self {
             Leg::Tcp(tcp) => tcp.fin_acknowledged(),
@@ -111,7 +111,7 @@ impl Leg {
         }
     }
 
-    /// Bytes acknowledged by the peer.
+    /// Number of bytes acknowledged by the peer.
     pub fn acknowledged(&self) -> u64 {
         match self {
             Leg::Tcp(tcp) => tcp.acknowledged(),
@@ -119,7 +119,7 @@ impl Leg {
         }
     }
 
-    /// Bytes that arrived and were not read.
+    /// Number of bytes that have arrived and are not read.
     pub fn held(&self) -> u64 {
         match self {
             Leg::Tcp(tcp) => tcp.held(),
@@ -127,7 +127,7 @@ impl Leg {
         }
     }
 
-    /// Whether the peer owes an answer.
+    /// Returns true if the peer owes an answer.
     pub fn waits_for_peer(&self) -> bool {
         let waits = match self {
             Leg::Tcp(tcp) => tcp.in_flight() > 0,
@@ -136,7 +136,7 @@ impl Leg {
         waits && !self.over()
     }
 
-    /// Whether nothing more will come of it.
+    /// Returns true if the connection has ended.
     pub fn over(&self) -> bool {
         match self {
             Leg::Tcp(tcp) => matches!(tcp.state(), State::Closed | State::TimeWait),

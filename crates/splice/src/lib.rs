@@ -1,12 +1,12 @@
-//! Split connections: what a gateway does between two transport connections that are one to their users.
+//! Split connections: a gateway between two transport connections that are one to their users.
 //!
-//! Follows HT 4.3, HK section VI and RFC 3135: splitting, spoofing, and a cache that splits what it does not hold.
-//! Differs: nothing is told to have arrived whole before it has (the FIN goes end to end), and a failure is a reset.
-//! Leaves out payload: the machine says how many bytes move, and whoever drives it moves them.
+//! Follows HT 4.3, HK section VI and RFC 3135: splitting, spoofing, and a cache that splits the connections that it cannot answer.
+//! Differs: data are not reported as complete before they are (the FIN is end to end), and a failure is a reset.
+//! Leaves out payload: the machine tells the number of bytes to move, and the driver moves them.
 //!
-//! Each side speaks TCP or STP; packets of either have verbs of their own.
-//! A [`Splice`] is sans-IO: it is handed `now` and a packet or a timeout, then drained of packets and events. It knows no
-//! simulator and no sockets.
+//! Each side uses TCP or STP, whose packets have separate methods.
+//! A [`Splice`] is sans-IO: it takes `now` and a packet or a timeout, then returns packets and events. It knows neither the
+//! simulator nor sockets.
 //!
 //! ```
 //! use skyhop_splice::{Config, Event, Side, Splice};

@@ -1,9 +1,9 @@
-//! Two connections and what goes from one to the other.
+//! Two connections, and the data between them.
 //!
-//! Follows HT 4.3.1: early acknowledgment, a buffer for what the far end has not got, the FIN end to end.
-//! Differs: bytes stay in the receive window of the side they came from until the other side has acknowledged them, so that
-//! one bound holds for everything the splice answers for, and back-pressure is the window itself.
-//! Leaves out payload; [`Event::Moved`] and [`Event::Released`] tell its owner what to append and what to drop.
+//! Follows HT 4.3.1: early acknowledgment, a buffer for data that the far end does not have, the FIN end to end.
+//! Differs: bytes stay in the receive window of their side until the other side has acknowledged them, so that one bound covers
+//! all data for which the splice is responsible, and back-pressure is the window itself.
+//! Leaves out payload; [`Event::Moved`] and [`Event::Released`] tell the owner which bytes to append and which to drop.
 
 use crate::answers::Answers;
 use crate::config::{Close, Config, Opening, Protocol, Side};
@@ -17,50 +17,50 @@ use skyhop_wire::{Flags, Packet, TcpHeader, Transport};
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// What whoever drives a splice learns.
+/// An event for the driver of a splice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// The handshake on this side is done.
+    /// The handshake on this side is complete.
     Opened(Side),
-    /// So many bytes more have come into order from this side and wait to be sent by the other: keep them.
+    /// More bytes have arrived in order from this side and wait to be sent on the other: the owner must keep them.
     Moved {
-        /// Whose bytes.
+        /// The side that they came from.
         from: Side,
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// The other side has acknowledged so many bytes more, the oldest of those kept for it: forget them. To the client's
-    /// side that counts answers of the splice's owner as well.
+    /// The other side has acknowledged more bytes, the oldest of those kept for it: the owner may drop them. On the client's side
+    /// this includes the owner's answers.
     Released {
-        /// Whose bytes, or in whose place.
+        /// The side that they came from; the server for the owner's answers.
         from: Side,
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// This side has sent its FIN behind all that it had, and all that waited for a word is decided on.
+    /// This side has sent its FIN after all of its data, and the owner has decided on all of them.
     Finished(Side),
-    /// Both directions are closed, and each end knows that the other has all.
+    /// Both directions are closed, and each end knows that the other has everything.
     Closed,
-    /// This side refused, broke off or fell silent; the other side has been reset.
+    /// This side refused, reset or fell silent; the other side has been reset.
     Broken(Side),
 }
 
-/// What a splice has counted.
+/// Counters of a splice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stats {
-    /// Bytes that came into order from the client's side and from the server's.
+    /// Bytes that arrived in order from the client's side and from the server's.
     pub moved: [u64; 2],
-    /// Of those, what the other side has acknowledged.
+    /// Of those, bytes that the other side has acknowledged.
     pub released: [u64; 2],
-    /// Of the client's, what was taken out and not handed on.
+    /// Of the client's, bytes that the owner took and did not forward.
     pub consumed: u64,
-    /// Bytes that the splice's owner has answered with.
+    /// Bytes of the owner's answers.
     pub answered: u64,
-    /// The most bytes held at once for each direction.
+    /// Largest number of bytes held at once for each direction.
     pub held_max: [u64; 2],
 }
 
-/// What a client opens with.
+/// The client's first packet.
 #[derive(Debug, Clone)]
 enum First {
     Syn(Packet),
@@ -75,29 +75,29 @@ pub struct Splice {
     initial: [u32; 2],
     chance: [Option<Stream>; 2],
     legs: [Option<Leg>; 2],
-    /// What the client opened with.
+    /// The client's first packet, once it has arrived.
     first: Option<First>,
-    /// The client's address and the server's, if they were told; else they are those of the client's SYN.
+    /// Addresses of client and server, if given; else those of the client's SYN are used.
     addresses: Option<[SocketAddrV4; 2]>,
-    /// The server's numbers and options, if they are to be the client's leg's.
+    /// The server's SYN-ACK, whose numbers and options the client's leg takes over.
     answer: Option<TcpHeader>,
-    /// Whether the FIN of this side has been handed to the other.
+    /// For each side, true if its FIN has been passed to the other.
     finished: [bool; 2],
-    /// Since when a side has owed an answer without a word.
+    /// Time since which each side has owed an answer in silence.
     silent_since: [Option<Time>; 2],
-    /// What the other side had acknowledged of this one's, when it was last looked at.
+    /// For each side, the number of its bytes that the other side had acknowledged at the last check.
     acknowledged: [u64; 2],
     over: bool,
     answers: Answers,
-    /// Bytes handed on to the server, if the client's wait for a word.
+    /// Bytes forwarded to the server, if the client's data wait for decisions.
     forwarded: u64,
     stats: Stats,
     events: VecDeque<Event>,
 }
 
 impl Splice {
-    /// A splice that waits for a SYN. `initial` are the initial sequence numbers with the client's side and the server's; a
-    /// splice whose opening is end to end has those of the ends instead.
+    /// A splice that waits for a SYN. `initial` are the initial sequence numbers towards the client and the server; with an
+    /// end-to-end opening those of the ends are used.
     pub fn new(config: Config, initial: [u32; 2]) -> Self {
         Self {
             config,
@@ -118,41 +118,41 @@ impl Splice {
         }
     }
 
-    /// Gives each side a stream for what is random in it.
+    /// Sets the random stream of each side.
     pub fn with_chance(mut self, chance: [Stream; 2]) -> Self {
         self.chance = chance.map(Some);
         self
     }
 
-    /// Tells it the client's address and the server's, which the network layer knows and an STP packet does not say. A splice
-    /// whose client speaks STP needs them.
+    /// Sets the addresses of client and server, which the network layer knows and an STP packet does not contain. Required if the
+    /// client's side is STP.
     pub fn with_addresses(mut self, addresses: [SocketAddrV4; 2]) -> Self {
         self.addresses = Some(addresses);
         self
     }
 
-    /// Bytes held at present for the direction that begins at `from`: arrived there, in order or not, and not acknowledged
-    /// by the other side. Never more than the buffer.
+    /// Bytes held for the direction that begins at `from`: arrived there, in order or not, and not acknowledged by the other
+    /// side. Never more than the buffer.
     pub fn held_from(&self, from: Side) -> u64 {
         self.legs[from as usize].as_ref().map_or(0, Leg::held)
     }
 
-    /// Bytes held at present, both directions.
+    /// Bytes held in both directions.
     pub fn held(&self) -> u64 {
         self.held_from(Side::Client) + self.held_from(Side::Server)
     }
 
-    /// What has been counted.
+    /// The counters.
     pub fn stats(&self) -> Stats {
         self.stats
     }
 
-    /// Whether nothing more will come of it.
+    /// Returns true if the splice has ended.
     pub fn over(&self) -> bool {
         self.over && self.legs.iter().flatten().all(Leg::over)
     }
 
-    /// The TCP connection with a side, once there is one.
+    /// The TCP connection with a side, if there is one.
     pub fn connection(&self, side: Side) -> Option<&Connection> {
         match self.legs[side as usize].as_ref()? {
             Leg::Tcp(tcp) => Some(tcp),
@@ -160,7 +160,7 @@ impl Splice {
         }
     }
 
-    /// The STP connection with a side, once there is one.
+    /// The STP connection with a side, if there is one.
     pub fn stp_connection(&self, side: Side) -> Option<&stp::Connection<Length>> {
         match self.legs[side as usize].as_ref()? {
             Leg::Tcp(_) => None,
@@ -168,12 +168,12 @@ impl Splice {
         }
     }
 
-    /// Whether there is a connection with a side, or has been.
+    /// Returns true if a connection with a side exists or has existed.
     pub fn begun(&self, side: Side) -> bool {
         self.legs[side as usize].is_some()
     }
 
-    /// A packet from a side that speaks TCP.
+    /// Takes a packet from a side that uses TCP.
     pub fn handle_packet(&mut self, now: Time, side: Side, packet: &Packet) {
         let tcp = match &packet.transport {
             Transport::Tcp(tcp) => tcp,
@@ -203,7 +203,7 @@ impl Splice {
         self.pump(now);
     }
 
-    /// A packet from a side that speaks STP.
+    /// Takes a packet from a side that uses STP.
     pub fn handle_stp(&mut self, now: Time, side: Side, packet: &StpPacket<Length>) {
         match &mut self.legs[side as usize] {
             Some(Leg::Stp(leg)) => {
@@ -218,14 +218,14 @@ impl Splice {
         self.pump(now);
     }
 
-    /// A side that owed an answer has said something.
+    /// Records that a side that owed an answer has sent a packet.
     fn heard(&mut self, now: Time, side: Side) {
         if self.silent_since[side as usize].is_some() {
             self.silent_since[side as usize] = Some(now);
         }
     }
 
-    /// The clock has reached [`Splice::poll_timeout`].
+    /// Handles the timeout of [`Splice::poll_timeout`].
     pub fn handle_timeout(&mut self, now: Time) {
         for side in Side::BOTH {
             if let Some(leg) = &mut self.legs[side as usize] {
@@ -238,13 +238,13 @@ impl Splice {
         self.pump(now);
     }
 
-    /// When to call [`Splice::handle_timeout`] next.
+    /// Time of the next timeout.
     pub fn poll_timeout(&self) -> Option<Time> {
         let legs = self.legs.iter().flatten().filter_map(Leg::poll_timeout);
         legs.chain(Side::BOTH.into_iter().filter_map(|side| self.gives_up_at(side))).min()
     }
 
-    /// The next packet to send, and to which of the sides that speak TCP, until there is none.
+    /// The next packet to send on a side that uses TCP, and the side; `None` if there is none.
     pub fn poll_transmit(&mut self, now: Time) -> Option<(Side, Packet)> {
         for side in Side::BOTH {
             let Some(Leg::Tcp(leg)) = &mut self.legs[side as usize] else { continue };
@@ -256,7 +256,7 @@ impl Splice {
         None
     }
 
-    /// The next packet to send, and to which of the sides that speak STP, until there is none.
+    /// The next packet to send on a side that uses STP, and the side; `None` if there is none.
     pub fn poll_transmit_stp(&mut self, now: Time) -> Option<(Side, StpPacket<Length>)> {
         for side in Side::BOTH {
             let Some(Leg::Stp(leg)) = &mut self.legs[side as usize] else { continue };
@@ -268,12 +268,12 @@ impl Splice {
         None
     }
 
-    /// What has happened, until there is nothing.
+    /// The next event; `None` if there is none.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// Bytes from the client for which nobody has said what becomes of them, if the splice asks.
+    /// Number of the client's bytes that wait for a decision of the owner; 0 unless [`Config::asks`].
     pub fn waiting(&self) -> u64 {
         if !self.config.asks {
             return 0;
@@ -281,8 +281,7 @@ impl Splice {
         self.stats.moved[Side::Client as usize] - self.forwarded - self.stats.consumed
     }
 
-    /// Hands so many of the bytes that wait on to the server, to which a connection is opened if there is none. Returns how
-    /// many that was.
+    /// Forwards up to `bytes` of the waiting bytes to the server, and opens a connection if there is none. Returns their number.
     pub fn forward(&mut self, now: Time, bytes: u64) -> u64 {
         let bytes = bytes.min(self.waiting());
         if bytes > 0 && !self.over {
@@ -294,7 +293,7 @@ impl Splice {
         bytes
     }
 
-    /// Takes so many of the bytes that wait out: the server will not see them. Returns how many that was.
+    /// Takes up to `bytes` of the waiting bytes, which the server will not see. Returns their number.
     pub fn consume(&mut self, now: Time, bytes: u64) -> u64 {
         let bytes = bytes.min(self.waiting());
         if let Some(leg) = &mut self.legs[Side::Client as usize] {
@@ -305,7 +304,7 @@ impl Splice {
         bytes
     }
 
-    /// Sends bytes of the owner's to the client, behind those that came from the server before.
+    /// Sends the owner's bytes to the client, after those that came from the server before.
     pub fn answer(&mut self, now: Time, bytes: u64) {
         if let Some(leg) = &mut self.legs[Side::Client as usize] {
             leg.write(bytes);
@@ -315,7 +314,7 @@ impl Splice {
         self.pump(now);
     }
 
-    /// Sends a FIN behind the answers, if there is no server that will.
+    /// Sends a FIN after the answers, if there is no connection to a server.
     pub fn finish_answers(&mut self, now: Time) {
         if let ([Some(client), None], true) = (&mut self.legs, self.config.asks) {
             client.shutdown();
@@ -323,7 +322,7 @@ impl Splice {
         self.pump(now);
     }
 
-    /// The client's SYN or BGN.
+    /// Handles the client's SYN or BGN.
     fn open(&mut self, now: Time, first: First) {
         self.first = Some(first);
         if self.config.opening != Opening::EndToEnd {
@@ -334,14 +333,14 @@ impl Splice {
         }
     }
 
-    /// Makes the client's leg and gives it what the client opened with.
+    /// Creates the client's leg and passes the client's first packet to it.
     fn begin_client(&mut self, now: Time, offer: Option<&TcpHeader>) {
         let Some(first) = self.first.clone() else { return };
         let mut leg = self.leg(Side::Client, offer);
         match (&mut leg, &first) {
             (Leg::Tcp(leg), First::Syn(syn)) => leg.handle_packet(now, syn),
             (Leg::Stp(leg), First::Begin(begin)) => leg.handle_packet(now, begin),
-            // It speaks something else than what is spoken on its side: nobody answers.
+            // The packet is not of the side's protocol: it is not answered.
             _ => return,
         }
         self.legs[Side::Client as usize] = Some(leg);
@@ -358,8 +357,8 @@ impl Splice {
         }
     }
 
-    /// The leg to `side`. `offer` is the SYN or its answer from the other side, whose numbers and options it takes over if
-    /// the opening is end to end.
+    /// A new leg to `side`. `offer` is the SYN or SYN-ACK from the other side, whose numbers and options it takes over in an
+    /// end-to-end opening.
     fn leg(&mut self, side: Side, offer: Option<&TcpHeader>) -> Leg {
         let mut protocol = self.config.sides[side as usize].clone();
         let mut initial = self.initial[side as usize];
@@ -390,7 +389,7 @@ impl Splice {
             }
             Protocol::Stp(mut config) => {
                 config.window = self.config.buffer;
-                // STP's listeners have a port of their own.
+                // STP listeners have a port of their own.
                 addresses[if opens { 1 } else { 0 }].set_port(UDP_PORT);
                 let ends = Ends {
                     local_port: addresses[0].port(),
@@ -408,7 +407,7 @@ impl Splice {
         leg
     }
 
-    /// The client's address and the server's: the splice has none of its own.
+    /// Addresses of client and server: the splice has none of its own.
     fn addresses(&self) -> [SocketAddrV4; 2] {
         if let Some(addresses) = self.addresses {
             return addresses;
@@ -426,7 +425,7 @@ impl Splice {
         ports.map(|port| SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port))
     }
 
-    /// The server has answered, and so the client can be.
+    /// Answers the client after the server has answered.
     fn answer_client(&mut self, now: Time) {
         let Some(answer) = self.answer else { return };
         if self.legs[Side::Client as usize].is_none() {
@@ -434,7 +433,7 @@ impl Splice {
         }
     }
 
-    /// Carries what has happened on one side over to the other.
+    /// Passes the events of each side to the other.
     fn pump(&mut self, now: Time) {
         for side in Side::BOTH {
             while let Some(event) = self.legs[side as usize].as_mut().and_then(Leg::poll_event) {
@@ -479,7 +478,7 @@ impl Splice {
             }
             tcp::Event::PeerFinished => self.finish(side),
             tcp::Event::Reset => self.broken(now, side),
-            // A peer that forgot the connection before it acknowledged all has not got all, as far as anybody knows.
+            // A peer that forgot the connection before it acknowledged everything may not have received everything.
             tcp::Event::Closed => {
                 if self.legs[side as usize].as_ref().is_some_and(|leg| !leg.fin_acknowledged()) {
                     self.broken(now, side);
@@ -489,9 +488,9 @@ impl Splice {
         }
     }
 
-    /// The FIN of `side` is in order: one goes behind its data on the other side.
+    /// Handles a FIN of `side` in order: a FIN is queued after its data on the other side.
     fn finish(&mut self, side: Side) {
-        // What nobody has decided on yet comes before the end.
+        // Data without a decision come before the FIN.
         let undecided = side == Side::Client && self.waiting() > 0;
         if self.over || undecided || std::mem::replace(&mut self.finished[side as usize], true) {
             return;
@@ -505,11 +504,11 @@ impl Splice {
         }
     }
 
-    /// Makes room for what the other side has acknowledged, and lets the FIN through.
+    /// Frees the bytes that the other side has acknowledged, and lets the FIN through.
     fn release(&mut self, now: Time, side: Side) {
         let other = self.legs[side.other() as usize].as_ref();
         let acknowledged = other.map_or(0, Leg::acknowledged);
-        // A client whose requests were all answered here has nobody else to tell.
+        // All requests of the client were answered here, so there is no other side to tell.
         let done = other.map_or(self.config.asks, Leg::fin_acknowledged);
         let fresh = acknowledged - self.acknowledged[side as usize];
         self.acknowledged[side as usize] = acknowledged;
@@ -534,13 +533,13 @@ impl Splice {
         }
     }
 
-    /// A side is gone: the other is told, and nothing is closed cleanly.
+    /// Handles the failure of a side: the other side is reset, and nothing is closed cleanly.
     fn broken(&mut self, now: Time, side: Side) {
         if self.over {
             return;
         }
         self.over = true;
-        // A client that the server never answered is owed an answer all the same.
+        // A client whose server never answered is still owed an answer.
         if self.legs[Side::Client as usize].is_none() {
             self.begin_client(now, None);
         }
@@ -559,7 +558,7 @@ impl Splice {
         }
     }
 
-    /// Notes since when a side has owed an answer.
+    /// Records the time since which a side has owed an answer.
     fn watch(&mut self, now: Time, side: Side) {
         let waits = self.legs[side as usize].as_ref().is_some_and(Leg::waits_for_peer);
         let since = &mut self.silent_since[side as usize];
@@ -575,7 +574,7 @@ fn is_opening(tcp: &TcpHeader) -> bool {
     tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::RST)
 }
 
-/// Leaves out what the far end has not offered, so that both ends agree as if nobody were between them.
+/// Removes the options that the far end has not offered, so that both ends agree as if nothing were between them.
 fn offer_no_more(config: &mut tcp::Config, offer: &TcpHeader) {
     config.mss = config.mss.min(offer.mss.map_or(536, u32::from)).max(1);
     config.timestamps &= offer.timestamps.is_some();

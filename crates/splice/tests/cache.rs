@@ -1,6 +1,6 @@
-//! A splice that reads requests: some it answers itself, the others go on to the server (HT 4.3.1, web caching).
+//! A splice that reads requests: some are answered by its owner, the others by the server (HT 4.3.1, web caching).
 //!
-//! The client asks one thing after the other, 300 bytes for 5,000; the owner of the splice answers as told.
+//! The client sends one request of 300 bytes after the other, for 5,000 bytes each.
 
 mod common;
 
@@ -13,8 +13,8 @@ use skyhop_units::Span;
 const REQUEST: u64 = 300;
 const RESPONSE: u64 = 5_000;
 
-/// Plays a client that asks as often as `hits` is long, a server that answers each of its requests, and a cache that has
-/// what `hits` says.
+/// Plays a client that sends a request for each element of `hits`, a server that answers each of its requests, and a cache that
+/// has the files for which `hits` is true.
 fn play(net: &mut Net, hits: &[bool]) {
     net.promises_kept = false;
     net.ends_may_be_beyond = true;
@@ -96,8 +96,8 @@ fn what_it_does_not_hold_comes_from_the_server_once_its_connection_is_open() {
     assert_eq!(net.released, [2 * REQUEST, 4 * RESPONSE]);
 }
 
-/// A client that asks and closes in one breath, as HTTP/1.0 may: its FIN waits until the cache has decided, 100 ms later, and
-/// goes to the server behind the request. The second time there is a connection to the server that it could overtake on.
+/// A client that sends a request and closes at once, as HTTP/1.0 may: its FIN waits until the cache has decided, 100 ms later,
+/// and goes to the server after the request. The second time there is a connection to the server on which it could overtake.
 #[test]
 fn a_fin_waits_for_the_request_that_nobody_has_decided_on() {
     for before in [0, 1] {

@@ -1,7 +1,7 @@
 //! A client, a splice and a server, packet by packet.
 //!
-//! Expectations are from HT 4.3.1 (early acknowledgment, numbers kept, the FIN end to end), RFC 9293 (windows, resets) and
-//! RFC 1122 4.2.3.5 (100 s). The client is 10 ms away, the server 300 ms: a terrestrial side and a satellite's.
+//! Expectations are from HT 4.3.1 (early acknowledgment, numbers kept, the FIN end to end), RFC 9293 (windows, resets) and RFC
+//! 1122 §4.2.3.5 (100 s). The client is 10 ms away, the server 300 ms: a terrestrial and a satellite path.
 
 mod common;
 
@@ -23,7 +23,7 @@ fn split() -> Config {
     Config::split(plain(), plain(), 50_000)
 }
 
-/// Packets with payload on a side: towards the splice or from it.
+/// Sequence number and length of packets with payload on a side, towards the splice or from it.
 fn data(net: &Net, end: usize, inwards: bool) -> Vec<(u32, u32)> {
     let of = |(_, e, i, p): &&(_, usize, bool, Packet)| *e == end && *i == inwards && p.payload_len > 0;
     net.log.iter().filter(of).map(|(.., p)| (header(p).seq, p.payload_len)).collect()

@@ -1,6 +1,6 @@
-//! Peers that lie to a splice, from either side and at any time: headers made up, by differences from what would be honest.
+//! Malicious peers on either side at any time, with headers that deviate from honest ones.
 //!
-//! Nothing panics, no burst is endless, the bound holds, and nothing is handed on that did not come within a window.
+//! The splice must not panic, no burst is endless, the bound holds, and only bytes within a window are passed on.
 
 mod common;
 

@@ -1,7 +1,7 @@
-//! What holds for every pattern of losses, order and configuration on either side of a splice.
+//! Properties that hold for every pattern of losses, order and configuration on either side of a splice.
 //!
-//! All of the data, in order, once; never more held than the buffer; no clean close before the far end has it all
-//! (`Net::check` looks after every event). A side that dies or breaks off becomes a reset on the other.
+//! All data arrive, in order, once; never more is held than the buffer; no clean close before the far end has everything
+//! (`Net::check` runs after every event). A side that fails becomes a reset on the other.
 
 mod common;
 

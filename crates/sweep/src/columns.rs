@@ -1,8 +1,9 @@
-//! The columns of a sweep's table, and rows of it.
+//! The columns and rows of a sweep's table.
 //!
-//! First what was varied, in SI units with the unit in the name; then seed, version, hash and error; then what was measured.
-//! Differs from a table of flows: one row a run, so each flow's and each link's numbers have columns of their own.
-//! Leaves out links of constellations, of which there are thousands, and wall time, which would make equal runs differ.
+//! The columns are first the varied parameters, in SI units with the unit in the name; then seed, version, hash and error; then
+//! the metrics.
+//! Differs from a table of flows: one row per run, so each flow and each link has its own columns.
+//! Leaves out links of constellations, of which there are thousands, and wall time, by which equal runs differ.
 
 use crate::name::fits;
 use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringBuilder, UInt64Builder};
@@ -14,10 +15,10 @@ use skyhop_scenario::Loaded;
 use skyhop_units::{Amount, Angle, Bytes, Length, Rate, Span};
 use std::sync::Arc;
 
-/// The version that did the runs.
+/// Version of the program that did the runs.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// How the values at a path become a column.
+/// The type of a parameter's column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
     /// A text with a unit, in SI.
@@ -25,7 +26,7 @@ enum Kind {
     Number,
     Integer,
     Boolean,
-    /// Everything else, as TOML has it.
+    /// Any other value, as TOML text.
     Text,
 }
 
@@ -97,14 +98,14 @@ impl Kind {
     }
 }
 
-/// What a measured column takes from a run.
+/// The source of a metric's column in a run.
 #[derive(Debug, Clone, Copy)]
 enum Source {
-    /// Metric of the flow with this number among those that are in no population.
+    /// A metric of the flow with this number among those in no population.
     Flow(usize, &'static FlowMetric),
-    /// A part, by its number, of how a metric is spread over the population with this index.
+    /// A statistic, by its index, of a metric over the population with this index.
     Population(usize, usize, &'static FlowMetric),
-    /// Number of the link with this index among the scenario's.
+    /// A metric of the link with this index in the scenario; true for the reverse direction.
     Link(usize, bool, &'static Metric<DirectionResult>),
     SimulatedS,
     Events,
@@ -127,7 +128,7 @@ impl Source {
         }
     }
 
-    /// The value that a run has; `None` if it has no such flow or link.
+    /// The value in a run; `None` if the run has no such flow or link.
     fn of<'a>(self, result: &'a RunResult, links: &[String]) -> Option<Measure<'a>> {
         Some(match self {
             Source::Flow(flow, metric) => metric.of(result.single(flow)?),
@@ -152,9 +153,9 @@ fn direction<'a>(result: &'a RunResult, name: &str, reverse: bool) -> Option<&'a
 /// The columns of a table.
 pub(crate) struct Columns {
     parameters: Vec<(String, Kind)>,
-    /// Name and source of what is kept.
+    /// Name and source of the columns that are kept.
     kept: Vec<(String, Source)>,
-    /// The same of all there is.
+    /// Name and source of all columns.
     all: Vec<(String, Source)>,
     links: Vec<String>,
     scenario_sha256: String,
@@ -162,7 +163,7 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// The columns of a sweep over `parameters`, of the metrics that fit one of the patterns.
+    /// The columns of a sweep over `parameters`, with the metrics that match one of the patterns.
     pub fn new(
         loaded: &Loaded,
         parameters: Vec<(String, Vec<toml::Value>)>,
@@ -204,7 +205,7 @@ impl Columns {
             })
             .collect();
         let mut fields = vec![Field::new("point", DataType::Int64, false)];
-        // The seed has a column of its own, which says the same when it is varied.
+        // The seed has its own column, which is enough if the seed is varied.
         let shown = parameters.iter().filter(|(name, _)| name != "seed");
         fields.extend(shown.map(|(name, kind)| Field::new(name, kind.data_type(), false)));
         fields.push(Field::new("seed", DataType::UInt64, false));
@@ -228,7 +229,7 @@ impl Columns {
         self.schema.clone()
     }
 
-    /// Names of all that can be measured.
+    /// Names of all metrics.
     pub fn metrics(&self) -> impl Iterator<Item = &str> {
         self.all.iter().map(|(name, _)| name.as_str())
     }
@@ -254,7 +255,7 @@ impl Columns {
     }
 }
 
-/// One run, as a row has it.
+/// The data of one run for its row.
 pub(crate) struct Row<'a> {
     pub point: u64,
     /// The value of each parameter.
@@ -290,7 +291,7 @@ impl Builder {
     }
 }
 
-/// Rows being collected.
+/// Rows under construction.
 pub(crate) struct Rows<'a> {
     columns: &'a Columns,
     point: Int64Builder,
@@ -356,7 +357,7 @@ impl Rows<'_> {
         arrays.extend([version, sha256]);
         arrays.push(Arc::new(self.error.finish()));
         arrays.extend(self.kept.into_iter().map(Builder::finish));
-        // Fields and arrays are made side by side, so a mismatch is a fault here.
+        // Fields and arrays are built together, so a mismatch is a bug here.
         RecordBatch::try_new(self.columns.schema(), arrays).expect("columns follow their schema")
     }
 }

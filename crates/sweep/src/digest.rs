@@ -1,17 +1,17 @@
-//! A part's digest, which tells a file that has been damaged from one that is whole.
+//! The digest of a part, by which a damaged file is recognised.
 //!
-//! SHA-256 over the file with zeros where the digest stands: in the footer, under a key, as Parquet lets any program leave notes.
-//! Differs from Parquet's checksums of pages: it covers the footer too, whose counts and statistics a merge goes by.
-//! Leaves out repair; a part that is damaged is run again.
+//! SHA-256 over the file with zeros in place of the digest, which is a key-value entry in the Parquet footer.
+//! Differs from Parquet's page checksums: it covers the footer too, on whose counts and statistics a merge relies.
+//! Leaves out repair; a damaged part is run again.
 
 use sha2::{Digest, Sha256};
 
-/// The key in the footer.
+/// Key of the digest in the footer.
 pub const KEY: &str = "skyhop.sha256";
-/// What stands there before the digest is known.
+/// Placeholder of the digest.
 pub const BLANK: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// Puts the digest into a file that has [`BLANK`] under [`KEY`].
+/// Replaces [`BLANK`] under [`KEY`] by the digest of the file.
 pub fn seal(file: &mut [u8]) -> Result<(), String> {
     let at = place(file).ok_or("the footer has no place for a digest")?;
     let digest = of(file, at);
@@ -19,14 +19,14 @@ pub fn seal(file: &mut [u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a file is as it was sealed.
+/// Returns true if a file is unchanged since it was sealed.
 pub fn is_sound(file: &[u8]) -> bool {
     place(file).is_some_and(|at| file[at..at + BLANK.len()] == *of(file, at).as_bytes())
 }
 
-/// Where the digest stands.
+/// Offset of the digest in the file.
 fn place(file: &[u8]) -> Option<usize> {
-    // Behind the key come the field and its length, a byte each (Thrift's compact protocol).
+    // After the key come a field byte and a length byte (Thrift's compact protocol).
     let key = file.windows(KEY.len()).rposition(|bytes| bytes == KEY.as_bytes())?;
     let at = key + KEY.len() + 2;
     (at + BLANK.len() <= file.len()).then_some(at)

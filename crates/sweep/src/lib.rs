@@ -1,8 +1,8 @@
-//! Many runs of one scenario: what is varied, the table of results, and the folder that survives a kill.
+//! Many runs of one scenario: the varied parameters, the table of results, and a folder that survives a kill.
 //!
 //! A map: [`Plan`] numbers the runs, [`Plan::run`] does a part of them, [`Store`] keeps parts, [`sweep`] uses every core.
-//! Differs from a loop around `skyhop run`: nothing is written per run, and what is done is known by its file alone.
-//! Leaves out statistics, which are for whoever reads the table.
+//! Differs from a loop around `skyhop run`: no files per run, and a part is done when its file exists.
+//! Leaves out statistics, which are for the reader of the table.
 
 mod columns;
 mod digest;

@@ -1,10 +1,10 @@
 //! Column names, and patterns of them with `*` for any text.
 //!
-//! Follows the shell's star; everything else means itself.
+//! Follows the shell's star; every other character matches itself.
 //! Differs from the shell: a star crosses dots.
 //! Leaves out classes and escapes; names have neither brackets nor stars.
 
-/// Whether `name` fits `pattern`.
+/// Returns true if `name` matches `pattern`.
 pub(crate) fn fits(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };

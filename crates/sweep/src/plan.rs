@@ -1,8 +1,8 @@
-//! What a sweep consists of: points, each a value for every path that is varied, and seeds.
+//! The runs of a sweep: points, each with a value for every varied path, and seeds.
 //!
 //! Follows the scenario's `sweep`: the grid's product times the rows of the zip, the last path changing fastest, then seeds.
-//! Differs from a list: a point is worked out from its number, so a million of them take no memory.
-//! Leaves out the order in which runs are done.
+//! Differs from a list: a point is computed from its number, so a million of them use no memory.
+//! Leaves out the order of execution.
 
 use crate::columns::{Columns, Row};
 use arrow_array::RecordBatch;
@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// A combination of values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
-    /// Its number, from 0.
+    /// Number of the point, from 0.
     pub number: u64,
     /// Path and value, as for `--set`.
     pub sets: Vec<(String, String)>,
@@ -26,28 +26,28 @@ pub struct Point {
 /// Lists of values that change together.
 struct Axis {
     paths: Vec<String>,
-    /// For each step the value of each path.
+    /// For each step, the value of each path.
     steps: Vec<Vec<toml::Value>>,
 }
 
-/// A sweep, ready to be run.
+/// A sweep ready to run.
 pub struct Plan {
     base: Loaded,
-    /// The scenario that points change: without the lists, which are long where points are many.
+    /// The scenario that points change, without the lists, which are long if there are many points.
     one: Loaded,
     axes: Vec<Axis>,
     seeds: u32,
-    /// From the first seed of a point to that of the next.
+    /// Difference between the first seeds of successive points.
     stride: u64,
     until: Option<Until>,
     columns: Columns,
 }
 
-/// Events between two looks at whether to go on.
+/// Number of events between two calls of `go_on`.
 const EVENTS_BETWEEN_LOOKS: u32 = 10_000;
 
 impl Plan {
-    /// The plan of a scenario with a `sweep`. An error says what of it can never be run.
+    /// The plan of a scenario with a `sweep`. Fails if a part of it can never run.
     pub fn new(loaded: &Loaded) -> Result<Self, Errors> {
         let wrong = |key: &str, message: String| Errors::from(loaded.problem(key, message));
         let Some(sweep) = &loaded.scenario.sweep else {
@@ -97,22 +97,22 @@ impl Plan {
         Ok(Plan { base, one, axes, seeds, stride, until: sweep.until.clone(), columns })
     }
 
-    /// How many combinations there are; `None` if they are more than a machine can count.
+    /// Number of points; `None` if it overflows.
     pub fn points(&self) -> Option<u64> {
         self.axes.iter().try_fold(1u64, |n, axis| n.checked_mul(axis.steps.len() as u64))
     }
 
-    /// How many runs there are, at least: with `until` there may be more.
+    /// Smallest number of runs; with `until` there may be more.
     pub fn runs(&self) -> Option<u64> {
         self.points()?.checked_mul(u64::from(self.seeds))
     }
 
-    /// Whether seeds are added until a mean is known.
+    /// Returns true if seeds are added until a mean is known.
     pub fn is_open_ended(&self) -> bool {
         self.until.is_some()
     }
 
-    /// Pieces of work that parts are made of: runs, or points where seeds are added until a mean is known.
+    /// Number of units of work that parts consist of: runs, or points if seeds are added until a mean is known.
     pub fn units(&self) -> Option<u64> {
         if self.is_open_ended() { self.points() } else { self.runs() }
     }
@@ -132,7 +132,7 @@ impl Plan {
         &self.base.scenario
     }
 
-    /// Point number `number`.
+    /// The point with this number.
     pub fn point(&self, number: u64) -> Point {
         let mut sets = Vec::new();
         for (axis, step) in self.axes.iter().zip(self.steps(number)) {
@@ -142,7 +142,7 @@ impl Plan {
         Point { number, sets }
     }
 
-    /// Where each axis stands at a point.
+    /// Index of each axis at a point.
     fn steps(&self, mut number: u64) -> Vec<usize> {
         let mut steps = vec![0; self.axes.len()];
         for (axis, step) in self.axes.iter().zip(&mut steps).rev() {
@@ -153,16 +153,16 @@ impl Plan {
         steps
     }
 
-    /// Runs `units` one after the other and returns their rows; `None` if `go_on` said no.
+    /// Runs `units` in order and returns their rows; `None` if `go_on` returned false.
     ///
-    /// `go_on` is asked at least every few thousand events, and told how many runs are done.
+    /// `go_on` is called at least every few thousand events, with the number of runs done.
     pub fn run(&self, units: Range<u64>, mut go_on: impl FnMut(u64) -> bool) -> Option<RecordBatch> {
         let mut rows = self.columns.rows();
         let each = if self.is_open_ended() { 1 } else { u64::from(self.seeds) };
         let mut unit = units.start;
         while unit < units.end {
             let number = unit / each;
-            // Seeds of the point that are among the units: from the first of them to the last, or to the next point.
+            // The seeds of the point that are among the units: from its first one in them to its last, or to the last of them.
             let from = unit % each;
             let to = if self.is_open_ended() { u64::MAX } else { each.min(from + units.end - unit) };
             unit += if self.is_open_ended() { 1 } else { to - from };
@@ -204,7 +204,7 @@ impl Plan {
     }
 }
 
-/// What is known of a mean.
+/// The statistics of a mean.
 #[derive(Default)]
 struct Known {
     count: f64,
@@ -213,7 +213,7 @@ struct Known {
 }
 
 impl Known {
-    /// Welford's update; a run without the metric tells nothing.
+    /// Adds a value by Welford's update; a run without the metric is ignored.
     fn add(&mut self, value: Option<f64>) {
         let Some(value) = value else { return };
         self.count += 1.0;
@@ -222,7 +222,7 @@ impl Known {
         self.squares += before * (value - self.mean);
     }
 
-    /// Whether the standard deviation of the mean is within `share` of it.
+    /// Returns true if the standard error of the mean is within `share` of it.
     fn within(&self, share: f64) -> bool {
         if self.count < 2.0 {
             return false;
@@ -238,7 +238,7 @@ enum Outcome {
     Stopped,
 }
 
-/// One run. What fails is told in its row, also if it is a fault of the program's.
+/// One run. A failure is reported in its row, even a panic.
 fn one(loaded: &Loaded, seed: u64, mut go_on: impl FnMut() -> bool) -> Outcome {
     let run = AssertUnwindSafe(|| -> Result<Option<RunResult>, BuildError> {
         let mut simulation = Simulation::new(&loaded.scenario, &loaded.files, seed)?;

@@ -1,26 +1,26 @@
-//! A sweep on every core.
+//! Runs a sweep on every core.
 //!
-//! Each thread takes the next part that is missing, runs it and writes it: nothing is shared but the list.
-//! Differs from handing out single runs: a part is also what a kill can cost.
-//! Leaves out other machines; those take shards.
+//! Each thread takes the next missing part, runs it and writes it; threads share only the list.
+//! Differs from distributing single runs: a kill costs at most one part per thread.
+//! Leaves out other machines, which take shards.
 
 use crate::plan::Plan;
 use crate::store::{Store, StoreError};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Why a sweep ended before it was done.
+/// The error for a sweep that ended early.
 #[derive(Debug)]
 pub enum Halt {
-    /// The caller did not want to go on. What is finished stays.
+    /// The caller stopped it. Finished parts are kept.
     Stopped,
-    /// The folder cannot be written.
+    /// The folder could not be written.
     Store(StoreError),
 }
 
-/// Runs what is missing of a sweep with `threads` threads.
+/// Runs the missing parts of a sweep with `threads` threads.
 ///
-/// `go_on` is asked often, and told how many runs have been done since it was last asked.
+/// `go_on` is called often, with the number of runs done since its last call.
 pub fn sweep(
     plan: &Plan,
     store: &Store,

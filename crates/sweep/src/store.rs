@@ -1,9 +1,9 @@
-//! The folder of a sweep: what it is, its parts, and the table that they make.
+//! The folder of a sweep: its manifest, its parts, and the table that is merged from them.
 //!
-//! A part is written beside its place, synced and renamed, so a run is done when its row is in a file that bears a part's name.
-//! A part carries a digest; one that is damaged is done again, and no table is made of it.
-//! Differs from a database: no process has to live on, shards on several machines share the folder, and parts are plain Parquet.
-//! Leaves out results of single runs; a row is enough to run one again.
+//! A part is written to a temporary file, synced and renamed, so a run is done when its row is in a file with a part's name.
+//! A part has a digest; a damaged one is run again, and is never merged.
+//! Differs from a database: no process has to stay alive, shards on several machines share the folder, and parts are plain Parquet.
+//! Leaves out results of single runs; a row is sufficient to repeat its run.
 
 use crate::digest;
 use crate::plan::Plan;
@@ -26,17 +26,17 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Shard `index` (from 1) of `count`: the parts whose number leaves that remainder.
+/// Shard `index` (from 1) of `count`: the parts whose number modulo `count` is `index` - 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    /// Which one, from 1.
+    /// Number of the shard, from 1.
     pub index: u64,
-    /// Of how many.
+    /// Number of shards.
     pub count: u64,
 }
 
 impl Shard {
-    /// All of it.
+    /// The whole sweep as one shard.
     pub const WHOLE: Shard = Shard { index: 1, count: 1 };
 
     fn has(self, part: u64) -> bool {
@@ -56,34 +56,34 @@ impl std::str::FromStr for Shard {
     }
 }
 
-/// Rows that are joined before they are written.
+/// Number of rows in a row group of the table.
 const ROWS_IN_A_GROUP: usize = 8_192;
 
-/// Why a folder cannot be used.
+/// The error for a folder that cannot be used.
 #[derive(Debug)]
 pub enum StoreError {
-    /// The system refused.
+    /// An I/O error.
     Io {
-        /// What was being done.
+        /// The operation.
         action: &'static str,
-        /// To what.
+        /// The file or folder.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         why: String,
     },
-    /// The folder holds another sweep; what differs, a line each.
+    /// The folder has another sweep.
     Changed {
         /// The folder.
         path: PathBuf,
-        /// Keys with what they were and what they are now.
+        /// The keys that differ, with their old and new values, one per line.
         differences: Vec<String>,
     },
-    /// Another process is at it.
+    /// Another process is using the folder.
     Busy {
         /// The folder.
         path: PathBuf,
     },
-    /// A part is not as it was written.
+    /// A part has changed since it was written.
     Damaged {
         /// The part's file.
         path: PathBuf,
@@ -120,17 +120,17 @@ impl fmt::Display for StoreError {
 
 impl std::error::Error for StoreError {}
 
-/// What is written about a sweep when it begins.
+/// The description of a sweep, written when it begins.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Manifest {
     version: String,
     scenario: String,
     scenario_sha256: String,
-    /// Every value of the scenario by its dotted path, those of `--set` included.
+    /// Every value of the scenario by its dotted path, including those of `--set`.
     values: BTreeMap<String, String>,
     points: u64,
     runs: u64,
-    /// What parts are made of: runs, or points where seeds are added until a mean is known.
+    /// Number of units of work: runs, or points if seeds are added until a mean is known.
     units: u64,
     units_per_part: u64,
 }
@@ -148,7 +148,7 @@ impl Manifest {
             values,
             points: plan.points().unwrap_or(u64::MAX),
             runs: plan.runs().unwrap_or(u64::MAX),
-            // Few enough parts for a folder, small enough that little is lost.
+            // A part is large enough to keep the number of files low, and small enough that little is lost by a kill.
             units,
             units_per_part: (units / 500).clamp(1, 256),
         }
@@ -163,7 +163,7 @@ impl Manifest {
         begin..self.units.min(begin + self.units_per_part)
     }
 
-    /// What is different, a line each. The file's bytes may differ where no value does: comments.
+    /// The differences, one per line. The files' bytes may differ although no value does, by comments.
     fn differences(&self, now: &Manifest) -> Vec<String> {
         let mut lines = Vec::new();
         if self.version != now.version {
@@ -197,26 +197,26 @@ fn flatten(at: &str, value: &serde_json::Value, out: &mut BTreeMap<String, Strin
     }
 }
 
-/// How far a sweep has come.
+/// The progress of a sweep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// Name of the scenario.
     pub scenario: String,
-    /// Combinations.
+    /// Number of points.
     pub points: u64,
-    /// Runs to be done, at least.
+    /// Smallest number of runs to be done.
     pub runs: u64,
-    /// Whether seeds are added until a mean is known, so that there may be more.
+    /// True if seeds are added until a mean is known, so that there may be more runs.
     pub open_ended: bool,
-    /// Rows in finished parts.
+    /// Number of rows in finished parts.
     pub rows: u64,
-    /// Of those, runs that failed.
+    /// Number of failed runs among them.
     pub failed: u64,
-    /// Parts that are finished, and all.
+    /// Number of finished parts, and of all parts.
     pub parts: (u64, u64),
-    /// Parts that are damaged: not as they were written, and to be done again.
+    /// Number of damaged parts, which have changed since they were written and must be run again.
     pub damaged: u64,
-    /// Whether somebody is at it.
+    /// True if a process is using the folder.
     pub busy: bool,
 }
 
@@ -226,21 +226,21 @@ pub struct Store {
     dir: PathBuf,
     manifest: Manifest,
     shard: Shard,
-    /// Files of parts that were damaged, and have been removed.
+    /// Files of damaged parts, which have been removed.
     damaged: Vec<PathBuf>,
-    /// Locks, which the system releases also after a kill.
+    /// Locks, which the system releases even after a kill.
     _locks: Vec<File>,
 }
 
 impl Store {
-    /// Opens the folder for `shard` of `plan`, and makes it if it is new. Parts of the shard that are damaged are removed, so that
-    /// they are missing.
+    /// Opens the folder for `shard` of `plan`, and creates it if it does not exist. Damaged parts of the shard are removed, so
+    /// that they count as missing.
     pub fn open(dir: &Path, plan: &Plan, shard: Shard) -> Result<Self, StoreError> {
         let parts = dir.join("parts");
         fs::create_dir_all(&parts).map_err(failed("create", &parts))?;
         let manifest = Manifest::of(plan);
         let mut locks = Vec::new();
-        // One sweep of the whole, or any number of shards, each once.
+        // The whole sweep may be open once, or any number of shards, each once.
         let whole = lock_file(dir, ".lock")?;
         let taken = if shard == Shard::WHOLE { whole.try_lock() } else { whole.try_lock_shared() };
         locked(taken, dir)?;
@@ -265,7 +265,7 @@ impl Store {
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 let text = serde_json::to_string_pretty(&manifest).unwrap_or_default() + "\n";
-                // Shards that begin at once write the same.
+                // Shards that start at the same time write the same bytes.
                 let temporary = dir.join(format!(".sweep-{}-of-{}", shard.index, shard.count));
                 write_whole(&temporary, &path, |file| {
                     file.write_all(text.as_bytes()).map_err(|e| cause(&e))
@@ -293,23 +293,23 @@ impl Store {
         Ok(())
     }
 
-    /// Files of parts that were found damaged when the folder was opened; they are done again.
+    /// Files of parts that were damaged when the folder was opened; they are run again.
     pub fn damaged(&self) -> &[PathBuf] {
         &self.damaged
     }
 
-    /// Parts of this shard that are not finished.
+    /// Numbers of the shard's parts that are not finished.
     pub fn missing(&self) -> Vec<u64> {
         let all = (0..self.manifest.parts()).filter(|part| self.shard.has(*part));
         all.filter(|part| !self.part(*part).exists()).collect()
     }
 
-    /// Units of a part: see [`Plan::units`].
+    /// The units of a part; see [`Plan::units`].
     pub fn units_of(&self, part: u64) -> Range<u64> {
         self.manifest.units_of(part)
     }
 
-    /// Units of this shard, and those in finished parts.
+    /// Number of units of this shard, and of those in finished parts.
     pub fn progress(&self) -> (u64, u64) {
         let mine = (0..self.manifest.parts()).filter(|part| self.shard.has(*part));
         let length = |part: u64| self.units_of(part).end - self.units_of(part).start;
@@ -319,7 +319,7 @@ impl Store {
         })
     }
 
-    /// Finishes a part with bytes that [`part_bytes`] made elsewhere.
+    /// Stores a part from bytes that [`part_bytes`] made elsewhere.
     pub fn write_bytes(&self, part: u64, bytes: &[u8]) -> Result<(), StoreError> {
         let path = self.part(part);
         if !digest::is_sound(bytes) {
@@ -329,19 +329,19 @@ impl Store {
         write_whole(&temporary, &path, |file| file.write_all(bytes).map_err(|e| cause(&e)))
     }
 
-    /// Finishes a part.
+    /// Stores a part.
     pub fn write(&self, part: u64, rows: &RecordBatch) -> Result<(), StoreError> {
         let bytes =
             part_bytes(rows).map_err(|why| StoreError::Io { action: "write", path: self.part(part), why })?;
         self.write_bytes(part, &bytes)
     }
 
-    /// Whether every part of every shard is finished.
+    /// Returns true if every part of every shard is finished.
     pub fn complete(&self) -> bool {
         (0..self.manifest.parts()).all(|part| self.part(part).exists())
     }
 
-    /// Joins the finished parts into `runs.parquet`, in the order of points. Returns its path and how many rows it has.
+    /// Merges the finished parts into `runs.parquet`, in the order of points. Returns its path and number of rows.
     pub fn merge(&self) -> Result<(PathBuf, u64), StoreError> {
         merge(&self.dir, &self.manifest)
     }
@@ -351,7 +351,7 @@ impl Store {
     }
 }
 
-/// What a part's file holds, its digest included.
+/// The bytes of a part's file, including its digest.
 pub fn part_bytes(rows: &RecordBatch) -> Result<Vec<u8>, String> {
     let note = KeyValue::new(digest::KEY.to_owned(), digest::BLANK.to_owned());
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
@@ -363,14 +363,14 @@ pub fn part_bytes(rows: &RecordBatch) -> Result<Vec<u8>, String> {
     Ok(file)
 }
 
-/// A table as the bytes of a file.
+/// A table as the bytes of a Parquet file.
 pub fn table_bytes(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<Vec<u8>, String> {
     let mut writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties())).map_err(text)?;
     batches.iter().try_for_each(|rows| writer.write(rows)).map_err(text)?;
     writer.into_inner().map_err(text)
 }
 
-/// The table that [`table_bytes`] has written.
+/// The table in bytes of [`table_bytes`].
 pub fn table_of(bytes: Vec<u8>) -> Result<(SchemaRef, Vec<RecordBatch>), String> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(Bytes::from(bytes)).map_err(text)?;
     let schema = reader.schema().clone();
@@ -378,7 +378,7 @@ pub fn table_of(bytes: Vec<u8>) -> Result<(SchemaRef, Vec<RecordBatch>), String>
     Ok((schema, batches))
 }
 
-/// The table in a file: its columns and its rows.
+/// Columns and rows of the table in a file.
 pub fn read_table(path: &Path) -> Result<(SchemaRef, Vec<RecordBatch>), StoreError> {
     let file = File::open(path).map_err(failed("read", path))?;
     let schema = ParquetRecordBatchReaderBuilder::try_new(file).map_err(broken(path))?.schema().clone();
@@ -386,7 +386,7 @@ pub fn read_table(path: &Path) -> Result<(SchemaRef, Vec<RecordBatch>), StoreErr
     Ok((schema, batches(path, file)?.collect::<Result<_, _>>()?))
 }
 
-/// How far the sweep in a folder has come.
+/// The progress of the sweep in a folder.
 pub fn status(dir: &Path) -> Result<Status, StoreError> {
     let manifest = manifest(dir)?;
     let mut status = Status {
@@ -420,7 +420,7 @@ pub fn status(dir: &Path) -> Result<Status, StoreError> {
     Ok(status)
 }
 
-/// Joins the finished parts of the sweep in a folder.
+/// Merges the finished parts of the sweep in a folder.
 pub fn merge_folder(dir: &Path) -> Result<(PathBuf, u64), StoreError> {
     merge(dir, &manifest(dir)?)
 }
@@ -438,7 +438,7 @@ fn merge(dir: &Path, manifest: &Manifest) -> Result<(PathBuf, u64), StoreError> 
         path: first.clone(),
         why: e.to_string(),
     })?);
-    // Shards that end at the same time both join, to the same bytes.
+    // Shards that end at the same time both merge, to the same bytes.
     let temporary = dir.join(format!(".runs-{}", std::process::id()));
     write_whole(&temporary, &path, |file| {
         let mut writer = ArrowWriter::try_new(file, schema, Some(properties())).map_err(text)?;
@@ -455,8 +455,8 @@ fn merge(dir: &Path, manifest: &Manifest) -> Result<(PathBuf, u64), StoreError> 
                 let batch = batch.map_err(|e| e.to_string())?;
                 rows += batch.num_rows() as u64;
                 writer.write(&batch).map_err(text)?;
-                // A row group's columns each have a dictionary and pages of their own until it is written: with more rows
-                // in one, memory would grow with the sweep.
+                // A row group keeps a dictionary and pages for each column in memory until it is written: with all rows in one,
+                // memory would grow with the sweep.
                 waiting += batch.num_rows();
                 if waiting >= ROWS_IN_A_GROUP || writer.in_progress_size() > 4_000_000 {
                     waiting = 0;
@@ -469,7 +469,7 @@ fn merge(dir: &Path, manifest: &Manifest) -> Result<(PathBuf, u64), StoreError> 
     Ok((path, rows))
 }
 
-/// Columns that say something: of a sweep over transfers, those of pings are all empty and left out of the table.
+/// Columns with at least one value: in a sweep over transfers those of pings are all empty, and omitted from the table.
 fn measured(first: &Path, parts: impl Iterator<Item = PathBuf>) -> Result<Vec<usize>, StoreError> {
     let open = |path: &Path| -> Result<_, StoreError> {
         ParquetRecordBatchReaderBuilder::try_new(content(path)?).map_err(broken(path))
@@ -497,7 +497,7 @@ fn manifest(dir: &Path) -> Result<Manifest, StoreError> {
     serde_json::from_slice(&bytes).map_err(|e| StoreError::Io { action: "read", path, why: e.to_string() })
 }
 
-/// A part's bytes, if they are as they were written.
+/// The bytes of a part. Fails if it is damaged.
 fn content(path: &Path) -> Result<Bytes, StoreError> {
     let bytes = fs::read(path).map_err(failed("read", path))?;
     match digest::is_sound(&bytes) {
@@ -527,7 +527,7 @@ fn properties() -> WriterProperties {
     WriterProperties::builder().set_compression(Compression::SNAPPY).build()
 }
 
-/// Writes a file beside its place, syncs it, and gives it its name.
+/// Writes a temporary file, syncs it, and renames it into place.
 fn write_whole(
     temporary: &Path,
     path: &Path,
@@ -538,7 +538,7 @@ fn write_whole(
         write(&mut file).map_err(|why| StoreError::Io { action: "write", path: path.to_path_buf(), why })?;
         file.sync_all().map_err(failed("write", path))?;
         fs::rename(temporary, path).map_err(failed("write", path))?;
-        // The name is on the disk when the folder is.
+        // The new name is on disk once the folder is synced.
         if let Some(folder) = path.parent().and_then(|p| File::open(p).ok()) {
             let _ = folder.sync_all();
         }
@@ -580,7 +580,7 @@ fn broken(path: &Path) -> impl Fn(ParquetError) -> StoreError {
     move |e| StoreError::Io { action: "read", path: path.clone(), why: e.to_string() }
 }
 
-/// What the library wraps says more than the library.
+/// The message of the wrapped error, which is more specific than the library's.
 fn text(e: ParquetError) -> String {
     match &e {
         ParquetError::External(inner) => match inner.downcast_ref::<io::Error>() {
@@ -591,7 +591,7 @@ fn text(e: ParquetError) -> String {
     }
 }
 
-/// The system's words without Rust's "(os error 28)".
+/// The system's message without Rust's "(os error 28)".
 fn cause(e: &io::Error) -> String {
     let text = e.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()

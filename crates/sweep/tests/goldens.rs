@@ -1,11 +1,12 @@
-//! What skyhop finds today, to the byte: whoever changes a number sees which.
+//! Skyhop's present results, byte by byte, so that a change of any number is noticed.
 //!
-//! Runs every point of `goldens/*.toml` and some of `../../../scenarios`. `goldens/goldens.txt` has each flow's and network's numbers, rounded to
-//! four digits, to be read in a diff; `goldens/goldens.sha256` the digest of every file that the runs leave. `SKYHOP_UPDATE=1` writes both
-//! anew. Of the summary `wall_s`, the version, and what only repeats the scenario are left out; its keys as resolved have a digest of their own.
-//! Differs from a comparison with a reference: nothing here says that a number is right.
-//! Leaves out other machines: sine and logarithm may differ in the last bit there, so digests are held on x86-64 Linux alone, and on
-//! others the table. Another release of the parquet library changes the digests of tables and nothing else.
+//! Runs every point of `goldens/*.toml` and some of `../../../scenarios`. `goldens/goldens.txt` has the numbers of each flow and
+//! network, rounded to four digits, to be read in a diff; `goldens/goldens.sha256` has the digest of every file of the runs.
+//! `SKYHOP_UPDATE=1` rewrites both. Of the summary `wall_s`, the version, and copies of the scenario are excluded; its resolved
+//! keys have a digest of their own.
+//! Differs from a comparison with a reference: it does not show that a number is right.
+//! Leaves out other machines: sine and logarithm may differ in the last bit there, so digests are tested on x86-64 Linux only,
+//! and on others the table. Another release of the parquet library changes the digests of tables and nothing else.
 
 #[path = "../../../tools/testing.rs"]
 mod testing;
@@ -26,7 +27,7 @@ const NETWORKS: &str = "tests/goldens";
 /// Paths and values, as for `--set`.
 type Sets = &'static [(&'static str, &'static str)];
 
-/// Scenarios with what shortens them, and how many points of their sweep lie between two that are run.
+/// Scenarios with overrides that shorten them, and the stride between points of their sweep that are run.
 const SHORTENED: &[(&str, Sets, u64)] = &[
     ("association", &[("duration", "8 s"), ("flows.download.count", "6")], 1),
     ("flight", &[("duration", "10 min")], 1),
@@ -47,13 +48,13 @@ const SHORTENED: &[(&str, Sets, u64)] = &[
     ("which-tcp", &[("duration", "20 s")], 11),
 ];
 
-/// Of the summary: the clock's, the program's, and what was put in.
+/// Keys of the summary that are excluded: the clock's, the program's, and copies of the input.
 const LEFT_OUT: [&str; 5] = ["wall_s", "version", "scenario_sha256", "set", "resolved"];
 
-/// Bytes of a packet that captures keep: all headers, and a little of what they carry.
+/// Number of bytes of a packet that captures keep: all headers, and the beginning of the payload.
 const SNAPLEN: u32 = 128;
 
-/// Metrics of flows in the table, with its columns' heads.
+/// Metrics of flows in the table, with the headings of their columns.
 const COLUMNS: [(&str, &str); 12] = [
     ("packets_sent", "sent"),
     ("packets_delivered", "delivered"),
@@ -69,7 +70,7 @@ const COLUMNS: [(&str, &str); 12] = [
     ("limited_by", "limited by"),
 ];
 
-/// What the runs of one file came to.
+/// The results of the runs of one file.
 #[derive(Default)]
 struct Found {
     table: String,
@@ -103,7 +104,7 @@ fn every_number_is_what_it_was() {
     );
 }
 
-/// Scenario files of a folder, in order, without their ending.
+/// Names of the scenario files in a folder, in order, without their extension.
 fn names(folder: &str) -> Vec<String> {
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> =
@@ -165,7 +166,7 @@ impl Found {
     }
 }
 
-/// What the columns of flows are, and those of networks.
+/// Writes the headings of the tables of flows and of networks.
 fn head(table: &mut String) {
     write!(table, "{:<40}", "flow").unwrap();
     for (_, title) in COLUMNS {
@@ -180,7 +181,7 @@ fn head(table: &mut String) {
     table.push('\n');
 }
 
-/// A row for each flow and one for the network.
+/// Writes a row for each flow and one for the network.
 fn rows(table: &mut String, name: &str, result: &RunResult) {
     for flow in &result.flows {
         write!(table, "{:<40}", format!("{name} {}", flow.name)).unwrap();
@@ -216,7 +217,7 @@ fn rows(table: &mut String, name: &str, result: &RunResult) {
     table.push('\n');
 }
 
-/// A flow's metric as the table has it.
+/// The text of a flow's metric in the table.
 fn cell(flow: &FlowResult, name: &str) -> String {
     let metric = FlowMetric::all().iter().find(|metric| metric.name == name).unwrap();
     let text = match metric.of(flow) {
@@ -227,7 +228,7 @@ fn cell(flow: &FlowResult, name: &str) -> String {
     text.unwrap_or_else(|| "-".to_owned())
 }
 
-/// Four significant digits, and a whole number of so many or fewer as it is.
+/// A number with four significant digits; a small whole number is exact.
 fn rounded(value: f64) -> String {
     let size = value.abs();
     if size < 1e4 && value.fract() == 0.0 {
@@ -239,7 +240,7 @@ fn rounded(value: f64) -> String {
     if (-3..4).contains(&exponent) { format!("{value:.*}", (3 - exponent) as usize) } else { scientific }
 }
 
-/// Holds `text` against a committed file and says how much differs, or writes that anew.
+/// Compares `text` with a committed file and returns the differences, or rewrites the file.
 fn compare(file: &str, text: &str) -> Option<String> {
     let path = Path::new(NETWORKS).join(file);
     if testing::wanted("SKYHOP_UPDATE") {
@@ -263,7 +264,7 @@ fn compare(file: &str, text: &str) -> Option<String> {
     Some(format!("{file}: {} of {} lines differ", come.len().max(gone.len()), new.len()))
 }
 
-/// A folder that is removed with what is in it.
+/// A folder that is removed with its contents.
 struct Scratch(PathBuf);
 
 impl Scratch {

@@ -1,8 +1,8 @@
-//! What limited flows, as columns of a sweep's table.
+//! The causes that limit flows, as columns of a sweep's table.
 //!
-//! Follows docs/results.md: the columns of `flows.parquet` with the flow's name before them.
+//! Follows docs/results.md: the columns of `flows.parquet` with the name of the flow as prefix.
 //! Differs from the command's tests: one plan in memory.
-//! Leaves out the rules, which the simulator's tests hold.
+//! Leaves out the rules, which the simulator's tests cover.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;

@@ -1,8 +1,8 @@
-//! What every application has in common: what it asks for, and what it is told.
+//! The interface common to all applications: actions and notices.
 //!
-//! Follows the sockets of RFC 9293 §3.9.1: open, send, close; and what a host tells its user.
-//! Differs: both ends of a flow are one machine, so an answer needs no parsing; bytes are numbers.
-//! Leaves out who carries actions out: a simulator, or a program with sockets.
+//! Follows the sockets of RFC 9293 §3.9.1 (open, send, close), and the events that a host reports to its user.
+//! Differs: both ends of a flow are one machine, so requests need no parsing; payload is a number of bytes.
+//! Leaves out the execution of actions, by a simulator or by a program with sockets.
 
 use crate::{Bulk, Completions, Transfers, Web};
 use skyhop_units::Time;
@@ -12,100 +12,100 @@ use skyhop_units::Time;
 pub enum End {
     /// The host that opens connections.
     Client = 0,
-    /// The host that waits for them.
+    /// The host that accepts them.
     Server = 1,
 }
 
-/// What an application wants done.
+/// An action that the application requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Open connection number `connection`, which has not been used before.
+    /// Opens connection number `connection`, which has not been used before.
     Open {
-        /// Its number.
+        /// Number of the connection.
         connection: u32,
     },
-    /// Send bytes behind all that was written before.
+    /// Writes bytes after all that was written before.
     Write {
-        /// On which connection.
+        /// Number of the connection.
         connection: u32,
-        /// From which end.
+        /// The writing end.
         end: End,
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// Close one direction behind all that was written.
+    /// Closes one direction after all that was written.
     Shutdown {
-        /// Which connection.
+        /// Number of the connection.
         connection: u32,
-        /// Which end sends no more.
+        /// The end whose direction closes.
         end: End,
     },
-    /// Forget what was written and not yet sent, and close this direction.
+    /// Discards the bytes that are written but not sent, and closes this direction.
     StopWriting {
-        /// Which connection.
+        /// Number of the connection.
         connection: u32,
-        /// Which end sends no more.
+        /// The end whose direction closes.
         end: End,
     },
 }
 
-/// What an application is told.
+/// A notice to the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
-    /// The handshake is done, as seen by `end`.
+    /// The handshake is complete at `end`.
     Opened {
-        /// Which connection.
+        /// Number of the connection.
         connection: u32,
-        /// Whose handshake.
+        /// The end that completed it.
         end: End,
     },
-    /// Bytes have come into order at `end` since the last notice of this kind.
+    /// Bytes have arrived in order at `end` since the last notice of this kind.
     Delivered {
-        /// Which connection.
+        /// Number of the connection.
         connection: u32,
-        /// Who received them.
+        /// The receiving end.
         end: End,
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// All that `end` wrote is acknowledged.
+    /// All bytes written by `end` are acknowledged.
     AllAcknowledged {
-        /// Which connection.
+        /// Number of the connection.
         connection: u32,
-        /// Whose bytes.
+        /// The end that wrote them.
         end: End,
-        /// How many that is since the connection was opened.
+        /// Number of bytes since the connection was opened.
         bytes: u64,
     },
-    /// The other end has sent all it will; `end` has it all.
+    /// The other end has closed its direction, and `end` has received everything.
     PeerFinished {
-        /// Which connection.
+        /// Number of the connection.
         connection: u32,
-        /// Who was told.
+        /// The receiving end.
         end: End,
     },
-    /// The peer of `end` broke the connection.
+    /// The peer of `end` has reset the connection.
     Reset {
-        /// Which connection.
+        /// Number of the connection.
         connection: u32,
-        /// Who was told.
+        /// The end that was reset.
         end: End,
     },
 }
 
-/// An application over connections: handed `now` and what happened, asked what it wants.
+/// An application over connections: it takes `now` and notices, and returns actions.
 #[derive(Debug)]
 pub enum Application {
     /// One transfer.
     Bulk(Bulk),
-    /// Pages of files.
+    /// Web pages of several files.
     Web(Box<Web>),
     /// Transfers that arrive at random.
     Transfers(Box<Transfers>),
 }
 
 impl Application {
-    /// The flow begins.
+    /// Starts the flow.
     pub fn start(&mut self, now: Time) {
         match self {
             Application::Bulk(bulk) => bulk.start(now),
@@ -114,7 +114,7 @@ impl Application {
         }
     }
 
-    /// The application is to offer nothing more.
+    /// Ends the offered traffic.
     pub fn stop(&mut self, now: Time) {
         match self {
             Application::Bulk(bulk) => bulk.stop(now),
@@ -123,7 +123,7 @@ impl Application {
         }
     }
 
-    /// Something happened on a connection.
+    /// Takes a notice about a connection.
     pub fn handle(&mut self, now: Time, notice: Notice) {
         match self {
             Application::Bulk(bulk) => bulk.handle(now, notice),
@@ -132,7 +132,7 @@ impl Application {
         }
     }
 
-    /// The time that [`Application::poll_timeout`] named has come.
+    /// Handles the timeout of [`Application::poll_timeout`].
     pub fn handle_timeout(&mut self, now: Time) {
         match self {
             Application::Bulk(_) => {}
@@ -141,7 +141,7 @@ impl Application {
         }
     }
 
-    /// The next thing to be done.
+    /// The next action.
     pub fn poll_action(&mut self) -> Option<Action> {
         match self {
             Application::Bulk(bulk) => bulk.poll_action(),
@@ -150,7 +150,7 @@ impl Application {
         }
     }
 
-    /// Whether anything is to be done: an action, or a time to wait for.
+    /// Returns true if there is an action or a timeout.
     pub fn wants(&self) -> bool {
         match self {
             Application::Bulk(bulk) => bulk.wants(),
@@ -159,7 +159,7 @@ impl Application {
         }
     }
 
-    /// When the application next has something to say by itself.
+    /// Time of the application's next own event.
     pub fn poll_timeout(&self) -> Option<Time> {
         match self {
             Application::Bulk(_) => None,
@@ -168,7 +168,7 @@ impl Application {
         }
     }
 
-    /// Whether it will open and write nothing more, so that the flow is over when its connections are.
+    /// Returns true if it will open and write nothing more, so that the flow ends with its connections.
     pub fn finished(&self) -> bool {
         match self {
             Application::Bulk(bulk) => bulk.finished(),
@@ -177,7 +177,7 @@ impl Application {
         }
     }
 
-    /// What came to an end; `None` if the application is one thing as a whole.
+    /// Completed pages or transfers; `None` if the application is a single transfer.
     pub fn completions(&self) -> Option<&Completions> {
         match self {
             Application::Bulk(_) => None,
@@ -186,7 +186,7 @@ impl Application {
         }
     }
 
-    /// Connections that it has opened.
+    /// Number of connections opened.
     pub fn opened(&self) -> u32 {
         match self {
             Application::Bulk(bulk) => bulk.connections(),

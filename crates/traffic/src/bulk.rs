@@ -1,7 +1,7 @@
-//! A transfer of so many bytes, or without end, over one connection or several side by side.
+//! A transfer of a given size, or without end, over one connection or several in parallel.
 //!
-//! Follows HT 4.2.3: the client sends, the server closes when it is told all; HT 4.1.6 for several (striping).
-//! Differs: complete is what the sender knows to have arrived; each connection has an equal part, whichever is faster.
+//! Follows HT 4.2.3: the client sends, the server closes when it has everything; HT 4.1.6 for parallel connections (striping).
+//! Differs: the transfer is complete when the sender knows that all has arrived; each connection has an equal part, whatever its speed.
 //! Leaves out disks.
 
 use crate::{Action, End, Notice};
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Clone)]
 pub struct Bulk {
     size: Option<u64>,
-    /// For each connection, whether all of its part is known to have arrived.
+    /// For each connection, true if all of its part is known to have arrived.
     arrived: Vec<bool>,
     completed: Option<Time>,
     stopped: bool,
@@ -21,31 +21,31 @@ pub struct Bulk {
 }
 
 impl Bulk {
-    /// What a transfer without end is taken to be: more than any run can send, and still far from overflow.
+    /// Size of a transfer without end, bytes: more than any run can send, and yet far from overflow.
     pub const ENDLESS: u64 = 1 << 62;
 
-    /// A transfer of `size` bytes over `connections`, one at least; `None` is without end.
+    /// A transfer of `size` bytes over `connections`, at least one; `None` is without end.
     pub fn new(size: Option<u64>, connections: u32) -> Self {
         let arrived = vec![false; connections.max(1) as usize];
         Self { size, arrived, completed: None, stopped: false, reset: false, actions: VecDeque::new() }
     }
 
-    /// When the sender knew that all had arrived.
+    /// Time at which the sender knew that all had arrived.
     pub fn completed(&self) -> Option<Time> {
         self.completed
     }
 
-    /// Whether a connection was broken.
+    /// Returns true if a connection was reset.
     pub fn reset(&self) -> bool {
         self.reset
     }
 
-    /// Connections side by side.
+    /// Number of parallel connections.
     pub fn connections(&self) -> u32 {
         self.arrived.len() as u32
     }
 
-    /// Bytes of a connection; the first ones have one more where it does not come out even.
+    /// Size of a connection's part, bytes; the first ones have one byte more if the size is not divisible.
     fn part(&self, connection: u32) -> Option<u64> {
         let count = self.arrived.len() as u64;
         self.size.map(|size| size / count + u64::from(u64::from(connection) < size % count))
@@ -72,7 +72,7 @@ impl Bulk {
 
     pub(crate) fn handle(&mut self, now: Time, notice: Notice) {
         match notice {
-            // A transfer that was stopped has all acknowledged that it sent, and is not complete.
+            // All that a stopped transfer sent is acknowledged, but it is not complete.
             Notice::AllAcknowledged { connection, end: End::Client, bytes }
                 if self.part(connection) == Some(bytes) =>
             {

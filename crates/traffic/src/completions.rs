@@ -1,37 +1,37 @@
-//! What came to an end: pages, exchanges and transfers, each with its start, its time and its size.
+//! Completed pages and transfers, each with its start, duration and size.
 //!
-//! Follows HT 4.2.4, where what counts for short transfers is how long the user waits.
-//! Differs: every one is kept, so that medians and percentiles are exact.
-//! Leaves out those that are under way; the difference of `started` and the rest says how many.
+//! Follows HT 4.2.4, where the measure of short transfers is the time that the user waits.
+//! Differs: each is stored, so that medians and percentiles are exact.
+//! Leaves out those in progress; their number is `started` minus the others.
 
 use skyhop_units::{Span, Time};
 
-/// One that came to an end.
+/// A completed page or transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
-    /// When it began: the user clicked, the transfer was offered.
+    /// Time of the user's click, or of the arrival of the transfer.
     pub started: Time,
-    /// Until its last byte was there.
+    /// Time from the start to its last byte.
     pub took: Span,
     /// Bytes of its replies, or of the transfer.
     pub bytes: u64,
-    /// Replies that it is made of.
+    /// Number of replies.
     pub files: u32,
 }
 
-/// All of a flow.
+/// All completions of a flow.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Completions {
-    /// How many were begun.
+    /// Number begun.
     pub started: u64,
-    /// How many were given up because a connection was broken, or not begun because too many were open.
+    /// Number abandoned after a reset, or not begun because too many were open.
     pub failed: u64,
-    /// Those that came to an end, in the order in which they did.
+    /// Completions in order of time.
     pub all: Vec<Completion>,
 }
 
 impl Completions {
-    /// The times of all, shortest first, s.
+    /// All durations in ascending order, s.
     pub fn sorted_s(&self) -> Vec<f64> {
         let mut times: Vec<Span> = self.all.iter().map(|c| c.took).collect();
         times.sort_unstable();

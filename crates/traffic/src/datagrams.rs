@@ -1,8 +1,8 @@
-//! Datagrams at a constant rate, all the time or by turns.
+//! Datagrams at a constant rate, continuously or on and off.
 //!
-//! Follows ns-2's CBR and Pareto on/off sources; Willinger et al. 1997 for what many of the latter come to.
-//! Differs: the times of packets are whole multiples from the start of a burst, so that nothing drifts.
-//! Leaves out hosts; whoever has the network sends what is due.
+//! Follows ns-2's CBR and Pareto on/off sources; Willinger et al. 1997 for the aggregate of many of the latter.
+//! Differs: packet times are exact multiples from the start of a burst, so that rounding does not accumulate.
+//! Leaves out hosts; the driver of the network sends the datagrams that are due.
 
 use crate::Distribution;
 use crate::web::span;
@@ -11,26 +11,26 @@ use skyhop_units::{Rate, Span, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Datagrams at a constant rate, all the time or by turns, from one or many sources.
+/// Datagrams at a constant rate, continuously or on and off, from one or many sources.
 #[derive(Debug)]
 pub struct Datagrams {
     size: u32,
     rate: Rate,
     sources: Vec<Source>,
-    /// Which source is next, and when.
+    /// Time of the next datagram of each source, and the source.
     due: BinaryHeap<Reverse<(Time, u32)>>,
 }
 
 #[derive(Debug)]
 struct Source {
-    /// When its burst began and ends, and the packets it has had.
+    /// Start and end of its burst, and the number of packets sent in it.
     begun: Time,
     ends: Option<Time>,
     packets: u64,
     turns: Option<Turns>,
 }
 
-/// How long a source sends, and how long it does not, s.
+/// Distributions of a source's on and off times, s.
 #[derive(Debug)]
 struct Turns {
     on: Distribution,
@@ -39,12 +39,12 @@ struct Turns {
 }
 
 impl Datagrams {
-    /// One source that always sends `size` bytes of payload at a time, at `rate` of payload.
+    /// One source that continuously sends `size` bytes of payload at a time, at `rate` of payload.
     pub fn constant(rate: Rate, size: u32) -> Self {
         Self { size, rate, sources: vec![Source::new(None)], due: BinaryHeap::new() }
     }
 
-    /// Sources that send for a time drawn from `on` and are silent for one drawn from `off`, s; one for each of `streams`.
+    /// Sources with on times drawn from `on` and off times drawn from `off`, s; one for each of `streams`.
     pub fn by_turns(
         rate: Rate,
         size: u32,
@@ -62,7 +62,7 @@ impl Datagrams {
         self.size
     }
 
-    /// The flow begins. Sources that go by turns begin with either, with the odds of their means.
+    /// Starts the flow. On-off sources start on or off with the odds of the mean times.
     pub fn start(&mut self, now: Time) {
         for (index, source) in self.sources.iter_mut().enumerate() {
             source.begun = now;
@@ -78,12 +78,12 @@ impl Datagrams {
         }
     }
 
-    /// When the next datagram is due.
+    /// Time at which the next datagram is due.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.due.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Takes a datagram that is due by `now`. False if there is none.
+    /// Takes a datagram that is due by `now`. Returns false if there is none.
     pub fn poll_transmit(&mut self, now: Time) -> bool {
         let Some(Reverse((_, index))) = self.due.peek().copied().filter(|Reverse((at, _))| *at <= now) else {
             return false;
@@ -95,7 +95,7 @@ impl Datagrams {
         if let (Some(ends), Some(turns)) = (source.ends, &mut source.turns)
             && next >= ends
         {
-            // A burst of no length would let time stand still.
+            // A burst of zero length would stop time.
             let off = span(turns.off.draw(&mut turns.chance)).max(Span::from_nanos(1));
             source.begun = ends.max(now) + off;
             source.ends = Some(source.begun + span(turns.on.draw(&mut turns.chance)));
@@ -113,7 +113,7 @@ impl Source {
     }
 }
 
-/// What `packets` packets of `size` bytes take at `rate`.
+/// Transmission time of `packets` packets of `size` bytes at `rate`.
 fn interval(rate: Rate, size: u32, packets: u64) -> Span {
     let bits = u128::from(packets) * u128::from(size) * 8;
     let ns = bits * 1_000_000_000 / u128::from(rate.as_bps().max(1));

@@ -1,63 +1,63 @@
-//! What sizes, times and numbers are drawn from: textbook distributions, mixtures of them, and files of measured ones.
+//! Distributions of sizes, times and numbers: standard ones, mixtures, and measured ones from files.
 //!
-//! Follows HT 3.2.1, where distributions dictate every random quantity of the web.
-//! Differs: parametric ones stand beside measured ones; draws may be cut at a largest value and rounded up.
-//! Leaves out units; a value is bytes, seconds or a number, as its owner says.
+//! Follows HT 3.2.1, where every random quantity of the web comes from a distribution.
+//! Differs: parametric distributions beside measured ones; draws may be capped and rounded up.
+//! Leaves out units; the owner decides whether a value is bytes, seconds or a number.
 
 use crate::Measured;
 use skyhop_chance::Stream;
 use std::sync::Arc;
 
-/// A distribution of values that are not negative.
+/// A distribution of non-negative values.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Distribution {
-    /// Always this.
+    /// A constant.
     Fixed(f64),
-    /// Evenly between two values.
+    /// Uniform between two values.
     Uniform {
-        /// The least.
+        /// Lower bound.
         least: f64,
-        /// The most.
+        /// Upper bound.
         most: f64,
     },
     /// Exponential.
     Exponential {
-        /// Its mean.
+        /// Mean.
         mean: f64,
     },
-    /// The logarithm is normal.
+    /// Lognormal.
     Lognormal {
-        /// Half of the draws are below.
+        /// Median.
         median: f64,
         /// Standard deviation of the logarithm.
         sigma: f64,
     },
     /// Weibull.
     Weibull {
-        /// 63 % of the draws are below.
+        /// Scale: 63 % of the draws are below it.
         scale: f64,
-        /// Below 1 the tail is heavier than that of an exponential.
+        /// Shape: below 1 the tail is heavier than that of an exponential.
         shape: f64,
     },
-    /// Pareto: draws above x have probability (least / x)^shape.
+    /// Pareto: a draw exceeds x with probability (least / x)^shape.
     Pareto {
-        /// The least.
+        /// Lower bound.
         least: f64,
-        /// The tail's index: at 2 and below the variance is infinite, at 1 and below the mean.
+        /// Tail index: at 2 and below the variance is infinite, at 1 and below the mean.
         shape: f64,
     },
-    /// One of several lognormals: weight, median, sigma.
+    /// A mixture of lognormals: weight, median, sigma of each.
     Lognormals(&'static [(f64, f64, f64)]),
-    /// As in a file.
+    /// A measured distribution.
     Measured(Arc<Measured>),
-    /// Another one with its draws cut at a value: what is above becomes that value.
+    /// A distribution whose draws are capped at a value.
     Cut(Box<Distribution>, f64),
-    /// Another one with its draws rounded up to whole numbers, 1 at least.
+    /// A distribution whose draws are rounded up to whole numbers, at least 1.
     Whole(Box<Distribution>),
 }
 
 impl Distribution {
-    /// The next draw.
+    /// Draws a value.
     pub fn draw(&self, chance: &mut Stream) -> f64 {
         match self {
             Distribution::Fixed(value) => *value,
@@ -83,14 +83,14 @@ impl Distribution {
         }
     }
 
-    /// The next draw as a whole number, 1 at least: bytes of a transfer, files of a page.
+    /// Draws a value as a whole number, at least 1: bytes of a transfer, files of a page.
     pub fn draw_whole(&self, chance: &mut Stream) -> u64 {
-        // A size beyond this would overflow what a connection counts; a scenario that asks for it is refused or cut.
+        // A larger size would overflow the counters of a connection; a scenario that asks for it is refused or capped.
         const MOST: f64 = 1e15;
         self.draw(chance).ceil().clamp(1.0, MOST) as u64
     }
 
-    /// Share of the draws at or below `x`.
+    /// Probability that a draw is at most `x`.
     pub fn share_up_to(&self, x: f64) -> f64 {
         let lognormal = |median: f64, sigma: f64| {
             let z = libm::log(x.max(f64::MIN_POSITIVE) / median) / sigma;
@@ -127,7 +127,7 @@ impl Distribution {
         }
     }
 
-    /// The mean, by the formula where there is one, else summed over the distribution; infinite if it has none.
+    /// The mean, by formula where there is one, else by numerical integration; infinite if it does not exist.
     pub fn mean(&self) -> f64 {
         match self {
             Distribution::Fixed(value) => *value,
@@ -143,7 +143,8 @@ impl Distribution {
             Distribution::Measured(measured) => measured.mean(),
             Distribution::Cut(inner, most) => inner.mean_up_to(*most),
             Distribution::Whole(inner) => {
-                // The mean of what is rounded up is the sum of the shares above 0, 1, 2, ...; far out a draw is as good as whole.
+                // The mean of a rounded-up value is the sum of the probabilities of exceeding 0, 1, 2, ...; far out rounding has
+                // no effect.
                 const FAR: f64 = 10_000.0;
                 let near: f64 = (1..FAR as u32).map(|k| 1.0 - inner.share_up_to(f64::from(k))).sum();
                 let beyond = inner.mean() - inner.mean_up_to(FAR);
@@ -152,7 +153,7 @@ impl Distribution {
         }
     }
 
-    /// Mean of the draws, each cut at `most`: the integral of what is above x, in steps of equal ratio.
+    /// Mean of the draws capped at `most`: the integral of the probability of exceeding x, in geometric steps.
     fn mean_up_to(&self, most: f64) -> f64 {
         const STEPS: u32 = 40_000;
         let first = most * 1e-9;
@@ -174,7 +175,7 @@ fn above_zero(chance: &mut Stream) -> f64 {
     1.0 - chance.uniform()
 }
 
-/// A standard normal draw (Box and Muller 1958), of two uniform ones.
+/// A standard normal draw from two uniform ones (Box and Muller 1958).
 fn normal(chance: &mut Stream) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log(above_zero(chance)));
     radius * libm::cos(std::f64::consts::TAU * chance.uniform())
@@ -214,8 +215,8 @@ mod tests {
         }
     }
 
-    // Kolmogorov: of n draws the largest difference is above 1.63 / sqrt(n) once in a hundred times, and hardly ever
-    // below 0.3 / sqrt(n) unless the draws are not draws.
+    // Kolmogorov: for n draws the largest difference exceeds 1.63 / sqrt(n) with probability 1 %, and is hardly ever below 0.3 /
+    // sqrt(n) for independent draws.
     #[test]
     fn draws_are_distributed_as_is_said() {
         for distribution in all().into_iter().skip(1).take(6) {

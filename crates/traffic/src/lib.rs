@@ -1,8 +1,8 @@
-//! What applications offer: how much, and when.
+//! Traffic models: the amount and the times of the data that applications send.
 //!
-//! Follows HT 4.2.3 (long transfers), 3.2.1 (the web) and 6.3 (a packet every so often to see the delay).
-//! Differs: an application here only says what it wants next; hosts carry it out.
-//! Leaves out contents: a request is so many bytes.
+//! Follows HT 4.2.3 (long transfers), 3.2.1 (the web) and 6.3 (periodic packets to measure the delay).
+//! Differs: an application only requests actions; hosts carry them out.
+//! Leaves out contents: a request is a number of bytes.
 
 mod application;
 mod bulk;

@@ -1,12 +1,12 @@
-//! The web of 1995: fits to the distributions that Bruce Mah measured, and from which HT 3.2.1 draws.
+//! The web of 1995: fits to the distributions measured by Bruce Mah, from which HT 3.2.1 draws.
 //!
-//! Follows the files that ns-2 has (value, count, share): length of requests and replies, files a page, pages a server, thinking.
-//! Differs: the files are not shipped; these are fits by `tools/fit_traffic.py`, cut at the largest value that was measured.
-//! Leaves out the correlation of quantities, which the files do not have either.
+//! Follows ns-2's files (value, count, share): length of requests and replies, files per page, pages per server, think time.
+//! Differs: the files are not shipped; these are fits by `tools/fit_traffic.py`, capped at the largest measured value.
+//! Leaves out correlations between quantities, which the files do not have either.
 
 use crate::Distribution;
 
-/// The quantities that were measured.
+/// The measured quantities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mah {
     /// Length of a request, bytes. Four lognormals: Kolmogorov-Smirnov distance 0.0475, mean 340 of 337.
@@ -15,14 +15,14 @@ pub enum Mah {
     Reply,
     /// Time between a page and the next request, s. Three lognormals: distance 0.0143, mean 1635 of 1804.
     Think,
-    /// Files of a page. A lognormal, rounded up: distance 0.0237, mean 2.89 of 2.84.
+    /// Number of files of a page. A lognormal, rounded up: distance 0.0237, mean 2.89 of 2.84.
     Files,
-    /// Pages in a row from one server. A Weibull, rounded up: distance 0.0133, mean 4.00 of 4.01.
+    /// Number of successive pages from one server. A Weibull, rounded up: distance 0.0133, mean 4.00 of 4.01.
     Stay,
 }
 
 impl Mah {
-    /// The fit.
+    /// The fitted distribution.
     pub fn distribution(self) -> Distribution {
         const REQUEST: &[(f64, f64, f64)] = &[
             (0.1943, 169.3, 0.6419),

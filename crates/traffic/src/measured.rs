@@ -1,31 +1,31 @@
-//! A measured distribution, from a file in the form that ns-2 reads.
+//! A measured distribution, from a file in ns-2's format.
 //!
-//! Follows ns-2's `RandomVariable/Empirical`: a line is a value, a count or some other number, and the share at or below the value.
-//! Differs: columns may also be separated as in a table, shares and values must not fall, the last share must be 1, and a mistake is
-//! told with its line. Leaves out writing such files.
+//! Follows ns-2's `RandomVariable/Empirical`: a line has a value, a count or another number, and the share at or below the value.
+//! Differs: columns may also be separated as in a table, shares and values must not decrease, the last share must be 1, and
+//! errors have the line. Leaves out writing such files.
 
 use skyhop_text::table::{TableError, number, rows};
 
-/// Values and the shares of draws at or below them, both rising.
+/// Values and the shares of draws at or below them, both ascending.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     points: Vec<(f64, f64)>,
     between: Between,
 }
 
-/// What is drawn between two values of a file.
+/// Interpolation between two values of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Between {
-    /// The upper of the two: only the file's own values are drawn.
+    /// No interpolation: the upper of the two, so that only values of the file are drawn.
     Step,
-    /// On the line from one to the other.
+    /// Linear interpolation.
     #[default]
     Line,
 }
 
 impl Measured {
-    /// Reads a file: two or three columns a line, the first a value, the last the share of draws at or below it. What is
-    /// behind a `#` is a comment.
+    /// Reads a file with two or three columns per line: first the value, last the share of draws at or below it. Text after a `#`
+    /// is a comment. Fails with the line of the mistake.
     pub fn parse(bytes: &[u8], between: Between) -> Result<Self, TableError> {
         let mut points: Vec<(f64, f64)> = Vec::new();
         let mut last_line = 0;
@@ -38,7 +38,7 @@ impl Measured {
         let Some((_, share)) = points.last() else {
             return Err(TableError::whole("is empty; expected lines of value, count and share"));
         };
-        // Shares are printed with so many digits; what is missing at the end must be no more than rounding.
+        // Shares are printed with a limited number of digits; the last one may be below 1 by no more than rounding.
         if *share < 0.999_999 {
             return Err(TableError::at(last_line, format!("the last share is {share}; expected 1")));
         }
@@ -48,7 +48,7 @@ impl Measured {
         Ok(Self { points, between })
     }
 
-    /// The value below which the share `u` (0 to 1) of the draws is.
+    /// The quantile at `u`, 0 to 1.
     pub fn at(&self, u: f64) -> f64 {
         let above = self.points.partition_point(|(_, share)| *share < u).min(self.points.len() - 1);
         let (value, share) = self.points[above];
@@ -60,7 +60,7 @@ impl Measured {
         }
     }
 
-    /// Share of the draws at or below `x`.
+    /// Probability that a draw is at most `x`.
     pub fn share_up_to(&self, x: f64) -> f64 {
         let above = self.points.partition_point(|(value, _)| *value <= x);
         let Some((low, before)) = above.checked_sub(1).map(|below| self.points[below]) else { return 0.0 };
@@ -81,7 +81,7 @@ impl Measured {
         mean
     }
 
-    /// Values and shares, as they are in the file.
+    /// Values and shares as in the file.
     pub fn points(&self) -> &[(f64, f64)] {
         &self.points
     }

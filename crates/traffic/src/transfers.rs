@@ -1,7 +1,7 @@
-//! Short transfers that arrive at random, each on a connection of its own.
+//! Short transfers with random arrivals, each on a connection of its own.
 //!
-//! Follows the background load of HT 4.1: new transfers of so many packets, as a Poisson process.
-//! Differs: sizes may have a distribution; a transfer's time ends with its last byte at the receiver.
+//! Follows the background load of HT 4.1: new transfers of fixed size as a Poisson process.
+//! Differs: sizes may have a distribution; a transfer ends when its last byte reaches the receiver.
 //! Leaves out arrivals that depend on each other.
 
 use crate::web::span;
@@ -10,7 +10,7 @@ use skyhop_chance::Stream;
 use skyhop_units::Time;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Transfers from client to server that arrive at random.
+/// Transfers from client to server with random arrivals.
 #[derive(Debug)]
 pub struct Transfers {
     size: Distribution,
@@ -25,7 +25,7 @@ pub struct Transfers {
     actions: VecDeque<Action>,
 }
 
-/// A transfer under way.
+/// A transfer in progress.
 #[derive(Debug)]
 struct Under {
     started: Time,
@@ -33,11 +33,11 @@ struct Under {
     left: u64,
 }
 
-/// More transfers than this at once have no ports; what arrives then is refused.
+/// Largest number of simultaneous transfers, limited by ports; later arrivals are refused.
 const MOST_OPEN: usize = 40_000;
 
 impl Transfers {
-    /// Transfers of `size` bytes, `per_s` of them a second on average, no more than `limit`.
+    /// Transfers of `size` bytes with a mean rate of `per_s` per second, at most `limit` of them.
     pub fn new(
         size: Distribution,
         per_s: f64,
@@ -58,12 +58,12 @@ impl Transfers {
         }
     }
 
-    /// The transfers that came to an end.
+    /// The completed transfers.
     pub fn completions(&self) -> &Completions {
         &self.completions
     }
 
-    /// Connections that were opened.
+    /// Number of connections opened.
     pub fn opened(&self) -> u32 {
         self.opened
     }

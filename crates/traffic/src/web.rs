@@ -1,38 +1,38 @@
-//! A browser and its server: pages of several files, requests and replies, thinking.
+//! A browser and its server: pages of several files, requests and replies, think time.
 //!
-//! Follows HT 3.2.1: request, server's time, replies of varying length, thinking; RFC 1945 (a connection per file) and RFC 9112
+//! Follows HT 3.2.1: request, server time, replies of varying length, think time; RFC 1945 (a connection per file) and RFC 9112
 //! §9.3 (persistent connections, pipelining).
-//! Differs from HT: each file of a page is asked for, the first alone, since it names the others; and one host stands for
-//! all servers, so that going to another one is a matter of new connections.
-//! Leaves out contents, caches, names to be looked up, and connections that a server closes for being idle.
+//! Differs from HT: each file of a page is requested, the first one alone, since it names the others; and one host stands for all
+//! servers, so that a change of server is a change of connections.
+//! Leaves out contents, caches, name resolution, and connections that a server closes when idle.
 
 use crate::{Action, Completion, Completions, Distribution, End, Notice};
 use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What a browser does.
+/// Parameters of a browser.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Browsing {
     /// Length of a request, bytes.
     pub request: Distribution,
     /// Length of a reply, bytes.
     pub reply: Distribution,
-    /// Files of a page.
+    /// Number of files of a page.
     pub files: Distribution,
-    /// Pages in a row from one server; then persistent connections are closed.
+    /// Number of successive pages from one server, after which persistent connections are closed.
     pub stay: Distribution,
-    /// From the end of a page to the next request, s.
+    /// Time from the end of a page to the next request, s.
     pub think: Distribution,
-    /// From a request's arrival to its reply, s.
+    /// Time from the arrival of a request to its reply, s.
     pub server_time: Distribution,
-    /// The most connections that are open for a page at once.
+    /// Largest number of simultaneous connections for a page.
     pub connections: u32,
-    /// Whether a connection serves one file after another.
+    /// True if a connection serves several files in succession.
     pub persistent: bool,
-    /// Whether a request is sent while replies to others on the connection are due. Persistent connections only.
+    /// True if a request is sent while replies are outstanding on the connection. Persistent connections only.
     pub pipelining: bool,
-    /// After how many pages the browser rests; never if `None`.
+    /// Number of pages after which the browser stops; never if `None`.
     pub pages: Option<u64>,
 }
 
@@ -44,10 +44,10 @@ pub struct Web {
     page: Option<Page>,
     open: BTreeMap<u32, Line>,
     opened: u32,
-    /// Pages that are still to come from this server.
+    /// Number of pages still to come from this server.
     stays: u64,
     think_until: Option<Time>,
-    /// Replies that the server works on: when each is ready, and for which connection.
+    /// Replies in preparation: the time when each is ready, and its connection.
     working: BTreeMap<(Time, u64), (u32, u64)>,
     worked: u64,
     pages: u64,
@@ -74,17 +74,17 @@ struct Exchange {
     reply: u64,
 }
 
-/// A page being loaded.
+/// A page in progress.
 #[derive(Debug)]
 struct Page {
     started: Time,
-    /// Files that have not been asked for.
+    /// Files that have not been requested.
     waiting: VecDeque<Exchange>,
-    /// Files that are not there yet.
+    /// Number of files that have not arrived completely.
     left: u64,
     files: u32,
     bytes: u64,
-    /// Whether the first file is there, which names the others.
+    /// True if the first file, which names the others, has arrived.
     named: bool,
     failed: bool,
 }
@@ -92,19 +92,19 @@ struct Page {
 /// A connection in use.
 #[derive(Debug, Default)]
 struct Line {
-    /// What the client waits for.
+    /// Exchanges whose reply the client waits for.
     asked: VecDeque<Exchange>,
-    /// What the server has not yet read.
+    /// Exchanges whose request the server has not read.
     coming: VecDeque<Exchange>,
-    /// Bytes of the next request and of the next reply that are there.
+    /// Bytes of the next request and of the next reply that have arrived.
     request_has: u64,
     reply_has: u64,
-    /// Replies keep the order of their requests.
+    /// Time of the last reply, as replies keep the order of their requests.
     last_ready: Time,
 }
 
 impl Web {
-    /// A browser whose draws come from the streams that `stream` names.
+    /// A browser that draws from the streams returned by `stream`.
     pub fn new(does: Browsing, mut stream: impl FnMut(&str) -> Stream) -> Self {
         let chance = Chance {
             request: stream("request"),
@@ -131,12 +131,12 @@ impl Web {
         }
     }
 
-    /// The pages that were loaded.
+    /// The completed pages.
     pub fn completions(&self) -> &Completions {
         &self.completions
     }
 
-    /// Connections that were opened.
+    /// Number of connections opened.
     pub fn opened(&self) -> u32 {
         self.opened
     }
@@ -163,7 +163,7 @@ impl Web {
         }
         self.stays -= 1;
         self.completions.started += 1;
-        // A page has so many files at most: a distribution may have no largest value, memory has.
+        // A limit on the files of a page: a distribution may have no largest value, but memory does.
         const MOST_FILES: u64 = 10_000;
         let files = self.does.files.draw_whole(&mut self.chance.files).min(MOST_FILES);
         let waiting = (0..files).map(|_| Exchange {
@@ -189,7 +189,7 @@ impl Web {
         }
     }
 
-    /// Asks for as many files as there are connections for.
+    /// Requests as many files as there are connections for.
     fn ask(&mut self) {
         let Some(page) = &mut self.page else { return };
         while !page.waiting.is_empty() && (page.named || page.left == page.waiting.len() as u64) {
@@ -232,7 +232,7 @@ impl Web {
         }
     }
 
-    /// Bytes of requests are at the server.
+    /// Handles bytes of requests at the server.
     fn requested(&mut self, now: Time, connection: u32, bytes: u64) {
         let Some(line) = self.open.get_mut(&connection) else { return };
         line.request_has += bytes;
@@ -261,7 +261,7 @@ impl Web {
         }
     }
 
-    /// Bytes of replies are at the client.
+    /// Handles bytes of replies at the client.
     fn replied(&mut self, now: Time, connection: u32, bytes: u64) {
         let Some(line) = self.open.get_mut(&connection) else { return };
         line.reply_has += bytes;
@@ -284,14 +284,14 @@ impl Web {
         }
     }
 
-    /// A connection was broken: what it was to bring will not come.
+    /// Handles a reset: the outstanding replies of the connection will not come.
     fn broken(&mut self, now: Time, connection: u32) {
         let Some(line) = self.open.remove(&connection) else { return };
         self.working.retain(|_, (at, _)| *at != connection);
         if let Some(page) = self.page.as_mut().filter(|_| !line.asked.is_empty()) {
             page.failed = true;
             page.left -= line.asked.len() as u64;
-            // Without its first file nobody knows what else there is.
+            // Without its first file the rest of the page is unknown.
             if !page.named {
                 page.waiting.clear();
                 page.left = 0;
@@ -300,7 +300,7 @@ impl Web {
         }
     }
 
-    /// The page is complete, or there is room for more of it.
+    /// Completes the page, or requests more of it.
     fn go_on(&mut self, now: Time) {
         let Some(page) = self.page.take_if(|page| page.left == 0) else { return self.ask() };
         self.pages += 1;
@@ -347,7 +347,7 @@ impl Web {
     }
 }
 
-/// Seconds that were drawn, as a span that can be added to any time.
+/// Drawn seconds as a span that can be added to any time.
 pub(crate) fn span(seconds: f64) -> Span {
     const MOST_S: f64 = 1e9;
     Span::from_secs_f64(seconds.clamp(0.0, MOST_S))

@@ -1,7 +1,7 @@
-//! Constant rates and sources that go by turns: how much they send, and how what many of them send varies with time scale.
+//! Constant and on-off sources: the amount that they send, and the variance of an aggregate by time scale.
 //!
-//! Follows Willinger et al. 1997: on and off times with a Pareto tail of index a make an aggregate with H = (3 - a) / 2.
-//! Differs: H is the slope of variance against time scale, which underestimates it somewhat.
+//! Follows Willinger et al. 1997: on and off times with a Pareto tail of index a give an aggregate with H = (3 - a) / 2.
+//! Differs: H is estimated from the slope of variance against time scale, which is somewhat too low.
 //! Leaves out the network.
 
 use skyhop_chance::Seed;
@@ -12,7 +12,7 @@ fn rate(bps: u64) -> Rate {
     Rate::from_bps(bps).unwrap()
 }
 
-/// Datagrams in each second.
+/// Number of datagrams in each second.
 fn per_second(mut source: Datagrams, seconds: usize) -> Vec<f64> {
     let mut counts = vec![0.0; seconds];
     source.start(Time::ZERO);
@@ -53,7 +53,7 @@ fn sources_that_are_on_half_of_the_time_send_half() {
     assert!((250.0 * 0.98..250.0 * 1.06).contains(&mean), "{mean} a second");
 }
 
-/// H by the variance of means over 2^k seconds: it falls as the scale to the power 2 H - 2.
+/// The Hurst parameter by the variance of means over 2^k seconds, which falls as the scale to the power 2 H - 2.
 fn hurst(counts: &[f64]) -> f64 {
     let points: Vec<(f64, f64)> = (3..=9)
         .map(|k| {

@@ -1,8 +1,8 @@
-//! How far the fits that are shipped are from what Bruce Mah measured.
+//! The distance between the shipped fits and Bruce Mah's measurements.
 //!
-//! Follows `tools/fit_traffic.py`, which prints the distances that are held here, from both sides.
-//! Differs: a second computation, from the crate's own distributions and the same files.
-//! Leaves out the files themselves, which are looked for beside the repository; without them the test is skipped.
+//! Follows `tools/fit_traffic.py`, which prints the distances that are bounded here on both sides.
+//! Differs: a second computation, from the crate's distributions and the same files.
+//! The files are looked for beside the repository; without them the test is skipped.
 
 #[path = "../../../tools/testing.rs"]
 mod testing;

@@ -1,16 +1,16 @@
 //! An axis: its range, its ticks, and the prefix that keeps their labels short.
 //!
-//! Ticks are 1, 2 or 5 times a power of ten (Heckbert's nice numbers); time also knows 60 and 24.
-//! Differs: one prefix for the whole axis, in its label ("window (kB)"), instead of one per tick.
+//! Ticks are 1, 2 or 5 times a power of ten (Heckbert's nice numbers); times also use 60 and 24.
+//! Differs: one prefix for the whole axis, in its label ("window (kB)"), not one per tick.
 //! Leaves out calendars; time is counted from the start of the run.
 
-/// How an axis maps values to the paper.
+/// The mapping of values to positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scale {
-    /// Equal steps.
+    /// Linear.
     #[default]
     Linear,
-    /// Equal factors.
+    /// Logarithmic.
     Log,
 }
 
@@ -43,19 +43,19 @@ impl Axis {
         Axis { time: true, ..Axis::new("time", "s") }
     }
 
-    /// The axis with equal factors instead of equal steps.
+    /// Makes the axis logarithmic.
     pub fn log(mut self) -> Self {
         self.scale = Scale::Log;
         self
     }
 
-    /// The axis begins at `value` at the latest, whatever the samples.
+    /// Makes the axis begin at `value` or below, whatever the samples.
     pub fn from(mut self, value: f64) -> Self {
         self.from = Some(value);
         self
     }
 
-    /// The axis ends at `value` at the earliest, whatever the samples.
+    /// Makes the axis end at `value` or above, whatever the samples.
     pub fn to(mut self, value: f64) -> Self {
         self.to = Some(value);
         self
@@ -65,12 +65,12 @@ impl Axis {
         self.scale == Scale::Log
     }
 
-    /// Whether the axis can show a value.
+    /// Returns true if the axis can show a value.
     pub(super) fn shows(&self, value: f64) -> bool {
         value.is_finite() && (value > 0.0 || !self.is_log())
     }
 
-    /// Range, ticks and label for values between `low` and `high`, with about `wanted` ticks.
+    /// Range, ticks and label for `values`, with about `wanted` ticks.
     pub(super) fn layout(&self, values: impl Iterator<Item = f64>, wanted: usize) -> Layout {
         let (mut low, mut high) = values
             .filter(|v| self.shows(*v))
@@ -97,11 +97,11 @@ impl Axis {
         let step = nice_step((high - low) / factor / wanted as f64, unit) * factor;
         let first = (low / step + 1e-9).floor();
         let mut last = (high / step - 1e-9).ceil().max(first + 1.0);
-        // Time ends where the run ends; a quantity gets a round number above it.
+        // A time axis ends at the end of the run; another axis ends at a round number above the largest value.
         let mut end = if self.time { high } else { last * step };
         if self.time {
             last = (high / step + 1e-9).floor();
-            // The last sample of a day may be a minute before its end: 24 h is meant.
+            // The last sample of a day may come a minute before its end; the axis still ends at 24 h.
             if (last + 1.0) * step - high <= 0.005 * (high - first * step) {
                 last += 1.0;
                 end = last * step;
@@ -138,7 +138,7 @@ impl Axis {
         Layout { low: 10f64.powi(first), high: 10f64.powi(last), log: true, ticks, label: self.label(unit) }
     }
 
-    /// The unit in which the largest value has one to four digits before the point.
+    /// The unit in which the largest value has one to four digits before the decimal point.
     fn unit_for(&self, largest: f64) -> (&'static str, f64) {
         let units: &[(&str, f64)] = match (self.unit.as_str(), self.time) {
             (_, true) => &[("h", 3600.0 * 3.0), ("s", 0.5), ("ms", 5e-4), ("us", 0.0)],
@@ -167,7 +167,7 @@ impl Axis {
     }
 }
 
-/// What an axis shows: its range in plain units, its ticks and its label.
+/// The layout of an axis: range in base units, ticks and label.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Layout {
     pub low: f64,
@@ -178,7 +178,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Where a value is between the axis's ends, 0 to 1.
+    /// Position of a value between the ends of the axis, 0 to 1.
     pub fn place(&self, value: f64) -> f64 {
         if self.log {
             (value / self.low).log10() / (self.high / self.low).log10()
@@ -208,7 +208,7 @@ fn decimals(step: f64) -> usize {
         as usize
 }
 
-/// A tick of a logarithmic axis: few digits, and powers of ten where it would be long.
+/// A tick of a logarithmic axis: few digits, and a power of ten where those would be long.
 fn plain(value: f64) -> String {
     if (1e-3..1e5).contains(&value) {
         let digits = if value >= 1.0 { 0 } else { -floor_log10(value) };

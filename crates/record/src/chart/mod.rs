@@ -1,6 +1,6 @@
 //! Small charts as SVG: lines, steps and points over a linear, logarithmic or time axis.
 //!
-//! Follows the field's figures: time or RTT below, the quantity with its unit at the side, a thin grid.
+//! Follows the field's figures: time or RTT on the x axis, the quantity with its unit on the y axis, a thin grid.
 //! Differs from a plotting library: no scripts, no fonts of its own, readable on light, dark and grey paper.
 //! Leaves out histograms, error bars and everything that `skyhop.plot` does better with matplotlib.
 
@@ -14,15 +14,15 @@ pub mod track;
 pub use axis::{Axis, Scale};
 pub(crate) use svg::escape;
 
-/// How a chart's samples are drawn.
+/// The style in which samples are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mark {
-    /// Straight from sample to sample.
+    /// Straight lines between samples.
     #[default]
     Line,
-    /// Each sample holds until the next.
+    /// Steps: each sample holds until the next.
     Step,
-    /// A mark at each sample.
+    /// A mark for each sample.
     Points,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Samples {
     pub points: Vec<(f64, f64)>,
 }
 
-/// A chart. Build it with its methods, then ask for [`Chart::svg`].
+/// A chart. Build it with its methods, then call [`Chart::svg`].
 ///
 /// ```
 /// use skyhop_record::{Axis, Chart, Mark};
@@ -58,8 +58,7 @@ impl Chart {
         Chart { title: title.into(), x, y, samples: Vec::new(), levels: Vec::new() }
     }
 
-    /// Adds samples (x, y) in the axes' units. Samples that are not finite, or not positive on a logarithmic axis,
-    /// leave a gap.
+    /// Adds samples (x, y) in the axes' units. Samples that are not finite, or not positive on a logarithmic axis, make a gap.
     pub fn samples(mut self, name: impl Into<String>, mark: Mark, points: Vec<(f64, f64)>) -> Self {
         self.samples.push(Samples { name: name.into(), mark, points });
         self
@@ -76,12 +75,12 @@ impl Chart {
         &self.title
     }
 
-    /// The picture, complete: it can be embedded in a page or written to a file.
+    /// The complete picture, which can be embedded in a page or written to a file.
     pub fn svg(&self) -> String {
         svg::draw(self, svg::PLOT_HEIGHT).0
     }
 
-    /// The picture with a plot so many pixels high, and the height of it all.
+    /// The picture with a plot `plot_height` pixels high, and the height of the whole.
     pub(crate) fn svg_of_height(&self, plot_height: f64) -> (String, f64) {
         svg::draw(self, plot_height)
     }

@@ -1,8 +1,8 @@
-//! SVG to PNG, with letters that are the same on every machine.
+//! SVG to PNG, with text that is the same on every machine.
 //!
-//! Follows resvg, a static renderer; its text is laid out in a Latin subset of DejaVu Sans that is part of the program.
-//! Differs from a browser: no other font is looked for, so letters beyond U+017F are missing.
-//! Leaves out pictures inside pictures.
+//! Follows resvg, a static renderer; its text is set in a Latin subset of DejaVu Sans that is part of the program.
+//! Differs from a browser: it uses no other font, so letters beyond U+017F are missing.
+//! Leaves out embedded pictures.
 
 use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
@@ -10,15 +10,15 @@ use std::fmt;
 
 const FONT: &[u8] = include_bytes!("font/DejaVuSans-Latin.ttf");
 
-/// Why there is no PNG.
+/// The error for a picture that cannot become a PNG.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PngError {
-    /// The picture has no pixels, or more than fit.
+    /// The picture has no pixels, or too many.
     Size {
-        /// Pixels across.
+        /// Width, px.
         width: u32,
     },
-    /// What was to be drawn is not SVG.
+    /// The input is not SVG.
     Svg(String),
 }
 
@@ -33,11 +33,11 @@ impl fmt::Display for PngError {
 
 impl std::error::Error for PngError {}
 
-/// A picture so many pixels wide, on white.
+/// Renders a picture `width` pixels wide on white.
 ///
 /// # Errors
 ///
-/// A width out of range, and text that is not SVG.
+/// A width out of range, and input that is not SVG.
 pub fn png(svg: &str, width: u32) -> Result<Vec<u8>, PngError> {
     if !(100..=20_000).contains(&width) {
         return Err(PngError::Size { width });

@@ -9,15 +9,15 @@ use super::{Chart, Mark, Samples};
 use std::fmt::Write;
 
 pub(super) const WIDTH: f64 = 760.0;
-/// Height of the plot unless it is said otherwise.
+/// Default height of the plot, px.
 pub(super) const PLOT_HEIGHT: f64 = 270.0;
 pub(super) const LEFT: f64 = 68.0;
 pub(super) const RIGHT: f64 = 20.0;
 const BOTTOM: f64 = 52.0;
-/// Average advance of a 12 px sans-serif letter.
+/// Average advance of a 12 px sans-serif letter, px.
 const LETTER: f64 = 6.6;
 
-/// Colours that differ in lightness too (after Okabe and Ito), for light and dark paper.
+/// Colours that also differ in lightness (after Okabe and Ito), for light and dark paper.
 const PENS: [Pen; 6] = [
     Pen { light: "#0b5fa5", dark: "#6cb6ff", dash: "" },
     Pen { light: "#d95f02", dark: "#ffa657", dash: "7 3" },
@@ -47,7 +47,7 @@ impl Frame {
     }
 }
 
-/// The picture with a plot so high, and the height of it all.
+/// The picture with a plot `plot_height` pixels high, and the height of the whole.
 pub(super) fn draw(chart: &Chart, plot_height: f64) -> (String, f64) {
     let points = || chart.samples.iter().flat_map(|s| s.points.iter());
     let x = chart.x.layout(points().map(|p| p.0), 8);
@@ -97,7 +97,7 @@ pub(super) fn draw(chart: &Chart, plot_height: f64) -> (String, f64) {
     (out, height)
 }
 
-/// Attributes hold for light paper and for print; these rules win on a dark screen only.
+/// Attributes hold for light paper and for print; these rules take precedence on a dark screen only.
 const STYLE_OPEN: &str = "<style>@media screen and (prefers-color-scheme: dark){\
     .skyhop-chart .paper{fill:#16191d}.skyhop-chart .ink{fill:#e6e9ec}.skyhop-chart .soft{fill:#a0a8b0}\
     .skyhop-chart .rim{stroke:#16191d}.skyhop-chart .grid{stroke:#30363d}.skyhop-chart .frame{stroke:#6e7781}.skyhop-chart .level{stroke:#a0a8b0}";
@@ -158,7 +158,7 @@ fn levels(out: &mut String, chart: &Chart, frame: &Frame) {
     }
 }
 
-/// Labels of levels lie above the samples, on a rim of paper that keeps them readable there.
+/// Draws the labels of levels above the samples, with an outline that keeps them readable there.
 fn level_labels(out: &mut String, chart: &Chart, frame: &Frame) {
     for (name, value) in chart.levels.iter().filter(|l| chart.y.shows(l.1)) {
         let y = frame.at((frame.x.low, *value)).1;
@@ -173,7 +173,7 @@ fn level_labels(out: &mut String, chart: &Chart, frame: &Frame) {
     }
 }
 
-/// Runs of samples that can be shown, without the gaps.
+/// Runs of samples that can be shown, split at gaps.
 fn visible<'a>(chart: &Chart, samples: &'a Samples) -> Vec<&'a [(f64, f64)]> {
     samples
         .points
@@ -205,8 +205,8 @@ fn line(out: &mut String, series: usize, pieces: &[&[(f64, f64)]], frame: &Frame
     );
 }
 
-/// Of the samples in one column of pixels keeps the first, the lowest, the highest and the last:
-/// the picture is the same and a day's run does not become a hundred megabytes of text.
+/// Keeps the first, lowest, highest and last sample of each column of pixels: the picture is the same, and that of a day's run
+/// does not become a hundred megabytes of text.
 fn thin(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     let mut kept: Vec<(f64, f64)> = Vec::new();
     let mut column: Vec<(f64, f64)> = Vec::new();
@@ -236,13 +236,13 @@ fn thin(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     kept
 }
 
-/// Marks that differ in shape: dot, square, plus, cross, ring, bar.
+/// Draws marks that differ in shape: dot, square, plus, cross, ring, bar.
 fn marks(out: &mut String, series: usize, pieces: &[&[(f64, f64)]], frame: &Frame) {
     let pen = series % PENS.len();
     let mut path = String::new();
     let mut last = None;
     for (x, y) in pieces.iter().copied().flatten().map(|p| frame.at(*p)) {
-        // Marks on the same half pixel are one mark.
+        // Marks at the same half pixel are drawn once.
         let cell = ((x * 2.0).round() as i64, (y * 2.0).round() as i64);
         if last.replace(cell) != Some(cell) {
             mark(&mut path, pen, x, y);
@@ -281,7 +281,7 @@ fn dash(pen: usize) -> String {
     }
 }
 
-/// The legend and its number of rows; none for a single series, which the title names.
+/// The legend and its number of rows; empty for a single series, which the title names.
 fn legend(chart: &Chart) -> (String, usize) {
     let mut out = String::new();
     if chart.samples.len() < 2 {
@@ -322,7 +322,7 @@ fn legend(chart: &Chart) -> (String, usize) {
     (out, row + 1)
 }
 
-/// Text that is safe in SVG and HTML, in attributes too. Characters that XML forbids become the replacement character.
+/// Escapes text for SVG and HTML, including attributes. Characters that XML forbids become the replacement character.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

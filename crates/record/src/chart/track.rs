@@ -1,10 +1,9 @@
-//! The picture of a terminal that moved: a map with its track and the satellites that it held, and below it what its flows met, over one
-//! time axis.
+//! The picture of a moving terminal: a map with its track and satellites, and below it charts of its flows over one time axis.
 //!
 //! Follows the series `terminal/<name>` of a run, and those of its flows' paths, transfers and pings.
-//! Differs from the world's map: it shows the part of it that the track and the satellites lie in, with degrees of longitude as wide as
-//! they are in its middle.
-//! Leaves out a track's way around a pole, where such a map ends.
+//! Differs from the world map: it shows the region of the track and the satellites, with degrees of longitude at their true width
+//! in its middle.
+//! Leaves out tracks around a pole, where such a map ends.
 
 use super::axis::Layout;
 use super::map::{Point, land};
@@ -13,19 +12,19 @@ use super::{Axis, Chart, Mark, escape};
 use skyhop_results::{RunResult, Series};
 use std::fmt::Write;
 
-/// Height of a chart's plot below the map.
+/// Height of a chart's plot below the map, px.
 const PLOT_HEIGHT: f64 = 120.0;
-/// The most flows in a chart.
+/// Largest number of flows in a chart.
 const MOST_FLOWS: usize = 3;
-/// Least and greatest height of the map, and what is above it.
+/// Smallest and largest height of the map, px, and the height of what is above it.
 const MAP_HEIGHTS: (f64, f64) = (220.0, 420.0);
 const MAP_TOP: f64 = 40.0;
-/// The least that a map shows, degrees.
+/// Smallest extent of a map, degrees.
 const LEAST_DEG: f64 = 2.0;
 const TRACK: &str = "#b3160c";
 const SATELLITES: &str = "#3f6f9f";
 
-/// The pictures of a run's terminals that moved: what each is called, and its SVG.
+/// Name and SVG of each moving terminal of a run.
 pub fn tracks(result: &RunResult) -> Vec<(String, String)> {
     let name = |series: &Series| {
         let name = series.entity.strip_prefix("terminal/")?;
@@ -34,7 +33,7 @@ pub fn tracks(result: &RunResult) -> Vec<(String, String)> {
     result.series.iter().filter_map(name).map(|name| (name.clone(), draw(result, &name))).collect()
 }
 
-/// Where a terminal was at a look, and below which point its satellite was.
+/// Position of a terminal at a sample, and of the point below its satellite.
 #[derive(Debug, Clone, Copy)]
 struct Stop {
     t_s: f64,
@@ -103,11 +102,11 @@ fn draw(result: &RunResult, name: &str) -> String {
     )
 }
 
-/// Propagation along the paths of flows.
+/// Adds the propagation delays of flows' paths.
 fn delays(result: &RunResult, mut chart: Chart) -> Chart {
     let mut paths: Vec<&Series> = Vec::new();
     for path in result.series.iter().filter(|series| series.metric == "path_delay_s") {
-        // Flows between the same ends have one path.
+        // Flows between the same ends have the same path.
         if paths.len() < MOST_FLOWS && paths.iter().all(|known| known.samples != path.samples) {
             paths.push(path);
         }
@@ -120,7 +119,7 @@ fn delays(result: &RunResult, mut chart: Chart) -> Chart {
     chart
 }
 
-/// Transfers by what came in from one look to the next, pages and exchanges one by one.
+/// Adds transfers by the data received between samples, and pages and exchanges one by one.
 fn goodput(result: &RunResult, mut chart: Chart) -> Chart {
     let mut left = MOST_FLOWS;
     for one in &result.series {
@@ -149,11 +148,11 @@ fn goodput(result: &RunResult, mut chart: Chart) -> Chart {
     chart
 }
 
-/// The part of the world that is shown. Longitudes go on beyond 180 degrees where a track crosses the date line.
+/// The region of the world that is shown. Longitudes continue beyond 180 degrees where a track crosses the date line.
 struct View {
     west: f64,
     north: f64,
-    /// Pixels of a degree of longitude and of latitude.
+    /// Pixels per degree of longitude and of latitude.
     scale: (f64, f64),
     height: f64,
 }
@@ -179,7 +178,7 @@ impl View {
         let width = WIDTH - LEFT - RIGHT;
         let narrow = (0.5 * (south + north)).to_radians().cos().max(0.2);
         let (least, most) = MAP_HEIGHTS;
-        // A track that does not fit in height is shown with more to the east and west of it.
+        // A track that is too high is shown with a wider region.
         let x = (width / (east - west)).min(most / (north - south) * narrow);
         let shown = width / x;
         let west = 0.5 * (west + east) - 0.5 * shown;
@@ -205,7 +204,7 @@ impl View {
     }
 }
 
-/// Longitudes such that none is more than half a turn from the one before.
+/// Stops with longitudes that differ by at most half a turn from the one before.
 fn unwrapped(stops: &[Stop]) -> Vec<Stop> {
     let mut last = None;
     let near = |lon_deg: f64, last: f64| lon_deg - 360.0 * ((lon_deg - last) / 360.0).round();
@@ -252,7 +251,7 @@ fn line(path: &mut String, view: &View, points: impl Iterator<Item = Point>) {
     }
 }
 
-/// Land, as often as the map goes around, and degrees.
+/// Draws the land, repeated as often as the map goes around, and degrees.
 fn world(out: &mut String, view: &View) {
     let mut path = String::new();
     for turn in [-360.0, 0.0, 360.0] {
@@ -297,7 +296,7 @@ fn world(out: &mut String, view: &View) {
     );
 }
 
-/// Below each satellite, while it was held, and the terminal's link to it when it was taken.
+/// Draws the ground track of each satellite while it was held, and the terminal's link to it at the handover.
 fn satellites(out: &mut String, view: &View, stops: &[Stop]) {
     let number = |stop: &Stop| stop.satellite.map(|(number, _)| number);
     let (mut ways, mut links, mut marks) = (String::new(), String::new(), String::new());
@@ -316,14 +315,14 @@ fn satellites(out: &mut String, view: &View, stops: &[Stop]) {
     );
 }
 
-/// Where the terminal was at the instants that the time axis names.
+/// Draws the terminal's position at the ticks of the time axis.
 fn instants(out: &mut String, view: &View, stops: &[Stop], ticks: &Layout) {
     let unit = ticks.label.rsplit('(').next().map_or("", |unit| unit.trim_end_matches(')'));
     let mut last: Option<(f64, f64)> = None;
     for (t_s, text) in &ticks.ticks {
         let Some(stop) = stops.iter().find(|stop| stop.t_s >= *t_s) else { continue };
         let (x, y) = view.place(stop.at);
-        // A terminal that stands is named once.
+        // A terminal at rest is labelled once.
         if last.is_some_and(|(a, b)| (x - a).hypot(y - b) < 24.0) {
             continue;
         }

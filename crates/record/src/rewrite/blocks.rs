@@ -1,8 +1,8 @@
-//! Captures read block by block: pcapng as it is, pcap as the pcapng that says the same.
+//! Reads captures block by block: pcapng as it is, pcap as the equivalent pcapng.
 //!
-//! Follows draft-ietf-opsawg-pcapng §3 and §4, and draft-ietf-opsawg-pcap §4 and §5; both orders of bytes.
-//! Differs from a reader of packets: each block keeps its bytes, so what nobody looks at is copied, comments and names too.
-//! Leaves out compressed files and the old variants of pcap with longer records.
+//! Follows draft-ietf-opsawg-pcapng §3 and §4, and draft-ietf-opsawg-pcap §4 and §5, in both byte orders.
+//! Differs from a packet reader: each block keeps its bytes, so that unknown blocks are copied, including comments and names.
+//! Leaves out compressed files and old pcap variants with longer records.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -14,21 +14,21 @@ const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
 const IF_TSRESOL: u16 = 9;
-/// No block is longer. Readers refuse packets of more than 256 kB; what else there is, is names and comments.
+/// Largest block, bytes. Readers refuse packets above 256 kB; other blocks are names and comments.
 const LONGEST: usize = 16 << 20;
 
-/// Why a capture could not be read.
+/// The error for a capture that could not be read.
 #[derive(Debug)]
 pub enum ReadError {
     /// The file could not be read.
     Io(io::Error),
-    /// The file is no capture; what it seems to be instead, if that is known.
+    /// The file is no capture; its likely type, if that is known.
     NoCapture(Option<&'static str>),
-    /// A block that cannot be: at this byte of the file, and why.
+    /// An invalid block.
     Broken {
-        /// Bytes in front of it.
+        /// Offset of the block in the file, bytes.
         at: u64,
-        /// What is wrong.
+        /// The reason.
         why: &'static str,
     },
 }
@@ -54,7 +54,7 @@ impl From<io::Error> for ReadError {
     }
 }
 
-/// Which end of a number comes first.
+/// The byte order of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     Little,
@@ -78,40 +78,40 @@ impl Order {
     }
 }
 
-/// What a block is, beside its bytes.
+/// The type of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Anything that is copied.
+    /// A block to be copied.
     Other,
     /// A packet.
     Packet(Packet),
 }
 
-/// Where a packet stands in its block.
+/// The position of a packet in its block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Packet {
-    /// What the packet begins with, by the numbers of tcpdump.org; `None` for an interface that nobody has described.
+    /// Link type, by the numbers of tcpdump.org; `None` for an interface without a description.
     pub link_type: Option<u16>,
-    /// Where in the block its bytes begin.
+    /// Offset of the packet's bytes in the block.
     pub at: usize,
-    /// How many were captured.
+    /// Number of bytes captured.
     pub captured: usize,
-    /// How many it had.
+    /// Length of the packet on the link, bytes.
     pub original: u32,
     order: Order,
     simple: bool,
 }
 
-/// A block: its bytes are the reader's.
+/// A reader of blocks.
 pub(super) struct Blocks<R> {
     input: R,
     form: Form,
-    /// Bytes of the file that were read.
+    /// Number of bytes of the file read so far.
     at: u64,
-    /// Whether the file ends within a block.
+    /// True if the file ends within a block.
     cut: bool,
     block: Vec<u8>,
-    /// Of a pcap: what is to be given out before its first packet.
+    /// For a pcap file, the blocks to be returned before its first packet.
     head: Vec<Vec<u8>>,
 }
 
@@ -127,7 +127,7 @@ struct Interface {
 }
 
 impl<R: Read> Blocks<R> {
-    /// Reads the beginning, which says what the file is.
+    /// Reads the beginning of the file, which gives its type.
     pub fn new(mut input: R) -> Result<Self, ReadError> {
         let mut magic = Vec::new();
         input.by_ref().take(4).read_to_end(&mut magic)?;
@@ -160,7 +160,7 @@ impl<R: Read> Blocks<R> {
         Ok(blocks)
     }
 
-    /// The next block, until there is none: its bytes, and what it is.
+    /// The next block: its bytes and its type; `None` at the end.
     pub fn next(&mut self) -> Result<Option<(&[u8], Kind)>, ReadError> {
         if !self.head.is_empty() {
             self.block = self.head.remove(0);
@@ -173,12 +173,12 @@ impl<R: Read> Blocks<R> {
         Ok(kind.map(|kind| (&self.block[..], kind)))
     }
 
-    /// Whether the file ended within a block, as it does when the capture was interrupted.
+    /// Returns true if the file ended within a block, as after an interrupted capture.
     pub fn cut(&self) -> bool {
         self.cut
     }
 
-    /// The first section header is read again as a block; only its magic was looked at.
+    /// Reads the first section header as a block; only its magic number has been read before.
     fn begin_pcapng(&mut self) -> Result<(), ReadError> {
         let block = std::mem::take(&mut self.block);
         match self.read_pcapng(block)? {
@@ -198,7 +198,7 @@ impl<R: Read> Blocks<R> {
         if order.u16(&header[4..]) != 2 {
             return Err(ReadError::NoCapture(Some("a pcap of another version than 2")));
         }
-        // What stands above the lower 16 bits speaks of checksums behind packets.
+        // The bits above the lower 16 give the length of a checksum after packets.
         let link_type = order.u32(&header[20..]) as u16;
         self.form = Form::Pcap { order, link_type, per_second };
         self.head = Vec::from([section(), interface(link_type, order.u32(&header[16..]), per_second)]);
@@ -299,7 +299,7 @@ impl<R: Read> Blocks<R> {
         let Form::Pcapng { interfaces, .. } = &mut self.form else { unreachable!("asked for a pcapng") };
         let kind = match order.u32(&block) {
             SECTION_HEADER => {
-                // The section's length is another when packets have changed; unknown is always right.
+                // The section's length changes with its packets; "unknown" is always right.
                 block[16..24].fill(0xff);
                 Ok(Kind::Other)
             }
@@ -338,8 +338,8 @@ impl<R: Read> Blocks<R> {
         kind.map(Some).map_err(|why| ReadError::Broken { at: begin, why })
     }
 
-    /// Reads on until `bytes` are so many. False at the file's end, which within something means that the file is cut. A length
-    /// that the file only claims costs no memory.
+    /// Reads until `bytes` has length `len`. Returns false at the end of the file, which is then truncated unless it is between
+    /// blocks. Memory grows with the bytes read, not with a length that the file claims.
     fn fill(&mut self, bytes: &mut Vec<u8>, len: usize) -> Result<bool, ReadError> {
         let wanted = len.saturating_sub(bytes.len());
         let got = self.input.by_ref().take(wanted as u64).read_to_end(bytes)?;
@@ -353,7 +353,7 @@ impl<R: Read> Blocks<R> {
     }
 }
 
-/// The block of `packet` with other bytes in it, whole; options stay.
+/// The block of `packet` with other packet bytes; options are kept.
 pub(super) fn replaced(block: &[u8], packet: &Packet, bytes: &[u8], out: &mut Vec<u8>) {
     let order = packet.order;
     let len = bytes.len() as u32;
@@ -376,7 +376,7 @@ pub(super) fn replaced(block: &[u8], packet: &Packet, bytes: &[u8], out: &mut Ve
     out.extend_from_slice(&tail);
 }
 
-/// Pads a block of ours, and writes its length in front and behind.
+/// Pads a block of ours, and writes its length at its beginning and end.
 fn close(block: &mut Vec<u8>) {
     block.resize(block.len().next_multiple_of(4), 0);
     let len = block.len() as u32 + 4;

@@ -1,26 +1,26 @@
-//! What IP carries in a frame of a capture, and the same frame with something else in its place.
+//! The IP payload of a frame in a capture, and its replacement.
 //!
 //! Follows RFC 791, RFC 8200 and RFC 768; frames of Ethernet with VLANs, of Linux's "any", of loopbacks, and bare IP.
-//! Differs from a host: a wrong checksum is no fault, because captures stand in front of the card that works it out.
+//! Differs from a host: a wrong checksum is accepted, because captures are made before the network card computes it.
 //! Leaves out fragments, tunnels and TCP.
 
 use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, UdpHeader, ether_type, ip_number};
 use std::net::{IpAddr, SocketAddr};
 
-/// What IP carries: a datagram of UDP, or of a protocol that has no ports here.
+/// The payload of an IP packet: a UDP datagram, or a protocol without ports here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Datagram<'a> {
-    /// From where; the port is 0 without UDP.
+    /// Source; the port is 0 without UDP.
     pub source: SocketAddr,
-    /// To where.
+    /// Destination.
     pub destination: SocketAddr,
-    /// What is carried, as far as it was captured.
+    /// The captured part of the payload.
     pub payload: &'a [u8],
-    /// Whether that is all of it.
+    /// True if that is the whole payload.
     pub whole: bool,
 }
 
-/// Where the parts of a frame are.
+/// Offsets of the parts of a frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Places {
     ip: usize,
@@ -50,7 +50,7 @@ pub(super) fn find(link_type: u16, frame: &[u8], original: u32) -> Option<(Datag
     }
     let at = carried.payload.as_ptr() as usize - frame.as_ptr() as usize;
     let bytes = carried.payload;
-    // A frame that was cut where IP's length is not known is incomplete too.
+    // A frame that was truncated where IP's length is unknown is incomplete too.
     let whole = !carried.incomplete && original as usize <= frame.len();
     let (udp, ports, payload, whole) = match carried.ip_number {
         ip_number::UDP => {
@@ -69,7 +69,7 @@ pub(super) fn find(link_type: u16, frame: &[u8], original: u32) -> Option<(Datag
 }
 
 fn slice(link_type: u16, frame: &[u8]) -> Option<LaxSlicedPacket<'_>> {
-    // An EtherType somewhere in a header of Linux's own.
+    // Linux headers with an EtherType.
     let cooked = |at: usize, len: usize| {
         let kind = EtherType(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
         let known = [
@@ -82,7 +82,7 @@ fn slice(link_type: u16, frame: &[u8]) -> Option<LaxSlicedPacket<'_>> {
         Some(LaxSlicedPacket::from_ether_type(kind, frame.get(len..)?))
     };
     match link_type {
-        // NULL and LOOP: four bytes of a system's own number, which the version in IP's header says too.
+        // NULL and LOOP: four bytes with a number of the operating system's, which IP's version makes redundant.
         0 | 108 => LaxSlicedPacket::from_ip(frame.get(4..)?).ok(),
         1 => LaxSlicedPacket::from_ethernet(frame).ok(),
         // RAW, under three numbers, and IPV4 and IPV6.
@@ -94,8 +94,8 @@ fn slice(link_type: u16, frame: &[u8]) -> Option<LaxSlicedPacket<'_>> {
     }
 }
 
-/// The frame with `contents` as what is carried: lengths and checksums are those of the whole.
-/// `None` if that is too long for IP, which it is not if it is shorter than what was there.
+/// The frame with `contents` as its payload, and matching lengths and checksums. `None` if that is too long for IP, which it is
+/// not if it is shorter than the old payload.
 pub(super) fn replace(frame: &[u8], places: Places, number: u16, contents: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(places.payload + contents.len());
     out.extend_from_slice(&frame[..places.payload]);
@@ -106,12 +106,12 @@ pub(super) fn replace(frame: &[u8], places: Places, number: u16, contents: &[u8]
         let header = usize::from(frame[places.ip] & 15) * 4;
         let ip = &mut out[places.ip..];
         ip[2..4].copy_from_slice(&total.to_be_bytes());
-        // Packets that the kernel cuts out of one count on from its number.
+        // Packets that the kernel cuts out of one have consecutive identifications.
         let id = u16::from_be_bytes([ip[4], ip[5]]).wrapping_add(number);
         ip[4..6].copy_from_slice(&id.to_be_bytes());
         ip[10..12].fill(0);
         let sum = etherparse::checksum::Sum16BitWords::new().add_slice(&ip[..header]).ones_complement();
-        // The sum comes in the order of this machine's bytes.
+        // The sum is in the byte order of this machine.
         ip[10..12].copy_from_slice(&sum.to_ne_bytes());
     } else {
         out[places.ip + 4..places.ip + 6].copy_from_slice(&(total.checked_sub(40)?).to_be_bytes());
@@ -119,7 +119,7 @@ pub(super) fn replace(frame: &[u8], places: Places, number: u16, contents: &[u8]
     if let Some(at) = places.udp {
         let (length, unchecked) = ((out.len() - at) as u16, frame[at + 6..at + 8] == [0, 0]);
         out[at + 4..at + 6].copy_from_slice(&length.to_be_bytes());
-        // Without a checksum over IPv4 it stays without.
+        // A UDP datagram over IPv4 without a checksum gets none.
         if !(four && unchecked) {
             let (header, _) = UdpHeader::from_slice(&out[at..]).ok()?;
             let address = |from: usize, len: usize| &out[places.ip + from..places.ip + from + len];

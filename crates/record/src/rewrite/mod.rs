@@ -1,8 +1,8 @@
-//! A capture written again with some of its datagrams replaced, and everything else as it was.
+//! Rewrites a capture with some of its datagrams replaced and everything else unchanged.
 //!
-//! Follows the formats of pcapng and pcap; what is written is pcapng.
-//! Differs from a filter of packets: blocks that are not replaced keep their bytes, with their options and their order.
-//! Leaves out what the datagrams mean: whoever calls says what becomes of each.
+//! Reads pcapng and pcap, and writes pcapng.
+//! Differs from a packet filter: blocks that are not replaced keep their bytes, options and order.
+//! Leaves out the meaning of datagrams: the caller decides about each.
 
 mod blocks;
 mod datagram;
@@ -14,12 +14,12 @@ use blocks::{Blocks, Kind, replaced};
 use std::fmt;
 use std::io::{self, Read, Write};
 
-/// Why a capture could not be written again.
+/// The error for a capture that could not be rewritten.
 #[derive(Debug)]
 pub enum RewriteError {
     /// The capture could not be read.
     Read(ReadError),
-    /// The new one could not be written.
+    /// The new capture could not be written.
     Write(io::Error),
 }
 
@@ -40,25 +40,25 @@ impl From<ReadError> for RewriteError {
     }
 }
 
-/// What was there.
+/// Counters of a rewritten capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rewritten {
     /// Packets read.
     pub packets: u64,
-    /// Packets among them that carry no datagram: fragments, TCP, other protocols, link types that are not known.
+    /// Packets among them without a datagram: fragments, TCP, other protocols, unknown link types.
     pub others: u64,
     /// Packets written.
     pub written: u64,
-    /// Whether the file ended within a packet; what was before it was taken.
+    /// True if the file ended within a packet; everything before it was rewritten.
     pub cut: bool,
 }
 
-/// Writes the capture `input` to `output` as pcapng. `change` is shown each datagram and says what stands for it: `None` for
-/// itself, or the contents of one packet or several, which have its headers and its time.
+/// Rewrites the capture `input` to `output` as pcapng. `change` is called for each datagram and returns `None` to keep it, or the
+/// contents of one or several packets that replace it, with its headers and time.
 ///
 /// # Errors
 ///
-/// What cannot be a capture, and what reading and writing failed of. `output` is not flushed.
+/// An invalid capture, and I/O errors. `output` is not flushed.
 pub fn rewrite(
     input: impl Read,
     mut output: impl Write,

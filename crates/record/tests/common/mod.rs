@@ -1,6 +1,6 @@
-//! A small run with every kind of result, made by hand, and a writer whose disk is full.
+//! A small handmade run with every kind of result, and a writer whose disk is full.
 //!
-//! Numbers are round so that expected texts can be read.
+//! Numbers are round so that expected texts are readable.
 //! Differs from a simulated run: nothing here depends on the simulator's behaviour.
 //! Leaves out realism.
 #![allow(dead_code)]
@@ -95,7 +95,7 @@ pub fn run() -> RunResult {
     }
 }
 
-/// Takes `room` bytes and then has no space left, like a disk.
+/// Accepts `room` bytes and then reports a full disk.
 #[derive(Debug)]
 pub struct SmallDisk {
     pub room: usize,
@@ -115,7 +115,7 @@ impl Write for SmallDisk {
     }
 }
 
-/// A folder for one test, removed with what is in it.
+/// A folder for one test, removed with its contents.
 pub struct Scratch(pub std::path::PathBuf);
 
 impl Scratch {

@@ -1,7 +1,7 @@
 //! A client, a splice, a server and the two paths between them, in virtual time.
 //!
-//! Paths lose, delay, repeat and reorder by lists that are gone through in order once, and then in an order that no timer
-//! can fall in step with: a path that knew which packet matters could starve any protocol.
+//! Paths lose, delay, duplicate and reorder by lists that are used once in order and then in an irregular order: a fixed period
+//! could match a protocol's timers and starve it for ever.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -13,15 +13,15 @@ use skyhop_wire::{Flags, Packet, TcpHeader, Transport};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// What a path does to packets.
+/// The impairments of a path.
 #[derive(Debug, Clone)]
 pub struct Path {
     pub delay_ms: u64,
-    /// Towards the splice and away from it: which packets arrive.
+    /// For packets towards the splice and away from it, true if the packet arrives.
     pub pass: [Vec<bool>; 2],
-    /// How much later a packet arrives.
+    /// Additional delay of each packet, ms.
     pub late_ms: Vec<u64>,
-    /// Which packets arrive a second time.
+    /// True for packets that arrive twice.
     pub twice: Vec<bool>,
 }
 
@@ -42,7 +42,7 @@ pub fn path() -> impl Strategy<Value = Path> {
     })
 }
 
-/// Any pattern of losses that lets one packet in ten through.
+/// Any pattern of losses in which at least one packet in ten arrives.
 fn pass() -> impl Strategy<Value = Vec<bool>> {
     prop_oneof![
         2 => Just(vec![true]),
@@ -108,29 +108,29 @@ pub fn config() -> impl Strategy<Value = Config> {
 pub const CLIENT: usize = 0;
 pub const SERVER: usize = 1;
 
-/// The whole.
+/// Client, splice, server and paths.
 pub struct Net {
     pub now: Time,
     pub ends: [Connection; 2],
     pub splice: Splice,
     pub buffer: u64,
     paths: [Path; 2],
-    /// What each end writes, and then finishes.
+    /// Number of bytes that each end writes before it closes.
     pub bytes: [u64; 2],
     offered: [bool; 2],
-    /// Packets on their way: to an end, or to the splice from that end's side.
+    /// Packets on their way: true if to the splice, and the end on whose side.
     wire: BTreeMap<(Time, u64), (usize, bool, Packet)>,
     serial: u64,
     count: [[u64; 2]; 2],
-    /// Whether a clean close is to mean that all has arrived.
+    /// True if a clean close must mean that everything has arrived.
     pub promises_kept: bool,
-    /// Whether the test writes and finishes by itself.
+    /// True if the test itself writes and closes.
     pub writes_itself: bool,
-    /// Whether bytes may have been made up on the way.
+    /// True if bytes may be created on the way.
     pub ends_may_be_beyond: bool,
-    /// Sides whose path is cut.
+    /// For each side, true if its path is cut.
     pub cut: [bool; 2],
-    /// Every packet: when, whose side, whether it went to the splice, and what.
+    /// Every packet: time, side, true if towards the splice, and the packet.
     pub log: Vec<(Time, usize, bool, Packet)>,
     pub told: [Vec<tcp::Event>; 2],
     pub events: Vec<Event>,
@@ -223,7 +223,7 @@ impl Net {
         true
     }
 
-    /// What holds at any time.
+    /// Checks the invariants.
     fn check(&self) {
         for side in Side::BOTH {
             let held = self.splice.held_from(side);
@@ -305,25 +305,25 @@ impl Net {
         }
     }
 
-    /// Loses what is on its way on a side, and all that follows.
+    /// Cuts the path of a side: packets on their way and all later ones are lost.
     pub fn cut(&mut self, end: usize) {
         self.cut[end] = true;
         self.wire.retain(|_, (of, ..)| *of != end);
     }
 
-    /// Whether an end knows that the connection was broken: it was reset, or closed without its FIN acknowledged (RFC 9293
-    /// §3.10.7.4 takes a reset in LAST-ACK and CLOSING for the end and not for an error).
+    /// Returns true if an end knows that the connection failed: it was reset, or closed without its FIN acknowledged (RFC 9293
+    /// §3.10.7.4 treats a reset in LAST-ACK and CLOSING as the end and not as an error).
     pub fn reset(&self, end: usize) -> bool {
         let unanswered = self.ends[end].state() == State::Closed && !self.ends[end].fin_acknowledged();
         self.told[end].contains(&tcp::Event::Reset) || unanswered
     }
 
-    /// Whether anybody has sent a reset.
+    /// Returns true if any reset was sent.
     pub fn reset_seen(&self) -> bool {
         self.log.iter().any(|(.., p)| header(p).flags.has(Flags::RST))
     }
 
-    /// Whether an end has got all, and knows that the other has.
+    /// Returns true if an end has received everything, and knows that the other has.
     pub fn clean(&self, end: usize) -> bool {
         self.ends[end].fin_acknowledged() && self.told[end].contains(&tcp::Event::PeerFinished)
     }

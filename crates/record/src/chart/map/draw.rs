@@ -1,7 +1,7 @@
 //! Draws a map as SVG text.
 //!
 //! Follows the charts' attributes, so that every renderer and the PNG look alike.
-//! Differs from a globe: an equirectangular map shows all satellites at once; the poles are as wide as the equator.
+//! Differs from a globe: an equirectangular map shows all satellites at once, and stretches the poles to the width of the equator.
 //! Leaves out scripts and fonts of its own.
 
 use super::geometry::{Point, arc};
@@ -20,7 +20,7 @@ const PLOT_WIDTH: f64 = 936.0;
 const PLOT_HEIGHT: f64 = PLOT_WIDTH / 2.0;
 const TITLE: f64 = 15.0;
 const SMALL: f64 = 11.0;
-/// So many satellites have names unless it is said otherwise.
+/// Largest number of satellites whose names are shown by default.
 const NAMED: usize = 100;
 
 fn place(point: Point) -> (f64, f64) {
@@ -33,7 +33,7 @@ pub(super) fn svg(map: &Map) -> String {
     let below = TOP + PLOT_HEIGHT + 34.0;
     let height = below + ROW * legend.rows() as f64 + 15.0 * notes as f64 + 6.0;
     let title = escape(&map.title);
-    // A title that is too long for its line is made smaller.
+    // A title that is too long for its line is drawn smaller.
     let size = (TITLE * PLOT_WIDTH / width(&map.title, TITLE)).min(TITLE);
     let mut out = String::with_capacity(262_144);
     let _ = writeln!(
@@ -65,7 +65,7 @@ pub(super) fn svg(map: &Map) -> String {
     out
 }
 
-/// Land, graticule, frame and degrees.
+/// Draws land, graticule, frame and degrees.
 fn world(out: &mut String) {
     let mut path = String::new();
     for ring in land::rings() {
@@ -150,13 +150,13 @@ fn stroke(out: &mut String, pieces: impl Iterator<Item = Vec<Point>>, pen: &Pen,
     );
 }
 
-/// Where there are many satellites everything is finer.
+/// Scale of marks and lines, smaller for many satellites.
 fn scale(map: &Map) -> f64 {
     (200.0 / map.satellites.len().max(1) as f64).sqrt().clamp(0.45, 1.0)
 }
 
 fn network(out: &mut String, map: &Map) {
-    // Beside a path the rest stands back.
+    // With a path, everything else is drawn fainter.
     let scale = scale(map);
     let opacity = if map.path.is_empty() { 0.85 * scale } else { 0.4 * scale };
     stroke(out, map.footprints.iter().flatten().cloned(), &symbols::FOOTPRINT, scale, 0.8);
@@ -186,7 +186,7 @@ fn marks(out: &mut String, map: &Map) {
         bottom: TOP + PLOT_HEIGHT - 1.0,
     });
     let named = map.names.unwrap_or(map.satellites.len() <= NAMED);
-    // Beside a path, and where nobody needs to tell one satellite from the next, they stand back.
+    // With a path, or without names, satellites are drawn fainter.
     let cost = if named { OVER_MARK } else { 2.0 };
     let _ = write!(out, "<g opacity=\"{}\">", if map.path.is_empty() || named { 1.0 } else { 0.6 });
     for satellite in map.satellites.iter().filter(|satellite| !satellite.on_path) {

@@ -1,8 +1,8 @@
-//! Great circles, circles of visibility and seams on an equirectangular map.
+//! Great circles, visibility circles and seams on an equirectangular map.
 //!
-//! Follows spherical geometry: an ISL is a straight line, and the points below it lie on a great circle.
-//! Differs from joining two points on paper: lines bend, and are cut at the date line and over the poles.
-//! Leaves out the ellipsoid, which moves nothing by more than 0.2 degrees.
+//! Follows spherical geometry: an ISL is a straight line, and its ground track a great circle.
+//! Differs from straight lines on the map: lines are curved, and are cut at the date line and over the poles.
+//! Leaves out the ellipsoid, which changes no position by more than 0.2 degrees.
 
 use skyhop_orbit::{Ecef, Vec3};
 use std::f64::consts::TAU;
@@ -17,7 +17,7 @@ pub struct Point {
 }
 
 impl Point {
-    /// The point below a place.
+    /// The point on the ground below a position.
     pub fn below(place: Ecef) -> Self {
         Point { lat_deg: place.latitude_rad().to_degrees(), lon_deg: place.longitude_rad().to_degrees() }
     }
@@ -32,18 +32,18 @@ impl Point {
     }
 }
 
-/// Steps of a curve are no longer than this on the sphere.
+/// Largest step of a curve on the sphere.
 const STEP_RAD: f64 = 1.5 * TAU / 360.0;
-/// Nor than this across the map, down to steps of [`LEAST_RAD`].
+/// Largest step of a curve across the map, down to steps of [`LEAST_RAD`].
 const ACROSS_DEG: f64 = 5.0;
 const LEAST_RAD: f64 = 1e-4;
 
-/// The great circle's shorter way between two points, in pieces that do not cross the date line.
+/// The shorter great-circle arc between two points, in pieces that do not cross the date line.
 pub fn arc(from: Point, to: Point) -> Vec<Vec<Point>> {
     let (a, b) = (from.direction(), to.direction());
     let normal = a.cross(b);
     let angle_rad = normal.norm().atan2(a.dot(b));
-    // Between opposite ends every way is as short; the one over the north pole will do.
+    // Between antipodes all arcs are equally short; the one over the north pole is taken.
     let ahead = if normal.norm() > 1e-9 {
         normal.cross(a) * (1.0 / normal.norm())
     } else {
@@ -62,13 +62,13 @@ pub fn great_circle(axis: Vec3) -> Vec<Vec<Point>> {
     curve(a, axis.cross(a) * (1.0 / axis.norm()), TAU)
 }
 
-/// From a unit vector towards another at right angles to it, so far.
+/// The arc of length `angle_rad` from a unit vector towards another at right angles to it.
 fn curve(from: Vec3, ahead: Vec3, angle_rad: f64) -> Vec<Vec<Point>> {
     let at = |along_rad: f64| Point::of(from * along_rad.cos() + ahead * along_rad.sin());
     sampled(at, angle_rad)
 }
 
-/// The places from which a point in the sky is seen so far from the point below it, as a closed curve.
+/// The circle of radius `radius_rad` around a point, as a closed curve.
 pub fn circle(centre: Point, radius_rad: f64) -> Vec<Vec<Point>> {
     let up = centre.direction();
     let east = Vec3::new(0.0, 0.0, 1.0).cross(up);
@@ -80,7 +80,7 @@ pub fn circle(centre: Point, radius_rad: f64) -> Vec<Vec<Point>> {
     sampled(at, TAU)
 }
 
-/// Angle at the Earth's centre between a satellite and the rim of what sees it above the mask.
+/// Angle at the Earth's centre between a satellite and the edge of its footprint above the mask.
 pub fn footprint_rad(surface_radius_m: f64, orbit_radius_m: f64, mask_rad: f64) -> f64 {
     ((surface_radius_m / orbit_radius_m * mask_rad.cos()).clamp(-1.0, 1.0).acos() - mask_rad).max(0.0)
 }
@@ -95,7 +95,7 @@ fn sampled(at: impl Fn(f64) -> Point, length_rad: f64) -> Vec<Vec<Point>> {
     cut(&points)
 }
 
-/// Adds points up to `to`, near the poles more of them.
+/// Adds points up to `to`, more densely near the poles.
 fn refine(at: &impl Fn(f64) -> Point, from: f64, to: f64, points: &mut Vec<Point>) {
     let (a, b) = (at(from), at(to));
     let across = (b.lon_deg - a.lon_deg).abs();
@@ -108,7 +108,7 @@ fn refine(at: &impl Fn(f64) -> Point, from: f64, to: f64, points: &mut Vec<Point
     }
 }
 
-/// Pieces that stay on the map: a step across the date line goes to one side of the map and comes in from the other.
+/// Splits a line into pieces at the date line.
 fn cut(points: &[Point]) -> Vec<Vec<Point>> {
     let mut pieces = vec![vec![points[0]]];
     for step in points.windows(2) {
@@ -117,7 +117,7 @@ fn cut(points: &[Point]) -> Vec<Vec<Point>> {
         let shorter = across - 360.0 * (across / 360.0).round();
         let piece = pieces.last_mut().expect("there is a first piece");
         if shorter.abs() > 2.0 * ACROSS_DEG {
-            // Right over a pole.
+            // The line passes exactly over a pole.
             let pole = |p: Point| Point { lat_deg: 90f64.copysign(p.lat_deg), ..p };
             piece.push(pole(a));
             pieces.push(vec![pole(b), b]);
@@ -131,7 +131,7 @@ fn cut(points: &[Point]) -> Vec<Vec<Point>> {
             piece.push(b);
         }
     }
-    // A point right at a pole has any longitude, and makes pieces of no length.
+    // A point exactly at a pole has any longitude, and gives pieces of zero length.
     pieces.retain(|piece| piece.len() > 1 && piece.iter().any(|p| p.lat_deg.abs() < 90.0 - 1e-6));
     pieces
 }

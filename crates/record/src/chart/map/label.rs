@@ -1,8 +1,8 @@
-//! Where labels go: beside what they name, on nothing else.
+//! Placement of labels beside the marks that they name, without overlaps.
 //!
-//! Follows the usual greedy placement of point labels: eight places around a mark, the one that covers least.
-//! Differs from an optimal placement: labels that matter most go first, and none moves for a later one.
-//! Leaves out measuring letters; no font is known here, so widths are generous.
+//! Follows the usual greedy placement of point labels: eight positions around a mark, the one that covers least.
+//! Differs from an optimal placement: the most important labels go first, and none moves for a later one.
+//! Leaves out text measurement; no font is known here, so widths are estimated generously.
 
 /// A box on the picture.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,7 +38,7 @@ impl Area {
     }
 }
 
-/// A label where it goes: the left end of its baseline.
+/// A placed label: the left end of its baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Placed {
     pub text: String,
@@ -47,7 +47,7 @@ pub struct Placed {
     pub size: f64,
 }
 
-/// Width of a text, on the generous side for the common sans-serif fonts.
+/// Estimated width of a text, generous for common sans-serif fonts.
 pub fn width(text: &str, size: f64) -> f64 {
     let narrow =
         |c: char| matches!(c, 'i' | 'j' | 'l' | 'I' | '.' | ',' | '\'' | ' ' | 'f' | 't' | ':' | '(' | ')');
@@ -62,19 +62,19 @@ pub fn width(text: &str, size: f64) -> f64 {
     text.chars().map(letter).sum::<f64>() * size
 }
 
-/// What is on the picture already.
+/// The occupied areas of the picture.
 #[derive(Debug, Clone)]
 pub struct Placement {
     frame: Area,
-    /// Marks, and what it costs to cover one.
+    /// Marks, and the cost of covering each.
     marks: Vec<(Area, f64)>,
     labels: Vec<Area>,
-    /// Points along lines, and what it costs to cover one.
+    /// Points along lines, and the cost of covering each.
     lines: Vec<((f64, f64), f64)>,
 }
 
 const OVER_LABEL: f64 = 1000.0;
-/// A mark that matters.
+/// Cost of covering an important mark.
 pub const OVER_MARK: f64 = 100.0;
 
 impl Placement {
@@ -83,17 +83,17 @@ impl Placement {
         Placement { frame, marks: Vec::new(), labels: Vec::new(), lines: Vec::new() }
     }
 
-    /// A mark that labels keep away from, as far as it costs.
+    /// Adds a mark that labels avoid, at a cost.
     pub fn mark(&mut self, area: Area, cost: f64) {
         self.marks.push((area, cost));
     }
 
-    /// A point of a line that labels had better not cover.
+    /// Adds a point of a line that labels avoid, at a cost.
     pub fn line(&mut self, at: (f64, f64), cost: f64) {
         self.lines.push((at, cost));
     }
 
-    /// Places a label around a mark of a certain reach. One that need not be is left out where there is no room.
+    /// Places a label around a mark of radius `reach`. Returns `None` if there is no room, unless it must be placed.
     pub fn label(
         &mut self,
         text: &str,
@@ -169,7 +169,7 @@ mod tests {
             assert!(placement.labels[i + 1..].iter().all(|b| !a.overlaps(b)));
             assert!(placement.marks.iter().all(|(mark, _)| !a.overlaps(mark)));
         }
-        // One that must be is placed even where there is no room.
+        // A label that must be shown is placed even if there is no room.
         assert!(placement.label("must", points[0], 3.0, 9.0, true).is_some());
     }
 }

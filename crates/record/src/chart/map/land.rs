@@ -1,14 +1,14 @@
 //! The coastlines of the world.
 //!
-//! Read from the package's `land.txt`, Natural Earth's land at 1:110,000,000 in tenths of a degree; its heading says how.
-//! Differs from a file of shapes: rings are cut at the date line already, so each is a plain polygon on the map.
+//! They are read from the package's `land.txt`, Natural Earth's land at 1:110,000,000 in tenths of a degree; its heading has the details.
+//! Differs from a shapefile: rings are already cut at the date line, so each is a plain polygon on the map.
 //! Leaves out lakes, borders and ice shelves.
 
 use super::geometry::Point;
 
 const LAND: &str = include_str!("../../../../../python/skyhop/land.txt");
 
-/// Rings of land, to be filled even-odd.
+/// Rings of land, to be filled by the even-odd rule.
 pub fn rings() -> Vec<Vec<Point>> {
     LAND.lines().filter(|line| !line.starts_with('#')).map(ring).collect()
 }
@@ -23,7 +23,7 @@ fn ring(line: &str) -> Vec<Point> {
     numbers.chunks_exact(2).map(step).collect()
 }
 
-/// The sides of the rings that are coast: not those along the date line and at the pole, which only close a ring.
+/// The sides of the rings that are coast, without those along the date line and at the pole, which only close a ring.
 pub fn coast() -> Vec<[Point; 2]> {
     let edge = |a: Point, b: Point| {
         (a.lon_deg.abs() == 180.0 && a.lon_deg == b.lon_deg)
@@ -40,7 +40,7 @@ pub fn coast() -> Vec<[Point; 2]> {
 mod tests {
     use super::*;
 
-    /// Whether a place is on land, by the even-odd rule.
+    /// Returns true if a place is on land, by the even-odd rule.
     fn dry(lat_deg: f64, lon_deg: f64) -> bool {
         let crosses = |a: Point, b: Point| {
             (a.lat_deg > lat_deg) != (b.lat_deg > lat_deg)

@@ -1,7 +1,7 @@
 //! The legend below a map.
 //!
-//! Follows the map itself: what is not on it is not explained, and each entry says how many there are.
-//! Differs from a box inside the frame, where it would hide satellites.
+//! It explains the items on the map and no others, and each entry has their number.
+//! Differs from a box inside the frame, which would hide satellites.
 //! Leaves out columns; entries flow into rows.
 
 use super::label::width;
@@ -10,7 +10,7 @@ use super::{Flight, Map};
 use crate::chart::escape;
 use std::fmt::Write;
 
-/// Rows are this far apart.
+/// Distance between rows, px.
 pub const ROW: f64 = 19.0;
 
 enum Sample {
@@ -19,13 +19,13 @@ enum Sample {
     Site(bool),
 }
 
-/// What is on the map, with how many of each there are.
+/// The kinds of items on the map, with their numbers.
 pub struct Legend {
     entries: Vec<(Sample, String, f64, usize)>,
 }
 
 impl Legend {
-    /// What is on a map, laid out in rows that begin at `left` and are `wide`, in letters of this `size`, all in pixels.
+    /// The legend of a map, in rows that begin at `left` and are `wide`, with letters of `size`, all in pixels.
     pub fn of(map: &Map, left: f64, wide: f64, size: f64) -> Self {
         let mut samples: Vec<(Sample, String)> = Vec::new();
         for (flight, name) in [
@@ -78,12 +78,12 @@ impl Legend {
         Legend { entries }
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.entries.last().map_or(0, |entry| entry.3 + 1)
     }
 
-    /// Draws it from the first row's baseline down.
+    /// Draws the legend; `top` is the baseline of its first row.
     pub fn draw(&self, out: &mut String, top: f64) {
         for (sample, name, x, row) in &self.entries {
             let y = top + ROW * *row as f64;

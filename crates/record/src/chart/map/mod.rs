@@ -1,8 +1,8 @@
 //! Maps of a constellation at an instant: satellites, links, terminals, a path.
 //!
 //! Follows the snapshots of HT figures 1.2 and 6.1: satellites over an equirectangular world with the links that are up.
-//! Differs: ascending and descending satellites have different shapes, and links bend as great circles do.
-//! Leaves out other projections, movement, and dark screens: a map is a figure for paper.
+//! Differs: ascending and descending satellites have different shapes, and links are great circles.
+//! Leaves out other projections, animation and dark screens: a map is a figure for paper.
 
 mod draw;
 mod geometry;
@@ -16,14 +16,14 @@ pub use geometry::Point;
 use skyhop_orbit::{Constellation, Course, Terminal, Vec3};
 use skyhop_topology::{LinkKind, NodeId, Topology};
 
-/// Which way a satellite flies.
+/// Direction in which a satellite flies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Flight {
     /// North.
     Ascending,
     /// South.
     Descending,
-    /// Neither: it stands still over the ground.
+    /// None: it is stationary over the ground.
     Still,
 }
 
@@ -48,7 +48,7 @@ struct Line {
     ends: [Point; 2],
 }
 
-/// A stop of a path.
+/// A node of a path on the map.
 #[derive(Debug, Clone)]
 struct Stop {
     name: String,
@@ -56,7 +56,7 @@ struct Stop {
     satellite: bool,
 }
 
-/// A map. Build it with its methods, then ask for [`Map::svg`] or [`Map::text`].
+/// A map. Build it with its methods, then call [`Map::svg`] or [`Map::text`].
 ///
 /// ```
 /// use skyhop_record::Map;
@@ -78,14 +78,14 @@ pub struct Map {
     seams: Vec<Vec<Vec<Point>>>,
     footprints: Vec<Vec<Vec<Point>>>,
     mask_deg: f64,
-    /// Waypoints of terminals that move.
+    /// Waypoints of moving terminals.
     tracks: Vec<Vec<Point>>,
     path: Vec<Stop>,
     names: Option<bool>,
 }
 
 impl Map {
-    /// A map of coastlines only.
+    /// A map with coastlines only.
     pub fn new(title: impl Into<String>) -> Self {
         Map { title: title.into(), ..Map::default() }
     }
@@ -96,7 +96,7 @@ impl Map {
         self
     }
 
-    /// Whether satellites have their names beside them, where there is room; if not asked for, up to a hundred do.
+    /// Shows or hides satellites' names, where there is room; by default up to a hundred are shown.
     pub fn names(mut self, names: bool) -> Self {
         self.names = Some(names);
         self
@@ -132,7 +132,7 @@ impl Map {
         self
     }
 
-    /// Adds, for each satellite, the line on the ground from which it is seen at the rules' elevation mask.
+    /// Adds the footprint of each satellite at the rules' elevation mask.
     pub fn footprints(mut self, topology: &Topology, t_s: f64) -> Self {
         let (constellation, mask_rad) = (topology.constellation(), topology.rules().elevation_mask_rad);
         self.mask_deg = mask_rad.to_degrees();
@@ -145,7 +145,7 @@ impl Map {
         self
     }
 
-    /// Adds a path over the network that was added before.
+    /// Adds a path over a network added before.
     pub fn path(mut self, topology: &Topology, nodes: &[NodeId], t_s: f64) -> Self {
         for &node in nodes {
             let Some(at) = point(topology, node, t_s) else { continue };
@@ -158,12 +158,12 @@ impl Map {
         self
     }
 
-    /// The picture as SVG, complete.
+    /// The complete picture as SVG.
     pub fn svg(&self) -> String {
         draw::svg(self)
     }
 
-    /// The picture in so many columns of text, half as many lines, in braille and letters.
+    /// The picture as text, in braille and letters: `columns` wide and half as many lines high.
     pub fn text(&self, columns: usize) -> String {
         text::draw(self, columns)
     }
@@ -181,7 +181,7 @@ fn waypoints(course: &Course) -> Vec<Point> {
     course.waypoints().iter().map(|waypoint| at(&waypoint.terminal(""))).collect()
 }
 
-/// The point below a node; a station's own latitude is the one on its map.
+/// The point below a node; for a station its own latitude.
 fn point(topology: &Topology, node: NodeId, t_s: f64) -> Option<Point> {
     match topology.terminal_index(node).and_then(|index| topology.terminal_at(index, t_s)) {
         Some(terminal) => Some(at(&terminal)),
@@ -189,7 +189,7 @@ fn point(topology: &Topology, node: NodeId, t_s: f64) -> Option<Point> {
     }
 }
 
-/// What moves slower than this over the ground stands still; the slowest that does not is Molniya near its apogee.
+/// Largest ground speed of a stationary satellite; the slowest other one is Molniya near its apogee.
 const STILL_M_S: f64 = 50.0;
 
 fn flight(velocity_m_s: Vec3) -> Flight {
@@ -200,7 +200,7 @@ fn flight(velocity_m_s: Vec3) -> Flight {
     }
 }
 
-/// Halfway between the first and the last plane of each star pattern, which fly against each other there.
+/// The seam of each star pattern: halfway between its first and last plane, which counter-rotate.
 fn seams(constellation: &Constellation, t_s: f64) -> Vec<Vec<Vec<Point>>> {
     let planes = constellation.planes();
     let axis = |plane: u32| -> Option<Vec3> {

@@ -1,14 +1,13 @@
-//! The marks and pens of a map.
+//! Marks and line styles of a map.
 //!
-//! Follows engineers' habit: triangles point where a satellite flies, a full and an empty one tell the ways apart.
+//! Follows engineers' habit: triangles point in the direction of flight; filled is ascending, empty is descending.
 //! Differs from colours alone: kinds of links also differ in dash and weight, so they survive a grey printer.
-//! Leaves out nothing that a map draws.
 
 use super::Flight;
 use skyhop_topology::LinkKind;
 use std::fmt::Write;
 
-/// How a line is drawn.
+/// The style of a line.
 pub struct Pen {
     pub name: &'static str,
     pub colour: &'static str,
@@ -16,7 +15,7 @@ pub struct Pen {
     pub dash: &'static str,
 }
 
-/// The kinds of links, in the order in which they are drawn and explained.
+/// The kinds of links, in the order of drawing and of the legend.
 pub const KINDS: [LinkKind; 7] = [
     LinkKind::IntraPlane,
     LinkKind::InterPlane,
@@ -27,7 +26,7 @@ pub const KINDS: [LinkKind; 7] = [
     LinkKind::Gsl,
 ];
 
-/// The pen of a kind of link.
+/// The line style of a kind of link.
 pub fn pen(kind: LinkKind) -> Pen {
     let (name, colour, width, dash) = match kind {
         LinkKind::IntraPlane => ("ISL in the plane", "#3f6f9f", 1.0, ""),
@@ -41,16 +40,16 @@ pub fn pen(kind: LinkKind) -> Pen {
     Pen { name, colour, width, dash }
 }
 
-/// The seam of a star pattern.
+/// Line style of the seam of a star pattern.
 pub const SEAM: Pen = Pen { name: "seam", colour: "#6b6b6b", width: 1.4, dash: "9 3 2 3" };
-/// The rim of what sees a satellite.
+/// Line style of a footprint.
 pub const FOOTPRINT: Pen = Pen { name: "footprint", colour: "#7a6a3a", width: 0.6, dash: "" };
-/// The track of a terminal that moves.
+/// Line style of a moving terminal's track.
 pub const TRACK: Pen = Pen { name: "track", colour: "#000000", width: 1.2, dash: "1 3" };
-/// The path.
+/// Line style of the path.
 pub const PATH: Pen = Pen { name: "path", colour: "#b3160c", width: 2.6, dash: "" };
 
-/// A satellite's mark.
+/// Draws a satellite's mark.
 pub fn satellite(out: &mut String, (x, y): (f64, f64), reach: f64, flight: Flight, on_path: bool) {
     let colour = if on_path { PATH.colour } else { "#1c3a58" };
     let (side, up) = (reach, 0.8 * reach);
@@ -85,7 +84,7 @@ pub fn satellite(out: &mut String, (x, y): (f64, f64), reach: f64, flight: Fligh
     };
 }
 
-/// A terminal's or a gateway's mark.
+/// Draws a terminal's or a gateway's mark.
 pub fn site(out: &mut String, (x, y): (f64, f64), reach: f64, gateway: bool) {
     let _ = if gateway {
         write!(

@@ -1,14 +1,14 @@
-//! A map in letters: coastlines in braille, satellites as ^ and v, a path as its stops and a dotted line.
+//! A map as text: coastlines in braille, satellites as ^ and v, a path as its nodes and a dotted line.
 //!
-//! Follows the equirectangular map of the pictures: a cell is two dots wide and four high, each 360 degrees / (2 columns).
-//! Differs from them: nothing but the path's links is drawn, as letters have no room.
+//! Follows the equirectangular projection of the pictures: a cell is two dots wide and four high, each 360 degrees / (2 columns).
+//! Differs from the pictures: of the links only the path's are drawn, as there is no room.
 //! Leaves out colour, so that it is the same in a pipe and on a terminal.
 
 use super::geometry::{Point, arc};
 use super::{Flight, Map, land};
 use std::fmt::Write;
 
-/// Stops of a path, in their order; later ones have no letter.
+/// Letters of the nodes of a path in order; later ones have none.
 const STOPS: &str = "123456789abcdefghijklmnopqrstuvwxyz";
 
 struct Canvas {
@@ -43,7 +43,7 @@ impl Canvas {
         self.dots[y / 4 * self.columns + x / 2] |= BITS[x % 2][y % 4];
     }
 
-    /// Takes the coast away to the left and right of a path, which would drown in it.
+    /// Removes the coast to the left and right of a path, which would be hard to see in it.
     fn clear_beside(&mut self) {
         for cell in 0..self.letters.len() {
             let path = |letter: &Option<char>| {
@@ -118,7 +118,7 @@ pub(super) fn draw(map: &Map, columns: usize) -> String {
         named.push((stop.at, letter));
         key.push(format!("{letter} {}", stop.name));
     }
-    // The ends go last: whatever is above them, they are seen.
+    // The ends are drawn last, so that they are visible.
     named.sort_by_key(|(_, letter)| letter.is_uppercase());
     named.into_iter().for_each(|(at, letter)| canvas.letter(at, letter));
     if !map.path.is_empty() {
