@@ -1,33 +1,33 @@
-//! What is wrong with a scenario, and how it is said: place, key, value, what is allowed, nearest spelling.
+//! Mistakes in a scenario as messages: place, key, value, what is allowed, nearest spelling.
 //!
-//! Follows compilers: `file:line: key: message`, one problem to a line, so that editors can jump there.
+//! Follows compilers: `file:line: key: message`, one problem per line, so that editors can jump there.
 //! Differs from serde: all problems are reported, not only the first.
 //! Leaves out error codes.
 
 use skyhop_text::spelling::hint;
 use std::fmt;
 
-/// The most problems that are kept; the rest are only counted.
+/// Largest number of problems that are kept; the rest are only counted.
 pub(crate) const MOST_PROBLEMS: usize = 50;
 
-/// Where a problem is.
+/// The place of a problem.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// The file as a whole: it cannot be read, for example.
+    /// The file as a whole, for example if it cannot be read.
     File {
-        /// The name that the caller gave.
+        /// Name of the file as the caller gave it.
         file: String,
     },
     /// A line of the file, counted from 1.
     Line {
-        /// The name that the caller gave.
+        /// Name of the file as the caller gave it.
         file: String,
-        /// The line.
+        /// Number of the line.
         line: usize,
     },
-    /// A value given beside the file with `--set`.
+    /// A value given with `--set`.
     Set {
-        /// Which value was set; empty if that cannot be told.
+        /// Path of the value; empty if it is unknown.
         path: String,
     },
 }
@@ -43,14 +43,14 @@ impl fmt::Display for Place {
     }
 }
 
-/// One thing that is wrong, or worth a warning.
+/// A mistake, or a warning.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
-    /// Where it is.
+    /// Place of the problem.
     pub place: Place,
     /// The dotted key, such as `links.satellite.queue.kind`; empty if the problem has none.
     pub key: String,
-    /// What is wrong, with the value, what is allowed and the nearest valid spelling.
+    /// The mistake, with the value, what is allowed and the nearest valid spelling.
     pub message: String,
 }
 
@@ -65,12 +65,12 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with a scenario, in the order of the file. Prints one problem to a line.
+/// All mistakes in a scenario, in the order of the file. Printed as one problem per line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Errors {
     /// The problems; at least one.
     pub problems: Vec<Problem>,
-    /// How many more there are.
+    /// Number of further problems.
     pub more: usize,
 }
 
@@ -79,7 +79,7 @@ impl Errors {
         Problem { place, key: key.into(), message: message.into() }.into()
     }
 
-    /// The same of a file whose lines nobody has seen.
+    /// The same problems without line numbers, for a scenario whose text the user has not seen.
     pub(crate) fn without_lines(mut self) -> Self {
         for problem in &mut self.problems {
             if let Place::Line { file, .. } = &problem.place {
@@ -108,7 +108,7 @@ impl fmt::Display for Errors {
 
 impl std::error::Error for Errors {}
 
-/// A value in quotes, shortened and with control characters escaped, so that it cannot upset a terminal.
+/// A value in quotes, shortened and with control characters escaped, so that it cannot affect a terminal.
 pub(crate) fn quoted(text: &str) -> String {
     const LONGEST: usize = 60;
     let mut out = String::from("\"");

@@ -1,8 +1,8 @@
-//! The files that a scenario names: which, under which key, and how large they may be.
+//! The files that a scenario names: their keys, and their largest size.
 //!
-//! Follows the rule that a name is relative to the scenario's own folder.
-//! Differs from reading where a file is used: everything is at hand before a run begins, and only commands touch disks.
-//! Leaves out what the bytes mean.
+//! Names are relative to the scenario's folder.
+//! Differs from reading a file where it is used: all files are read before a run begins, and only commands touch disks.
+//! Leaves out the meaning of the bytes.
 
 use crate::fleets::Fleet;
 use crate::model::{Scenario, Track};
@@ -11,21 +11,21 @@ use crate::rates::for_each_table;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The bytes of the files that a scenario names, by the names that it gives them.
+/// The contents of the files that a scenario names, by name.
 pub type Files = BTreeMap<String, Arc<[u8]>>;
 
-/// The largest file that a scenario may name.
+/// Largest size of a named file, bytes.
 pub const LARGEST_FILE: u64 = 256_000_000;
 
 /// A file that a scenario names.
 pub(crate) struct Named<'a> {
-    /// The key that names it.
+    /// Key that names the file.
     pub key: KeyPath,
-    /// Its name, relative to the scenario's folder.
+    /// Name of the file, relative to the scenario's folder.
     pub name: &'a str,
 }
 
-/// The tables of a scenario's populations, which say what terminals there are.
+/// The tables of a scenario's populations, which define terminals.
 pub(crate) fn tables_of_populations(scenario: &Scenario) -> Vec<Named<'_>> {
     let at = KeyPath::default().key("populations");
     scenario
@@ -37,7 +37,7 @@ pub(crate) fn tables_of_populations(scenario: &Scenario) -> Vec<Named<'_>> {
         .collect()
 }
 
-/// Every other file that `scenario` names.
+/// All other files that `scenario` names.
 pub(crate) fn named(scenario: &Scenario) -> Vec<Named<'_>> {
     let mut all = Vec::new();
     for Fleet { at, model, .. } in scenario.fleets() {

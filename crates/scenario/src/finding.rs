@@ -1,22 +1,22 @@
-//! What is wrong with a scenario, and at which key.
+//! Mistakes in a scenario, with their keys.
 //!
-//! Follows compilers: a list of findings, of which the first few are told.
-//! Differs from an error, which ends the reading: meaning is checked to the end.
-//! Leaves out file and line; whoever read the file knows where a key stands.
+//! Follows compilers: a list of findings, of which the first few are reported.
+//! Differs from an error that stops the reader: all checks are made.
+//! Leaves out file and line, which the reader of the file knows.
 
 use crate::error::MOST_PROBLEMS;
 use crate::path::KeyPath;
 
-/// Something wrong at a key.
+/// A mistake at a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The key.
+    /// Key of the mistake.
     pub path: KeyPath,
-    /// What is wrong with it.
+    /// Description of the mistake.
     pub message: String,
 }
 
-/// Findings, of which only so many are kept.
+/// Findings, up to a largest number.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub list: Vec<Finding>,
@@ -24,7 +24,7 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    // Path and message are made only if they are kept: looking for the nearest of many names takes time.
+    // Path and message are made only if they are kept: the search for the nearest of many names takes time.
     pub fn push(&mut self, path: impl FnOnce() -> KeyPath, message: impl FnOnce() -> String) {
         if self.list.len() < MOST_PROBLEMS {
             self.list.push(Finding { path: path(), message: message() });
@@ -33,7 +33,7 @@ impl Findings {
         }
     }
 
-    /// Notes a finding at `path` unless `fine`.
+    /// Notes a finding at `path` unless `fine` is true.
     pub fn require(&mut self, fine: bool, path: impl FnOnce() -> KeyPath, message: impl FnOnce() -> String) {
         if !fine {
             self.push(path, message);

@@ -1,8 +1,8 @@
-//! Holding a file's tree against the shape of a scenario: unknown and missing keys, wrong types, wrong units.
+//! Compares the tree of a file with the shape of a scenario: unknown and missing keys, wrong types, wrong units.
 //!
 //! Follows the shape that the model's schema gives.
-//! Differs from serde: goes on after a mistake, and knows the line of each.
-//! Leaves out meaning across keys, which [`crate::check`] holds.
+//! Differs from serde: it continues after a mistake, and knows the line of each.
+//! Leaves out checks across keys, which are in [`crate::check`].
 
 use crate::error::{MOST_PROBLEMS, expected, quoted};
 use crate::path::KeyPath;
@@ -10,7 +10,7 @@ use crate::shape::{Field, Shape};
 use crate::tree::{Node, Origin, Table, Value};
 use skyhop_text::spelling::{hint, nearest};
 
-/// Mistakes found: origin, key and message; those beyond the most that are kept are only counted.
+/// The mistakes found: origin, key and message; beyond the largest number they are only counted.
 #[derive(Debug, Default)]
 pub(crate) struct Mistakes {
     pub list: Vec<(Origin, KeyPath, String)>,
@@ -18,7 +18,7 @@ pub(crate) struct Mistakes {
 }
 
 impl Mistakes {
-    // The message is made only if it is kept: looking for the nearest of many names takes time.
+    // The message is made only if it is kept: the search for the nearest of many names takes time.
     pub fn push(&mut self, origin: Origin, path: impl FnOnce() -> KeyPath, message: impl FnOnce() -> String) {
         if self.list.len() < MOST_PROBLEMS {
             self.list.push((origin, path(), message()));
@@ -28,7 +28,7 @@ impl Mistakes {
     }
 }
 
-/// Holds `node` against `shape`.
+/// Compares `node` with `shape`.
 pub(crate) fn fit(shape: &Shape, node: &Node, path: &KeyPath, out: &mut Mistakes) {
     let mut wrong = |what: &str| {
         out.push(
@@ -142,7 +142,7 @@ fn fit_tagged(
     }
 }
 
-/// `kinds` are given for a tagged table, whose `kind` was looked at already.
+/// Compares a table with its fields. `kinds` are those of a tagged table, whose `kind` has been checked.
 fn fit_table(
     fields: &[Field],
     kinds: Option<&[(String, Vec<Field>)]>,
@@ -161,7 +161,7 @@ fn fit_table(
         }
     }
     for field in fields.iter().filter(|f| f.required && !table.contains_key(&f.name)) {
-        // A misspelt key is reported once, as the unknown key that it is.
+        // A misspelt key is reported once, as an unknown key.
         let misspelt = table
             .keys()
             .any(|k| !fields.iter().any(|f| f.name == *k) && nearest(k, [field.name.as_str()]).is_some());
@@ -197,7 +197,7 @@ fn unknown_key(key: &str, fields: &[Field], kinds: Option<&[(String, Vec<Field>)
     }
 }
 
-/// What a missing key would hold.
+/// The expected value of a missing key.
 fn describe(shape: &Shape) -> String {
     match shape {
         Shape::Table(_) | Shape::Map(_) => "a table".into(),
@@ -217,7 +217,7 @@ fn describe(shape: &Shape) -> String {
     }
 }
 
-/// The values of a switch with words of its own.
+/// The values of a switch that also has words.
 fn switch(values: &[String]) -> String {
     format!("true, false, or one of {}", values.join(", "))
 }

@@ -1,31 +1,31 @@
-//! The constellations of a scenario: the only one, or several by name.
+//! The constellations of a scenario: a single one, or several by name.
 //!
-//! Follows the file: `[constellation]` is the short form of one that needs no name.
+//! Follows the file: `[constellation]` is the short form of a single one without a name.
 //! Leaves out orbits.
 
 use crate::model::{Constellation, Scenario, Terminal};
 use crate::path::KeyPath;
 
-/// A constellation, where the scenario says it.
+/// A constellation and its place in the scenario.
 #[derive(Debug, Clone)]
 pub struct Fleet<'a> {
-    /// Its name; that of `[constellation]` is "constellation".
+    /// Name of the constellation; "constellation" for that of `[constellation]`.
     pub name: &'a str,
-    /// The key of its table.
+    /// Key of its table.
     pub at: KeyPath,
-    /// Its table.
+    /// The table.
     pub model: &'a Constellation,
 }
 
 impl Fleet<'_> {
-    /// True for a terminal that sees it: all do that do not say which they see.
+    /// Returns true if a terminal sees it, which is the default.
     pub fn is_seen_by(&self, terminal: &Terminal) -> bool {
         terminal.sees.as_ref().is_none_or(|seen| seen.iter().any(|name| name == self.name))
     }
 }
 
 impl Scenario {
-    /// The constellations in the order of their names.
+    /// The constellations in order of name.
     pub fn fleets(&self) -> impl Iterator<Item = Fleet<'_>> {
         let one = self.constellation.iter().map(|model| Fleet {
             name: "constellation",
@@ -38,7 +38,7 @@ impl Scenario {
         one.chain(several)
     }
 
-    /// True if there is a constellation.
+    /// Returns true if there is a constellation.
     pub fn has_satellites(&self) -> bool {
         self.fleets().next().is_some()
     }

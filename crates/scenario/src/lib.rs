@@ -1,8 +1,8 @@
-//! The scenario file: one typed model, the errors a wrong file gets, and the JSON Schema.
+//! The scenario file: one typed model, error messages, and the JSON Schema.
 //!
 //! Follows TOML 1.1 and JSON Schema 2020-12.
 //! Differs from plain serde: an error names file, line, key, value, what is allowed and the nearest valid spelling.
-//! Leaves out running anything; the model is pure data.
+//! Leaves out running; the model is pure data.
 //!
 //! ```
 //! let text = br#"
@@ -50,26 +50,26 @@ pub use set::parse_set;
 /// The JSON Schema of a scenario, for editors and other programs.
 pub fn schema() -> String {
     let schema = schemars::schema_for!(Scenario).to_value();
-    // Printing a value that holds strings and numbers only cannot fail.
+    // A value of strings and numbers can always be printed.
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
 }
 
-/// What the results call the flow at `index` if the scenario does not name it: "flow-1" is the first.
+/// Default name of the flow at `index`: the first is "flow-1".
 pub(crate) fn flow_name(index: usize) -> String {
     format!("flow-{}", index + 1)
 }
 
 impl Constellation {
-    /// A `[constellation]` without any key, which is no constellation until one of them says where the satellites are.
+    /// A `[constellation]` without keys, which is incomplete until one of them defines the satellites.
     pub fn bare() -> Self {
-        // Every key of the table may be left out; a test holds that.
+        // Every key of the table is optional, which a test checks.
         serde_json::from_str("{}").expect("each key has a default")
     }
 }
 
 impl Scenario {
-    /// A scenario that has satellites and nothing else, for questions that need no packets. It would not pass
-    /// [`check::check`], since nothing is sent.
+    /// A scenario with satellites only, for questions that need no packets. It would not pass [`check::check`], since it has no
+    /// flows.
     pub fn of_satellites(constellation: Constellation) -> Self {
         Self {
             name: None,
@@ -95,7 +95,7 @@ impl Scenario {
         }
     }
 
-    /// What the results call the flow at `index`.
+    /// Name of the flow at `index` in results.
     pub fn flow_name(&self, index: usize) -> String {
         self.flows.get(index).and_then(|f| f.name.clone()).unwrap_or_else(|| flow_name(index))
     }

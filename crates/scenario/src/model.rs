@@ -1,8 +1,8 @@
-//! The scenario as types: what a file may say, with the default of everything it may leave out.
+//! The scenario as types: the keys of the file, with the defaults of optional ones.
 //!
-//! Follows the field's words; one spelling serves Rust field, TOML key, Python keyword and column.
+//! Follows the terms of the field; Rust field, TOML key, Python keyword and column have the same spelling.
 //! Differs from a settings file: every dimensioned value is a string with a unit, and unknown keys are errors.
-//! Leaves out meaning across keys (does this link exist, is that start before the end), which [`crate::check`] holds.
+//! Leaves out checks across keys (that a link exists, that a start is before an end), which are in [`crate::check`].
 
 mod distributions;
 mod flows;
@@ -36,25 +36,25 @@ use serde::{Deserialize, Serialize};
 use skyhop_units::Span;
 use std::collections::BTreeMap;
 
-/// A scenario: a network, what is sent through it, and for how long.
+/// A scenario: a network, its traffic, and the duration of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// What the results are called; the file's name if left out.
+    /// Name of the results; the file's name if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// A sentence for the reader of the results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// How long to simulate. A run ends earlier when every flow has completed.
+    /// Simulated time. A run ends earlier when every flow has completed.
     pub duration: Span,
-    /// The seed of every random stream.
+    /// Seed of all random streams.
     #[serde(default = "default_seed")]
     pub seed: u64,
-    /// The kind of host that flows and splices have where their transport names no other.
+    /// Host type of flows and splices whose transport names none.
     #[serde(default)]
     pub host: Host,
-    /// Version of IP of flows that name no other.
+    /// IP version of flows that name none.
     #[serde(default, skip_serializing_if = "Ip::is_v4")]
     pub ip: Ip,
     /// Links by name.
@@ -66,36 +66,36 @@ pub struct Scenario {
     /// Several constellations by name, in place of the one of `constellation`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub constellations: BTreeMap<String, Constellation>,
-    /// Places on the ground by name.
+    /// Terminals on the ground by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub terminals: BTreeMap<String, Terminal>,
-    /// Many terminals of a kind, by the name of the kind.
+    /// Populations of terminals by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub populations: BTreeMap<String, Population>,
-    /// Ends of flows that are more than a name, by that.
+    /// Nodes that have more than a name, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub nodes: BTreeMap<String, Node>,
-    /// How packets find their way through the constellation.
+    /// Routing of packets through the constellation.
     #[serde(default)]
     pub routing: Routing,
-    /// What of the constellation does not work, and when.
+    /// Failures in the constellation, with their times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
-    /// What fails by chance, drawn from the seed.
+    /// Random failures, drawn from the seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub random_failures: Option<RandomFailures>,
-    /// What is sent, from where to where.
+    /// Flows: the traffic between pairs of hosts.
     pub flows: Vec<Flow>,
-    /// Which of the flows are one in the file; known once it is read.
+    /// Flows that the file defines together; filled in when the file is read.
     #[serde(skip)]
     pub members: Vec<Members>,
-    /// Gateways that split the connections which cross them, by name.
+    /// Splices by name: gateways that split the connections which cross them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub splices: BTreeMap<String, Splice>,
-    /// What to write besides the summary.
+    /// Output besides the summary.
     #[serde(default)]
     pub record: Record,
-    /// What `skyhop sweep` varies; a single run takes no notice of it.
+    /// Values that `skyhop sweep` varies; ignored in a single run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sweep: Option<Sweep>,
 }
@@ -104,25 +104,25 @@ fn default_seed() -> u64 {
     1
 }
 
-/// An end of flows.
+/// A node at the end of flows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Node {
-    /// The device of the machine that emulates the scenario behind which this node is, such as "eth1". A simulation takes no notice of it.
+    /// Device of the emulating machine behind which this node is, such as "eth1". Ignored in a simulation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
 }
 
-/// What to write besides the summary.
+/// Output besides the summary.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Record {
-    /// How often windows and queues are sampled; chosen for about two thousand samples of each if left out. Path delays are sampled at each `update_interval`.
+    /// Interval at which windows and queues are sampled; chosen for about two thousand samples of each if left out. Path delays are sampled at each `update_interval`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample_interval: Option<Span>,
-    /// Links whose packets are written to `packets.pcapng`, one interface per link and direction, by name; "*" is all of them.
+    /// Names of links whose packets are written to `packets.pcapng`, with one interface per link and direction; "*" is all of them.
     pub pcap: Vec<String>,
-    /// Each member of a population of flows by itself in the summary and among the samples too.
+    /// True to list each member of a population of flows in the summary and the samples too.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub members: bool,
 }

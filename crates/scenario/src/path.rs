@@ -1,4 +1,4 @@
-//! Where a value is in the scenario: `links.satellite.queue.kind`, `flows.0.path.1`.
+//! The path of a value in a scenario: `links.satellite.queue.kind`, `flows.0.path.1`.
 //!
 //! Follows TOML's dotted keys; a key that is not bare is quoted.
 //! Differs: elements of arrays are numbered from 0, so that one spelling serves errors and `--set`.
@@ -15,18 +15,18 @@ pub enum Step {
     Index(usize),
 }
 
-/// The way from the top of the scenario to a value.
+/// The path from the top of the scenario to a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct KeyPath(pub Vec<Step>);
 
 impl KeyPath {
-    /// The key `key` below this one.
+    /// The key `key` below this path.
     pub fn key(&self, key: &str) -> Self {
         let mut steps = self.0.clone();
         steps.push(Step::Key(key.to_owned()));
         KeyPath(steps)
     }
-    /// Element `index` of this array.
+    /// Element `index` of the array at this path.
     pub fn index(&self, index: usize) -> Self {
         let mut steps = self.0.clone();
         steps.push(Step::Index(index));

@@ -1,7 +1,7 @@
-//! The rate, queue, losses and clock of each direction of a constellation's links, from all tables that speak of it.
+//! The rate, queue, losses and schedule of each direction of a constellation's links, from all tables that apply to it.
 //!
-//! Follows the innermost table: a direction's own, then the one around it; a link's own, then its terminal's, then its kind's.
-//! Differs from the model, whose tables leave out what is as elsewhere. Leaves out which links exist.
+//! The innermost table applies: a direction's own before the one around it; a link's own before its terminal's and its kind's.
+//! Differs from the model, whose tables are incomplete. Leaves out which links exist.
 
 use crate::fleets::Fleet;
 use crate::model::{
@@ -11,35 +11,35 @@ use crate::network::Direction;
 use crate::path::KeyPath;
 use skyhop_units::{Rate, Span};
 
-/// One direction of a link, as the scenario has it.
+/// One direction of a link by the scenario.
 #[derive(Debug, Clone)]
 pub struct Rates<'a> {
-    /// The innermost table that has its rate or its queue, such as `terminals.lima.gsl.down`.
+    /// Key of the innermost table with its rate or its queue, such as `terminals.lima.gsl.down`.
     pub at: KeyPath,
     /// Rate; `None` if no table has one, which a check refuses.
     pub rate: Option<Rate>,
-    /// What waits for the transmitter.
+    /// Queue in front of the transmitter.
     pub queue: Queue,
-    /// What is lost.
+    /// Loss model.
     pub loss: &'a Loss,
-    /// What changes by the clock.
+    /// Changes by the clock.
     pub clock: Option<Clock<'a>>,
 }
 
-/// What changes by the clock in one direction of a link: a schedule, or a trace.
+/// The changes by the clock of one direction of a link: a schedule, or a trace.
 #[derive(Debug, Clone)]
 pub struct Clock<'a> {
-    /// The table that says so.
+    /// Key of the table.
     pub at: KeyPath,
-    /// Intervals; without any if a trace is named.
+    /// Intervals; empty if there is a trace.
     pub schedule: &'a [Interval],
-    /// The trace's file.
+    /// Name of the trace file.
     pub trace: Option<&'a str>,
-    /// After which time it begins again.
+    /// Time after which it repeats.
     pub repeat: Option<Span>,
 }
 
-/// What a table says of a link or a direction.
+/// The keys that a table has for a link or a direction.
 pub(crate) struct Said<'a> {
     pub rate: Option<Rate>,
     pub queue: Option<Queue>,
@@ -63,7 +63,7 @@ macro_rules! said {
 }
 
 impl Said<'_> {
-    /// Whether it leaves everything as elsewhere.
+    /// Returns true if it changes nothing.
     pub fn is_silent(&self) -> bool {
         let Self { rate, queue, loss, schedule, trace, repeat: _ } = self;
         rate.is_none() && queue.is_none() && loss.is_none() && schedule.is_none() && trace.is_none()
@@ -110,7 +110,7 @@ impl Gsl {
         one_way(direction, &self.up, &self.down)
     }
 
-    /// What all terminals of a satellite or beam have together in a direction, if that is limited; forward is up.
+    /// Capacity shared by the terminals of a satellite or beam in a direction, if that is limited; forward is up.
     pub fn shared(&self, direction: Direction) -> Option<Rate> {
         let shared = self.shared?;
         match direction {
@@ -132,13 +132,13 @@ fn one_way<'a>(
 }
 
 impl<'a> Rates<'a> {
-    /// Either direction of a link between satellites, or of fibre, whose table is at `at`.
+    /// Either direction of an ISL or of fibre, whose table has the key `at`.
     pub fn of_kind(radio: &'a Radio, at: KeyPath) -> Self {
         Self { at, rate: Some(radio.rate), queue: radio.queue, loss: &radio.loss, clock: None }
     }
 
-    /// A direction between a terminal, by name, and its satellite; forward is up. `constellation` is where the constellation
-    /// stands.
+    /// A direction between a terminal, by name, and its satellite; forward is up. `constellation` is the key of the
+    /// constellation.
     pub fn of_gsl(
         model: &'a Constellation,
         constellation: &KeyPath,
@@ -159,7 +159,7 @@ impl<'a> Rates<'a> {
         rates
     }
 
-    /// The same with what `own`, which stands at `at`, says of the link.
+    /// The same with the link's override `own` at the key `at`.
     pub fn with(mut self, own: &'a Override, at: &KeyPath, direction: Direction) -> Self {
         self.take(own.said(), at);
         if direction == Direction::Reverse {
@@ -188,7 +188,7 @@ impl<'a> Rates<'a> {
     }
 }
 
-/// Every table that speaks of the links of a constellation by direction, terminal or name, with where it stands.
+/// Calls `each` for every table about the links of a constellation by direction, terminal or name, with its key.
 pub(crate) fn for_each_table<'a>(scenario: &'a Scenario, mut each: impl FnMut(KeyPath, Said<'a>)) {
     let mut both = |at: &KeyPath, said: Said<'a>, ways: &[(&str, Option<&'a OneWay>)]| {
         each(at.clone(), said);

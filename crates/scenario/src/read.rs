@@ -1,8 +1,8 @@
-//! From bytes to a checked scenario: read, parse, set, fit, type, check.
+//! Reads a scenario: from bytes through parsing, `--set`, shape and types to checks.
 //!
-//! Follows the order in which a person would want to hear of mistakes: file, syntax, keys, meaning.
-//! Differs from reading with serde alone: each stage reports all it finds, and none runs on what the one before refused.
-//! Leaves out running anything.
+//! Follows the order in which a person wants to hear of mistakes: file, syntax, keys, meaning.
+//! Differs from serde alone: each stage reports all mistakes that it finds, and the next runs only if there are none.
+//! Leaves out running.
 
 use crate::check::{check, traps, warnings};
 use crate::error::{Errors, MOST_PROBLEMS, Place, Problem, quoted};
@@ -24,45 +24,45 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use toml::de::DeTable;
 
-/// The largest scenario file.
+/// Largest scenario file, bytes.
 pub const LARGEST_SCENARIO: u64 = 4_000_000;
 
-/// A scenario and what belongs to it.
+/// A scenario with its files and its source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
-    /// The scenario, with every `--set` applied, and with each of what there are many of by itself.
+    /// The scenario, with `--set` applied and populations expanded.
     pub scenario: Scenario,
-    /// The scenario as the file has it, if it has many of a kind.
+    /// The scenario before expansion, if it has populations.
     compact: Option<Box<Scenario>>,
-    /// What the results are called: the scenario's `name`, or the file's name without its ending.
+    /// Name of the results: the scenario's `name`, or the file's name without its extension.
     pub name: String,
     /// SHA-256 of the file's bytes, in hexadecimal; `--set` does not change it.
     pub sha256: String,
-    /// What was set beside the file, in order.
+    /// Values given with `--set`, in order.
     pub sets: Vec<(String, String)>,
-    /// The bytes of the files that it names; [`load`] and [`Loaded::read_files`] read them.
+    /// Contents of the files that it names, read by [`load`] and [`Loaded::read_files`].
     pub files: Files,
-    /// What is allowed but looks like a mistake.
+    /// Warnings of settings that are valid but look like mistakes.
     pub warnings: Vec<Problem>,
     source: Source,
-    /// Where the files lie that it names.
+    /// Folder of the files that it names.
     folder: PathBuf,
 }
 
 impl Loaded {
-    /// What is wrong at the dotted key `key`, for whoever finds out later than here.
+    /// A problem at the dotted key `key`, for mistakes that are found later.
     pub fn problem(&self, key: &str, message: impl Into<String>) -> Problem {
         let key = self.source.written_text(key).unwrap_or_else(|| key.to_owned());
         let place = self.source.at(self.source.top.locate_text(&key));
         Problem { place, key, message: message.into() }
     }
 
-    /// The scenario as its file has it: many of a kind are one.
+    /// The scenario before the expansion of populations.
     pub fn written(&self) -> &Scenario {
         self.compact.as_deref().unwrap_or(&self.scenario)
     }
 
-    /// Warnings that need the ways of flows through satellites, by index of flow and leg.
+    /// Warnings that need the flows' paths through satellites, by index of flow and leg.
     pub fn path_warnings(&self, way: &dyn Fn(usize, usize) -> Option<SkyWay>) -> Vec<Problem> {
         let Ok(network) = crate::network::resolve(&self.scenario) else { return Vec::new() };
         let mut found = self.source.found(traps(&self.scenario, &network, way));
@@ -71,19 +71,19 @@ impl Loaded {
         found
     }
 
-    /// The scenario as TOML with every key that the file left out, as this version reads it.
+    /// The scenario as TOML with the defaults of all keys that the file left out.
     pub fn resolved(&self) -> String {
-        // A scenario holds nothing that TOML cannot say.
+        // TOML can express every scenario.
         toml::to_string(self.written()).unwrap_or_default()
     }
 
-    /// The same scenario with some more values set, as one run of a sweep has it.
+    /// The same scenario with more values set, for one run of a sweep.
     pub fn with(&self, sets: &[(String, String)]) -> Result<Loaded, Errors> {
         let (source, files) = (self.source.clone(), self.files.clone());
         finish(source, self.sha256.clone(), self.sets.clone(), sets, (files, Some(&self.folder)))
     }
 
-    /// The same scenario as one run of it: [`Loaded::with`] is then not slowed down by lists of thousands of values.
+    /// The scenario without its sweep, so that lists of thousands of values do not slow down [`Loaded::with`].
     pub fn without_sweep(&self) -> Loaded {
         let mut alone = self.clone();
         alone.source = self.source.without("sweep");
@@ -94,7 +94,7 @@ impl Loaded {
         alone
     }
 
-    /// Whether every value of a sweep can be set, told at the value that cannot.
+    /// Checks that every value of a sweep can be set; the error is at the value that cannot.
     fn check_sweep(&self) -> Result<(), Errors> {
         let Some(sweep) = &self.scenario.sweep else { return Ok(()) };
         let alone = self.source.without("sweep");
@@ -138,29 +138,30 @@ pub fn load(path: &Path, sets: &[(String, String)]) -> Result<Loaded, Errors> {
     read(&bytes, &file, sets, (Files::new(), Some(path.parent().unwrap_or(Path::new("")))))
 }
 
-/// Reads and checks a scenario from standard input, which `stdin` stands for in errors; files that it names lie in this folder.
+/// Reads and checks a scenario from standard input, called `stdin` in errors; its files are relative to the current folder.
 pub fn load_stdin(sets: &[(String, String)]) -> Result<Loaded, Errors> {
     let wrong = |message: String| Errors::one(Place::File { file: "stdin".into() }, "", message);
     let bytes = limited(std::io::stdin().lock(), LARGEST_SCENARIO, "4 MB").map_err(wrong)?;
     read(&bytes, "stdin", sets, (Files::new(), Some(Path::new(""))))
 }
 
-/// A scenario that is in no file.
+/// A scenario that is not in a file.
 #[derive(Debug, Clone)]
 pub struct Given {
-    /// Its text.
+    /// Text of the scenario.
     pub text: String,
-    /// Its name in errors.
+    /// Name in errors.
     pub name: String,
-    /// True if somebody wrote the text, so that errors name its lines; if it was made of keys and values, they have the keys alone.
+    /// True if a person wrote the text, so that errors have its lines; false if it was built from keys and values, whose errors
+    /// have only keys.
     pub has_lines: bool,
-    /// Files that it names, by those names.
+    /// Contents of the files that it names, by name.
     pub files: Files,
-    /// Where its other files lie.
+    /// Folder of its other files.
     pub base: PathBuf,
 }
 
-/// Reads and checks a scenario that is in no file, and the files that it names and that are not given with it.
+/// Reads and checks a scenario that is not in a file, and the files that it names and that are not given.
 pub fn load_given(given: Given, sets: &[(String, String)]) -> Result<Loaded, Errors> {
     let Given { text, name, has_lines, files, base } = given;
     let mut loaded = read(text.as_bytes(), &name, sets, (files, Some(&base)))
@@ -173,12 +174,12 @@ pub fn load_given(given: Given, sets: &[(String, String)]) -> Result<Loaded, Err
     Ok(loaded)
 }
 
-/// Reads and checks a scenario in memory; `file` is what errors call it. Tables of populations are looked for in this folder.
+/// Reads and checks a scenario in memory, called `file` in errors. Tables of populations are read from the current folder.
 pub fn parse(bytes: &[u8], file: &str, sets: &[(String, String)]) -> Result<Loaded, Errors> {
     read(bytes, file, sets, (Files::new(), None))
 }
 
-/// As [`parse`], with the files that the scenario names.
+/// As [`parse`], with the contents of the files that the scenario names.
 pub fn parse_with(
     bytes: &[u8],
     file: &str,
@@ -188,7 +189,7 @@ pub fn parse_with(
     read(bytes, file, sets, (files, None))
 }
 
-/// Files at hand, and the folder of the others; without one only tables of populations are read.
+/// Contents of given files, and the folder of the others; without one only tables of populations are read.
 type Beside<'a> = (Files, Option<&'a Path>);
 
 fn read(bytes: &[u8], file: &str, sets: &[(String, String)], beside: Beside) -> Result<Loaded, Errors> {
@@ -230,7 +231,7 @@ fn read(bytes: &[u8], file: &str, sets: &[(String, String)], beside: Beside) -> 
     Ok(loaded)
 }
 
-/// What a tree means with some values set.
+/// The scenario of a tree with some values set.
 fn finish(
     mut source: Source,
     sha256: String,
@@ -239,7 +240,7 @@ fn finish(
     (mut files, folder): Beside,
 ) -> Result<Loaded, Errors> {
     source.set(sets)?;
-    // What fits the shape fits the types, so an error here is one of ours; it is still better said than lost.
+    // A tree that fits the shape fits the types, so an error here is our bug; it is still better reported than lost.
     let mut plain = source.top.clone().into_plain();
     inherit_host(&mut plain);
     inherit_ip(&mut plain);
@@ -259,7 +260,7 @@ fn finish(
     let (findings, more) = check(&scenario);
     if !findings.is_empty() {
         let (all, told) = (findings.len(), source.found(findings));
-        // Of members of a kind nobody counts how many more have what one of them has.
+        // Further mistakes of the members of a population are not counted.
         let more = if told.len() < all { 0 } else { more };
         return Err(source.errors(told, more));
     }
@@ -284,7 +285,7 @@ fn finish(
     })
 }
 
-/// Gives the scenario's `host` to every TCP that names none.
+/// Sets the scenario's `host` in every TCP that names none.
 fn inherit_host(top: &mut toml::Value) {
     let Some(host) = top.get("host").cloned() else { return };
     let give = |transport: &mut toml::Value| {
@@ -302,8 +303,8 @@ fn inherit_host(top: &mut toml::Value) {
     each_splice_transport(top, give);
 }
 
-/// Gives the scenario's `ip` to every flow that names none. Over IPv6 a TCP that names no mss has one that leaves room for the
-/// larger header, so that packets stay as long as over IPv4; a splice's TCP too, if it may be in the way of such a flow.
+/// Sets the scenario's `ip` in every flow that names none. Over IPv6 a TCP without an mss gets one that leaves room for the
+/// larger header, so that packets are as long as over IPv4; so does a splice's TCP that may be on the path of such a flow.
 fn inherit_ip(top: &mut toml::Value) {
     let ip = top.get("ip").cloned();
     let of_v6 = |ip: Option<&toml::Value>| ip.and_then(toml::Value::as_str) == Some("v6");
@@ -346,27 +347,27 @@ fn each_splice_transport(top: &mut toml::Value, each: impl Fn(&mut toml::Value))
 }
 
 impl Scenario {
-    /// Reads and checks a scenario in memory; `file` is what errors call it.
+    /// Reads and checks a scenario in memory, called `file` in errors.
     pub fn parse(text: &[u8], file: &str, sets: &[(String, String)]) -> Result<Loaded, Errors> {
         parse(text, file, sets)
     }
 }
 
-/// The text's tree, kept to tell lines from keys.
+/// The tree of the text, which relates keys to lines.
 #[derive(Debug, Clone, PartialEq)]
 struct Source {
     file: String,
-    /// Where its lines end, if it has any.
+    /// Offsets of the ends of its lines, if it has any.
     lines: Option<Vec<usize>>,
     top: Node,
-    /// Paths of what was set beside the file, in order.
+    /// Paths of the values given with `--set`, in order.
     sets: Vec<String>,
-    /// Where it has what there are many of.
+    /// Places in the file of expanded items.
     origins: Origins,
 }
 
 impl Source {
-    /// The same without a table of the top.
+    /// The same without a table of the top level.
     fn without(&self, key: &str) -> Source {
         let mut alone = self.clone();
         if let Value::Table(table) = &mut alone.top.value {
@@ -375,7 +376,7 @@ impl Source {
         alone
     }
 
-    /// Sets values and holds the tree against its shape.
+    /// Sets values, and compares the tree with its shape.
     fn set(&mut self, sets: &[(String, String)]) -> Result<(), Errors> {
         for (path, value) in sets {
             let origin = Origin::Set(self.sets.len() as u32);
@@ -409,7 +410,7 @@ impl Source {
         }
     }
 
-    /// Reads files that are not at hand.
+    /// Reads files that are not in `files` yet.
     fn files(&self, wanted: Vec<Named>, folder: &Path, files: &mut Files) -> Result<(), Errors> {
         for Named { key, name } in wanted {
             if files.contains_key(name) {
@@ -426,7 +427,7 @@ impl Source {
         Ok(())
     }
 
-    /// The dotted key of the file that `key` comes from, if it is another one.
+    /// The dotted key in the file from which `key` was expanded, if it is another one.
     fn written_text(&self, key: &str) -> Option<String> {
         let step = |step: String| step.parse().map_or(Step::Key(step), Step::Index);
         let path = KeyPath(split(key)?.into_iter().map(step).collect());
@@ -449,7 +450,7 @@ impl Source {
             let kind = self.origins.written(&f.path);
             let path = kind.as_ref().unwrap_or(&f.path);
             let found = Problem { place: self.place(path), key: path.to_string(), message: f.message };
-            // The mistake of one of many is that of the others.
+            // A mistake of one member is that of all others.
             (kind.is_none() || of_kinds.insert(found.key.clone())).then_some(found)
         };
         findings.into_iter().filter_map(&mut problem).collect()
@@ -460,16 +461,16 @@ fn syntax_errors(text: &str, errors: &[toml::de::Error], line_of: impl Fn(usize)
     let mut problems: Vec<Problem> = Vec::new();
     for error in errors {
         let span = error.span().unwrap_or(0..0);
-        // An error at the end of a line points behind its last character, which may be the next line.
+        // An error at the end of a line has the offset after its last character, which may be on the next line.
         let at = if span.start > 0 && span.is_empty() { span.start - 1 } else { span.start };
         let place = line_of(at);
-        // One slip often makes the parser stumble several times in its line; the first time says the most.
+        // One mistake often causes several parser errors on its line; the first is the most useful.
         if problems.len() >= MOST_PROBLEMS || problems.iter().any(|p| p.place == place) {
             continue;
         }
         let start = text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |i| i + 1);
         let line = text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or("").trim();
-        // The slip of everyone's first scenario: rate = 10 Mbit/s.
+        // The usual mistake in a first scenario: rate = 10 Mbit/s.
         let value = text.get(span).filter(|v| v.contains(' ') && error.message().contains("quoted"));
         let cure = value.map(|v| format!("; write {} in quotes", quoted(v.trim()))).unwrap_or_default();
         let message =
@@ -484,7 +485,7 @@ fn too_large(size: u64, limit: &str) -> String {
     format!("file of {size} bytes is larger than {limit}")
 }
 
-/// Reads a file of at most `limit` bytes; a pipe counts as well, and is not read beyond the limit.
+/// Reads a file of at most `limit` bytes; a pipe too, which is not read beyond the limit.
 fn read_limited(path: &Path, limit: u64, limit_text: &str) -> Result<Vec<u8>, String> {
     let file = File::open(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => format!("no such file{}", hint_of_file(path)),

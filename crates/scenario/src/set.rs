@@ -1,7 +1,7 @@
-//! `--set path=value`: one value of the scenario changed beside its file.
+//! `--set path=value`: changes one value of a scenario.
 //!
 //! Follows the dotted keys of error messages; a flow is named by its number or its name.
-//! Differs: text that does not read as TOML is taken as a string, because a shell eats the quotes.
+//! Differs: text that is not valid TOML is a string, because a shell removes quotes.
 //! Leaves out removing keys and adding flows.
 
 use crate::error::{Errors, Place, expected, quoted};
@@ -9,7 +9,7 @@ use crate::path::split;
 use crate::shape::{Field, Shape};
 use crate::tree::{Entry, Node, Origin, Table, Value};
 
-/// Splits `path=value` as it is given to `--set`.
+/// Splits an argument `path=value` of `--set`.
 pub fn parse_set(text: &str) -> Result<(String, String), Errors> {
     let wrong = |message: String| Errors::one(Place::Set { path: String::new() }, "", message);
     let Some((path, value)) = text.split_once('=') else {
@@ -24,7 +24,7 @@ pub fn parse_set(text: &str) -> Result<(String, String), Errors> {
     Ok((path.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// Changes the value at `path`; what is new there is of `origin`. What the value may be is checked afterwards with the rest of the tree.
+/// Sets the value at `path`; new nodes have `origin`. The value is checked later with the rest of the tree.
 pub(crate) fn apply(
     top: &mut Node,
     shape: &Shape,
@@ -45,7 +45,7 @@ pub(crate) fn apply(
             }
             Shape::Map(item) => Below { shape: item, default_kind: None, named: true },
             Shape::Table(fields) => field(fields, step, &wrong)?,
-            // The kind may be set next, so a key of any kind will do here; the check of the tree is stricter.
+            // The kind may be set next, so a key of any kind is accepted here; the check of the tree is stricter.
             Shape::Tagged { kinds, .. } if step != "kind" => {
                 let given = node.table().and_then(|t| t.get("kind")).and_then(|k| k.node.text());
                 let own = kinds.iter().find(|(k, _)| Some(k.as_str()) == given);
@@ -84,7 +84,7 @@ pub(crate) fn apply(
         shape = below.shape;
     }
     *node = Node::from_set(value, origin);
-    // "--set name=5" means the text when the scenario wants text.
+    // "--set name=5" is a text if the scenario expects a text.
     let text = match shape {
         Shape::Text | Shape::Choice { .. } => true,
         Shape::Names => !matches!(node.value, Value::List(_)),
@@ -93,7 +93,7 @@ pub(crate) fn apply(
     if text && !matches!(node.value, Value::Text(_)) {
         node.value = Value::Text(value.to_owned());
     }
-    // "--set record.pcap=*" means an array of one.
+    // "--set record.pcap=*" is an array of one.
     if let (Shape::List(item, None), Value::Text(_)) = (shape, &node.value)
         && matches!(**item, Shape::Text)
     {
@@ -105,7 +105,7 @@ pub(crate) fn apply(
 struct Below<'a> {
     shape: &'a Shape,
     default_kind: Option<&'a str>,
-    /// The key is a name that the file gives, not one that the format knows.
+    /// True if the key is a name chosen by the file, not one of the format.
     named: bool,
 }
 
@@ -117,7 +117,7 @@ fn field<'a>(fields: &'a [Field], step: &str, wrong: &dyn Fn(String) -> Errors) 
     Ok(Below { shape: &found.shape, default_kind: found.default_kind.as_deref(), named: false })
 }
 
-/// A table that the file left out, with the kind it has then.
+/// A table that the file left out, with its default kind.
 fn fresh(kind: Option<&str>, origin: Origin) -> Entry {
     let mut table = Table::new();
     if let Some(kind) = kind {
@@ -127,7 +127,7 @@ fn fresh(kind: Option<&str>, origin: Origin) -> Entry {
     Entry { origin, node: Node { origin, value: Value::Table(table) } }
 }
 
-/// An element by its number, or by its `name`.
+/// An array element by its number or its `name`.
 fn element<'a>(node: &'a mut Node, step: &str) -> Result<&'a mut Node, String> {
     let found = node.value.describe();
     let Value::List(items) = &mut node.value else {

@@ -1,7 +1,7 @@
-//! What a scenario may look like: the JSON Schema of the model, folded into a tree that a file is held against.
+//! The shape of a scenario: the JSON Schema of the model, as a tree with which a file is compared.
 //!
-//! Follows schemars' rendering of the model, so that the types stay the one source of truth.
-//! Differs from a JSON Schema validator: it knows the few forms that the model uses, and can say what is near.
+//! Follows schemars' rendering of the model, so that the types are the only source.
+//! Differs from a JSON Schema validator: it knows the few forms that the model uses, and suggests near spellings.
 //! Leaves out recursion, which the model does not have.
 
 use crate::model::Scenario;
@@ -9,12 +9,12 @@ use serde_json::Value as Json;
 use skyhop_units::{Amount, Angle, Bytes, Depth, Length, Rate, Span, Speed, Time};
 use std::sync::LazyLock;
 
-/// A form that a value may have.
+/// The form of a value.
 #[derive(Debug, Clone)]
 pub(crate) enum Shape {
     /// A table with fixed keys.
     Table(Vec<Field>),
-    /// A table whose `kind` decides on its other keys.
+    /// A table whose `kind` determines its other keys.
     Tagged {
         noun: String,
         kinds: Vec<(String, Vec<Field>)>,
@@ -28,7 +28,7 @@ pub(crate) enum Shape {
         expecting: String,
         parse: ReadQuantity,
     },
-    /// One of a few strings.
+    /// One of several strings.
     Choice {
         noun: String,
         values: Vec<String>,
@@ -40,7 +40,7 @@ pub(crate) enum Shape {
         least: i64,
         most: i64,
     },
-    /// A whole number, or a word that stands for one.
+    /// An integer, or a word that stands for one.
     Count {
         least: i64,
         most: i64,
@@ -48,12 +48,12 @@ pub(crate) enum Shape {
     },
     Number,
     Boolean,
-    /// True, false, or one of a few strings.
+    /// True, false, or one of several strings.
     Switch {
         noun: String,
         values: Vec<String>,
     },
-    /// Whatever TOML can say; what it means is found out where it goes.
+    /// Any TOML value; it is checked where it is used.
     Any,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Field {
     pub name: String,
     pub shape: Shape,
     pub required: bool,
-    /// The `kind` that is meant when the whole table is left out.
+    /// The `kind` that applies if the whole table is left out.
     pub default_kind: Option<String>,
 }
 
@@ -78,7 +78,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    // Panics on a form that it does not know: that is a new kind of field in the model, and the tests meet it first.
+    // Panics on an unknown form, which is a new kind of field in the model; the tests reach it first.
     fn shape(&self, json: &Json, noun: &str) -> Shape {
         if json == &Json::Bool(true) {
             return Shape::Any;
@@ -143,7 +143,7 @@ impl Reader<'_> {
 
     fn one_of(&self, choices: &[Json], noun: &str) -> Shape {
         if choices.iter().all(|c| c["type"] == "string") {
-            // Another word for a choice is an extension of the schema, which schemars does not take from serde.
+            // An alias of a choice is an extension of the schema, which schemars does not take from serde.
             let aliases =
                 |c: &Json| c["aliases"].as_array().into_iter().flatten().map(string).collect::<Vec<_>>();
             let values = choices.iter().flat_map(|c| match c["enum"].as_array() {
@@ -185,7 +185,7 @@ fn integer(json: &Json) -> Shape {
     }
 }
 
-/// Reads a quantity, or says why the text is none.
+/// Parses a quantity; the error says why the text is none.
 type ReadQuantity = fn(&str) -> Result<(), String>;
 
 fn quantity(name: &str) -> Option<ReadQuantity> {
@@ -213,7 +213,7 @@ fn string(json: &Json) -> String {
     }
 }
 
-/// `DelayedAck` and `delayed_ack` as "delayed ack".
+/// Converts `DelayedAck` and `delayed_ack` to "delayed ack".
 fn words(name: &str) -> String {
     let mut out = String::new();
     for (i, c) in name.char_indices() {
@@ -243,8 +243,8 @@ mod tests {
         assert_eq!(required, ["duration", "flows"]);
     }
 
-    // A quantity is checked by its pattern in editors and by its parser here; one that the list above
-    // forgets would be a plain string here and fail later with less to say.
+    // A quantity is checked by its pattern in editors and by its parser here; one missing from the list above would be a plain
+    // string here and fail later with a poorer message.
     #[test]
     fn every_string_with_a_pattern_is_a_quantity() {
         let schema = schemars::schema_for!(Scenario).to_value();

@@ -1,7 +1,7 @@
-//! The scenario's text as a tree in which every value remembers where it came from.
+//! The text of a scenario as a tree in which every value has its origin.
 //!
 //! Follows TOML 1.1, read by the toml crate with the position of each key and value.
-//! Differs from `toml::Value`: values given with `--set` live in the same tree, and say so.
+//! Differs from `toml::Value`: values given with `--set` are in the same tree, with their origin.
 //! Leaves out comments and layout.
 
 use crate::error::quoted;
@@ -9,10 +9,10 @@ use crate::path::{KeyPath, Step};
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 
-/// Where a key or value came from.
+/// The origin of a key or value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// The byte of the file at which it begins.
+    /// The offset in the file at which it begins, bytes.
     File(usize),
     /// A `--set`, by its number from 0.
     Set(u32),
@@ -35,12 +35,12 @@ pub(crate) struct Entry {
 /// A table: keys in alphabetical order.
 pub(crate) type Table = BTreeMap<String, Entry>;
 
-/// What TOML can say.
+/// A TOML value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
     Text(String),
     Integer(i64),
-    /// An integer beyond 64 bits, as written.
+    /// An integer beyond 64 bits, as text.
     HugeInteger(String),
     Float(f64),
     Boolean(bool),
@@ -50,7 +50,7 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// The value as an error message shows it.
+    /// The value as shown in error messages.
     pub fn describe(&self) -> String {
         match self {
             Value::Text(text) => format!("string {}", quoted(text)),
@@ -70,7 +70,7 @@ impl Node {
         Node { origin: Origin::File(0), value: Value::Table(convert_table(table, None)) }
     }
 
-    /// A value given with `--set`: TOML if it reads as TOML, else the text itself.
+    /// A value given with `--set`: TOML if it is valid TOML, else the text itself.
     pub fn from_set(text: &str, origin: Origin) -> Self {
         match DeValue::parse(text) {
             Ok(value) => Node { origin, value: convert(value.into_inner(), Some(origin)) },
@@ -102,7 +102,7 @@ impl Node {
         node.is_some()
     }
 
-    /// Where `path` is written, or the nearest table above it that is.
+    /// Origin of `path`, or of the nearest table above it that exists.
     pub fn locate(&self, path: &KeyPath) -> Origin {
         let mut node = self;
         for step in &path.0 {
@@ -154,7 +154,7 @@ fn convert_table(table: DeTable<'_>, set: Option<Origin>) -> Table {
     out
 }
 
-// As deep as the toml crate lets a file nest, which it limits.
+// As deep as the toml crate allows.
 fn convert(value: DeValue<'_>, set: Option<Origin>) -> Value {
     match value {
         DeValue::String(text) => Value::Text(text.into_owned()),

@@ -1,8 +1,8 @@
-//! What the documents say of scenarios holds: their TOML, their keys, and the files and headings that they point to.
+//! The documents about scenarios: their TOML, their keys, and the files and headings that they link to.
 //!
 //! Follows README.md, ARCHITECTURE.md, CONTRIBUTING.md and docs/*.md against the parser and the JSON Schema.
-//! Differs from reading them: a block of TOML that is a part is put into a whole scenario first.
-//! Leaves out commands, which `crates/cli/tests/documents.rs` runs, and whole files (`# first.toml`), which it runs them on.
+//! Differs from reading them: a partial block of TOML is first put into a whole scenario.
+//! Leaves out commands, which `crates/cli/tests/documents.rs` runs, and whole files (`# first.toml`) on which it runs them.
 
 use skyhop_scenario::{Host, parse, schema};
 use std::collections::BTreeSet;
@@ -102,7 +102,7 @@ fn the_reference_has_every_key_and_no_other() {
     }
 }
 
-/// The table of what the hosts differ in is that of the code.
+/// The table of differences between hosts agrees with the code.
 #[test]
 fn the_table_of_hosts_is_what_they_have() {
     let hosts = [Host::Linux, Host::Windows, Host::Y1999]
@@ -171,7 +171,7 @@ fn files_and_headings_that_are_pointed_to_exist() {
     assert!(links > 50 && paths > 50, "{links} links, {paths} paths");
 }
 
-/// What is wrong with a scenario when keys of it are those of a part.
+/// The error of a scenario in which the keys of a part replace its own.
 fn error_of(whole: &str, part: &Table) -> Option<String> {
     let mut whole: Table = whole.parse().unwrap();
     for (key, value) in part {
@@ -210,7 +210,7 @@ fn properties(schema: &serde_json::Value, keys: &mut BTreeSet<String>) {
     }
 }
 
-/// Words of a text's code, in lines and in blocks.
+/// Words of a text's code, inline and in blocks.
 fn code_words(text: &str) -> BTreeSet<&str> {
     let code = text.split('`').enumerate().filter(|(i, _)| i % 2 == 1).map(|(_, code)| code);
     code.flat_map(|code| code.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')))
@@ -218,7 +218,7 @@ fn code_words(text: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// Names of a document's headings, as GitHub makes them.
+/// Anchors of a document's headings, as GitHub makes them.
 fn headings(path: &Path) -> BTreeSet<String> {
     let text = fs::read_to_string(path).unwrap();
     let name = |title: &str| {
@@ -246,7 +246,7 @@ fn without_blocks(text: &str) -> String {
     kept
 }
 
-/// Line and text of each block of a language.
+/// Line and text of each code block of a language.
 fn blocks_of(text: &str, language: &str) -> Vec<(usize, String)> {
     let mut blocks: Vec<(usize, String)> = Vec::new();
     let (mut inside, mut wanted) = (false, false);

@@ -1,8 +1,8 @@
-//! What each mistake in a scenario is told: line, key, value, what is allowed, nearest spelling.
+//! The message for each mistake in a scenario: line, key, value, what is allowed, nearest spelling.
 //!
-//! Follows the promise `file:line: key: message`; each test is a slip and the whole line that answers it.
-//! Differs from tests of values: the wording is held too, because it is what the user has.
-//! Leaves out files that cannot be read, which `files.rs` holds.
+//! Follows the format `file:line: key: message`; each test is a mistake and the complete message.
+//! Differs from tests of values: the wording is tested too, because it is all that the user sees.
+//! Leaves out files that cannot be read, which `files.rs` tests.
 
 use skyhop_scenario::{Loss, Place, Transport, parse, parse_set};
 use skyhop_transport::tcp::Variant;

@@ -1,7 +1,7 @@
-//! The scenarios and the schema in the repository: they load, and they are current.
+//! The scenarios and the schema in the repository: they load, and they are up to date.
 //!
-//! Follows the rule that what is shown to users is run.
-//! Differs: the schema is written anew when SKYHOP_UPDATE is set.
+//! Everything shown to users is run.
+//! Differs: the schema is rewritten if SKYHOP_UPDATE is set.
 //! Leaves out the scenarios of publications.
 
 use skyhop_scenario::{Errors, LARGEST_SCENARIO, Place, load, schema};
@@ -123,7 +123,7 @@ fn folder(name: &str) -> PathBuf {
     dir
 }
 
-/// Memory of this process, kB; zero where the system does not tell.
+/// Peak memory of this process, kB; zero where the system does not report it.
 fn resident_kb() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));

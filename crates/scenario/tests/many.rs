@@ -1,6 +1,6 @@
-//! Many of a kind: who the members are, and that a file which says them in a line is the file that writes them out.
+//! Populations: their members, and the equality of a short file with the one that lists all members.
 //!
-//! Follows docs/scenario.md. Streams are held by their property: more members leave those there are as they are.
+//! Follows docs/scenario.md. Random streams are tested by their property: additional members do not change the others.
 //! Leaves out runs, which `crates/sim/tests/many.rs` compares.
 
 use skyhop_scenario::{Files, Flow, Loaded, Scenario, parse, parse_with};

@@ -1,13 +1,13 @@
-//! What a check says of a path through a constellation whose directions, terminals and gateways have rates of their own.
+//! Checks of paths through a constellation whose directions, terminals and gateways have their own rates.
 //!
-//! Follows the rule that the innermost table counts.
-//! Differs from `crates/sim/tests/rates.rs`, where packets fill the links: here nothing is sent.
+//! Follows the rule that the innermost table applies.
+//! Differs from `crates/sim/tests/rates.rs`, where packets fill the links: there is no traffic here.
 //! Leaves out single links, since no path is known before a run.
 
 use skyhop_scenario::network::{Pass, SkyWay, resolve};
 use skyhop_units::Span;
 
-/// Key and bits a second of the narrowest link, and bits a second on the way back, from `from` to `to`.
+/// Key and rate of the narrowest link, bit/s, and the rate in the other direction, bit/s, from `from` to `to`.
 fn narrowest(gsl: &str, from: &str, to: &str, traffic: &str) -> (String, u64, u64) {
     let text = format!(
         "duration = \"60 s\"\n[constellation]\npreset = \"starlink-550\"\nisl = {{ rate = \"1 Gbit/s\" }}\ngsl = {gsl}\n[terminals]\n\

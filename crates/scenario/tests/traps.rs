@@ -1,7 +1,7 @@
-//! Warnings of scenarios that would answer another question than the one asked, and none where all is well.
+//! Warnings of scenarios that answer another question than the one asked, and silence for all others.
 //!
-//! Follows docs/traps.md. A case is a whole scenario as a newcomer writes it; its neighbour on the right side of the limit must be silent.
-//! Leaves out what needs satellites, which `crates/cli/tests/traps.rs` asks.
+//! Follows docs/traps.md. A case is a whole scenario by a newcomer; its neighbour on the right side of the limit must have no warning.
+//! Leaves out traps that need satellites, which `crates/cli/tests/traps.rs` tests.
 
 use skyhop_scenario::parse;
 
@@ -21,7 +21,7 @@ fn warnings(text: &str) -> Vec<String> {
 const GEO: &str = "rate = \"50 Mbit/s\"\ndelay = \"280 ms\"";
 const BULK: &str = "traffic = { kind = \"bulk\" }";
 
-/// Asserts one warning at `key` that has all of `words`.
+/// Asserts one warning at `key` that contains all of `words`.
 fn one(text: &str, key: &str, words: &[&str]) {
     let found = warnings(text);
     assert_eq!(found.len(), 1, "{found:#?}\n{text}");
@@ -251,7 +251,7 @@ fn twenty_sensible_scenarios_are_silent() {
     cases.iter().for_each(|text| silent(text));
 }
 
-/// Two terminals of Peru with these keys, a far gateway, and cbr from each to it.
+/// Two terminals in Peru with these keys, a distant gateway, and cbr from each to it.
 fn neighbours(shared: &str, lima: &str, flow: &str) -> String {
     let flow = |from: &str| format!("[[flows]]\nfrom = \"{from}\"\nto = \"gate\"\n{flow}\n");
     format!(

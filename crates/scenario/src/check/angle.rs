@@ -1,13 +1,13 @@
 //! Checks of angles: latitudes, longitudes, inclinations, elevations.
 //!
-//! Follows the ranges that their keys say.
+//! Follows the ranges documented for their keys.
 //! Leaves out units, which are read before.
 
 use crate::finding::Findings;
 use crate::path::KeyPath;
 use skyhop_units::Angle;
 
-/// An angle is within degrees, both ends included.
+/// Requires `angle` to be within `least` and `most` degrees, both included.
 pub(super) fn between(
     angle: Angle,
     least: f64,

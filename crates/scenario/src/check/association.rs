@@ -1,8 +1,8 @@
-//! Checks of flows whose connections are streams of an association: what they have to have in common.
+//! Checks of flows whose connections are streams of one association: the keys that must agree.
 //!
 //! Follows docs/stp.md §15: one path, one congestion control, one pace; streams differ in priority and weight only.
-//! Differs from a host, where an association's address says all: here every flow of it says it anew, and may slip.
-//! Leaves out datagrams of an association, associations of programs and those that a splice would end.
+//! Differs from a host, where an association has one address: here each of its flows names it, so that they may contradict each other.
+//! Leaves out datagrams of an association, associations of real programs, and those that a splice would end.
 
 use crate::error::quoted;
 use crate::finding::Findings;
@@ -13,12 +13,12 @@ use serde_json::Value;
 use skyhop_units::Bytes;
 use std::collections::BTreeMap;
 
-/// The least payload of docs/stp.md §15.1, a header and a POLL.
+/// Smallest packet of docs/stp.md §15.1: a header and a POLL.
 const SMALLEST_PACKET: Bytes = Bytes::new(272);
-/// The least that an end holds in all streams together (docs/stp.md §15.8).
+/// Smallest window of an end over all streams, bytes (docs/stp.md §15.8).
 const SMALLEST_WINDOW: u64 = 64 << 10;
 
-/// Flows by the association that they name, in the order of the file.
+/// The flows of each association, in the order of the file.
 type Members<'a> = BTreeMap<&'a str, Vec<(usize, &'a Flow, &'a Stp)>>;
 
 fn transport_of(flow: usize) -> KeyPath {
@@ -37,7 +37,7 @@ fn members(scenario: &Scenario) -> Members<'_> {
     members
 }
 
-/// What can be said of each flow, and of two of one association, before their ways are known.
+/// Checks each flow, and pairs of flows of one association, before their paths are known.
 pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     for (index, flow) in scenario.flows.iter().enumerate() {
         if let Transport::Stp(stp) = &flow.transport {
@@ -70,7 +70,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     }
 }
 
-/// What a stream's keys may be.
+/// Checks the keys of a stream.
 fn one(flow: &Flow, stp: &Stp, at: &KeyPath, out: &mut Findings) {
     let transport = at.key("transport");
     for (key, given) in [("priority", stp.priority.is_some()), ("weight", stp.weight.is_some())] {
@@ -127,7 +127,7 @@ fn one(flow: &Flow, stp: &Stp, at: &KeyPath, out: &mut Findings) {
     );
 }
 
-/// What two flows of an association have to have in common.
+/// Checks that two flows of an association agree.
 fn alike(
     scenario: &Scenario,
     name: &str,
@@ -178,7 +178,7 @@ fn alike(
     );
 }
 
-/// What can be said once the ways of the flows are known: an association has one.
+/// Checks that the flows of an association have the same path.
 pub(super) fn check_ways(scenario: &Scenario, network: &Network, out: &mut Findings) {
     let members = members(scenario);
     if members.is_empty() {
@@ -229,14 +229,14 @@ pub(super) fn check_ways(scenario: &Scenario, network: &Network, out: &mut Findi
     }
 }
 
-/// What the way of a flow has in common with that of another.
+/// The relation between the paths of two flows.
 enum Joins {
     SameWay,
     OtherWay,
     OtherEnds,
 }
 
-/// The way of one flow beside that of another, in the same direction or the other.
+/// Compares the paths of two flows, in the same direction or opposite ones.
 fn joins(network: &Network, one: &Route, other: &Route) -> Joins {
     if one == other {
         return Joins::SameWay;

@@ -1,8 +1,8 @@
 //! Checks of flows: names, times and sizes.
 //!
 //! Follows RFC 791 (65,535 bytes in a packet).
-//! Differs: TCP's own limits are in `tcp.rs`.
-//! Leaves out where flows run, which [`crate::network`] finds out.
+//! Differs: TCP's limits are in `tcp.rs`.
+//! Leaves out the paths of flows, which [`crate::network`] resolves.
 
 use super::name;
 use crate::error::{expected, quoted};
@@ -12,11 +12,11 @@ use crate::path::KeyPath;
 use skyhop_units::{Bytes, Rate, Span, Time};
 use std::collections::BTreeMap;
 
-/// The most flows: each is two hosts' state.
+/// Largest number of flows: each needs the state of two hosts.
 const MOST_FLOWS: usize = 100_000;
-/// The largest ping or datagram: an IPv4 packet less its header and the echo's or UDP's.
+/// Largest ping or datagram: an IPv4 packet without its header and that of ICMP or UDP.
 const LARGEST_DATAGRAM: Bytes = Bytes::new(65_535 - 28);
-/// The most connections of a browser, and the most sources of a flow.
+/// Largest number of connections of a browser, and of sources of a flow.
 const MOST_CONNECTIONS: u32 = 1000;
 const MOST_SOURCES: u32 = 100_000;
 
@@ -66,7 +66,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
 fn when(scenario: &Scenario, flow: &Flow, at: &KeyPath, out: &mut Findings) {
     let end = Time::ZERO + scenario.duration;
     let start = flow.start;
-    // A duration of zero was reported, and is not the flow's fault.
+    // A duration of zero has been reported already.
     out.require(
         start < end || end == Time::ZERO,
         || at.key("start"),
@@ -152,7 +152,7 @@ fn traffic(scenario: &Scenario, traffic: &Traffic, at: &KeyPath, out: &mut Findi
     }
 }
 
-/// A flow of which one end is a program's: the other has to be one that a program can talk to.
+/// Checks a flow of which one end is a real program's: the other must be one that a program can talk to.
 fn one_real_end(flow: &Flow, at: &KeyPath, out: &mut Findings) {
     let Some(to) = flow.real.simulated_to() else { return };
     let (real, key) = (if to { "from" } else { "to" }, || at.key("real"));
@@ -188,7 +188,7 @@ fn fits_a_packet(size: Bytes, least: u64, at: &KeyPath, out: &mut Findings) {
 }
 
 fn datagrams(rate: Rate, size: Bytes, at: &KeyPath, out: &mut Findings) {
-    // More packets than one a nanosecond would all be sent at once.
+    // More than one packet per nanosecond would all be sent at once.
     const FASTEST_BPS: u64 = 1_000_000_000_000;
     fits_a_packet(size, 1, at, out);
     out.require(
@@ -198,7 +198,7 @@ fn datagrams(rate: Rate, size: Bytes, at: &KeyPath, out: &mut Findings) {
     );
 }
 
-/// A number of things that is not none.
+/// Requires a number to be greater than zero.
 fn some(key: &str, count: Option<u64>, at: &KeyPath, out: &mut Findings) {
     out.require(
         count != Some(0),
@@ -218,7 +218,7 @@ fn arrivals(
 ) {
     match (arrivals_per_s, load) {
         (Some(rate), None) => {
-            // Ten million a second are more than a machine simulates in a day.
+            // Ten million per second are more than a machine simulates in a day.
             out.require(
                 rate > 0.0 && rate <= 1e7,
                 || at.key("arrivals_per_s"),
@@ -266,7 +266,7 @@ fn arrivals(
     }
 }
 
-/// A distribution of any unit: its numbers, and how its values are written.
+/// A distribution of any unit: its parameters, and the format of its values.
 struct Drawn<'a, T> {
     shape: Option<(&'static str, f64)>,
     scale: Option<(&'static str, T)>,
@@ -311,7 +311,7 @@ macro_rules! drawn {
 
 impl<T: PartialOrd + std::fmt::Display + Copy> Drawn<'_, T> {
     fn check(&self, nothing: T, at: &KeyPath, out: &mut Findings) {
-        // Below, draws of a thousandth of a byte and of a century alternate; above, none is like another.
+        // Below this, draws of a thousandth of a byte and of a century alternate; above, no two are alike.
         if let Some((key, shape)) = self.shape {
             out.require(
                 (0.05..=20.0).contains(&shape),
@@ -359,7 +359,7 @@ fn numbers(numbers: &Numbers, at: &KeyPath, out: &mut Findings) {
     }
 }
 
-/// `measured` is whether Mah measured it.
+/// Checks a distribution of times; `measured` is true if Mah measured this quantity.
 fn times(times: &Times, at: &KeyPath, measured: bool, out: &mut Findings) {
     drawn!(Times, times, Span::ZERO).check(Span::ZERO, at, out);
     out.require(
@@ -368,12 +368,12 @@ fn times(times: &Times, at: &KeyPath, measured: bool, out: &mut Findings) {
         || "mah has thinking and no other times; expected another kind".into(),
     );
 }
-/// Fewer pages than this, on average, say little of anything.
+/// Mean number of pages below which the results have little meaning.
 const A_HANDFUL: f64 = 5.0;
-/// Mean of the times of thinking that were measured in 1995, s.
+/// Mean of the think times measured in 1995, s.
 pub const MAH_THINKING_S: f64 = 1635.0;
 
-/// Browsers that think for so long that they load next to nothing.
+/// Warns of browsers that think for so long that they load next to nothing.
 pub fn warnings(scenario: &Scenario, out: &mut Findings) {
     for (i, flow) in scenario.flows.iter().enumerate() {
         let Traffic::Web { think, pages, .. } = &flow.traffic else { continue };
@@ -400,7 +400,7 @@ pub fn warnings(scenario: &Scenario, out: &mut Findings) {
     }
 }
 
-/// The mean of a distribution of times without its cut; `None` for a file's.
+/// Mean of a distribution of times, before capping; `None` for one from a file.
 fn mean_s(times: &Times) -> Option<f64> {
     match times {
         Times::Fixed { value } => Some(value.as_secs_f64()),
@@ -408,7 +408,7 @@ fn mean_s(times: &Times) -> Option<f64> {
         Times::Exponential { mean } => Some(mean.as_secs_f64()),
         Times::Lognormal { median, sigma, .. } => Some(median.as_secs_f64() * (sigma * sigma / 2.0).exp()),
         Times::Mah => Some(MAH_THINKING_S),
-        // A tail without a mean is as long as the run; what a file holds is read later.
+        // A tail without a mean is as long as the run; files are read later.
         Times::Weibull { .. } | Times::Pareto { .. } | Times::Measured { .. } => None,
     }
 }

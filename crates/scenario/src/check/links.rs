@@ -1,8 +1,8 @@
-//! Checks of links: names, queues, losses, and whether the packets of flows fit their queues.
+//! Checks of links: names, queues, losses, and whether the flows' packets fit their queues.
 //!
-//! Follows the model's word that a queue's limit counts the packet on the transmitter.
-//! Differs from the check of a single value: a queue in bytes is held against the packets that cross it.
-//! Leaves out rates and delays, which no value makes wrong.
+//! Follows the model: a queue's limit includes the packet on the transmitter.
+//! Differs from the check of a single value: a queue in bytes is compared with the packets that cross it.
+//! Leaves out rates and delays, of which every value is valid.
 
 use super::name;
 use crate::error::{expected, quoted};
@@ -41,7 +41,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
             reverse.loss.iter().for_each(|l| loss(l, &at, out));
             faults(&at, reverse.duplication, reverse.corruption, out);
             let timeline = (reverse.schedule.as_deref().unwrap_or_default(), reverse.trace.as_deref());
-            // What is repeated stands at the link.
+            // A value repeated in `reverse` is reported at the link.
             let repeat = link.repeat.filter(|_| reverse.trace.is_some() || reverse.schedule.is_some());
             extras(
                 &at,
@@ -58,7 +58,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     pcap(scenario, out);
 }
 
-/// RFC 791: every link carries 68 bytes, and no packet has more than 65,535.
+/// Checks an MTU. RFC 791: every link carries 68 bytes, and no packet has more than 65,535.
 fn mtu(mtu: Option<Bytes>, at: &KeyPath, out: &mut Findings) {
     let Some(mtu) = mtu else { return };
     let fits = (68..=65_535).contains(&mtu.get());
@@ -114,7 +114,7 @@ pub(super) fn queue(queue: Queue, at: &KeyPath, out: &mut Findings) {
     }
 }
 
-/// Two lengths of a queue that can be compared, the first the smaller.
+/// Checks two queue lengths, which must have the same unit and ascend.
 fn thresholds(
     [min, max]: [Amount; 2],
     limit: Depth,
@@ -199,7 +199,7 @@ pub(super) fn loss(loss: &Loss, at: &KeyPath, out: &mut Findings) {
     }
 }
 
-/// Intervals that begin before they end, one after the other, each with something to say.
+/// Checks intervals, which must not be empty or overlap, and must change something.
 fn schedule(intervals: &[Interval], repeat: Option<Span>, at: &KeyPath, out: &mut Findings) {
     let at = at.key("schedule");
     let mut order: Vec<(usize, &Interval)> = intervals.iter().enumerate().collect();
@@ -227,7 +227,7 @@ fn schedule(intervals: &[Interval], repeat: Option<Span>, at: &KeyPath, out: &mu
     }
 }
 
-/// What changes by the clock.
+/// Checks the schedule or the trace of a link.
 pub(super) fn clock(
     at: &KeyPath,
     repeat: Option<Span>,
@@ -248,7 +248,7 @@ pub(super) fn clock(
     out.require(repeat != Some(Span::ZERO), || at.key("repeat"), || "0 s; expected some time".into());
 }
 
-/// What makes packets late, and what changes by the clock.
+/// Checks jitter, reordering, and the schedule or the trace.
 fn extras(
     at: &KeyPath,
     repeat: Option<Span>,
@@ -264,7 +264,7 @@ fn extras(
     }
 }
 
-/// A random delay: not of hours, and not the packet before's own.
+/// Checks a random delay: it is below an hour, and its correlation is below 1.
 fn jitter(jitter: &Jitter, at: &KeyPath, out: &mut Findings) {
     let mut within = |at: KeyPath, span: Span| {
         let most = Span::from_secs(3600);
@@ -291,7 +291,7 @@ fn jitter(jitter: &Jitter, at: &KeyPath, out: &mut Findings) {
     );
 }
 
-/// Packets that arrive twice, and that arrive corrupted.
+/// Checks duplication and corruption.
 fn faults(at: &KeyPath, twice: Option<Duplication>, corrupted: Option<Corruption>, out: &mut Findings) {
     let mut probability = |key: &'static str, p: f64| {
         let at = || at.key(key).key("probability");
@@ -306,7 +306,7 @@ fn faults(at: &KeyPath, twice: Option<Duplication>, corrupted: Option<Corruption
     }
 }
 
-/// A link of a constellation is named by its kind and its ends: `isl:0.1-0.2`, `gsl:new-york`.
+/// Checks the links to be captured. A constellation's link is named by its kind and its ends: `isl:0.1-0.2`, `gsl:new-york`.
 fn pcap(scenario: &Scenario, out: &mut Findings) {
     let space = scenario.has_satellites();
     for (i, name) in scenario.record.pcap.iter().enumerate() {
@@ -315,7 +315,7 @@ fn pcap(scenario: &Scenario, out: &mut Findings) {
         let at = || KeyPath::default().key("record").key("pcap").index(i);
         let fibre = name.strip_prefix("fibre:").filter(|_| space);
         if fibre.is_some() {
-            // Which terminals fibre joins is known when the network is built.
+            // The pairs joined by fibre are known when the network is built.
         } else if let Some(terminal) = gsl {
             let terminal = terminal_of(scenario, terminal);
             let names = scenario.terminals.keys().map(String::as_str);
@@ -336,7 +336,7 @@ fn pcap(scenario: &Scenario, out: &mut Findings) {
     }
 }
 
-/// The links that a flow's packets may cross, of so many; where satellites choose the way any may be.
+/// The links, out of `links`, that a flow's packets may cross; all of them if satellites choose the path.
 fn on_the_way(route: &Route, links: usize) -> Vec<usize> {
     let over = |over: &Over| match over {
         Over::Link(link, _) => *link..*link + 1,
@@ -352,7 +352,8 @@ fn on_the_way(route: &Route, links: usize) -> Vec<usize> {
     }
 }
 
-/// IPv6 needs links that carry 1280 bytes: an end takes no router's word for less, so that full packets would never arrive.
+/// Checks that flows over IPv6 cross links that carry 1280 bytes: an end ignores a smaller MTU from a router, so full packets
+/// would never arrive.
 pub(super) fn check_ipv6(scenario: &Scenario, network: &Network, out: &mut Findings) {
     let least = Bytes::new(1280);
     let links: Vec<_> = scenario.links.iter().collect();
@@ -384,7 +385,7 @@ pub(super) fn check_ipv6(scenario: &Scenario, network: &Network, out: &mut Findi
     }
 }
 
-/// Links with a code for headers of IPv4 only, on the way of flows over IPv6 that have such headers.
+/// Warns of links that compress IPv4 headers only, on the path of flows over IPv6 with such headers.
 pub(super) fn warnings(scenario: &Scenario, network: &Network, out: &mut Findings) {
     let compressing = scenario.links.iter().enumerate().filter(|(_, (_, link))| link.header_compression);
     for (index, (name, _)) in compressing {
@@ -424,7 +425,7 @@ fn terminal_of<'a>(scenario: &Scenario, link: &'a str) -> &'a str {
     terminal
 }
 
-/// A queue that is smaller than one packet of a flow drops all of them.
+/// Checks that a queue is larger than one packet of each flow; otherwise it would drop all of them.
 pub(super) fn check_fit(scenario: &Scenario, network: &Network, out: &mut Findings) {
     let links: Vec<_> = scenario.links.iter().collect();
     for (i, (flow, route)) in scenario.flows.iter().zip(&network.routes).enumerate() {

@@ -1,8 +1,8 @@
-//! Meaning across keys: does this link exist, is that start before the end, can this window be announced.
+//! Checks across keys: that a link exists, that a start is before an end, that a window can be announced.
 //!
-//! Follows the limits of the protocols (RFC 791, RFC 7323, RFC 9293) and of the machine it runs on.
-//! Differs from the shape of a file, which needs one value at a time.
-//! Leaves out whether a scenario is wise.
+//! Follows the limits of the protocols (RFC 791, RFC 7323, RFC 9293) and of the machine.
+//! Differs from the shape of a file, which is checked value by value.
+//! Leaves out whether a scenario makes sense.
 
 mod angle;
 mod association;
@@ -27,7 +27,7 @@ use skyhop_units::Span;
 
 pub use traps::{about, traps};
 
-/// Everything that is wrong with a scenario whose keys and types are right, and how much more was not listed.
+/// All mistakes in a scenario whose keys and types are valid, and the number of those that are not listed.
 pub fn check(scenario: &Scenario) -> (Vec<Finding>, usize) {
     let mut out = Findings::default();
     let at = |key: &str| KeyPath::default().key(key);
@@ -64,7 +64,7 @@ pub fn check(scenario: &Scenario) -> (Vec<Finding>, usize) {
     (out.list, out.more)
 }
 
-/// What is allowed but looks like a mistake. `given` tells whether a key is in the file.
+/// Warnings of settings that are valid but look like mistakes. `given` returns true if a key is in the file.
 pub fn warnings(scenario: &Scenario, given: impl Fn(&KeyPath) -> bool) -> Vec<Finding> {
     let flows = KeyPath::default().key("flows");
     let mut out = Findings::default();

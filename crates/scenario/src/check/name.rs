@@ -1,14 +1,14 @@
-//! Which names links, flows, hosts and scenarios may have.
+//! Valid names of links, flows, hosts and scenarios.
 //!
-//! Follows what the names become: keys of results, names of files, parts of paths.
-//! Differs from identifiers of a language: digits may come first.
-//! Leaves out whether a name is taken.
+//! Follows their use as keys of results, names of files, and elements of paths.
+//! Differs from identifiers of a programming language: digits may come first.
+//! Leaves out whether a name is in use.
 
 use crate::error::quoted;
 use crate::finding::Findings;
 use crate::path::KeyPath;
 
-/// Notes at `path` what keeps `name` from being one.
+/// Notes a finding at `path` if `name` is not valid.
 pub fn is_plain(name: &str, path: impl FnOnce() -> KeyPath, out: &mut Findings) {
     const LONGEST: usize = 64;
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');

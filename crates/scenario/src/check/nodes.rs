@@ -1,7 +1,7 @@
-//! Nodes that are more than a name: which there are, and which names devices may have.
+//! Checks of the table `nodes`: existing nodes, and valid names of devices.
 //!
-//! Follows dev_valid_name of Linux.
-//! Leaves out whether the machine that emulates has the device.
+//! Follows Linux's dev_valid_name.
+//! Leaves out whether the emulating machine has the device.
 
 use crate::error::{expected, quoted};
 use crate::finding::Findings;
@@ -9,7 +9,7 @@ use crate::model::Scenario;
 use crate::path::KeyPath;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most bytes of a device's name.
+/// Largest length of a device's name, bytes.
 const LONGEST: usize = 15;
 
 pub fn check(scenario: &Scenario, out: &mut Findings) {

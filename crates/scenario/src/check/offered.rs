@@ -1,8 +1,10 @@
-//! Constant-rate traffic of neighbouring terminals that together is more than a satellite carries for all of its terminals.
+//! Warns of constant-rate traffic of neighbouring terminals that exceeds a satellite's shared capacity.
 //!
-//! Follows docs/traps.md: sums of `cbr` flows, headers included, at the instant at which they are largest, against `gsl.shared` of their constellation.
-//! Differs from a run, which knows who holds which satellite when: terminals within two degrees of latitude and longitude are taken to hold one.
-//! Leaves out traffic that yields, terminals far apart, and gateways, which share nothing.
+//! Follows docs/traps.md: the sum of `cbr` flows, headers included, at the instant where it is largest, against `gsl.shared` of
+//! their constellation.
+//! Differs from a run, which knows each terminal's satellite: terminals within two degrees of latitude and longitude are assumed
+//! to share one.
+//! Leaves out elastic traffic, terminals far apart, and gateways, which share nothing.
 
 use crate::error::quoted;
 use crate::finding::Findings;
@@ -13,13 +15,13 @@ use crate::rates::Rates;
 use skyhop_units::{Rate, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Sides of a cell, degrees: 220 km, much less than the footprint of any satellite.
+/// Side of a cell, degrees: 220 km, much less than the footprint of any satellite.
 const CELL_DEG: f64 = 2.0;
 
-/// The load of a flow, bit/s, and from when to when.
+/// Start and end of a flow, and its load, bit/s.
 type Offer = (Time, Time, f64);
 
-/// Terminals that offer something, by name.
+/// The offered traffic of each terminal, by name.
 type Offers<'a> = BTreeMap<&'a str, Vec<Offer>>;
 
 pub(super) fn more_than_shared(scenario: &Scenario, network: &Network, out: &mut Findings) {
@@ -57,7 +59,7 @@ pub(super) fn more_than_shared(scenario: &Scenario, network: &Network, out: &mut
     }
 }
 
-/// By node, the terminal to which the fewest links lead from it.
+/// For each node, the terminal that is the fewest links away.
 fn terminals_of_nodes<'a>(scenario: &'a Scenario, network: &'a Network) -> BTreeMap<&'a str, &'a str> {
     let mut around = vec![Vec::new(); network.nodes.len()];
     for ends in &network.links {
@@ -80,7 +82,7 @@ fn terminals_of_nodes<'a>(scenario: &'a Scenario, network: &'a Network) -> BTree
     nodes.filter_map(|(node, terminal)| Some((node.as_str(), terminal?))).collect()
 }
 
-/// The load that each terminal sends up, or has sent down to it.
+/// The load that each terminal sends up, or that is sent down to it.
 fn offers<'a>(
     scenario: &'a Scenario,
     network: &'a Network,
@@ -95,7 +97,7 @@ fn offers<'a>(
         };
         let terminal = |end: &'a String| behind.get(end.as_str()).copied().unwrap_or(end.as_str());
         let (from, to) = (terminal(from), terminal(to));
-        // Behind one terminal packets stay on the ground.
+        // Between nodes behind the same terminal packets stay on the ground.
         if from == to {
             continue;
         }
@@ -109,7 +111,7 @@ fn offers<'a>(
     offers
 }
 
-/// The neighbours that offer most at an instant, and how much; terminals of one beam only.
+/// The neighbouring terminals of one beam with the largest load at an instant, and the load.
 fn largest<'a>(
     scenario: &Scenario,
     fleet: &Fleet,
@@ -117,11 +119,11 @@ fn largest<'a>(
     direction: Direction,
 ) -> Option<(Vec<&'a str>, f64)> {
     let mut best: Option<(Vec<&str>, f64)> = None;
-    // Neighbours on both sides of an edge are within one cell of a grid that is shifted.
+    // Neighbours on both sides of an edge are within one cell of a shifted grid.
     for shift in [(0.0, 0.0), (0.5, 0.0), (0.0, 0.5), (0.5, 0.5)] {
         let mut cells: BTreeMap<(i64, i64, Option<&str>), Vec<&str>> = BTreeMap::new();
         for name in offers.keys() {
-            // A terminal that moves has no neighbours for long.
+            // A moving terminal does not keep its neighbours.
             let Some(Terminal { lat: Some(lat), lon: Some(lon), beam, .. }) = scenario.terminals.get(*name)
             else {
                 continue;
@@ -143,7 +145,7 @@ fn largest<'a>(
     best
 }
 
-/// The offers of a terminal, of which no more than its own rate passes.
+/// The offered traffic of a terminal, capped at its own rate.
 fn capped(
     scenario: &Scenario,
     fleet: &Fleet,
@@ -158,11 +160,11 @@ fn capped(
     offers.iter().map(|(from, to, bps)| (*from, *to, bps * share)).collect()
 }
 
-/// The largest sum of what is offered at one instant.
+/// The largest sum of loads at one instant.
 fn at_once(offers: impl Iterator<Item = Offer>) -> f64 {
     let mut changes: Vec<(Time, bool, f64)> =
         offers.flat_map(|(from, to, bps)| [(from, true, bps), (to, false, -bps)]).collect();
-    // A load that ends makes room before one that begins.
+    // A load that ends makes room before another begins.
     changes.sort_by_key(|(at, begins, _)| (*at, *begins));
     let sums = changes.iter().scan(0.0, |sum, (_, _, change)| {
         *sum += change;

@@ -1,6 +1,6 @@
-//! Checks of routing and failures: keys that belong to another scheme, failures of what does not exist.
+//! Checks of routing and failures: keys of another scheme, failures of objects that do not exist.
 //!
-//! Follows the schemes of HT 6.3, 6.5 and 6.6, which route among satellites; only those that know all know of gateways.
+//! Follows the schemes of HT 6.3, 6.5 and 6.6, which route among satellites; only those with global knowledge use gateways.
 //! Differs: satellites and links that fail are looked up where orbits are computed.
 //! Leaves out whether a convergence time is realistic.
 
@@ -15,7 +15,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     let at = KeyPath::default().key("routing");
     let name = routing.scheme.name();
     let shortest = routing.scheme == Scheme::Shortest;
-    // These know the whole network, whatever it is made of.
+    // These schemes know the whole network, including links and gateways.
     let global = routing.scheme.knows_all();
     let those = Scheme::ALL.iter().filter(|scheme| scheme.knows_all()).map(|scheme| scheme.name());
     let those = those.collect::<Vec<_>>().join(", ");
@@ -78,7 +78,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     random_failures(scenario, out);
 }
 
-/// Several constellations are routed by whoever knows all of them, and those that are preferred are there.
+/// Checks that several constellations have a scheme with global knowledge, and that preferred constellations exist.
 fn several(scenario: &Scenario, out: &mut Findings) {
     let routing = &scenario.routing;
     let at = KeyPath::default().key("routing");
@@ -113,7 +113,7 @@ fn several(scenario: &Scenario, out: &mut Findings) {
     );
 }
 
-/// Constellations have schemes of their own beside one another, and shortest ways lead from one to another.
+/// Checks the schemes of single constellations: shortest paths must lead from one to another.
 fn own_schemes(scenario: &Scenario, out: &mut Findings) {
     let across = scenario.routing.scheme;
     for fleet in scenario.fleets() {
@@ -144,7 +144,7 @@ fn random_failures(scenario: &Scenario, out: &mut Findings) {
     if !scenario.has_satellites() {
         out.push(|| at.clone(), || "failures without a constellation; add [constellation]".into());
     }
-    // Failures are drawn before the run; a thousand a second for each of many links would not fit memory.
+    // Failures are drawn before the run; a thousand per second for each of many links would not fit memory.
     for (key, mean) in [
         ("satellite_mtbf", model.satellite_mtbf),
         ("isl_mtbf", model.isl_mtbf),

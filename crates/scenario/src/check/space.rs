@@ -1,8 +1,8 @@
-//! Checks of constellations and terminals: one source of satellites, orbits and places that exist.
+//! Checks of constellations and terminals: exactly one source of satellites, valid orbits and places.
 //!
-//! Follows the ranges of the quantities on a sphere.
-//! Differs: at most 100,000 satellites, because every update looks at each of them.
-//! Leaves out the elements' file, which is read where orbits are computed.
+//! Follows the ranges of quantities on a sphere.
+//! Differs: at most 100,000 satellites, because every update computes all of them.
+//! Leaves out the file of elements, which is read where orbits are computed.
 
 use super::angle::between;
 use super::{links, name, track};
@@ -45,7 +45,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
     });
 }
 
-/// Several constellations have names that nothing else has, and nothing that only one alone can have.
+/// Checks several constellations: their names must be unique, and some keys are only for a single one.
 fn side_by_side(scenario: &Scenario, out: &mut Findings) {
     let all = KeyPath::default().key("constellations");
     if scenario.constellation.is_some() && !scenario.constellations.is_empty() {
@@ -87,7 +87,7 @@ fn side_by_side(scenario: &Scenario, out: &mut Findings) {
     }
 }
 
-/// A terminal sees constellations that are there, at least one of them.
+/// Checks that a terminal's `sees` names existing constellations, at least one.
 fn sees(scenario: &Scenario, terminal: &Terminal, at: &KeyPath, out: &mut Findings) {
     let Some(seen) = &terminal.sees else { return };
     let at = at.key("sees");
@@ -177,7 +177,7 @@ fn satellites(c: &Constellation, at: &KeyPath, out: &mut Findings) {
     }
 }
 
-/// What decides which links exist.
+/// Checks the rules that decide which links exist.
 fn rules(c: &Constellation, at: &KeyPath, out: &mut Findings) {
     for (key, angle, most, what) in [
         ("elevation_mask", c.elevation_mask, 90.0, "elevation"),
@@ -237,7 +237,7 @@ fn rules(c: &Constellation, at: &KeyPath, out: &mut Findings) {
     overrides(c, at, out);
 }
 
-/// A beam has something to share.
+/// Checks that a beam has a shared capacity.
 fn beam(scenario: &Scenario, terminal: &Terminal, at: &KeyPath, out: &mut Findings) {
     let Some(beam) = &terminal.beam else { return };
     name::is_plain(beam, || at.key("beam"), out);
@@ -258,7 +258,7 @@ fn beam(scenario: &Scenario, terminal: &Terminal, at: &KeyPath, out: &mut Findin
     );
 }
 
-/// Each direction has a rate.
+/// Checks that each direction has a rate.
 fn gsl(c: &Constellation, at: &KeyPath, out: &mut Findings) {
     const MISSING: &str = "missing key \"rate\"; expected a rate with its unit, such as \"1.5 Mbit/s\"";
     let gsl = at.key("gsl");
@@ -283,7 +283,7 @@ fn gsl(c: &Constellation, at: &KeyPath, out: &mut Findings) {
     }
 }
 
-/// Each link once, and something said of it. That it exists is known where the network is built.
+/// Checks that each override names another link and changes something. The links' existence is checked where the network is built.
 fn overrides(c: &Constellation, at: &KeyPath, out: &mut Findings) {
     for (i, own) in c.overrides.iter().enumerate() {
         let at = at.key("overrides").index(i);
@@ -447,7 +447,7 @@ fn check_shell(shell: &Shell, at: &KeyPath, out: &mut Findings) {
     );
 }
 
-/// RFC 3339 with a time of day and "Z".
+/// Returns true for a text by RFC 3339 with a time of day and "Z".
 fn is_utc(text: &str) -> bool {
     text.parse::<Datetime>()
         .is_ok_and(|t| t.date.is_some() && t.time.is_some() && t.offset == Some(Offset::Z))

@@ -1,8 +1,8 @@
-//! Checks of splices: places that flows cross, flows that exist, buffers that hold a segment.
+//! Checks of splices: nodes that flows cross, flows that exist, buffers that hold a segment.
 //!
 //! Follows RFC 7323 for the largest buffer, which is a receive window.
-//! Differs: one splice at a node, because two would be one.
-//! Leaves out whether a buffer is wise (HT 4.3.1: two to three times rate times delay).
+//! Differs: one splice per node, because two would act as one.
+//! Leaves out whether a buffer's size makes sense (HT 4.3.1: two to three times rate times delay).
 
 use super::{name, stp, tcp};
 use crate::error::{expected, quoted};
@@ -13,7 +13,7 @@ use crate::path::KeyPath;
 use skyhop_units::{Bytes, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most splices: a packet's leg is a byte.
+/// Largest number of splices: the leg of a packet is stored in a byte.
 const MOST_SPLICES: usize = 200;
 
 pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
@@ -140,7 +140,7 @@ fn flows(scenario: &Scenario, splice: &Splice, at: &KeyPath, out: &mut Findings)
     }
 }
 
-/// What can be said once the ways of the flows are known.
+/// Checks splices against the paths of flows.
 pub(super) fn check_places(scenario: &Scenario, network: &Network, out: &mut Findings) {
     if scenario.splices.is_empty() {
         return;
@@ -159,11 +159,11 @@ pub(super) fn check_places(scenario: &Scenario, network: &Network, out: &mut Fin
     ways.one_in_space(out);
 }
 
-/// Every flow's way through the network, and the splices on it.
+/// The path of every flow, and the splices on it.
 struct Ways<'a> {
     scenario: &'a Scenario,
     network: &'a Network,
-    /// By flow.
+    /// The splices on each flow's path.
     crossings: Vec<Vec<Crossing>>,
 }
 
@@ -172,7 +172,7 @@ impl Ways<'_> {
         self.scenario.splices.iter().nth(crossing.splice)
     }
 
-    /// A second cache would see only what the first one lacks.
+    /// Checks that a flow crosses at most one cache: a second one would see only the misses of the first.
     fn one_cache(&self, out: &mut Findings) {
         for (flow, crossed) in self.crossings.iter().enumerate() {
             let mut caches =
@@ -191,7 +191,7 @@ impl Ways<'_> {
         }
     }
 
-    /// Two splices in a row have one connection between them, and so one transport.
+    /// Checks that two splices in a row agree on the transport of the connection between them.
     fn one_kind_between(&self, out: &mut Findings) {
         for (flow, crossed) in self.crossings.iter().enumerate() {
             for pair in crossed.windows(2) {
@@ -214,7 +214,7 @@ impl Ways<'_> {
         }
     }
 
-    /// Links on both sides of the satellites say in which order splices are met; without them nothing does.
+    /// Checks that a flow crosses at most one splice, unless ground links on both sides of the satellites give an order.
     fn one_in_space(&self, out: &mut Findings) {
         if self.network.meets_satellites {
             return;
@@ -254,7 +254,7 @@ impl Crossed<'_> {
         (0..self.ways.crossings.len()).filter(|flow| self.by(*flow))
     }
 
-    /// True if its node exists; and some flow has to cross it.
+    /// Returns true if its node exists; notes a finding if no flow crosses it.
     fn place(&self, out: &mut Findings) -> bool {
         let (scenario, place) = (self.ways.scenario, self.splice.at.as_str());
         let terminals = || scenario.terminals.keys().map(String::as_str);
@@ -278,7 +278,7 @@ impl Crossed<'_> {
         true
     }
 
-    /// Flows that are named have to cross it.
+    /// Checks that the flows named by the splice cross it.
     fn flows(&self, out: &mut Findings) {
         let scenario = self.ways.scenario;
         let names = (0..scenario.flows.len()).filter(|_| self.splice.flows.is_some());
@@ -295,7 +295,7 @@ impl Crossed<'_> {
         }
     }
 
-    /// Only TCP is spoofed.
+    /// Checks that only TCP flows are spoofed.
     fn spoofable(&self, out: &mut Findings) {
         let scenario = self.ways.scenario;
         let stp = |flow: &usize| matches!(scenario.flows[*flow].transport, Transport::Stp(_));
@@ -314,7 +314,7 @@ impl Crossed<'_> {
         }
     }
 
-    /// The buffer has room for a full segment of each flow.
+    /// Checks that the buffer has room for a full segment of each flow.
     fn holds_a_segment(&self, out: &mut Findings) {
         let mss = |flow: usize| {
             let flow = &self.ways.scenario.flows[flow];
@@ -333,7 +333,7 @@ impl Crossed<'_> {
     }
 }
 
-/// Keys that a splice takes no notice of.
+/// Warns of keys that have no effect in a splice.
 pub(super) fn warnings(scenario: &Scenario, given: impl Fn(&KeyPath) -> bool, out: &mut Findings) {
     for name in scenario.splices.keys() {
         for transport in ["transport", "transport_back"] {

@@ -1,8 +1,8 @@
-//! Checks of STP's parameters: what fits a packet, and what belongs together.
+//! Checks of STP's parameters: limits of the packet format, and keys that belong together.
 //!
-//! Follows docs/stp.md (numbers of 24 bits, of which half may be under way) and RFC 791.
-//! Differs: a packet has room for headers and at least one byte of data.
-//! Leaves out what is unwise and possible.
+//! Follows docs/stp.md (24-bit numbers, of which half may be outstanding) and RFC 791.
+//! Differs: a packet must have room for headers and at least one byte of data.
+//! Leaves out values that are unwise but possible.
 
 use crate::finding::Findings;
 use crate::model::{STP_HEADER, Stp};
@@ -10,11 +10,11 @@ use crate::path::KeyPath;
 use skyhop_transport::stp::Congestion;
 use skyhop_units::{Bytes, Span};
 
-/// The largest packet: IP's, less IP's and UDP's header.
+/// Largest packet: an IP packet without the headers of IP and UDP.
 const LARGEST_PACKET: Bytes = Bytes::new(65_535 - 28);
-/// Header, and room for what a BGN and a POLL take.
+/// Smallest packet: a header, a BGN and a POLL.
 const SMALLEST_PACKET: Bytes = Bytes::new(64);
-/// Half the numbers there are.
+/// Half the sequence number space.
 const MOST_PACKETS: u64 = (1 << 23) - 1;
 
 pub(super) fn check(stp: &Stp, at: &KeyPath, out: &mut Findings) {
@@ -105,7 +105,7 @@ pub(super) fn check(stp: &Stp, at: &KeyPath, out: &mut Findings) {
     rates(stp, at, out);
 }
 
-/// What belongs to some ways of finding a rate only.
+/// Checks keys that belong to certain kinds of congestion control.
 fn rates(stp: &Stp, at: &KeyPath, out: &mut Findings) {
     let congestion = stp.congestion();
     out.require(

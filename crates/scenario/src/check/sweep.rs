@@ -1,8 +1,8 @@
-//! Checks of a sweep: lists that are not empty, zips of one length, paths that are not varied twice.
+//! Checks of a sweep: lists that are not empty, zips of equal length, no path varied twice.
 //!
-//! Follows the model's word that each path has a list of values.
-//! Differs from the check of single values, which are held against the scenario when all else is known to be right.
-//! Leaves out how many runs that makes, which is for whoever starts them to judge.
+//! Follows the model: each path has a list of values.
+//! Differs from the check of single values, which are tried in the scenario when everything else is valid.
+//! Leaves out the number of runs, which is for the user to judge.
 
 use crate::finding::Findings;
 use crate::model::{Scenario, Sweep};

@@ -1,8 +1,8 @@
-//! Checks of TCP's parameters: what fits a header, and what belongs together.
+//! Checks of TCP's parameters: limits of the header, and keys that belong together.
 //!
 //! Follows RFC 7323 (windows up to 2^30 bytes), RFC 2018 (SACK blocks) and the documents of the variants.
-//! Differs: a segment may hold at most 65,000 bytes, so that every header and option has room.
-//! Leaves out what is unwise and possible.
+//! Differs: a segment may have at most 65,000 bytes, so that every header and option has room.
+//! Leaves out values that are unwise but possible.
 
 use crate::error::quoted;
 use crate::finding::Findings;
@@ -11,11 +11,11 @@ use crate::path::KeyPath;
 use skyhop_transport::tcp::{AfterIdle, Law, LossRecovery, Variant};
 use skyhop_units::{Bytes, Span};
 
-/// The largest payload of a segment.
+/// Largest payload of a segment.
 const LARGEST_MSS: Bytes = Bytes::new(65_000);
-/// The largest window that can be announced: 65,535 shifted by 14 (RFC 7323, 2.3).
+/// Largest window that can be announced: 65,535 shifted by 14 (RFC 7323 §2.3).
 pub(super) const LARGEST_WINDOW: Bytes = Bytes::new(65_535 << 14);
-/// The most segments that byte counting adds for an acknowledgment.
+/// Largest number of segments that byte counting adds for an acknowledgment.
 const MOST_COUNTED: u32 = 64;
 
 pub(super) fn check(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
@@ -104,7 +104,7 @@ pub(super) fn check(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
     );
 }
 
-/// The receive window and the send buffer, and up to where they tune themselves.
+/// Checks the receive window, the send buffer, and their limits.
 fn windows(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
     let mss = tcp.mss;
     let window = Bytes::new(tcp.window.in_bytes(mss.get()));
@@ -159,7 +159,7 @@ fn windows(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
     }
 }
 
-/// What belongs to some variants only.
+/// Checks keys that belong to certain variants.
 fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
     use LossRecovery as R;
     let name = quoted(&word(&tcp.variant));
@@ -267,7 +267,7 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
     }
 }
 
-/// A choice as it is written in a file.
+/// The spelling of a choice in a file.
 fn word<T: serde::Serialize>(value: &T) -> String {
     serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
 }

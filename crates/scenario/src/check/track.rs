@@ -1,7 +1,7 @@
-//! Checks of where terminals are: a place that exists, or a track that can be followed.
+//! Checks of terminals' positions: a valid place, or a track that can be followed.
 //!
-//! Follows the ranges of the quantities on a sphere, and [`skyhop_orbit::Course`] for what a track may be.
-//! Differs: a gateway that moves has no fibre.
+//! Follows the ranges of quantities on a sphere, and [`skyhop_orbit::Course`] for valid tracks.
+//! Differs: a moving gateway has no fibre.
 //! Leaves out a track's file, which is read where the network is built.
 
 use super::angle::between;
@@ -13,7 +13,7 @@ use skyhop_orbit::terminal::{LONGITUDES_DEG, MAX_HEIGHT_M, MIN_HEIGHT_M};
 use skyhop_orbit::{Course, CourseError, EarthModel, Waypoint};
 use skyhop_units::{Angle, Length};
 
-/// A terminal's place or its track: one of them.
+/// Checks that a terminal has either a valid place or a valid track.
 pub(super) fn place(scenario: &Scenario, name: &str, terminal: &Terminal, at: &KeyPath, out: &mut Findings) {
     let Some(track) = &terminal.track else { return stands(terminal, at, out) };
     for (key, given) in [("lat", terminal.lat.is_some()), ("lon", terminal.lon.is_some())] {
@@ -82,7 +82,7 @@ fn great_circle(track: &Track, at: &KeyPath, out: &mut Findings) {
         longitude_rad: from.lon.as_rad(),
         height_m: above.as_m(),
     };
-    // A course exists or not for any size of the Earth.
+    // The validity of a course does not depend on the size of the Earth.
     let to = (to.lat.as_rad(), to.lon.as_rad());
     match Course::great_circle(&EarthModel::WGS84, waypoint, to, speed.as_m_s()) {
         Err(CourseError::Speed { .. }) => out.push(
@@ -109,7 +109,7 @@ fn through(points: &[TrackPoint], at: &KeyPath, out: &mut Findings) {
         height_m: point.height.as_m(),
     };
     match Course::new(points.iter().map(waypoint).collect()) {
-        // A place that is none has been told.
+        // An invalid place has been reported already.
         Ok(_) | Err(CourseError::Place { .. }) => {}
         Err(error) => {
             let at = || match (&error, error.index()) {
@@ -122,7 +122,7 @@ fn through(points: &[TrackPoint], at: &KeyPath, out: &mut Findings) {
     }
 }
 
-/// Fibre does not follow.
+/// Checks that no fibre leads to a moving terminal.
 fn fibre(scenario: &Scenario, constellation: &Constellation, name: &str, at: &KeyPath, out: &mut Findings) {
     let joined = match &constellation.fibre_between {
         Some(pairs) => pairs.iter().flatten().any(|end| end == name),

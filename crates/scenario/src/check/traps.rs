@@ -1,8 +1,8 @@
-//! What is allowed and yet answers another question than the one that was asked: windows, buffers and queues that do not fit the path.
+//! Warns of valid scenarios that answer another question than the one asked: windows, buffers and queues that do not fit the path.
 //!
-//! Follows docs/traps.md, which has an example of each and what it costs.
+//! Follows docs/traps.md, which has an example of each and its cost.
 //! Differs from a check: the scenario runs, and each warning says what to write.
-//! Leaves out what only a run can tell; its results say what limited each flow.
+//! Leaves out traps that only a run can show; the results say what limited each flow.
 
 use super::KeyPath;
 use crate::error::quoted;
@@ -14,24 +14,24 @@ use skyhop_transport::tcp::{Law, Variant};
 use skyhop_units::{Bytes, Rate, Span};
 use std::collections::BTreeMap;
 
-/// Share of the bandwidth-delay product below which a drop-tail queue halves what TCPs that take a loss for congestion get.
+/// Share of the bandwidth-delay product below which a drop-tail queue halves the goodput of loss-based TCPs.
 const SHORT_QUEUE: f64 = 0.06;
-/// CoDel's `interval` is meant to be the worst usual RTT (RFC 8289 4.4); at half of it, it drops what is no standing queue.
+/// CoDel's `interval` should be the worst usual RTT (RFC 8289 §4.4); at half of it, CoDel drops without a standing queue.
 const LONG_RTT: u64 = 2;
 
-/// A flow's connection, or its part between splices, with what the flow sends.
+/// One connection of a flow (up to a splice), with the size of its transfer.
 struct Case<'a> {
     flow: usize,
     leg: Leg<'a>,
     tcp: &'a Tcp,
-    /// The smallest rate of all its legs: what each of them has to carry.
+    /// Smallest rate of all legs of the flow, which each of them must carry.
     rate: Rate,
-    /// Bytes of one connection, if they end.
+    /// Bytes of one connection; `None` without end.
     size: Option<u64>,
     connections: u64,
 }
 
-/// Warnings of all flows. `way` is the way of a flow's leg through satellites, both by index, where somebody knows.
+/// Warnings for all flows. `way` returns the path of a flow's leg through satellites, both by index, if it is known.
 pub fn traps(
     scenario: &Scenario,
     network: &Network,
@@ -68,7 +68,7 @@ pub fn traps(
     out.list
 }
 
-/// Variants whose names mean a recovery that the host does not have, and lists of them in a sweep.
+/// Warns of variants, and of lists of them in a sweep, whose names imply a recovery that the host does not have.
 pub(super) fn names(scenario: &Scenario, out: &mut Findings) {
     let mut told = |path: KeyPath, host: Host, variant: Variant| {
         out.push(
@@ -109,7 +109,7 @@ pub(super) fn names(scenario: &Scenario, out: &mut Findings) {
     }
 }
 
-/// The host of the flow that a dotted path such as `flows.download.transport.variant` names.
+/// The host of the flow named by a dotted path such as `flows.download.transport.variant`.
 fn flow_host(scenario: &Scenario, path: &str) -> Host {
     let name = path.split('.').nth(1).unwrap_or_default();
     let named = |i: usize| scenario.flow_name(i) == name || i.to_string() == name;
@@ -120,7 +120,7 @@ fn flow_host(scenario: &Scenario, path: &str) -> Host {
     }
 }
 
-/// Flows over one narrowest link whose windows together are below its rate times RTT.
+/// Warns of flows with a common bottleneck whose windows together are below its rate times RTT.
 fn small_windows(scenario: &Scenario, cases: &[Case], out: &mut Findings) {
     let mut together: BTreeMap<&str, Vec<&Case>> = BTreeMap::new();
     for case in cases {
@@ -132,7 +132,7 @@ fn small_windows(scenario: &Scenario, cases: &[Case], out: &mut Findings) {
             let (leg, Some(window)) = (&case.leg, case.leg.window()) else { continue };
             let product = case.rate.bytes_in(leg.rtt).get();
             let short = case.size.is_some_and(|size| size <= window);
-            // What is lost keeps its place in both buffers for a round trip more, which a sender that losses do not slow down could fill.
+            // A lost segment stays in both buffers for one more round trip; a sender that does not slow down at losses could fill them.
             let repaired = leg.lossy && case.tcp.variant.law().needs_model();
             let needed = if repaired { 2 * product } else { product };
             if all >= needed || short || leg.rtt == Span::ZERO {
@@ -163,7 +163,7 @@ fn small_windows(scenario: &Scenario, cases: &[Case], out: &mut Findings) {
     }
 }
 
-/// The keys to write so that `wanted` bytes may be outstanding.
+/// The keys and values that allow `wanted` bytes to be outstanding.
 fn cure(case: &Case, wanted: u64) -> String {
     let (leg, tcp) = (&case.leg, case.tcp);
     let mss = tcp.mss.get();
@@ -189,13 +189,13 @@ fn cure(case: &Case, wanted: u64) -> String {
     keys.join(" and ")
 }
 
-/// Bytes to four digits, for reading.
+/// Bytes rounded to four digits.
 pub fn about(bytes: u64) -> Bytes {
     let step = 10_u64.pow(bytes.max(1).ilog10().saturating_sub(3));
     Bytes::new((bytes + step / 2) / step * step)
 }
 
-/// Two digits, rounded up, so that a value to write is not longer than it is exact.
+/// Rounded up to two digits, so that the suggested value is short.
 fn round_up(bytes: u64) -> u64 {
     let step = 10_u64.pow(bytes.max(1).ilog10().saturating_sub(1));
     bytes.div_ceil(step) * step
@@ -244,7 +244,7 @@ fn hasty_interval(case: &Case, out: &mut Findings) {
     );
 }
 
-/// Acknowledgments that need more than the way back carries (the normalised bandwidth ratio of RFC 3449 2).
+/// Warns of acknowledgments that exceed the return path's capacity (the normalised bandwidth ratio of RFC 3449 §2).
 fn thin_return(case: &Case, out: &mut Findings) {
     let (leg, tcp) = (&case.leg, case.tcp);
     let plain = leg.ip.header_len() + 20;
@@ -286,7 +286,7 @@ fn early_timeout(case: &Case, out: &mut Findings) {
     );
 }
 
-/// A rate promised by the network that the network does not have.
+/// Warns of a promised rate that the network does not have.
 fn broken_promise(leg: &Leg, stp: &Stp, out: &mut Findings) {
     let Some(promised) = stp.max_rate.filter(|_| stp.congestion() == Congestion::Rate) else { return };
     if promised <= leg.rate {
@@ -303,7 +303,7 @@ fn broken_promise(leg: &Leg, stp: &Stp, out: &mut Findings) {
     );
 }
 
-/// A transfer that even the bare rate of its narrowest link does not complete within the run.
+/// Warns of a transfer that cannot complete within the run even at the full rate of its narrowest link.
 fn cannot_complete(scenario: &Scenario, flow: usize, size: Option<Bytes>, leg: &Leg, out: &mut Findings) {
     let Some(size) = size else { return };
     let left = scenario.duration.as_secs_f64()
@@ -328,7 +328,7 @@ fn word<T: serde::Serialize>(value: &T) -> String {
     quoted(&word.unwrap_or_default())
 }
 
-/// The path of a dotted key that this crate wrote: numbers are elements.
+/// The path of a dotted key written by this crate, in which numbers are array elements.
 fn key(dotted: &str) -> KeyPath {
     dotted.split('.').fold(KeyPath::default(), |path, step| match step.parse() {
         Ok(n) => path.index(n),

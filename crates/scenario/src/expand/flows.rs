@@ -1,8 +1,8 @@
-//! Flows of which there are many, each by itself: its ends, its name, its start.
+//! Expands populations of flows into single ones, each with its ends, name and start.
 //!
-//! Follows the groups in turn, or draws from them: a stream for each flow, so that more of them leave the others as they are.
-//! Differs from one application with many users: each flow has hosts, ports and random streams of its own.
-//! Leaves out ways, which are found as for any flow.
+//! Members of groups are used in turn or drawn, with a random stream for each flow, so that additional flows do not change the others.
+//! Differs from one application with many users: each flow has its own hosts, ports and random streams.
+//! Leaves out paths, which are resolved as for any flow.
 
 use super::pattern::Pattern;
 use super::{Expansion, MOST, Origins, fitting};
@@ -13,10 +13,10 @@ use skyhop_chance::Seed;
 use skyhop_units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Over how long many flows begin where it is not said.
+/// Default of `start_spread`.
 const SPREAD: Span = Span::from_secs(1);
 
-/// True if the file has many flows there, or says how they are spread.
+/// Returns true if the file defines many flows here, or how they are spread.
 pub(super) fn is_many(written: &Scenario, flow: &Flow) -> bool {
     flow.count.is_some()
         || flow.pair.is_some()
@@ -32,7 +32,7 @@ fn is_group(written: &Scenario, end: &Group) -> bool {
 }
 
 impl Expansion<'_> {
-    /// Adds all flows in the file's order.
+    /// Adds all flows in the order of the file.
     pub(super) fn flows_into(&mut self) {
         let written = self.written;
         let nodes: BTreeSet<String> = match written.flows.iter().any(|flow| is_many(written, flow)) {
@@ -81,7 +81,7 @@ impl Expansion<'_> {
         self.splices();
     }
 
-    /// The members of a group.
+    /// The members of a group; `None` if it noted a finding.
     fn group(&mut self, end: &Group, nodes: &BTreeSet<&str>, at: &KeyPath) -> Option<Vec<String>> {
         let mut members: Vec<String> = Vec::new();
         for (i, name) in end.0.iter().enumerate() {
@@ -108,7 +108,7 @@ impl Expansion<'_> {
         (!members.is_empty()).then_some(members)
     }
 
-    /// Adds the flows of a kind.
+    /// Adds the flows of a population.
     fn flows_of(
         &mut self,
         index: usize,
@@ -154,7 +154,7 @@ impl Expansion<'_> {
         self.scenario.members.push(Members { name: name.to_owned(), flows: first..first + count });
     }
 
-    /// No member has the name of another flow.
+    /// Checks that no member has the name of another flow.
     fn names_are_free(&mut self) {
         let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
         let Origins { flows: origins, .. } = &self.origins;
@@ -174,7 +174,7 @@ impl Expansion<'_> {
         }
     }
 
-    /// A splice that names many flows names each of them.
+    /// Replaces the name of a population in a splice by the names of its flows.
     fn splices(&mut self) {
         let Self { scenario, origins, .. } = self;
         for (name, splice) in &mut scenario.splices {
@@ -197,7 +197,7 @@ impl Expansion<'_> {
 
 type Ends<'a> = [Option<&'a str>; 2];
 
-/// Flow number `k` from 0: each group in turn; where both are the same node, the next of `to`.
+/// Ends of flow `k`, from 0: the members of each group in turn; if both are the same node, the next of `to`.
 fn in_turn<'a>([from, to]: &'a [Option<Vec<String>>; 2], k: usize) -> Ends<'a> {
     let at = |group: &'a Option<Vec<String>>, k: usize| {
         let group = group.as_ref()?;
@@ -208,9 +208,9 @@ fn in_turn<'a>([from, to]: &'a [Option<Vec<String>>; 2], k: usize) -> Ends<'a> {
     [sender, if sender.is_some() && receiver == sender { at(to, k + 1) } else { receiver }]
 }
 
-/// Both ends drawn, and the receiver again while it is the sender.
+/// Both ends drawn at random; the receiver is drawn again while it is the sender.
 fn drawn<'a>([from, to]: &'a [Option<Vec<String>>; 2], seed: Seed, name: &str) -> Ends<'a> {
-    /// So often it comes out wrong by chance once in the life of the universe.
+    /// By chance so many draws never fail.
     const MOST_DRAWS: usize = 1000;
     let mut stream = seed.stream(&format!("flow/{name}/pair"));
     let mut draw = |group: &'a Option<Vec<String>>| {

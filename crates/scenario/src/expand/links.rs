@@ -1,8 +1,8 @@
-//! Links with a star in their name, each by itself.
+//! Expands links with a star in their name into single ones.
 //!
-//! Follows rules of make: the star of a link's name and those of its ends stand for the same.
-//! Differs from a pattern that only finds: an end that no node fits is a new node.
-//! Leaves out chains: a star is found among terminals and the ends of links that say how many they are, or are one.
+//! Follows pattern rules of make: the star in a link's name and in its ends stands for the same text.
+//! Differs from a pattern that only finds: an end that no node matches is a new node.
+//! Leaves out chains: a star is matched against terminals, and ends of links that have a count or no star.
 
 use super::pattern::{Pattern, fill};
 use super::{Expansion, MOST, fitting};
@@ -34,14 +34,14 @@ impl Expansion<'_> {
             let stems: Vec<String> = (1..=link.count.unwrap_or(0)).map(|n| n.to_string()).collect();
             self.links_of(name, link, &stems, &mut sum);
         }
-        // All of these find their stars among the same nodes, whatever their order.
+        // All of these match their stars against the same nodes, whatever their order.
         let found: Vec<_> = open.iter().map(|(name, link)| self.stems(name, link)).collect();
         for ((name, link), stems) in open.into_iter().zip(found) {
             self.links_of(name, link, &stems.unwrap_or_default(), &mut sum);
         }
     }
 
-    /// The texts that the star stands for: in the nodes that the first end fits, else in those that the second does.
+    /// The texts that the star stands for: from the nodes that match the first end, or if none do the second end.
     fn stems(&mut self, name: &str, link: &Link) -> Option<Vec<String>> {
         let at = KeyPath::default().key("links").key(name);
         let Some(between) = &link.between else {

@@ -1,8 +1,8 @@
-//! Many of a kind as what they are: a scenario in which every terminal, link and flow stands by itself.
+//! Expands populations: the result is a scenario with single terminals, links and flows.
 //!
 //! Follows the file: terminals of populations first, then links with a star in their names, then flows between groups.
-//! Differs from writing all of them out: a mistake of a member is told at the line of its kind ([`Origins`]).
-//! Leaves out meaning, which [`crate::check`] holds afterwards, member by member.
+//! Differs from writing them all in the file: an error in a member is reported at the line of its population ([`Origins`]).
+//! Leaves out checks, which [`crate::check`] makes afterwards, member by member.
 
 mod flows;
 mod links;
@@ -18,24 +18,24 @@ use crate::path::{KeyPath, Step};
 use pattern::{Pattern, natural};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most members of a kind, and the most of all kinds together: flows, links, terminals.
+/// Largest number of members of a population, and of flows, links and terminals of all populations together.
 const MOST: usize = 100_000;
 
-/// Where the file has what a scenario has after it was expanded.
+/// The places in the file of the items of an expanded scenario.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Origins {
-    /// By flow: its number in the file.
+    /// For each flow, its number in the file.
     flows: Vec<u32>,
-    /// By name of a link that the file does not have: the name with a star.
+    /// For each link that is not in the file, its name there, with a star.
     links: BTreeMap<String, String>,
-    /// By name of a terminal that the file does not have: its population.
+    /// For each terminal that is not in the file, its population.
     terminals: BTreeMap<String, String>,
-    /// Splices that name many flows.
+    /// Splices that name populations of flows.
     splices: BTreeSet<String>,
 }
 
 impl Origins {
-    /// The key in the file that `path` comes from, if it is another one.
+    /// The key in the file from which `path` was expanded; `None` if it is the same.
     pub fn written(&self, path: &KeyPath) -> Option<KeyPath> {
         let [first, second, rest @ ..] = &path.0[..] else { return None };
         let Step::Key(kind) = first else { return None };
@@ -57,14 +57,14 @@ impl Origins {
     }
 }
 
-/// A mistake in things of which there are many: at a key of the scenario, or in a line of a table.
+/// A mistake in a population: at a key of the scenario, or in a line of a table.
 #[derive(Debug)]
 pub(crate) enum Wrong {
     Keys(Vec<Finding>, usize),
     Table(Problem),
 }
 
-/// The scenario with every member by itself; `None` if there is nothing of which there are many. `files` has the tables of populations.
+/// The expanded scenario; `None` if there is nothing to expand. `files` has the tables of populations.
 pub(crate) fn expand(written: &Scenario, files: &Files) -> Result<Option<(Scenario, Origins)>, Wrong> {
     let stars = |name: &String| name.contains('*');
     let links = written
@@ -90,7 +90,7 @@ pub(crate) fn expand(written: &Scenario, files: &Files) -> Result<Option<(Scenar
     };
     expansion.terminals(files).map_err(Wrong::Table)?;
     expansion.links_into();
-    // The members of a group are not known before there are terminals and links.
+    // The members of groups are known only after terminals and links.
     if expansion.out.list.is_empty() {
         expansion.flows_into();
     }
@@ -104,13 +104,13 @@ struct Expansion<'a> {
     written: &'a Scenario,
     scenario: Scenario,
     origins: Origins,
-    /// Terminals of populations, by population.
+    /// Terminals of each population.
     groups: BTreeMap<&'a str, Vec<String>>,
     out: Findings,
 }
 
 impl Expansion<'_> {
-    /// Names of all terminals, and of all nodes that links name as their ends, or paths.
+    /// Names of all terminals, and of all nodes at the ends of links and paths.
     fn nodes(&self) -> BTreeSet<&str> {
         let ends = self.scenario.links.values().flat_map(|link| link.between.iter().flatten());
         let paths = self.written.flows.iter().filter_map(|flow| flow.path.as_ref());
@@ -119,7 +119,7 @@ impl Expansion<'_> {
     }
 }
 
-/// The nodes that fit a pattern, in the order of their numbers.
+/// The nodes that match a pattern, in natural order.
 fn fitting<'n>(pattern: &Pattern, nodes: &BTreeSet<&'n str>) -> Vec<&'n str> {
     let mut all: Vec<&str> = nodes.iter().copied().filter(|name| pattern.stem(name).is_some()).collect();
     all.sort_by(|a, b| natural(a, b));

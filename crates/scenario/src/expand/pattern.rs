@@ -1,7 +1,7 @@
-//! Names with a star: which names fit them, what the star stands for, and the order of what fits.
+//! Names with a star: the names that match, the text that the star stands for, and natural order.
 //!
-//! Follows file names in a shell, and rules of make: what the star stands for in one name it stands for in another.
-//! Differs: one star in a name, for one character at least. Names with numbers are in the order of their numbers.
+//! Follows shell globs and pattern rules of make: the star stands for the same text in all names of a rule.
+//! Differs: one star per name, for at least one character. Names with numbers are ordered by number.
 //! Leaves out brackets and question marks.
 
 use std::cmp::Ordering;
@@ -14,30 +14,30 @@ pub(super) struct Pattern<'a> {
 }
 
 impl<'a> Pattern<'a> {
-    /// The pattern that `text` is; `None` without a star, or with a second.
+    /// The pattern in `text`; `None` if it has no star or several.
     pub fn of(text: &'a str) -> Option<Self> {
         let (before, behind) = text.split_once('*')?;
         (!behind.contains('*')).then_some(Self { before, behind })
     }
 
-    /// The text that the star stands for in `name`, if it fits.
+    /// The text that the star stands for in `name`; `None` if it does not match.
     pub fn stem<'n>(&self, name: &'n str) -> Option<&'n str> {
         let stem = name.strip_prefix(self.before)?.strip_suffix(self.behind)?;
         (!stem.is_empty()).then_some(stem)
     }
 
-    /// The name with `stem` for its star.
+    /// The name with `stem` in place of the star.
     pub fn fill(&self, stem: &str) -> String {
         [self.before, stem, self.behind].concat()
     }
 }
 
-/// `text` with `stem` for its star; as it is without one.
+/// `text` with `stem` in place of its star; unchanged without one.
 pub(super) fn fill(text: &str, stem: &str) -> String {
     Pattern::of(text).map_or_else(|| text.to_owned(), |pattern| pattern.fill(stem))
 }
 
-/// The order in which people count: `user-2` before `user-10`.
+/// Natural order: `user-2` before `user-10`.
 pub(super) fn natural(a: &str, b: &str) -> Ordering {
     let (mut left, mut right) = (a, b);
     loop {
@@ -55,7 +55,7 @@ pub(super) fn natural(a: &str, b: &str) -> Ordering {
         let (mut rest, mut other) = (left.chars(), right.chars());
         match (rest.next(), other.next()) {
             (Some(x), Some(y)) if x == y => (left, right) = (rest.as_str(), other.as_str()),
-            // `a-1` and `a-01` are not one name.
+            // `a-1` and `a-01` are different names.
             (None, None) => return a.cmp(b),
             (x, y) => return x.cmp(&y),
         }

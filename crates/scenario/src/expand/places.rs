@@ -1,7 +1,7 @@
-//! Where the terminals of a population are: rows of a table, or points drawn around them.
+//! Positions of a population's terminals: rows of a table, or random points around them.
 //!
-//! Follows geometry on a sphere: points are even over the area of a cap around a place.
-//! Differs from drawing on a map, which crowds points towards the poles.
+//! Follows geometry on a sphere: points are uniform over the area of a cap around a place.
+//! Differs from drawing on a map, which concentrates points near the poles.
 //! Leaves out land and sea.
 
 use crate::check::name::is_plain;
@@ -14,10 +14,10 @@ use skyhop_text::table::{Row, TableError, number, rows, shown};
 use skyhop_units::{Angle, Length};
 use std::collections::BTreeSet;
 
-/// Radius of the sphere on which distances from a place are taken, m.
+/// Radius of the sphere for distances from a place, m.
 const RADIUS_M: f64 = 6_371_000.0;
 
-/// A place of a table, or the middle of a region.
+/// A place of a table, or the centre of a region.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Place {
     pub name: String,
@@ -29,7 +29,7 @@ pub(super) struct Place {
 
 const COLUMNS: [&str; 5] = ["name", "lat_deg", "lon_deg", "height_m", "weight"];
 
-/// The places of a table whose terminals are called by `population`.
+/// The places of a table; terminals are named after `population` and the row.
 pub(super) fn table(bytes: &[u8], population: &str) -> Result<Vec<Place>, TableError> {
     let mut all = rows(bytes)?;
     let head = all
@@ -88,11 +88,11 @@ pub(super) fn table(bytes: &[u8], population: &str) -> Result<Vec<Place>, TableE
     }
 }
 
-/// The name of a row with hyphens for its blanks.
+/// The name of a row, with hyphens in place of blanks.
 fn named(row: &Row, cell: &str, population: &str) -> Result<String, TableError> {
     let name = cell.split_whitespace().collect::<Vec<_>>().join("-");
     let mut out = Findings::default();
-    // The terminal's whole name must be one.
+    // The whole name of the terminal must be valid.
     is_plain(&format!("{population}-{name}"), KeyPath::default, &mut out);
     match out.list.pop() {
         _ if name.is_empty() => Err(row.wrong("name is empty")),
@@ -109,19 +109,19 @@ fn within(row: &Row, what: &str, cell: &str, (least, most): (f64, f64)) -> Resul
     }
 }
 
-/// A place of `places`, drawn by weight, whose sums are `sums`.
+/// A place drawn by weight; `sums` are the cumulative weights of `places`.
 pub(super) fn draw<'p>(places: &'p [Place], sums: &[f64], stream: &mut Stream) -> &'p Place {
     let at = stream.uniform() * sums.last().copied().unwrap_or(0.0);
     &places[sums.partition_point(|sum| *sum <= at).min(places.len() - 1)]
 }
 
-/// Latitude and longitude of a point within `radius` of a place, even over the area.
+/// Latitude and longitude of a random point within `radius` of a place, uniform over the area.
 pub(super) fn scatter(place: &Place, radius: Length, stream: &mut Stream) -> (Angle, Angle) {
     if radius == Length::default() {
         return (Angle::from_deg(place.lat_deg), Angle::from_deg(place.lon_deg));
     }
     let (lat, lon) = (place.lat_deg.to_radians(), place.lon_deg.to_radians());
-    // The area of a cap goes with one less the cosine of its angle.
+    // The area of a cap is proportional to one minus the cosine of its angle.
     let edge = (radius.as_m() / RADIUS_M).min(std::f64::consts::PI);
     let away = (1.0 - stream.uniform() * (1.0 - edge.cos())).acos();
     let bearing = stream.uniform() * std::f64::consts::TAU;

@@ -1,7 +1,7 @@
-//! Terminals of populations, each by its name.
+//! Expands populations of terminals into single ones.
 //!
-//! Follows the table row by row, or draws places: a stream for each terminal, so that more of them leave the others where they are.
-//! Differs from a list of terminals: all keys but the place are those of the population.
+//! Positions are the rows of the table, or drawn with a random stream for each terminal, so that additional ones do not move the others.
+//! Differs from a list of terminals: all keys but the position are those of the population.
 //! Leaves out reading the table's file.
 
 use super::places::{self, Place};
@@ -14,11 +14,11 @@ use skyhop_chance::Seed;
 use skyhop_orbit::terminal::LONGITUDES_DEG;
 use skyhop_units::Length;
 
-/// Half the Earth's girth: no place is farther from another.
+/// Half the circumference of the Earth, km: the largest distance between two places.
 const FARTHEST_KM: f64 = 20_015.0;
 
 impl Expansion<'_> {
-    /// Adds the terminals of all populations. An error is one of a table.
+    /// Adds the terminals of all populations. The error is in a table.
     pub(super) fn terminals(&mut self, files: &Files) -> Result<(), Problem> {
         let written = self.written;
         let key = KeyPath::default().key("populations");
@@ -49,7 +49,7 @@ impl Expansion<'_> {
         Ok(())
     }
 
-    /// The places of a population; `None` if something is wrong with its keys.
+    /// The places of a population; `None` if its keys have mistakes.
     fn places(
         &mut self,
         name: &str,

@@ -1,20 +1,20 @@
-//! Distributions of sizes, times and numbers, as a scenario writes them.
+//! Distributions of sizes, times and numbers in a scenario.
 //!
-//! Follows HT 3.2.1, where distributions dictate every random quantity of the web.
-//! Differs: one spelling for all; what has a unit has it in the file too.
+//! Follows HT 3.2.1, where every random quantity of the web comes from a distribution.
+//! Differs: one spelling for all; values with a unit have it in the file too.
 //! Leaves out drawing, which the `traffic` crate does.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhop_units::{Bytes, Span};
 
-/// What is drawn between two values of a measured distribution.
+/// Interpolation between two values of a measured distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Between {
-    /// The upper of the two: only values of the file.
+    /// No interpolation: the upper of the two, so that only values of the file are drawn.
     Step,
-    /// On the line from one to the other.
+    /// Linear interpolation.
     #[default]
     Line,
 }
@@ -25,67 +25,67 @@ macro_rules! distribution {
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
         pub enum $name {
-            /// Always the same.
+            /// A constant.
             Fixed {
-                /// Which.
+                /// The value.
                 value: $value,
             },
-            /// Evenly between two values.
+            /// Uniform between two values.
             Uniform {
-                /// The least.
+                /// Lower bound.
                 least: $value,
-                /// The most.
+                /// Upper bound.
                 most: $value,
             },
             /// Exponential.
             Exponential {
-                /// The mean.
+                /// Mean.
                 mean: $value,
             },
-            /// The logarithm is normal.
+            /// Lognormal.
             Lognormal {
-                /// Half of the draws are below.
+                /// Median.
                 median: $value,
                 /// Standard deviation of the natural logarithm.
                 sigma: f64,
-                /// Where draws are cut; nowhere if left out.
+                /// Cap of the draws; without one if left out.
                 #[serde(default, skip_serializing_if = "Option::is_none")]
                 most: Option<$value>,
             },
             /// Weibull.
             Weibull {
-                /// 63 % of the draws are below.
+                /// Scale: 63 % of the draws are below it.
                 scale: $value,
-                /// Below 1 the tail is heavier than that of an exponential.
+                /// Shape: below 1 the tail is heavier than that of an exponential.
                 shape: f64,
-                /// Where draws are cut; nowhere if left out.
+                /// Cap of the draws; without one if left out.
                 #[serde(default, skip_serializing_if = "Option::is_none")]
                 most: Option<$value>,
             },
-            /// Pareto: draws above x have probability (least / x)^shape.
+            /// Pareto: a draw exceeds x with probability (least / x)^shape.
             Pareto {
-                /// The least.
+                /// Lower bound.
                 least: $value,
-                /// The tail's index; at 2 and below the variance is infinite, at 1 and below the mean.
+                /// Tail index; at 2 and below the variance is infinite, at 1 and below the mean.
                 shape: f64,
-                /// Where draws are cut; nowhere if left out.
+                /// Cap of the draws; without one if left out.
                 #[serde(default, skip_serializing_if = "Option::is_none")]
                 most: Option<$value>,
             },
-            /// The fit to what Bruce Mah measured of the web in 1995.
+            /// The fit to Bruce Mah's measurements of the web in 1995.
             Mah,
-            /// As in a file: lines of value (bytes, seconds or a number), count, and share of the draws at or below the value.
+            /// A measured distribution from a file: lines of value (bytes, seconds or a number), count, and share of the draws at or below the value.
             Measured {
-                /// The file, relative to the scenario's folder.
+                /// Name of the file, relative to the scenario's folder.
                 file: String,
-                /// What is drawn between two values.
+                /// Interpolation between two values.
                 #[serde(default)]
                 between: Between,
             },
         }
 
         impl $name {
-            /// The file that it names.
+            /// The file that the distribution names, if any.
             pub fn file(&self) -> Option<&str> {
                 match self {
                     $name::Measured { file, .. } => Some(file),

@@ -1,64 +1,64 @@
-//! Flows: who sends what to whom, and over which transport.
+//! Flows: sender, receiver, traffic and transport.
 //!
 //! Follows the names that the RFCs give to TCP's parameters.
-//! Differs from a kernel's settings: nothing is tuned on the way, a run has what its scenario says.
-//! Leaves out what an application computes; it offers bytes at times.
+//! Differs from a kernel's settings: values are not tuned on the way; a run has those of its scenario.
+//! Leaves out the application's computation; it offers bytes at times.
 
 use super::{Group, Numbers, Pair, STP_HEADER, Sizes, Stp, Tcp, Times};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhop_units::{Bytes, Rate, Span, Time};
 
-/// What one pair of hosts sends.
+/// The traffic between one pair of hosts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
-    /// What the results call it; "flow-1", "flow-2" in the file's order if left out.
+    /// Name in results; "flow-1", "flow-2" in the file's order if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The sender: a terminal, or a node named by a link. A population, a pattern such as "user-*" and an array are many, and make one flow for each of the larger group.
+    /// The sender: a terminal, or a node named by a link. A population, a pattern such as "user-*" or an array is a group, and makes one flow for each member of the larger group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Group>,
-    /// The receiver, or many.
+    /// The receiver, or a group of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Group>,
-    /// The links crossed in order, between the sender and the receiver: ["server", "satellite", "user"].
+    /// The links crossed, in order, between the sender and the receiver: ["server", "satellite", "user"].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<Vec<String>>,
-    /// Version of IP whose headers its packets have. The scenario's `ip` if left out.
+    /// IP version of its packets; the scenario's `ip` if left out.
     #[serde(default, skip_serializing_if = "Ip::is_v4")]
     pub ip: Ip,
-    /// How many flows of this kind, called by its name and their numbers: web.1, web.2.
+    /// Number of flows of this kind; their names are its name and a number: web.1, web.2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100_000))]
     pub count: Option<u32>,
-    /// How many flows are paired; "in-turn" if left out.
+    /// Rule that pairs the flows' ends; "in-turn" if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pair: Option<Pair>,
-    /// Many flows begin at instants drawn evenly from `start` until so long after; 1 s if left out, or what is left until `stop` or the end of the run if that is less.
+    /// Interval from `start` in which many flows begin, at uniformly drawn instants; 1 s if left out, or the time until `stop` or the end of the run if that is less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Span>,
-    /// The transport; a ping has none, and cbr and on-off go over UDP.
+    /// The transport; a ping has none, and cbr and on-off use UDP.
     #[serde(default)]
     pub transport: Transport,
-    /// What the application offers.
+    /// The application's traffic.
     pub traffic: Traffic,
-    /// Which of its ends are left to programs where the scenario is emulated: true for both, "from" or "to" for one, whose other end is simulated. `traffic` and `transport` of an end that is left to programs are for the simulator, and for whoever compares. Where no flow says so, the first one is.
+    /// The ends that are left to real programs in an emulation: true for both, "from" or "to" for one, whose other end is simulated. `traffic` and `transport` of a real end are for the simulator, and for comparisons. If no flow sets it, the first one is real.
     #[serde(default, skip_serializing_if = "Real::none")]
     pub real: Real,
-    /// Band of its packets in queues of kind priority; 0 goes first.
+    /// Band of its packets in queues of kind priority; band 0 is sent first.
     #[serde(default)]
     pub priority: u8,
-    /// When it begins.
+    /// Start of the flow.
     #[serde(default)]
     pub start: Time,
-    /// When the application stops offering; the end of the run if left out.
+    /// Time at which the application stops offering data; the end of the run if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Time>,
 }
 
 impl Flow {
-    /// Names of its ends; of many, the first.
+    /// Names of its ends; of a group, the first member.
     pub fn ends(&self) -> [&str; 2] {
         match &self.path {
             Some(path) => [path.first(), path.last()].map(|end| end.map_or("", String::as_str)),
@@ -67,27 +67,27 @@ impl Flow {
     }
 }
 
-/// Ends of a flow that are left to programs where a scenario is emulated.
+/// The ends of a flow that are left to real programs in an emulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Real {
     /// Both ends are simulated.
     #[default]
     No,
-    /// Programs have both ends.
+    /// Both ends are real programs.
     Both,
-    /// Programs have its `from`; its `to` is simulated.
+    /// Its `from` is a real program; its `to` is simulated.
     From,
-    /// Programs have its `to`; its `from` is simulated.
+    /// Its `to` is a real program; its `from` is simulated.
     To,
 }
 
 impl Real {
-    /// True if neither end is left to programs.
+    /// Returns true if both ends are simulated.
     pub fn none(&self) -> bool {
         *self == Real::No
     }
 
-    /// The end that is simulated of a flow whose other end is left to programs: true for its `to`.
+    /// For a flow with one real end, true if its `to` is the simulated one; `None` for other flows.
     pub fn simulated_to(self) -> Option<bool> {
         match self {
             Real::From => Some(true),
@@ -146,19 +146,19 @@ impl JsonSchema for Real {
     }
 }
 
-/// Version of IP.
+/// IP version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ip {
     /// IPv4 (RFC 791): a header of 20 bytes.
     #[default]
     V4,
-    /// IPv6 (RFC 8200): a header of 40 bytes, links that carry 1280, and an mss of 1440 bytes where it is left out.
+    /// IPv6 (RFC 8200): a header of 40 bytes, an MTU of at least 1280 on all links, and an mss of 1440 bytes if left out.
     V6,
 }
 
 impl Ip {
-    /// Bytes of its header.
+    /// Length of the IP header, bytes.
     pub fn header_len(self) -> u64 {
         match self {
             Ip::V4 => 20,
@@ -184,7 +184,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// Its `kind`.
+    /// Name of the transport's kind.
     pub fn kind(&self) -> &'static str {
         match self {
             Transport::Tcp(_) => "tcp",
@@ -193,11 +193,11 @@ impl Transport {
         }
     }
 
-    /// The most data of a packet of this IP and the headers around it, bytes; `None` for UDP, whose datagrams are the application's.
+    /// Largest payload of a packet over this IP version, and its headers, bytes; `None` for UDP, whose datagrams are the application's.
     pub fn packet(&self, ip: Ip) -> Option<(u64, u64)> {
         let headers = ip.header_len() + 20;
         match self {
-            // The option has its place in the mss.
+            // The option takes its space from the mss.
             Transport::Tcp(tcp) if tcp.timestamps => {
                 Some((tcp.mss.get().saturating_sub(12).max(1), headers + 12))
             }
@@ -214,30 +214,30 @@ impl Default for Transport {
     }
 }
 
-/// What an application offers.
+/// An application's traffic.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Traffic {
     /// A transfer of `size`, or without end.
     Bulk {
-        /// How much; without end if left out.
+        /// Size of the transfer; without end if left out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         size: Option<Bytes>,
-        /// Connections side by side, each with an equal part (HT 4.1.6).
+        /// Number of parallel connections, each with an equal part (HT 4.1.6).
         #[serde(default = "one_connection")]
         #[schemars(range(min = 1, max = 1000))]
         connections: u32,
     },
-    /// Echo requests, answered by the receiver. The delays reported are one way, from sender to receiver; RTTs are reported beside them.
+    /// Echo requests, which the receiver answers. The reported delays are one way, from sender to receiver; RTTs are reported beside them.
     Ping {
-        /// From one request to the next.
+        /// Time between requests.
         #[serde(default = "default_ping_interval")]
         interval: Span,
         /// Payload of a request.
         #[serde(default = "default_ping_size")]
         size: Bytes,
     },
-    /// Pages of several files, with thinking between them. The sender is the browser; what the receiver sends back is what counts.
+    /// Web pages of several files, with think times in between. The sender is the browser; goodput counts the receiver's replies.
     Web {
         /// Length of a request.
         #[serde(default = "mah_sizes")]
@@ -245,105 +245,105 @@ pub enum Traffic {
         /// Length of a reply.
         #[serde(default = "mah_sizes")]
         reply: Sizes,
-        /// Files of a page; the first names the others.
+        /// Number of files of a page; the first names the others.
         #[serde(default = "mah_numbers")]
         files: Numbers,
-        /// Pages in a row from one server; then persistent connections are closed.
+        /// Number of successive pages from one server, after which persistent connections are closed.
         #[serde(default = "mah_numbers")]
         stay: Numbers,
-        /// From the end of a page to the next request.
+        /// Time from the end of a page to the next request.
         #[serde(default = "mah_times")]
         think: Times,
-        /// From a request's arrival to its reply.
+        /// Time from the arrival of a request to its reply.
         #[serde(default = "no_time")]
         server_time: Times,
-        /// The most connections at once.
+        /// Largest number of simultaneous connections.
         #[serde(default = "default_connections")]
         connections: u32,
-        /// Whether a connection serves one file after another.
+        /// True if a connection serves several files in succession.
         #[serde(default)]
         persistent: bool,
-        /// Whether requests are sent while replies are due.
+        /// True if requests are sent while replies are outstanding.
         #[serde(default)]
         pipelining: bool,
-        /// After how many pages the browser rests; never if left out.
+        /// Number of pages after which the browser stops; never if left out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pages: Option<u64>,
     },
-    /// A request and its reply, again and again. The sender asks.
+    /// Requests and replies in alternation. The sender is the client.
     RequestResponse {
         /// Length of a request.
         #[serde(default = "default_request")]
         request: Sizes,
         /// Length of a reply.
         reply: Sizes,
-        /// From the end of a reply to the next request.
+        /// Time from the end of a reply to the next request.
         #[serde(default = "default_think")]
         think: Times,
-        /// From a request's arrival to its reply.
+        /// Time from the arrival of a request to its reply.
         #[serde(default = "no_time")]
         server_time: Times,
-        /// Whether all go over one connection.
+        /// True if all exchanges use one connection.
         #[serde(default)]
         persistent: bool,
-        /// How many; without end if left out.
+        /// Number of exchanges; without end if left out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         count: Option<u64>,
     },
-    /// Short transfers that arrive as a Poisson process, each on a connection of its own.
+    /// Short transfers with Poisson arrivals, each on a connection of its own.
     Poisson {
-        /// Arrivals a second, on average.
+        /// Mean number of arrivals per second.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         arrivals_per_s: Option<f64>,
-        /// Or the share of a link's rate that they come to, headers of full segments included.
+        /// Load as a share of a link's rate, in place of `arrivals_per_s`; headers of full segments included.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         load: Option<f64>,
-        /// Of which link.
+        /// The link of `load`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         link: Option<String>,
         /// Payload of a transfer.
         size: Sizes,
-        /// How many; without end if left out.
+        /// Number of transfers; without end if left out.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         count: Option<u64>,
     },
     /// Datagrams at a constant rate.
     Cbr {
-        /// Payload a second.
+        /// Payload per second.
         rate: Rate,
         /// Payload of a datagram.
         #[serde(default = "default_datagram")]
         size: Bytes,
     },
-    /// Datagrams at a constant rate by turns, from one source or many.
+    /// On-off datagrams at a constant rate, from one source or many.
     OnOff {
-        /// Payload a second of a source while it sends.
+        /// Payload per second of a source while it is on.
         rate: Rate,
         /// Payload of a datagram.
         #[serde(default = "default_datagram")]
         size: Bytes,
-        /// How long a source sends.
+        /// Duration of an on period.
         on: Times,
-        /// How long it does not.
+        /// Duration of an off period.
         off: Times,
-        /// How many sources there are.
+        /// Number of sources.
         #[serde(default = "one_source")]
         sources: u32,
     },
 }
 
 impl Traffic {
-    /// Whether it goes in datagrams, and not over a connection.
+    /// Returns true if it is sent in datagrams, without connections.
     pub fn in_datagrams(&self) -> bool {
         matches!(self, Traffic::Cbr { .. } | Traffic::OnOff { .. })
     }
 
-    /// Whether it goes over connections, which can be split.
+    /// Returns true if it uses connections, which a splice can split.
     pub fn has_connections(&self) -> bool {
         !self.in_datagrams() && !matches!(self, Traffic::Ping { .. })
     }
 
-    /// Whether it asks and is answered, so that a cache can.
+    /// Returns true if it has requests and replies, so that a cache can answer.
     pub fn asks(&self) -> bool {
         matches!(self, Traffic::Web { .. } | Traffic::RequestResponse { .. })
     }

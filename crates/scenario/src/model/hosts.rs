@@ -1,9 +1,8 @@
-//! Hosts by name: the TCP that a flow has where its scenario says nothing.
+//! Hosts by name: the defaults of a flow's TCP.
 //!
-//! Follows Linux 6.18 (its `tcp_*` settings as shipped, HyStart, RACK-TLP, automatic buffers), Windows 11 (`Get-NetTCPSetting Internet`) and, as
-//! `1999`, the TCPs of HT, HK and ns-2's time.
-//! Differs from the kernels: a host is a table of the keys of [`Tcp`], each of which a scenario may change alone.
-//! Leaves out what an administrator tunes, and segmentation by the network card.
+//! Follows Linux 6.18 (its `tcp_*` settings as shipped, HyStart, RACK-TLP, automatic buffers), Windows 11 (`Get-NetTCPSetting Internet`) and, as `1999`, the TCPs of HT, HK and ns-2's time.
+//! Differs from the kernels: a host is a table of the keys of [`Tcp`], each of which a scenario may change.
+//! Leaves out settings of administrators, and segmentation offload.
 
 use super::{DelayedAck, Increase, Open, Tcp};
 use schemars::JsonSchema;
@@ -11,33 +10,32 @@ use serde::{Deserialize, Serialize};
 use skyhop_transport::tcp::{AfterIdle, Hystart, LossRecovery, PathMtu, Variant};
 use skyhop_units::{Amount, Bytes, Span};
 
-/// The kind of host at both ends of a flow.
+/// The type of the hosts at both ends of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Host {
     /// Linux 6.18 as shipped: CUBIC over RACK-TLP, 10 segments, buffers that tune themselves up to 32 MiB to receive and 4 MiB to send.
-    /// Windows grow by what was delivered, so that the end of a repair adds nothing for what SACK had told of.
+    /// Windows grow by delivered data, so that the end of a repair adds nothing for data that SACK had reported.
     #[default]
     Linux,
     /// Windows 11 as shipped: CUBIC with HyStart++ over RACK-TLP, 10 segments, a window that tunes itself up to 16 MB.
     Windows,
-    /// A host of the 1990s as the publications have it: SACK with NewReno's recovery, 2 segments, a fixed window of 256 kB.
+    /// A host of the 1990s as described in publications: SACK with NewReno's recovery, 2 segments, a fixed window of 256 kB.
     #[serde(rename = "1999")]
     Y1999,
 }
 
-/// Window of a Linux receiver before any data: 44 whole segments of 1460 bytes.
+/// Initial window of a Linux receiver: 44 segments of 1460 bytes.
 const LINUX_WINDOW: Bytes = Bytes::new(64_240);
-/// Window of a Linux receiver at the limit of its buffer, `tcp_rmem[2]` of 32 MiB: 162/256 of it with packets of 1500 bytes, since the kernel's
-/// own structures count too (measured: `crates/live/tests/linux.rs`).
+/// Largest window of a Linux receiver, with `tcp_rmem[2]` of 32 MiB: 162/256 of it with packets of 1500 bytes, since the kernel's own structures count too (measured: `crates/live/tests/linux.rs`).
 const LINUX_WINDOW_MAX: Bytes = Bytes::new(21_233_664);
-/// Payload of a Linux send buffer at ten segments: 20 of 2,304 bytes of memory.
+/// Payload in a Linux send buffer with room for ten segments: 20 times 2,304 bytes of memory.
 const LINUX_SEND_BUFFER: Bytes = Bytes::new(45_600);
-/// Payload of a Linux send buffer at its limit, `tcp_wmem[2]` of 4 MiB, when it is filled in large writes (measured there too).
+/// Payload in the largest Linux send buffer, with `tcp_wmem[2]` of 4 MiB, when it is filled by large writes (measured there too).
 const LINUX_SEND_BUFFER_MAX: Bytes = Bytes::new(4_150_000);
 
 impl Host {
-    /// Its TCP, with another variant and recovery if they are given.
+    /// The host's TCP, with another variant and recovery if they are given.
     pub fn tcp(self, variant: Option<Variant>, recovery: Option<LossRecovery>) -> Tcp {
         match self {
             Host::Linux => linux(variant.unwrap_or(Variant::Cubic), recovery),
@@ -48,7 +46,7 @@ impl Host {
 }
 
 fn linux(variant: Variant, recovery: Option<LossRecovery>) -> Tcp {
-    // These two find losses by their own clocks and windows, and nothing else will do.
+    // These two variants detect losses with their own clocks and windows, and work with no other recovery.
     let own = matches!(variant, Variant::Tahoe | Variant::Vegas);
     let recovery = recovery.or((!own).then_some(LossRecovery::Rack));
     let pipe = matches!(recovery, Some(LossRecovery::Rack | LossRecovery::Rfc6675));
@@ -65,7 +63,7 @@ fn linux(variant: Variant, recovery: Option<LossRecovery>) -> Tcp {
         validate_window: !variant.law().needs_model(),
         hystart: if variant == Variant::Cubic { Hystart::Linux } else { Hystart::Off },
         rate_reduction: pipe && !variant.law().needs_model(),
-        // Reno's window grows by the segments that are acknowledged, however many an acknowledgment covers.
+        // Reno's window grows by the number of acknowledged segments, however many an acknowledgment covers.
         byte_counting: (variant.is_recovery() || variant == Variant::Reno).then_some(64),
         after_idle: if variant.law().needs_model() { AfterIdle::Keep } else { AfterIdle::Decay },
         timestamps: true,

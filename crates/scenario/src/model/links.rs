@@ -1,7 +1,7 @@
 //! Links on the ground and in free space: rates, queues, losses.
 //!
 //! Follows the terms of ns-2's manual and of the RFCs for queues.
-//! Differs: one key holds a value for both directions, `reverse` what is different on the way back.
+//! Differs: one key is a value for both directions; `reverse` has the differences of the way back.
 //! Leaves out framing, coding and medium access.
 
 use schemars::JsonSchema;
@@ -12,10 +12,10 @@ use skyhop_units::{Amount, Bytes, Depth, Rate, Span, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// The two nodes at its ends; found from the paths if left out. In the name of many links, such as "lan-*", and in these the star stands for the same.
+    /// The two nodes at its ends; taken from the paths if left out. In the name of many links, such as "lan-*", and in its ends the star stands for the same text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<[String; 2]>,
-    /// How many links, whose star is 1, 2 and so on; without it there is one for each node that an end of `between` fits.
+    /// Number of links, in whose names the star is 1, 2, etc.; if left out there is one for each node that matches an end of `between`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100_000))]
     pub count: Option<u32>,
@@ -23,56 +23,56 @@ pub struct Link {
     pub rate: Rate,
     /// One-way propagation delay.
     pub delay: Span,
-    /// What waits for the transmitter.
+    /// Queue in front of the transmitter.
     #[serde(default)]
     pub queue: Queue,
-    /// What the link loses.
+    /// Loss model of the link.
     #[serde(default)]
     pub loss: Loss,
-    /// What changes by the clock, interval by interval: rates, losses, delays, outages.
+    /// Changes by the clock, interval by interval: rates, losses, delays, outages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schedule: Vec<Interval>,
-    /// A file with a table of what changes by the clock, beside the scenario: columns t_s and any of rate_bps, delay_s, loss, bit_error_rate.
+    /// Name of a trace file, relative to the scenario's folder: a table of changes by the clock, with columns t_s and any of rate_bps, delay_s, loss, bit_error_rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
-    /// After this long, schedule or trace begin again.
+    /// Time after which the schedule or trace repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Span>,
-    /// A random delay of each packet beside propagation; order is kept unless it says otherwise.
+    /// Random delay of each packet in addition to propagation; packets keep their order unless `reorders` is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Jitter>,
-    /// Packets that are held back while others pass.
+    /// Reordering: packets that are held back while others pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reordering: Option<Reordering>,
-    /// Packets that arrive twice.
+    /// Duplication: packets that arrive twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplication: Option<Duplication>,
-    /// Packets that arrive with a bit that is another, which checksums notice: they are lost, and count as corrupted too.
+    /// Corruption: packets that arrive with a flipped bit, which checksums detect. They are lost, and also counted as corrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corruption: Option<Corruption>,
-    /// Headers of TCP go as differences from the packet before, 3 to 10 bytes instead of 40 (RFC 1144), those of IPv4; a packet lost on the link breaks its connection's headers until one goes whole.
+    /// True to send TCP/IPv4 headers as differences from the packet before, 3 to 10 bytes in place of 40 (RFC 1144); after a loss on the link a connection's headers cannot be restored until one is sent uncompressed.
     #[serde(default)]
     pub header_compression: bool,
-    /// The largest packet that it carries, IP header included; without limit if left out. Larger ones are dropped before it, and the sender is told.
+    /// MTU: the largest packet that the link carries, IP header included; without limit if left out. Larger ones are dropped, and the sender is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Bytes>,
-    /// Nobody is told of packets that are larger than `mtu` (an ICMP black hole).
+    /// True if the sender is not told of packets larger than `mtu` (an ICMP black hole).
     #[serde(default)]
     pub mtu_black_hole: bool,
-    /// What is different in the reverse direction.
+    /// Differences of the reverse direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse: Option<Reverse>,
 }
 
 impl Link {
-    /// Propagation delay, forward and reverse.
+    /// Propagation delays, forward and reverse.
     pub fn delays(&self) -> [Span; 2] {
         let back = self.reverse.as_ref().and_then(|reverse| reverse.delay);
         [self.delay, back.unwrap_or(self.delay)]
     }
 }
 
-/// The reverse direction of a link: whatever is left out is as in the forward direction.
+/// The reverse direction of a link; keys that are left out are as in the forward direction.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reverse {
@@ -82,42 +82,42 @@ pub struct Reverse {
     /// One-way propagation delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Span>,
-    /// What waits for the transmitter.
+    /// Queue in front of the transmitter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<Queue>,
-    /// What the direction loses.
+    /// Loss model of the direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
-    /// What changes by the clock; an empty list is nothing.
+    /// Changes by the clock; none if the list is empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Vec<Interval>>,
-    /// A file with a table of what changes by the clock.
+    /// Name of a trace file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
     /// Random delay of each packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Jitter>,
-    /// Packets that are held back.
+    /// Reordering: packets that are held back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reordering: Option<Reordering>,
-    /// Packets that arrive twice.
+    /// Duplication: packets that arrive twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplication: Option<Duplication>,
-    /// Packets that arrive with a bit that is another.
+    /// Corruption: packets that arrive with a flipped bit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corruption: Option<Corruption>,
-    /// The largest packet that the direction carries.
+    /// MTU of the direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Bytes>,
 }
 
-/// An interval of a link's schedule, and what holds in it; whatever is left out is as always.
+/// An interval of a link's schedule; keys that are left out are as outside of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
-    /// When it begins.
+    /// Start of the interval.
     pub from: Time,
-    /// When it is over.
+    /// End of the interval.
     pub to: Time,
     /// Rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -125,101 +125,101 @@ pub struct Interval {
     /// One-way propagation delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Span>,
-    /// What is lost.
+    /// Loss model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
-    /// The link is out.
+    /// Outage of the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<Outage>,
 }
 
-/// What an outage does to packets.
+/// The effect of an outage on packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outage {
-    /// The transmitter does not know: all that it sends is lost.
+    /// The transmitter is not aware of it: everything that it sends is lost.
     Lose,
-    /// The transmitter knows and stops; packets wait.
+    /// The transmitter is aware and stops; packets wait.
     Wait,
 }
 
-/// A random delay; what comes to less than nothing is none.
+/// A random delay; negative values count as zero.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Jitter {
-    /// Uniform from nothing to `most`.
+    /// Uniform from 0 to `most`.
     Uniform {
-        /// The most.
+        /// Largest delay.
         most: Span,
-        /// Correlation of a packet's delay with that of the packet before, between -1 and 1.
+        /// Correlation between the delays of successive packets, between -1 and 1.
         #[serde(default, skip_serializing_if = "is_none")]
         correlation: f64,
-        /// Packets pass each other by it.
+        /// True if packets may overtake each other.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         reorders: bool,
     },
     /// Exponentially distributed.
     Exponential {
-        /// The mean.
+        /// Mean delay.
         mean: Span,
-        /// Correlation of a packet's delay with that of the packet before, between -1 and 1.
+        /// Correlation between the delays of successive packets, between -1 and 1.
         #[serde(default, skip_serializing_if = "is_none")]
         correlation: f64,
-        /// Packets pass each other by it.
+        /// True if packets may overtake each other.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         reorders: bool,
     },
     /// Normally distributed.
     Normal {
-        /// The mean, of what comes to less than nothing too.
+        /// Mean delay, before negative values count as zero.
         mean: Span,
-        /// The standard deviation.
+        /// Standard deviation.
         deviation: Span,
-        /// Correlation of a packet's delay with that of the packet before, between -1 and 1.
+        /// Correlation between the delays of successive packets, between -1 and 1.
         #[serde(default, skip_serializing_if = "is_none")]
         correlation: f64,
-        /// Packets pass each other by it.
+        /// True if packets may overtake each other.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         reorders: bool,
     },
-    /// By Pareto's distribution of shape 3.
+    /// Pareto-distributed with shape 3.
     Pareto {
-        /// The mean, of what comes to less than nothing too.
+        /// Mean delay, before negative values count as zero.
         mean: Span,
-        /// The standard deviation.
+        /// Standard deviation.
         deviation: Span,
-        /// Correlation of a packet's delay with that of the packet before, between -1 and 1.
+        /// Correlation between the delays of successive packets, between -1 and 1.
         #[serde(default, skip_serializing_if = "is_none")]
         correlation: f64,
-        /// Packets pass each other by it.
+        /// True if packets may overtake each other.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         reorders: bool,
     },
-    /// A quarter normal and three quarters of that Pareto, as in NIST Net.
+    /// A quarter normal and three quarters that Pareto distribution, as in NIST Net.
     ParetoNormal {
-        /// The mean, of what comes to less than nothing too.
+        /// Mean delay, before negative values count as zero.
         mean: Span,
-        /// The standard deviation.
+        /// Standard deviation.
         deviation: Span,
-        /// Correlation of a packet's delay with that of the packet before, between -1 and 1.
+        /// Correlation between the delays of successive packets, between -1 and 1.
         #[serde(default, skip_serializing_if = "is_none")]
         correlation: f64,
-        /// Packets pass each other by it.
+        /// True if packets may overtake each other.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         reorders: bool,
     },
-    /// As a table says, of NIST Net's and netem's form: whole numbers of which 8192 are a deviation, each as likely as the others.
+    /// From a table in the form of NIST Net and netem: equally likely integers, of which 8192 is one standard deviation.
     Table {
-        /// The file with the table, beside the scenario.
+        /// Name of the file with the table, relative to the scenario's folder.
         file: String,
-        /// The mean, of what comes to less than nothing too.
+        /// Mean delay, before negative values count as zero.
         mean: Span,
-        /// The standard deviation.
+        /// Standard deviation.
         deviation: Span,
-        /// Correlation of a packet's delay with that of the packet before, between -1 and 1.
+        /// Correlation between the delays of successive packets, between -1 and 1.
         #[serde(default, skip_serializing_if = "is_none")]
         correlation: f64,
-        /// Packets pass each other by it.
+        /// True if packets may overtake each other.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         reorders: bool,
     },
@@ -234,7 +234,7 @@ impl Jitter {
         }
     }
 
-    /// Correlation, and whether packets pass each other.
+    /// The correlation, and true if packets may overtake each other.
     pub fn sequence(&self) -> (f64, bool) {
         match self {
             Jitter::Uniform { correlation, reorders, .. }
@@ -257,7 +257,7 @@ fn is_none(correlation: &f64) -> bool {
 pub struct Reordering {
     /// Probability that a packet is held back, from 0 to 1.
     pub probability: f64,
-    /// For how long.
+    /// Time that the packet is held back.
     pub delay: Span,
 }
 
@@ -267,151 +267,151 @@ pub struct Reordering {
 pub struct Duplication {
     /// Probability that a packet which arrives has a copy, from 0 to 1.
     pub probability: f64,
-    /// How much later the copy arrives.
+    /// Time between the packet and its copy.
     #[serde(default)]
     pub delay: Span,
 }
 
-/// Packets that arrive with a bit that is another.
+/// Packets that arrive with a flipped bit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Corruption {
-    /// Probability, from 0 to 1.
+    /// Probability that a packet has a flipped bit, from 0 to 1.
     pub probability: f64,
 }
 
-/// A queue discipline and its limit. The limit counts what waits and what is being sent.
+/// A queue discipline and its limit. The limit includes the packet on the transmitter.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Queue {
     /// First in, first out; an arriving packet that does not fit is dropped.
     DropTail {
-        /// The most that may wait, counting the packet on the transmitter: packets, bytes with headers, or a time at the link's rate (10 packets of 1500 B at least).
+        /// Capacity, including the packet on the transmitter: packets, bytes with headers, or a time at the link's rate (at least 10 packets of 1500 B).
         #[serde(default = "default_queue_limit")]
         limit: Depth,
-        /// A later pure acknowledgment takes the place of an older one of its connection that waits (RFC 3449).
+        /// True if a later pure acknowledgment replaces a waiting one of its connection (RFC 3449).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         ack_filter: bool,
     },
-    /// Random early detection (Floyd and Jacobson 1993): dropped or marked by the average of what waits, with the parameters of ns-2.
+    /// Random early detection (Floyd and Jacobson 1993): packets are dropped or marked by the average queue length, with the parameters of ns-2.
     Red {
-        /// The most that may wait, counting the packet on the transmitter.
+        /// Capacity, including the packet on the transmitter.
         #[serde(default = "default_queue_limit")]
         limit: Depth,
-        /// Average below which all packets pass: packets or bytes, not counting the packet on the transmitter.
+        /// Average length below which no packet is dropped: packets or bytes, without the packet on the transmitter.
         min: Amount,
-        /// Average at which the probability is `max_p`, in the unit of `min`.
+        /// Average length at which the probability of a drop is `max_p`, in the unit of `min`.
         max: Amount,
-        /// Weight of a new length in the average: w_q.
+        /// Weight of a new sample in the average, w_q.
         #[serde(default = "default_red_weight")]
         weight: f64,
         /// Probability of a drop at `max`.
         #[serde(default = "default_red_max_p")]
         max_p: f64,
-        /// Beyond `max` the probability rises to 1 at twice of it, and not at once.
+        /// True if the probability rises from `max_p` at `max` to 1 at twice `max`, and does not jump.
         #[serde(default)]
         gentle: bool,
-        /// Keep drops apart.
+        /// True to spread drops.
         #[serde(default = "yes")]
         wait: bool,
-        /// Mark packets of flows with `ecn`, and do not drop them.
+        /// True to mark packets of flows with `ecn`, in place of dropping them.
         #[serde(default)]
         ecn: bool,
-        /// Size of a typical packet, by which idle time is counted.
+        /// Typical packet size, by which idle time is counted.
         #[serde(default = "default_red_mean_packet")]
         mean_packet: Bytes,
-        /// A later pure acknowledgment takes the place of an older one of its connection that waits (RFC 3449).
+        /// True if a later pure acknowledgment replaces a waiting one of its connection (RFC 3449).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         ack_filter: bool,
     },
-    /// Derivative random drop, as in NIST Net: by a probability that rises in a line with what waits now.
+    /// Derivative random drop, as in NIST Net: the probability of a drop rises linearly with the present queue length.
     Drd {
-        /// The most that may wait, counting the packet on the transmitter.
+        /// Capacity, including the packet on the transmitter.
         #[serde(default = "default_queue_limit")]
         limit: Depth,
-        /// What may wait without a drop: packets or bytes, not counting the packet on the transmitter.
+        /// Length up to which no packet is dropped: packets or bytes, without the packet on the transmitter.
         min: Amount,
-        /// From which on the probability is `max_p`, in the unit of `min`.
+        /// Length from which the probability is `max_p`, in the unit of `min`.
         max: Amount,
-        /// The largest probability of a drop.
+        /// Largest probability of a drop.
         #[serde(default = "default_drd_max_p")]
         max_p: f64,
-        /// A later pure acknowledgment takes the place of an older one of its connection that waits (RFC 3449).
+        /// True if a later pure acknowledgment replaces a waiting one of its connection (RFC 3449).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         ack_filter: bool,
     },
-    /// Controlled delay (RFC 8289): dropped or marked at the head after waiting longer than `target` for an `interval`.
+    /// Controlled delay (RFC 8289): packets are dropped or marked at the head when the queueing delay has exceeded `target` for an `interval`.
     Codel {
-        /// The most that may wait, counting the packet on the transmitter.
+        /// Capacity, including the packet on the transmitter.
         #[serde(default = "default_queue_limit")]
         limit: Depth,
-        /// Time in the queue that is fine.
+        /// Acceptable queueing delay.
         #[serde(default = "default_target")]
         target: Span,
-        /// How long it may be more: about the RTT of the flows.
+        /// Time for which the delay may exceed the target: about the RTT of the flows.
         #[serde(default = "default_interval")]
         interval: Span,
-        /// Mark packets of flows with `ecn`, and do not drop them.
+        /// True to mark packets of flows with `ecn`, in place of dropping them.
         #[serde(default)]
         ecn: bool,
-        /// A later pure acknowledgment takes the place of an older one of its connection that waits (RFC 3449).
+        /// True if a later pure acknowledgment replaces a waiting one of its connection (RFC 3449).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         ack_filter: bool,
     },
     /// Flow queues with controlled delay (RFC 8290).
     FqCodel {
-        /// The most that may wait in all queues, counting the packet on the transmitter.
+        /// Capacity of all queues together, including the packet on the transmitter.
         #[serde(default = "default_fq_limit")]
         limit: Depth,
-        /// Time in the queue that is fine.
+        /// Acceptable queueing delay.
         #[serde(default = "default_target")]
         target: Span,
-        /// How long it may be more.
+        /// Time for which the delay may exceed the target.
         #[serde(default = "default_interval")]
         interval: Span,
-        /// Mark packets of flows with `ecn`, and do not drop them.
+        /// True to mark packets of flows with `ecn`, in place of dropping them.
         #[serde(default = "yes")]
         ecn: bool,
-        /// Bytes that a flow may send in a round.
+        /// Bytes that a flow may send in one round.
         #[serde(default = "default_quantum")]
         quantum: Bytes,
-        /// Number of queues; flows whose hashes meet share one.
+        /// Number of queues; flows with the same hash share one.
         #[serde(default = "default_fq_queues")]
         #[schemars(range(min = 1, max = 65536))]
         queues: u32,
-        /// A later pure acknowledgment takes the place of an older one of its connection that waits (RFC 3449).
+        /// True if a later pure acknowledgment replaces a waiting one of its connection (RFC 3449).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         ack_filter: bool,
     },
-    /// Deficit round robin (Shreedhar and Varghese 1995): flows take turns by bytes; the longest queue makes room.
+    /// Deficit round robin (Shreedhar and Varghese 1995): flows take turns by bytes; packets are dropped from the longest queue.
     Drr {
-        /// The most that may wait in all queues, counting the packet on the transmitter.
+        /// Capacity of all queues together, including the packet on the transmitter.
         #[serde(default = "default_queue_limit")]
         limit: Depth,
-        /// Bytes that a flow may send in a round.
+        /// Bytes that a flow may send in one round.
         #[serde(default = "default_quantum")]
         quantum: Bytes,
-        /// A later pure acknowledgment takes the place of an older one of its connection that waits (RFC 3449).
+        /// True if a later pure acknowledgment replaces a waiting one of its connection (RFC 3449).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         ack_filter: bool,
     },
-    /// Strict priority: band 0 first, then band 1; a flow's band is its `priority`.
+    /// Strict priority: band 0 first, then band 1; the band of a flow is its `priority`.
     Priority {
-        /// The most that may wait in each band, counting the packet on the transmitter.
+        /// Capacity of each band, including the packet on the transmitter.
         #[serde(default = "default_queue_limit")]
         limit: Depth,
-        /// Number of bands; later ones are in the last.
+        /// Number of bands; packets of a higher band number wait in the last.
         #[serde(default = "default_bands")]
         #[schemars(range(min = 1, max = 255))]
         bands: u8,
-        /// A later pure acknowledgment takes the place of an older one of its connection that waits (RFC 3449).
+        /// True if a later pure acknowledgment replaces a waiting one of its connection (RFC 3449).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         ack_filter: bool,
     },
 }
 
 impl Queue {
-    /// The most that may wait.
+    /// Capacity of the queue.
     pub fn limit(&self) -> Depth {
         match self {
             Queue::DropTail { limit, .. }
@@ -424,7 +424,7 @@ impl Queue {
         }
     }
 
-    /// Whether a later acknowledgment takes the place of an older one.
+    /// Returns true if a later acknowledgment replaces an earlier one.
     pub fn ack_filter(&self) -> bool {
         match self {
             Queue::DropTail { ack_filter, .. }
@@ -474,7 +474,7 @@ fn default_fq_queues() -> u32 {
 fn default_bands() -> u8 {
     3
 }
-/// The round trip that a router's buffer is usually made for (Villamizar and Song 1994; Appenzeller et al. 2004).
+/// The round-trip time for which a router's buffer is usually sized (Villamizar and Song 1994; Appenzeller et al. 2004).
 fn default_queue_limit() -> Depth {
     Depth::Time(Span::from_millis(250))
 }
@@ -485,39 +485,39 @@ impl Default for Queue {
     }
 }
 
-/// What is lost of packets up to a size.
+/// Loss of packets up to a size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SizeLoss {
-    /// The largest size, headers included.
+    /// Largest packet size, headers included.
     pub up_to: Bytes,
     /// Probability that a packet is lost, from 0 to 1.
     pub probability: f64,
 }
 
-/// How a link loses packets, after they have used its time.
+/// The loss model of a link. A lost packet has used the link's time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Loss {
-    /// Nothing is lost.
+    /// No losses.
     #[default]
     None,
     /// Independent bit errors; a packet with one is lost: 1 - (1 - bit_error_rate)^bits.
     BitErrors {
-        /// Probability that a bit is wrong, from 0 to 1.
+        /// Probability that a bit is received wrongly, from 0 to 1.
         bit_error_rate: f64,
     },
-    /// Independent packet losses, whatever the size.
+    /// Independent packet losses of equal probability.
     Packets {
         /// Probability that a packet is lost, from 0 to 1.
         probability: f64,
     },
     /// Independent packet losses, by the size of the packet.
     BySize {
-        /// Sizes with headers, each larger than the one before, and what is lost of packets up to it; larger ones than the last are lost as the last.
+        /// Upper bounds of size, with headers, ascending, each with the probability of loss up to it; larger packets have the last.
         sizes: Vec<SizeLoss>,
     },
-    /// Losses in bursts by the clock (Gilbert and Elliott): a good state and a bad one, each for a time that is exponentially distributed.
+    /// Losses in bursts by the clock (Gilbert and Elliott): a good and a bad state, each for exponentially distributed times.
     GilbertElliott {
         /// Mean time in the good state.
         good: Span,
@@ -530,7 +530,7 @@ pub enum Loss {
         #[serde(default = "certain")]
         loss_bad: f64,
     },
-    /// Losses in bursts by packets (Gilbert and Elliott): before each packet the state may change.
+    /// Losses in bursts by packets (Gilbert and Elliott): the state may change before each packet.
     GilbertElliottPackets {
         /// Probability of going from good to bad, from 0 to 1.
         to_bad: f64,
@@ -543,9 +543,9 @@ pub enum Loss {
         #[serde(default = "certain")]
         loss_bad: f64,
     },
-    /// Exactly these packets, counted from 1 as this direction sends them; a schedule's interval counts those sent in it.
+    /// Losses of given packets, counted from 1 as this direction sends them; in a schedule's interval, as sent in it.
     List {
-        /// Numbers of the packets that are lost, each larger than the one before.
+        /// Numbers of the lost packets, ascending.
         packets: Vec<u64>,
     },
 }

@@ -1,8 +1,8 @@
-//! Many of a kind: terminals from a table or over a region, groups of nodes, and how flows pair them.
+//! Populations: terminals from a table or in a region, groups of nodes, and the pairing of flows.
 //!
-//! Follows the keys of what there are many of: a population has those of a terminal, a flow with `count` those of a flow.
-//! Differs from a loop in a script: members have names and random streams of their own, so that each is what it would be alone.
-//! Leaves out who the members are, which [`crate::expand`] works out when a scenario is read.
+//! Follows the keys of single items: a population has those of a terminal, a flow with `count` those of a flow.
+//! Differs from a loop in a script: members have their own names and random streams, as if each were written alone.
+//! Leaves out the members, which [`crate::expand`] determines when a scenario is read.
 
 use super::radio::OwnGsl;
 use super::space::{Antennas, Terminal};
@@ -10,12 +10,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhop_units::{Angle, Length};
 
-/// Names: one, or several. Once a scenario is read, the ends of each flow are one.
+/// One or several names. Once a scenario is read, the ends of each flow have one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group(pub Vec<String>);
 
 impl Group {
-    /// The one name, or the first of several.
+    /// The only name, or the first of several.
     pub fn name(&self) -> &str {
         self.0.first().map_or("", String::as_str)
     }
@@ -66,56 +66,56 @@ impl JsonSchema for Group {
     }
 }
 
-/// How the flows of a population are paired, sender and receiver.
+/// The rule by which the flows of a population are paired, sender and receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pair {
-    /// The first of `from` with the first of `to`, the second with the second; a group that is at its end begins again.
+    /// The first of `from` with the first of `to`, the second with the second; a group that is exhausted starts again.
     #[default]
     InTurn,
-    /// Both ends drawn from their groups, each flow by itself.
+    /// Both ends drawn from their groups, for each flow independently.
     Random,
 }
 
-/// Terminals of a kind: those of a table, or `count` of them at its places or in a region. Each is called by the population and its row's name or its number: `users-lima`, `users-17`.
+/// A population of terminals: those of a table, or `count` of them at its places or in a region. Their names are that of the population with that of the row or a number: `users-lima`, `users-17`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Population {
-    /// A table of places beside the scenario: columns name, lat_deg, lon_deg, and height_m and weight if wanted.
+    /// Name of a table of places, relative to the scenario's folder: columns name, lat_deg, lon_deg, and optionally height_m and weight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The middle of a region, in place of a table.
+    /// Centre of a region, in place of a table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub around: Option<Around>,
-    /// How many terminals, each at a place drawn by weight; one at each place of the table if left out.
+    /// Number of terminals, each at a place drawn by weight; one at each place of the table if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100_000))]
     pub count: Option<u32>,
-    /// How far from its place a terminal may be, evenly over the area; drawn.
+    /// Largest distance of a terminal from its place; drawn uniformly over the area.
     #[serde(default)]
     pub radius: Length,
-    /// Height above the sphere or ellipsoid where the table has none.
+    /// Height above the sphere or ellipsoid, where the table has none.
     #[serde(default)]
     pub height: Length,
-    /// As of a terminal: how many satellites each can hold at once.
+    /// Number of satellites that each can hold at once, as of a terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub antennas: Option<Antennas>,
-    /// As of a terminal: whether each passes on packets that are not for itself.
+    /// True if each forwards packets of others, as of a terminal.
     #[serde(default)]
     pub gateway: bool,
-    /// As of a terminal: the link of each to its satellite.
+    /// Link of each to its satellite, as of a terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gsl: Option<OwnGsl>,
-    /// As of a terminal: the constellations that they see.
+    /// Constellations that they see, as of a terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sees: Option<Vec<String>>,
-    /// As of a terminal: the beam that all of them are in.
+    /// Beam of all members, as of a terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beam: Option<String>,
 }
 
 impl Population {
-    /// The terminal of the population at a place.
+    /// The terminal of the population at a given place.
     pub(crate) fn terminal(&self, lat: Angle, lon: Angle, height: Length) -> Terminal {
         Terminal {
             lat: Some(lat),
@@ -131,7 +131,7 @@ impl Population {
     }
 }
 
-/// The middle of a region.
+/// The centre of a region.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Around {
@@ -141,11 +141,11 @@ pub struct Around {
     pub lon: Angle,
 }
 
-/// Flows that stand next to each other in [`crate::Scenario::flows`] because the file has them as one.
+/// Consecutive flows in [`crate::Scenario::flows`] that the file defines together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Members {
-    /// Name of the population; its flows are called by it and their numbers from 1: `web.17`.
+    /// Name of the population; its flows' names are this and a number from 1: `web.17`.
     pub name: String,
-    /// Where its flows are.
+    /// Indices of its flows.
     pub flows: std::ops::Range<usize>,
 }

@@ -1,8 +1,8 @@
-//! Names of choices: written once, where the choice is.
+//! Names of choices, written once at the choice.
 //!
-//! Differs from serde's own renaming: the names can be listed and asked for, by the command, by Python and in messages.
+//! Differs from serde's renaming: the names can be listed and looked up, by the command, by Python and in messages.
 
-/// An enum of choices without content, each with the name by which files, commands and messages call it.
+/// Defines an enum of choices without contents, each with its name in files, commands and messages.
 macro_rules! named {
     ($(#[$meta:meta])* pub enum $choice:ident { $($(#[$about:meta])+ $variant:ident = $name:literal,)+ }) => {
         $(#[$meta])*
@@ -11,17 +11,17 @@ macro_rules! named {
         }
 
         impl $choice {
-            /// All of them, in the order in which they are listed.
+            /// All choices, in the order in which they are listed.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The name that files, commands and messages call it by.
+            /// Name of the choice in files, commands and messages.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+
                 }
             }
 
-            /// The choice of this name.
+            /// The choice of this name; `None` if there is none.
             pub fn named(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|choice| choice.name() == name)
             }

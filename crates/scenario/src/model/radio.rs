@@ -1,8 +1,8 @@
 //! Rates, queues and losses of a constellation's links: by kind, by direction, by terminal, by name.
 //!
-//! Follows the words of `links.*`: a key stands for both directions, a table of its own says what is different in one.
-//! Differs: between a terminal and its satellite the directions are `up` and `down`, and not forward and reverse.
-//! Leaves out delays, which follow from positions; only a schedule or trace states one.
+//! Follows the terms of `links.*`: a key is for both directions, a separate table has the differences of one.
+//! Differs: between a terminal and its satellite the directions are `up` and `down`, not forward and reverse.
+//! Leaves out delays, which follow from positions; only a schedule or trace gives one.
 
 use super::links::{Interval, Loss, Queue};
 use schemars::JsonSchema;
@@ -15,10 +15,10 @@ use skyhop_units::{Rate, Span};
 pub struct Radio {
     /// Rate of each direction.
     pub rate: Rate,
-    /// Packets that wait for the transmitter.
+    /// Queue in front of the transmitter.
     #[serde(default)]
     pub queue: Queue,
-    /// What the link loses.
+    /// Loss model of the link.
     #[serde(default)]
     pub loss: Loss,
 }
@@ -27,36 +27,36 @@ pub struct Radio {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Gsl {
-    /// Rate of each direction; needed where `up` or `down` has none.
+    /// Rate of each direction; required unless both `up` and `down` have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// Packets that wait for the transmitter.
+    /// Queue in front of the transmitter.
     #[serde(default)]
     pub queue: Queue,
-    /// What the link loses.
+    /// Loss model of the link.
     #[serde(default)]
     pub loss: Loss,
-    /// What changes by the clock, interval by interval: rates, losses, delays, outages.
+    /// Changes by the clock, interval by interval: rates, losses, delays, outages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<Vec<Interval>>,
-    /// A file with a table of what changes by the clock, beside the scenario.
+    /// Name of a trace file, relative to the scenario's folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
-    /// After this long, schedule or trace begin again.
+    /// Time after which the schedule or trace repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Span>,
-    /// Differences from the terminal to the satellite.
+    /// Differences of the direction from the terminal to the satellite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up: Option<OneWay>,
-    /// Differences from the satellite to the terminal.
+    /// Differences of the direction from the satellite to the terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<OneWay>,
-    /// What the terminals of one satellite, or of one beam of it, have together; gateways are not among them.
+    /// Capacity that the terminals of one satellite, or of one of its beams, share; gateways do not take part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<Shared>,
 }
 
-/// Capacity of a satellite, or of each of its beams, which its terminals share by deficit round robin; without limit where it is left out.
+/// Capacity of a satellite, or of each of its beams, which its terminals share by deficit round robin; without limit if left out.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Shared {
@@ -68,8 +68,7 @@ pub struct Shared {
     pub down: Option<Rate>,
 }
 
-/// Defines a table whose keys may all be left out: the six that say what a link is, which `rate`, `loss` and `repeat` document
-/// in its words, between those of its own.
+/// Defines a table of optional keys: the six of a link, with `rate`, `loss` and `repeat` documented as given, between its own.
 macro_rules! link_keys {
     (
         $(#[$meta:meta])* pub struct $name:ident;
@@ -85,16 +84,16 @@ macro_rules! link_keys {
             #[doc = $rate]
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub rate: Option<Rate>,
-            /// Packets that wait for the transmitter.
+            /// Queue in front of the transmitter.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub queue: Option<Queue>,
             #[doc = $loss]
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub loss: Option<Loss>,
-            /// Changes by the clock; an empty list is none.
+            /// Changes by the clock; none if the list is empty.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub schedule: Option<Vec<Interval>>,
-            /// A file with a table of what changes by the clock.
+            /// Name of a trace file.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub trace: Option<String>,
             #[doc = $repeat]
@@ -110,44 +109,44 @@ macro_rules! link_keys {
 }
 
 link_keys! {
-    /// The link of one terminal or gateway to its satellite: whatever is left out is as in the constellation's `gsl`.
+    /// The link of one terminal or gateway to its satellite; keys that are left out are as in the constellation's `gsl`.
     #[derive(Default)]
     pub struct OwnGsl;
     rate "Rate of each direction.",
-    loss "What the link loses.",
-    repeat "After this long, schedule or trace begin again.";
+    loss "Loss model of the link.",
+    repeat "Time after which the schedule or trace repeats.";
     before {}
     after {
-        /// Differences from the terminal to the satellite.
+        /// Differences of the direction from the terminal to the satellite.
         up: OneWay,
-        /// Differences from the satellite to the terminal.
+        /// Differences of the direction from the satellite to the terminal.
         down: OneWay,
     }
 }
 
 link_keys! {
-    /// The parameters that one link of a constellation has of its own: whatever is left out is as with all of its kind.
+    /// Parameters of a single link of a constellation; keys that are left out are as for its kind.
     pub struct Override;
     rate "Rate of each direction.",
-    loss "What the link loses.",
-    repeat "After this long, schedule or trace begin again.";
+    loss "Loss model of the link.",
+    repeat "Time after which the schedule or trace repeats.";
     before {
-        /// Its name, as results print it: "isl:3.4-3.5", "gsl:london", "fibre:lima-oslo".
+        /// Name of the link in results: "isl:3.4-3.5", "gsl:london", "fibre:lima-oslo".
         link: String,
     }
     after {
-        /// Differences in the reverse direction: from the second end of the name to the first, or from the satellite to the terminal.
+        /// Differences of the reverse direction: from the second end of the name to the first, or from the satellite to the terminal.
         reverse: OneWay,
     }
 }
 
 link_keys! {
-    /// Differences in one direction: whatever is left out is as in the table around it.
+    /// Differences of one direction; keys that are left out are as in the table around it.
     #[derive(Default)]
     pub struct OneWay;
     rate "Rate.",
-    loss "What the direction loses.",
-    repeat "After this long, schedule or trace of this direction begin again.";
+    loss "Loss model of the direction.",
+    repeat "Time after which the schedule or trace of the direction repeats.";
     before {}
     after {}
 }

@@ -1,8 +1,8 @@
 //! Satellites, terminals and routing.
 //!
-//! Follows HT 6.2 and table 6.1; published constellations go by their names.
-//! Differs: orbits may come from a file of elements, so that a constellation that flies is as good as one on paper.
-//! Leaves out what only a library user can say: a link rule or routing scheme of one's own.
+//! Follows HT 6.2 and table 6.1; published constellations have names.
+//! Differs: orbits may come from a file of elements, so that real constellations can be used like published ones.
+//! Leaves out extensions by a library user: custom link rules and routing schemes.
 
 use super::links::{Loss, Queue};
 use super::named::named;
@@ -23,52 +23,52 @@ pub struct Constellation {
     /// Circular orbits in evenly spaced planes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<Shell>,
-    /// Several shells, numbered one after another; links between satellites stay within a shell but for `inter_shell_isls`.
+    /// Several shells, numbered consecutively; links between satellites stay within a shell, except for `inter_shell_isls`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shells: Option<Vec<Shell>>,
-    /// Satellites on ellipses, one by one, without links between them.
+    /// Satellites on individual ellipses, without links between them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ellipses: Option<Vec<Ellipse>>,
     /// Geostationary satellites, by their longitudes (east positive).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub geostationary: Option<Vec<Angle>>,
-    /// A file of two- or three-line elements, beside the scenario.
+    /// Name of a file of two- or three-line elements, relative to the scenario's folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tle: Option<String>,
-    /// A file of orbit mean-elements messages (JSON), beside the scenario.
+    /// Name of a file of orbit mean-elements messages (JSON), relative to the scenario's folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omm: Option<String>,
     /// UTC instant of the start of the run, such as "2025-10-07T12:00:00Z"; the newest epoch of the elements if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch: Option<String>,
-    /// Lowest elevation at which a terminal keeps a satellite; the preset's if left out, else 10 deg (5 deg for geostationary satellites). A file's satellites are those of a preset if they are called so.
+    /// Lowest elevation at which a terminal keeps a satellite; the preset's if left out, else 10 deg (5 deg for geostationary satellites). Satellites of a file have the preset of their names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elevation_mask: Option<Angle>,
-    /// Links between satellites; without them a packet comes down where it went up. If left out the preset's, else true for shells and false for elements.
+    /// True for links between satellites; without them a packet comes down from the satellite that it went up to. If left out the preset's, else true for shells and false for elements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isls: Option<bool>,
-    /// Links between the counter-rotating planes on both sides of the seam; if left out the preset's (Teledesic has them, Iridium has none), else none.
+    /// True for links between the counter-rotating planes on both sides of the seam; if left out the preset's (Teledesic has them, Iridium has none), else none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cross_seam_isls: Option<bool>,
-    /// Links across the seam are off while the longitudes of their ends differ by less; the preset's if left out, else 10 deg.
+    /// Difference of longitude below which links across the seam are off; the preset's if left out, else 10 deg.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cross_seam_longitude_threshold: Option<Angle>,
-    /// At first, satellite 0.s links across the seam to this slot less s; the preset's if left out, else the nearest.
+    /// Slot to which satellite 0.0 links across the seam at first; satellite 0.s links to this slot less s. The preset's if left out, else the nearest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cross_seam_first_slot: Option<u32>,
-    /// How many satellites ahead in its plane a satellite links to, and as many behind; the preset's if left out, else 1.
+    /// Number of satellites ahead in its plane that a satellite links to, and as many behind; the preset's if left out, else 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intra_plane_neighbours: Option<u32>,
-    /// How many planes to the east a satellite links to, and as many to the west; the preset's if left out, else 1.
+    /// Number of planes to the east that a satellite links to, and as many to the west; the preset's if left out, else 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inter_plane_neighbours: Option<u32>,
-    /// Links between neighbouring shells of `shells`: each satellite of the smaller one holds one of the other, and takes the nearest that is free when it loses that.
+    /// True for links between neighbouring shells of `shells`: each satellite of the smaller one holds one of the other, and takes the nearest free one when it loses that.
     #[serde(default)]
     pub inter_shell_isls: bool,
-    /// Links between planes are switched off above this latitude; the preset's if left out, else 90 deg, which is never.
+    /// Latitude above which links between planes are off; the preset's if left out, else 90 deg, which is never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isl_latitude_limit: Option<Angle>,
-    /// Links between satellites are off while they pass lower over the Earth than this; the preset's if left out, else 80 km.
+    /// Altitude below which a link between satellites may not pass; the preset's if left out, else 80 km.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grazing_altitude: Option<Length>,
     /// Longest link between satellites; without limit if left out.
@@ -77,43 +77,43 @@ pub struct Constellation {
     /// Longest link between a terminal and its satellite; without limit if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_gsl_range: Option<Length>,
-    /// Whether catalogued satellites outside the planes serve terminals.
+    /// True if catalogued satellites outside the planes serve terminals.
     #[serde(default)]
     pub spares_serve: bool,
-    /// How a terminal chooses its satellite; the preset's if left out, else highest-on-loss.
+    /// Policy by which a terminal chooses its satellite; the preset's if left out, else highest-on-loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover: Option<Handover>,
-    /// When all terminals choose together with the handovers "synchronous" (15 s if left out) and "earth-fixed-cells" (60 s): at multiples of this.
+    /// Period at whose multiples all terminals choose together, for the handovers "synchronous" (15 s if left out) and "earth-fixed-cells" (60 s).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover_period: Option<Span>,
     /// Height of a cell with the handover "earth-fixed-cells"; 1.44 deg, which is 160 km, if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover_cell: Option<Angle>,
-    /// Each terminal looks at its satellite at times of its own, this long apart (HT's asynchronous handover); at every update if left out.
+    /// Interval at which each terminal checks its satellite, at times of its own (HT's asynchronous handover); at every update if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover_check: Option<Span>,
-    /// How much earlier or later at random each of these looks may come.
+    /// Largest random deviation of each of these checks, earlier or later.
     #[serde(default)]
     pub handover_check_dither: Span,
-    /// How long a terminal that changes its satellite hears nothing; packets wait.
+    /// Time for which a terminal receives nothing after a change of satellite; packets wait.
     #[serde(default)]
     pub handover_gap: Span,
     /// Probability that a packet that waits or travels on the link of a terminal is lost when it changes its satellite.
     #[serde(default)]
     pub handover_loss: f64,
-    /// Keep the old satellite while the new one is being acquired; there is no gap then.
+    /// True to keep the old satellite while the new one is being acquired; there is no gap then.
     #[serde(default)]
     pub make_before_break: bool,
-    /// How long a terminal needs to acquire a satellite.
+    /// Time that a terminal needs to acquire a satellite.
     #[serde(default)]
     pub gsl_acquisition: Span,
-    /// How long two satellites need to acquire one another.
+    /// Time that two satellites need to acquire one another.
     #[serde(default)]
     pub isl_acquisition: Span,
-    /// How often links, handovers and routes are looked at anew.
+    /// Interval at which links, handovers and routes are updated.
     #[serde(default = "default_update_interval")]
     pub update_interval: Span,
-    /// Who works out routes within it where there are several constellations; as `routing.scheme` if left out.
+    /// Routing scheme within this constellation, among several; `routing.scheme` if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<Scheme>,
     /// Links between satellites.
@@ -131,7 +131,7 @@ pub struct Constellation {
     /// Refractive index of the fibre.
     #[serde(default = "default_fibre_index")]
     pub fibre_index: f64,
-    /// Length of the fibre over that of the great circle between its ends.
+    /// Length of the fibre relative to the great circle between its ends.
     #[serde(default = "default_fibre_detour")]
     pub fibre_detour: f64,
     /// Single links with rates, queues, losses, schedules or traces of their own.
@@ -170,41 +170,41 @@ fn default_fibre_detour() -> f64 {
 }
 
 named! {
-    /// How a terminal chooses its satellite. Whatever the policy, a satellite below the mask is let go.
+    /// The policy by which a terminal chooses its satellite. Under every policy, a satellite below the mask is released.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     pub enum Handover {
-        /// Keep the satellite; then the one that follows in its plane; then the highest (HT, ns-2).
+        /// Keeps the satellite; then takes the one that follows in its plane; then the highest (HT, ns-2).
         FollowPlane = "follow-plane",
-        /// Keep the satellite; then the highest.
+        /// Keeps the satellite; then takes the highest.
         HighestOnLoss = "highest-on-loss",
-        /// Always the highest.
+        /// Takes the highest at every check.
         Highest = "highest",
-        /// Always the nearest.
+        /// Takes the nearest at every check.
         Nearest = "nearest",
-        /// Keep the satellite; then the one that will be visible longest.
+        /// Keeps the satellite; then takes the one that will be visible longest.
         LongestVisibility = "longest-visibility",
-        /// Keep the satellite while it flies north; then the highest that does (WP).
+        /// Keeps the satellite while it flies north; then takes the highest that does (WP).
         Ascending = "ascending",
-        /// Keep the satellite while it flies south; then the highest that does (WP).
+        /// Keeps the satellite while it flies south; then takes the highest that does (WP).
         Descending = "descending",
-        /// All terminals together at multiples of `handover_period`: the highest.
+        /// Takes the highest at multiples of `handover_period`, for all terminals together.
         Synchronous = "synchronous",
-        /// Cells that stand still on the Earth: at multiples of `handover_period` a cell gets the satellite that is highest over its centre, with all its terminals.
+        /// Earth-fixed cells: at multiples of `handover_period` a cell gets the satellite that is highest over its centre, for all its terminals.
         EarthFixedCells = "earth-fixed-cells",
     }
 }
 
-/// A constellation that a publication describes, by its name or its other name; [`skyhop_orbit::preset`] has them.
+/// A published constellation, by its name or second name; [`skyhop_orbit::preset`] has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset(&'static str);
 
 impl Preset {
-    /// The preset of this name, however its capitals and spaces are written.
+    /// The preset of this name; capitals, spaces and hyphens do not matter.
     pub fn find(name: &str) -> Result<Self, PresetError> {
         skyhop_orbit::Preset::find(name).map(|preset| Self(preset.name))
     }
 
-    /// Its name, whichever it was found by.
+    /// Name of the preset, not its second name.
     pub fn name(self) -> &'static str {
         self.0
     }
@@ -238,7 +238,7 @@ impl JsonSchema for Preset {
     }
 }
 
-/// Circular orbits of one height: a pattern in Walker's notation, or planes, satellites in each, and inclination.
+/// Circular orbits of one altitude: a pattern in Walker's notation, or planes, satellites per plane, and inclination.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Shell {
@@ -248,48 +248,48 @@ pub struct Shell {
     /// Number of orbital planes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planes: Option<u32>,
-    /// Satellites in each plane.
+    /// Number of satellites in each plane.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub satellites_per_plane: Option<u32>,
-    /// Height above the sphere.
+    /// Altitude above the sphere.
     pub altitude: Length,
     /// Inclination to the equator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inclination: Option<Angle>,
-    /// Right ascension from one plane to the next; 360 deg / planes if left out.
+    /// Difference of right ascension between successive planes; 360 deg / planes if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raan_spacing: Option<Angle>,
     /// Right ascension of the first plane.
     #[serde(default)]
     pub raan: Angle,
-    /// How far each odd plane is ahead, as a fraction of the spacing within a plane; 0.5 if left out.
+    /// Phase by which each odd plane is ahead, as a fraction of the spacing within a plane; 0.5 if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stagger: Option<f64>,
 }
 
-/// A satellite's ellipse.
+/// The elliptic orbit of one satellite.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ellipse {
-    /// Half the long axis.
+    /// Semi-major axis.
     pub semi_major_axis: Length,
-    /// 0 for a circle, below 1.
+    /// Eccentricity, from 0 (a circle) to below 1.
     #[serde(default)]
     pub eccentricity: f64,
     /// Inclination to the equator.
     pub inclination: Angle,
-    /// Ascending node, from Greenwich at the start of the run.
+    /// Longitude of the ascending node from Greenwich at the start of the run.
     #[serde(default)]
     pub raan: Angle,
-    /// From the node to the perigee.
+    /// Angle from the node to the perigee.
     #[serde(default)]
     pub argument_of_perigee: Angle,
-    /// From the perigee at the start of the run, as if the motion were even.
+    /// Mean anomaly at the start of the run.
     #[serde(default)]
     pub mean_anomaly: Angle,
 }
 
-/// A place on the ground, or something that moves over it.
+/// A place on the ground, or an object that moves over it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Terminal {
@@ -302,22 +302,22 @@ pub struct Terminal {
     /// Height above the sphere or ellipsoid.
     #[serde(default)]
     pub height: Length,
-    /// Where it is over time, in place of latitude, longitude and height.
+    /// Track of a moving terminal, in place of latitude, longitude and height.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub track: Option<Track>,
-    /// How many satellites of a constellation it can hold at once, each on a link of its own; "all" is all in view. If left out "all", but 1 with a `handover`, over Iridium, Teledesic and Spaceway NGSO.
+    /// Number of satellites of a constellation that it can hold at once, each on a link of its own; "all" is all in view. If left out "all", but 1 with a `handover`, and over Iridium, Teledesic and Spaceway NGSO.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub antennas: Option<Antennas>,
-    /// Whether it passes on packets that are not for itself, between satellites and over fibre.
+    /// True if it forwards packets of others, between satellites and over fibre.
     #[serde(default)]
     pub gateway: bool,
-    /// The constellations whose satellites it can hold, of `constellations`; all of them if left out.
+    /// Names of the constellations, of `constellations`, whose satellites it can hold; all of them if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sees: Option<Vec<String>>,
-    /// Its own link to its satellite, of which each antenna has one.
+    /// Link to its satellite, where it differs from the constellation's; each antenna has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gsl: Option<OwnGsl>,
-    /// The beam that it is in: with `shared` of the constellation's `gsl`, terminals of one beam share what one has.
+    /// Name of its beam: with `shared` of the constellation's `gsl`, terminals of one beam share the beam's capacity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beam: Option<String>,
 }
@@ -325,9 +325,9 @@ pub struct Terminal {
 /// A number of antennas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Antennas {
-    /// So many.
+    /// A given number.
     Count(u16),
-    /// Enough for all satellites in view.
+    /// A number sufficient for all satellites in view.
     All,
 }
 
@@ -383,11 +383,11 @@ impl JsonSchema for Antennas {
     }
 }
 
-/// Something of the constellation that does not work for a while: exactly one of `satellite`, `link` and `station`.
+/// The failure of one object of the constellation: exactly one of `satellite`, `link` and `station`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// A satellite with all its links: plane and slot as "3.4", or its name.
+    /// A satellite with all its links: plane and slot such as "3.4", or its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub satellite: Option<String>,
     /// A link by its name, such as "isl:3.4-3.5" or "gsl:london".
@@ -396,62 +396,62 @@ pub struct Failure {
     /// A terminal or gateway with all its links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub station: Option<String>,
-    /// When it fails.
+    /// Time of the failure.
     #[serde(default)]
     pub from: Time,
-    /// When it is repaired; never if left out.
+    /// Time of the repair; never if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
 }
 
-/// Failures at random: mean times between a repair and the next failure, exponential and independent. What is left out never fails.
+/// Random failures: mean times between a repair and the next failure, exponential and independent. Objects whose key is left out never fail.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RandomFailures {
-    /// Of each satellite.
+    /// Mean time between failures of each satellite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub satellite_mtbf: Option<Span>,
-    /// Of each link between satellites.
+    /// Mean time between failures of each link between satellites.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isl_mtbf: Option<Span>,
-    /// Of each terminal and gateway.
+    /// Mean time between failures of each terminal and gateway.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub station_mtbf: Option<Span>,
-    /// Mean time to repair; needed with any of the three above.
+    /// Mean time to repair; required with any of the three above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mttr: Option<Span>,
-    /// Share of the satellites that have failed from the beginning to the end, drawn.
+    /// Share of the satellites, drawn at random, that have failed for the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub satellite_share: Option<f64>,
-    /// Share of the links between satellites that have failed from the beginning to the end, drawn.
+    /// Share of the links between satellites, drawn at random, that have failed for the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isl_share: Option<f64>,
 }
 
-/// How packets find their way through the constellation.
+/// Routing of packets through the constellation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Routing {
-    /// Who works out routes, and from what.
+    /// Routing scheme: the nodes that compute routes, and the knowledge that they use.
     pub scheme: Scheme,
-    /// What a path's length is; for the scheme "shortest". The paths of "multipath" are short by links.
+    /// Metric of a path, for the scheme "shortest". Paths of "multipath" have the fewest links.
     pub metric: Metric,
-    /// Constellations, the most wanted first: a path over satellites of a later one, or of one that is not named, is taken only where there is no other, however short it is; for the scheme "shortest".
+    /// Constellations in order of preference: a path over satellites of a later one, or of one that is not listed, is taken only if there is no other, however short it is; for the scheme "shortest".
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub prefer: Vec<String>,
-    /// What takes turns, or is shared out, among several paths; for the scheme "multipath".
+    /// Unit that is spread over several paths, for the scheme "multipath".
     pub spread: Spread,
-    /// How far from a failed link satellites know of it, in hops; for the scheme "geographic". At 1 it is its two ends.
+    /// Number of hops within which satellites know of a failed link, for the scheme "geographic". At 1 only its two ends know.
     pub failure_radius: u32,
-    /// How long after a change of the network nodes still route as before it.
+    /// Time after a change of the network during which nodes still route as before.
     pub convergence: Span,
-    /// How packets find a terminal that has come into another cell, which is another address; for the schemes "hybrid", "geographic" and "central". "database" if left out.
+    /// Way in which packets find a terminal that has moved to another cell, and so to another address; for the schemes "hybrid", "geographic" and "central". "database" if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mobility: Option<Mobility>,
-    /// How long after it has done so senders still write its old address; 0 s if left out.
+    /// Time after that move during which senders still use its old address; 0 s if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address_delay: Option<Span>,
-    /// Let announcements of changes spread from satellite to satellite, each taking propagation and this long at a hop; nodes route by a change when all who are told have heard. Announcements are counted then.
+    /// Time that each hop adds to propagation when announcements of changes spread from satellite to satellite; nodes use a change when all its recipients have heard of it. Announcements are then counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flooding_hop_delay: Option<Span>,
 }
@@ -473,58 +473,58 @@ impl Default for Routing {
 }
 
 named! {
-    /// Who works out routes, and from what.
+    /// The routing scheme: the nodes that compute routes, and the knowledge that they use.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
     pub enum Scheme {
         /// Shortest paths over the whole network, which every node knows (HT 6.3).
         #[default]
         Shortest = "shortest",
-        /// All paths with the fewest links at once, each node choosing among its next hops (WP); over `links` too.
+        /// All minimum-hop paths at once, with a choice of next hops at each node (WP); over `links` too.
         Multipath = "multipath",
-        /// Greedy far away, link states near by, a zone at each pole (HT 6.5.2); it has dead ends.
+        /// Greedy at a distance, link states nearby, a zone at each pole (HT 6.5.2); it has dead ends.
         Hybrid = "hybrid",
-        /// Paths on the map that published orbits promise; failed links travel in the packet.
+        /// Paths on the map that published orbits give; failed links are recorded in the packet.
         Geographic = "geographic",
-        /// Tables of cells that one place computes for all satellites (HT 6.6.2).
+        /// Tables of cells that one controller computes for all satellites (HT 6.6.2).
         Central = "central",
     }
 }
 
 named! {
-    /// How packets find a terminal whose address has changed (HT 6.4.1).
+    /// The way in which packets find a terminal whose address has changed (HT 6.4.1).
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
     pub enum Mobility {
-        /// Senders look in a database that the terminal keeps up to date; what comes to the old cell and finds it gone is lost.
+        /// Senders query a database that the terminal keeps up to date; packets that reach the old cell too late are lost.
         #[default]
         Database = "database",
-        /// The satellites of the old cell know the new address and send packets on, as the agents of Mobile IP do.
+        /// The satellites of the old cell know the new address and forward packets, as Mobile IP's agents do.
         Satellites = "satellites",
     }
 }
 
 impl Scheme {
-    /// Whether it knows the whole network, gateways included, whatever that is made of.
+    /// Returns true if it uses global knowledge of the network, including gateways and ground links.
     pub fn knows_all(self) -> bool {
         matches!(self, Self::Shortest | Self::Multipath)
     }
 }
 
-/// What a path's length is.
+/// The metric of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
-    /// The sum of propagation delays.
+    /// Sum of the propagation delays.
     #[default]
     Delay,
-    /// The number of links.
+    /// Number of links.
     Hops,
 }
 
-/// What is spread over several paths.
+/// The unit that is spread over several paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
-    /// Packets, in turn: each node sends one on each of its next hops, whatever flow it belongs to (WP).
+    /// Packets: each node sends one on each of its next hops in turn, whatever flow they belong to (WP).
     #[default]
     Packets,
     /// Flows, by a hash of addresses and ports: the packets of a connection stay on one path (ECMP, RFC 2992).

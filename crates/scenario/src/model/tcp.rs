@@ -1,7 +1,7 @@
 //! TCP: its variants and their parameters.
 //!
-//! Follows the names that the RFCs give to TCP's parameters, and HT, TH and WP for what they varied.
-//! Differs from a kernel's settings: every key can be given for one flow, and what is left out comes from a host by name.
+//! Follows the names that the RFCs give to TCP's parameters, and HT, TH and WP for those that they varied.
+//! Differs from a kernel's settings: every key can be set for one flow; the defaults are those of a named host.
 //! Leaves out socket options that change no packet.
 
 use super::Host;
@@ -10,32 +10,31 @@ use serde::{Deserialize, Serialize};
 use skyhop_transport::tcp::{AfterIdle, Hystart, LossRecovery, PathMtu, Variant};
 use skyhop_units::{Amount, Bytes, Span};
 
-/// Defines [`Tcp`], in which every key has a value, and [`TcpKeys`], in which a file may leave out any of them. Keys in
-/// `optional` may be without a value in both.
+/// Defines [`Tcp`], in which every key has a value, and [`TcpKeys`], in which all are optional. Keys in `optional` may be without a value in both.
 macro_rules! tcp_keys {
     (
         keys { $($(#[$doc:meta])* $name:ident: $ty:ty,)* }
         optional { $($(#[$odoc:meta])* $oname:ident: $oty:ty,)* }
     ) => {
-        /// TCP's parameters, each as the file gives it or else as the host has it.
+        /// TCP's parameters, from the file or from the host's defaults.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(from = "TcpKeys")]
         pub struct Tcp {
-            /// The host from which the other keys came where the file left them out.
+            /// The host whose defaults were used.
             pub host: Host,
-            /// The law of the congestion window, and with host `1999` loss recovery too.
+            /// Congestion control, and with host `1999` loss recovery too.
             pub variant: Variant,
             $($(#[$doc])* pub $name: $ty,)*
             $($(#[$odoc])* #[serde(skip_serializing_if = "Option::is_none")] pub $oname: Option<$oty>,)*
         }
 
-        /// TCP's parameters as a file may give them. What is left out is as `host` has it.
+        /// TCP's parameters in a file. Keys that are left out have the defaults of `host`.
         #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields, default)]
         pub struct TcpKeys {
-            /// The host whose TCP it is: from it comes every key that is left out. The scenario's `host` if left out.
+            /// The host whose TCP gives the defaults of all other keys. The scenario's `host` if left out.
             pub host: Option<Host>,
-            /// The law of the congestion window. It decides on loss recovery too with host `1999`; other hosts keep their own.
+            /// Congestion control. With host `1999` it determines loss recovery too; other hosts keep their own.
             pub variant: Option<Variant>,
             $($(#[$doc])* pub $name: Option<$ty>,)*
             $($(#[$odoc])* pub $oname: Option<$oty>,)*
@@ -45,7 +44,7 @@ macro_rules! tcp_keys {
             fn from(keys: TcpKeys) -> Tcp {
                 let host = keys.host.unwrap_or_default();
                 let mut base = host.tcp(keys.variant, keys.recovery);
-                // A window or buffer that is given without the limit to its growth does not grow.
+                // A window or buffer given without its limit does not grow.
                 base.window_max = keys.window.unwrap_or(base.window_max);
                 base.send_buffer_max = keys.send_buffer.or(base.send_buffer_max);
                 // A host's window and buffer hold a segment of any size that fits a packet.
@@ -70,89 +69,89 @@ tcp_keys! {
     keys {
         /// Largest payload of a segment.
         mss: Bytes,
-        /// How the largest packet that the path carries is found, if links have an `mtu`.
+        /// Path MTU discovery, if links have an `mtu`.
         path_mtu: PathMtu,
-        /// Receive window at the start: bytes or segments. It stays so if `window_max` is not more; given alone, it is the window for good.
+        /// Initial receive window: bytes or segments. It is constant if `window_max` is not larger, or if it is given alone.
         window: Amount,
-        /// Up to which the receive window tunes itself, by what arrives in an RTT.
+        /// Largest receive window, up to which it tunes itself by the data that arrive in an RTT.
         window_max: Amount,
-        /// Congestion window after the handshake: segments or bytes. "4380 B" is RFC 2414's with an mss of 1460.
+        /// Initial congestion window: segments or bytes. "4380 B" is RFC 2414's with an mss of 1460.
         initial_window: Amount,
-        /// Duplicate acknowledgments that signal a loss.
+        /// Number of duplicate acknowledgments that signal a loss.
         dupack_threshold: u32,
-        /// Raise the threshold when segments prove to be late and not lost, up to 300. Variants that know segments one by one (sack, sack1, fack) see lateness, the others need `dsack`.
+        /// True to raise that threshold, up to 300, when segments prove to be late and not lost. Variants that track single segments (sack, sack1, fack) notice it, the others need `dsack`.
         adaptive_reordering: bool,
-        /// Undo what a timeout or a recovery did to the window when it proves to have been needless: by timestamps, DSACK or F-RTO (RFC 3522, 4015, 5682).
+        /// True to undo the effect of a timeout or recovery on the window when it proves spurious: by timestamps, DSACK or F-RTO (RFC 3522, 4015, 5682).
         undo: bool,
-        /// Send new data on the first duplicate acknowledgments (RFC 3042).
+        /// True to send new data on the first duplicate acknowledgments (RFC 3042).
         limited_transmit: bool,
-        /// When recovery ends, reopen the window to ssthresh at once, and not to what is outstanding plus one segment (RFC 6582 step 3, option 2 and not 1). HT figure 4.16 shows what that does.
+        /// True to reopen the window to ssthresh at the end of recovery, and not to the outstanding data plus one segment (RFC 6582 step 3, option 2 and not 1). HT figure 4.16 shows the effect.
         burst_after_recovery: bool,
-        /// Growth in congestion avoidance, for variants that have Reno's.
+        /// Growth in congestion avoidance, for variants with Reno's.
         increase: Increase,
-        /// The window grows only where it was what held the sender up, and falls towards what is used where it was not (RFC 2861, 7661).
+        /// True if the window grows only while it limits the sender, and decays towards the used part otherwise (RFC 2861, 7661).
         validate_window: bool,
-        /// How slow start is left before a loss ends it.
+        /// Algorithm that ends slow start before a loss.
         hystart: Hystart,
-        /// Proportional rate reduction in recovery (RFC 9937), for recovery rfc6675 and rack.
+        /// True for proportional rate reduction in recovery (RFC 9937), for recovery rfc6675 and rack.
         rate_reduction: bool,
-        /// Spread a window over its RTT: twice its rate in slow start, 1.2 times later.
+        /// True to pace a window over its RTT: at twice its rate in slow start, 1.2 times later.
         pacing: bool,
-        /// Explicit congestion notification (RFC 3168): packets say that queues may mark them, and a mark cuts the window as a loss does.
+        /// True for explicit congestion notification (RFC 3168): queues may mark packets, and a mark cuts the window as a loss does.
         ecn: bool,
-        /// How connections are opened: with a handshake, or with data on the SYN.
+        /// Connection establishment: with a handshake, or with data on the SYN.
         open: Open,
-        /// What a silence of more than a timeout does to the congestion window.
+        /// Effect of an idle time longer than a timeout on the congestion window.
         after_idle: AfterIdle,
-        /// A flow's connections begin with what its earlier ones have learnt: RTT, ssthresh, and a share of the windows that are open (RFC 9040).
+        /// True if a flow's connections start from the state of its earlier ones: RTT, ssthresh, and a share of the open windows (RFC 9040).
         share: bool,
-        /// Acknowledgments may be marked by queues, and become fewer by it (ACK congestion control, RFC 3449 5.1.1). Needs `ecn` and delayed acknowledgments.
+        /// True if queues may mark acknowledgments, which then become fewer (ACK congestion control, RFC 3449 §5.1.1). Needs `ecn` and delayed acknowledgments.
         ack_congestion: bool,
-        /// Timestamps option (RFC 7323).
+        /// True for the timestamps option (RFC 7323).
         timestamps: bool,
-        /// SACK blocks in an acknowledgment, 1 to 4 (3 with timestamps).
+        /// Number of SACK blocks in an acknowledgment, 1 to 4 (3 with timestamps).
         sack_blocks: u8,
-        /// Report segments that came twice (DSACK, RFC 2883); for recovery with SACK.
+        /// True to report duplicate segments (DSACK, RFC 2883); for recovery with SACK.
         dsack: bool,
-        /// When the receiver acknowledges.
+        /// Times at which the receiver acknowledges.
         delayed_ack: DelayedAck,
-        /// Segments in order that are acknowledged together, if acknowledgments are delayed.
+        /// Number of segments in order that one acknowledgment covers, if acknowledgments are delayed.
         ack_every: u32,
-        /// Segments at the start, and after a silence, that are acknowledged at once although acknowledgments are delayed.
+        /// Number of segments at the start, and after idle times, that are acknowledged at once in spite of delayed acknowledgments.
         quick_acks: u32,
-        /// Acknowledge at once what fills a gap.
+        /// True to acknowledge at once a segment that fills a gap.
         ack_gap_fillers: bool,
-        /// The congestion window grows even beyond what the receiver's lets be used, as in ns-2.
+        /// True if the congestion window grows even beyond the receive window, as in ns-2.
         grow_unused: bool,
-        /// Half a window keeps its fraction of a segment, and the acknowledgment that ends recovery opens it further, as in ns-2; otherwise windows are cut to whole segments. For variants with Reno's window; sack1 has it in any case.
+        /// True if half a window keeps its fraction of a segment, and the acknowledgment that ends recovery opens it further, as in ns-2; otherwise windows are cut to whole segments. For variants with Reno's window; always true for sack1.
         precise_halving: bool,
-        /// A host's own delay: each time it may send, it waits a random time up to this first (ns-2's overhead_), which breaks phase effects of drop-tail queues.
+        /// Largest random delay before each transmission (ns-2's overhead_), which breaks phase effects of drop-tail queues.
         overhead: Span,
         /// Timeout before the first RTT sample (RFC 6298).
         rto_initial: Span,
         /// Smallest timeout.
         rto_min: Span,
-        /// Least that is added to the smoothed RTT for a timeout, whatever the variation.
+        /// Smallest difference between the timeout and the smoothed RTT, whatever the variation.
         rto_variation_min: Span,
         /// Largest timeout.
         rto_max: Span,
-        /// Step in which the sender's clock measures RTTs.
+        /// Granularity of the clock by which the sender measures RTTs.
         rto_granularity: Span,
     }
     optional {
-        /// Another way of finding and repairing losses than the host's or the variant's own.
+        /// Loss recovery, if it is not the default of the host or the variant.
         recovery: LossRecovery,
-        /// The most bytes that an end holds of what was written and not acknowledged, at the start: bytes or segments. Given alone, it is the send buffer for good; without limit if left out with hosts that have none.
+        /// Initial send buffer for written data that are not acknowledged: bytes or segments. Constant if given alone; without limit if left out with hosts that have none.
         send_buffer: Amount,
-        /// Up to which the send buffer tunes itself, by the congestion window.
+        /// Largest send buffer, up to which it tunes itself by the congestion window.
         send_buffer_max: Amount,
-        /// First slow-start threshold; without limit if left out.
+        /// Initial slow-start threshold; without limit if left out.
         initial_ssthresh: Amount,
-        /// The most new segments that one acknowledgment may release during fast recovery; without limit if left out (ns-2's NewReno takes 2).
+        /// Largest number of new segments that one acknowledgment may release during fast recovery; without limit if left out (ns-2's NewReno takes 2).
         recovery_burst: u32,
-        /// Count bytes and not acknowledgments, at most this many segments for each: L of RFC 3465, 1 or 2. By acknowledgments if left out.
+        /// Byte counting in place of counting acknowledgments, at most this many segments for each: L of RFC 3465, 1 or 2. By acknowledgments if left out.
         byte_counting: u32,
-        /// What an earlier connection over the same path has learnt, to begin from (Careful Resume, RFC 9959).
+        /// State of an earlier connection over the same path, to start from (Careful Resume, RFC 9959).
         resume: Resume,
     }
 }
@@ -163,78 +162,78 @@ impl Default for Tcp {
     }
 }
 
-/// Growth of the window in congestion avoidance.
+/// The growth of the window in congestion avoidance.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Increase {
-    /// One segment an RTT.
+    /// One segment per RTT.
     One,
-    /// So many segments an RTT, at most one an acknowledgment (HT 4.1.5).
+    /// A number of segments per RTT, at most one per acknowledgment (HT 4.1.5).
     By {
         /// HT's K.
         segments: f64,
     },
-    /// The sending rate grows by c segments a second each second whatever the RTT: c RTT^2 segments an RTT, at most one an acknowledgment (HT 4.1.4).
+    /// Growth of the sending rate by c segments per second each second, whatever the RTT: c RTT^2 segments per RTT, at most one per acknowledgment (HT 4.1.4).
     ConstantRate {
         /// HT's c.
         c: f64,
     },
 }
 
-/// How a connection is opened.
+/// The establishment of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Open {
-    /// The three-way handshake: data leave after an RTT.
+    /// The three-way handshake: data are sent after an RTT.
     Handshake,
-    /// T/TCP (RFC 1644): data and FIN go with the SYN, once the server has seen a connection of the client. For the variants of its time, from Tahoe to SACK and FACK.
+    /// T/TCP (RFC 1644): data and FIN are sent with the SYN, once the server has seen a connection of the client. For the variants of its time, from Tahoe to SACK and FACK.
     TTcp {
-        /// The hosts have spoken before, so that the flow's first connection needs no handshake either.
+        /// True if the hosts have communicated before, so that the flow's first connection needs no handshake either.
         #[serde(default)]
         known: bool,
     },
-    /// TCP Fast Open (RFC 7413): data go with the SYN, once the client has a cookie.
+    /// TCP Fast Open (RFC 7413): data are sent with the SYN, once the client has a cookie.
     FastOpen {
-        /// The hosts have spoken before, so that the flow's first connection has a cookie.
+        /// True if the hosts have communicated before, so that the flow's first connection has a cookie.
         #[serde(default)]
         known: bool,
     },
 }
 
-/// What an earlier connection has learnt of the path.
+/// State of an earlier connection over the path.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resume {
     /// Its smallest RTT.
     pub rtt: Span,
-    /// Its congestion window; half of it is tried.
+    /// Its congestion window; half of it is used.
     pub window: Amount,
 }
 
-/// When a receiver acknowledges data that arrived in order. Out-of-order data is acknowledged at once.
+/// The times at which a receiver acknowledges data in order. Out-of-order data are acknowledged at once.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum DelayedAck {
     /// Every segment at once.
     None,
-    /// Every second segment (see `ack_every`), or a lone one when `timeout` has passed since it arrived.
+    /// Every second segment (see `ack_every`), or a single one `timeout` after its arrival.
     OneShot {
-        /// How long a lone segment waits.
+        /// Time that a single segment waits.
         #[serde(default = "default_delack")]
         timeout: Span,
     },
-    /// Every second segment, or a lone one at the next beat of a clock that ticks every `period` (BSD).
+    /// Every second segment, or a single one at the next tick of a clock with period `period` (BSD).
     Heartbeat {
-        /// The beat.
+        /// Period of the clock.
         #[serde(default = "default_delack")]
         period: Span,
     },
-    /// Every second segment, or a lone one after a time that follows how far apart segments arrive, as Linux has it.
+    /// Every second segment, or a single one after a time that adapts to the spacing of segments, as in Linux.
     Adaptive {
-        /// The least.
+        /// Shortest time.
         #[serde(default = "default_delack_least")]
         least: Span,
-        /// The most.
+        /// Longest time.
         #[serde(default = "default_delack")]
         most: Span,
     },

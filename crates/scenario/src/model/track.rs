@@ -1,40 +1,40 @@
-//! The track of a terminal that moves.
+//! The track of a moving terminal.
 //!
-//! Follows great circles: over the ground at an even speed, or through points at given times, as a list or in a file.
-//! Differs: heights are those above the ellipsoid or sphere of the constellation, not flight levels.
-//! Leaves out turns of a finite radius and climbing by rate; points say both.
+//! Follows great circles: at constant ground speed, or through points at given times, from a list or a file.
+//! Differs: heights are above the ellipsoid or sphere of the constellation, not flight levels.
+//! Leaves out turns of finite radius and climb rates; a list of points can express both.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhop_units::{Angle, Length, Speed, Time};
 
-/// Where a terminal is over time: an aircraft, a ship. Before a track begins it stands at its first point, and after it has ended at its last.
+/// The position of a moving terminal, such as an aircraft or a ship, over time. Before a track begins it is at its first point, and after its end at its last.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Track {
-    /// Along the great circle from one place to another, at an even speed and height.
+    /// Along the great circle from one place to another, at constant speed and height.
     GreatCircle {
-        /// Where it begins.
+        /// Start of the track.
         from: Coordinates,
-        /// Where it ends.
+        /// End of the track.
         to: Coordinates,
-        /// Over the ground.
+        /// Ground speed.
         speed: Speed,
         /// Height above the sphere or ellipsoid.
         #[serde(default)]
         height: Length,
-        /// When it leaves `from`.
+        /// Time of departure from `from`.
         #[serde(default)]
         start: Time,
     },
-    /// Through points in order of time, on great circles, with heights that change evenly.
+    /// Through points in order of time, along great circles, with linear changes of height.
     Points {
-        /// The points.
+        /// Points in order of time.
         points: Vec<TrackPoint>,
     },
-    /// Through the points of a table beside the scenario: columns t_s, lat_deg, lon_deg and, if it has heights, height_m.
+    /// Through the points of a table: columns t_s, lat_deg, lon_deg and, if it has heights, height_m.
     File {
-        /// Its name.
+        /// Name of the file, relative to the scenario's folder.
         file: String,
     },
 }
@@ -53,7 +53,7 @@ pub struct Coordinates {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrackPoint {
-    /// When the terminal is there.
+    /// Time at which the terminal is there.
     pub at: Time,
     /// Latitude, north positive, -90 to 90 deg.
     pub lat: Angle,

@@ -1,8 +1,8 @@
-//! What each flow's path carries: its narrowest link, its round trip, and the bandwidth-delay product of the two.
+//! The capacity of each flow's path: its narrowest link, its round-trip time, and their bandwidth-delay product.
 //!
-//! Follows the flow's way link by link; a splice divides it into legs, since each connection fills its own part.
-//! Differs from a measurement: rates and delays are those that the links are said to have, without schedule, trace and queues.
-//! Leaves out flows spread over several ways, whose rates add up in a manner that hangs on the spreading.
+//! Follows the flow's path link by link; a splice divides it into legs, since each connection fills its own part.
+//! Differs from a measurement: rates and delays are nominal, without schedules, traces and queues.
+//! Leaves out flows spread over several paths, whose total rate depends on the spreading.
 
 use super::{Crossing, Direction, Network, Route};
 use crate::fleets::Fleet;
@@ -10,40 +10,40 @@ use crate::model::{Ip, Loss, Queue, Scenario, Transport};
 use crate::rates::Rates;
 use skyhop_units::{Amount, Rate, Span};
 
-/// The part of a flow's path that one connection covers, seen in the direction in which the most data goes.
+/// The part of a flow's path that one connection covers, in the direction of most data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Leg<'a> {
-    /// The narrowest link: its key, such as `links.satellite`, `links.satellite.reverse`, `constellation.gsl` or `terminals.lima.gsl.down`.
+    /// Key of the narrowest link, such as `links.satellite`, `links.satellite.reverse`, `constellation.gsl` or `terminals.lima.gsl.down`.
     pub bottleneck: String,
     /// Rate of the narrowest link.
     pub rate: Rate,
-    /// The smallest rate on the way back, on which acknowledgments go.
+    /// Smallest rate in the other direction, which acknowledgments take.
     pub return_rate: Rate,
-    /// Propagation there and back.
+    /// Propagation delay, round trip.
     pub rtt: Span,
     /// Queue of the narrowest link.
     pub queue: Queue,
-    /// A link on the way loses packets.
+    /// True if a link of the path loses packets.
     pub lossy: bool,
     /// Transport of the connection.
     pub transport: &'a Transport,
-    /// IP beneath it.
+    /// IP version of the connection.
     pub ip: Ip,
-    /// The key of that transport, such as `flows.0.transport`.
+    /// Key of that transport, such as `flows.0.transport`.
     pub transport_key: String,
-    /// Buffer of the splice at its end, which is then the receive window; bytes.
+    /// Buffer of the splice at its end, which is the receive window there, bytes.
     pub receive_buffer: Option<u64>,
-    /// Buffer of the splice at its beginning, which holds what it sends until it is acknowledged; bytes.
+    /// Buffer of the splice at its beginning, which holds unacknowledged data, bytes.
     pub send_buffer: Option<u64>,
 }
 
 impl Leg<'_> {
-    /// Rate times round trip, bytes.
+    /// Bandwidth-delay product, bytes.
     pub fn product(&self) -> u64 {
         self.rate.bytes_in(self.rtt).get()
     }
 
-    /// The most that the queue of the narrowest link holds, bytes; packets count as full ones.
+    /// Capacity of the narrowest link's queue, bytes; packets count as full ones.
     pub fn queue_bytes(&self) -> u64 {
         let (payload, headers) = self.transport.packet(self.ip).unwrap_or((1000, self.ip.header_len() + 8));
         match self.queue.limit().at(self.rate) {
@@ -52,8 +52,8 @@ impl Leg<'_> {
         }
     }
 
-    /// The most that may be outstanding, bytes: what the receiver's window and the sender's buffer let be sent. `None` for a
-    /// transport that has no such limit in its keys.
+    /// Largest amount of outstanding data by the receiver's window and the sender's buffer, bytes. `None` for a transport without
+    /// such limits in its keys.
     pub fn window(&self) -> Option<u64> {
         let Transport::Tcp(tcp) = self.transport else { return None };
         let mss = tcp.mss.get();
@@ -64,8 +64,8 @@ impl Leg<'_> {
 }
 
 impl Network {
-    /// The legs of the flow at `index`, from its sender on, given its crossings of splices. `way` is the way of a flow's leg
-    /// through satellites, both by index, where somebody knows; without it there is no such leg.
+    /// The legs of the flow at `index` from its sender on, given its crossings of splices. `way` returns the path of a flow's leg
+    /// through satellites, both by index, if it is known; otherwise the leg is omitted.
     pub fn legs<'a>(
         &self,
         scenario: &'a Scenario,
@@ -97,7 +97,7 @@ impl Network {
                 (None, None) => (&flow.transport, None),
             };
             let transport_key = transport_key.unwrap_or_else(|| format!("flows.{index}.transport"));
-            // What a browser asks for comes back to it.
+            // Data of a browser's flow go to the sender.
             let back = flow.traffic.asks();
             let (sender, receiver) = if back { (behind.copied(), before) } else { (before, behind.copied()) };
             let path = match &self.routes[index] {
@@ -130,29 +130,29 @@ impl Network {
     }
 }
 
-/// The way of a leg through satellites at an instant.
+/// The path of a leg through satellites at an instant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkyWay {
-    /// Propagation there and back.
+    /// Propagation delay, round trip.
     pub rtt: Span,
     /// Its parts, in order.
     pub passes: Vec<Pass>,
 }
 
-/// A part of a way through satellites.
+/// A part of a path through satellites.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pass {
     /// A link, by index.
     Link(usize, Direction),
     /// Fibre between gateways.
     Fibre,
-    /// Up from a terminal to satellites of one constellation, and down to another terminal.
+    /// From a terminal up to satellites of one constellation, and down to another terminal.
     Fleet {
-        /// The place of the constellation in [`Scenario::fleets`].
+        /// Index of the constellation in [`Scenario::fleets`].
         fleet: usize,
         /// The terminals at both ends.
         ends: [String; 2],
-        /// True if it leads from satellite to satellite.
+        /// True if it uses links between satellites.
         isls: bool,
     },
 }
@@ -167,7 +167,7 @@ struct Path {
 }
 
 impl Path {
-    /// One behind the other.
+    /// The two in sequence.
     fn and(self, next: Self) -> Self {
         let return_rate = self.return_rate.min(next.return_rate);
         let (rtt, lossy) = (self.rtt + next.rtt, self.lossy || next.lossy);
@@ -176,7 +176,7 @@ impl Path {
     }
 }
 
-/// Links in the order in which the flow crosses them; `back` if the data goes the other way.
+/// The links in sequence as the flow crosses them; `back` if the data go in the other direction.
 fn over_links(
     network: &Network,
     scenario: &Scenario,
@@ -209,7 +209,7 @@ fn over_links(
     path
 }
 
-/// All passes of a way, one behind the other; `back` if the data goes the other way.
+/// All parts of a path in sequence; `back` if the data go in the other direction.
 fn over(network: &Network, scenario: &Scenario, way: &SkyWay, back: bool) -> Option<Path> {
     let passes = way.passes.iter().map(|pass| match pass {
         Pass::Link(link, direction) => over_links(network, scenario, &[(*link, *direction)], back),
@@ -222,7 +222,7 @@ fn over(network: &Network, scenario: &Scenario, way: &SkyWay, back: bool) -> Opt
     Some(Path { rtt: way.rtt, ..all })
 }
 
-/// Fibre, which only the one constellation of a scenario has.
+/// Fibre, which only a single constellation has.
 fn over_fibre(scenario: &Scenario) -> Option<Path> {
     let fleet = scenario.fleets().next()?;
     let rates = Rates::of_kind(&fleet.model.fibre, fleet.at.key("fibre"));
@@ -244,13 +244,13 @@ fn through_space(scenario: &Scenario, fleet: usize, [from, to]: [&String; 2], is
         let terminal = scenario.terminals.get_key_value(name);
         let terminal = terminal.map(|(name, terminal)| (name.as_str(), terminal));
         let mut rates = Rates::of_gsl(model, &at, terminal, direction);
-        // Alone a terminal has all that is shared.
+        // A single terminal has all of the shared capacity.
         let shared = model.gsl.shared(direction).filter(|_| terminal.is_some_and(|(_, t)| !t.gateway));
         rates.rate = rates.rate.map(|rate| shared.map_or(rate, |shared| rate.min(shared)));
         rates
     };
     let isl = isls.then(|| Rates::of_kind(&model.isl, at.key("isl")));
-    // Of equal rates the first is told.
+    // Among equal rates the first is reported.
     let there = [gsl(from, Direction::Forward), gsl(to, Direction::Reverse)];
     let again = [gsl(to, Direction::Forward), gsl(from, Direction::Reverse)];
     let return_rate = again.iter().chain(&isl).filter_map(|rates| rates.rate).min()?;

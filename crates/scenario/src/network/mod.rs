@@ -1,8 +1,8 @@
-//! The network that a scenario means: nodes, links with two ends, and the way of each flow.
+//! The network of a scenario: nodes, links with two ends, and the path of each flow.
 //!
 //! Follows the paths in the file's order: forward is the direction in which the first path crosses a link.
-//! Differs from a routing protocol: ways over links are found once, before the run.
-//! Leaves out constellations, whose links come and go; their flows are ends without a way.
+//! Differs from a routing protocol: paths over links are found once, before the run.
+//! Leaves out constellations, whose links come and go; their flows have ends but no path.
 
 mod capacity;
 mod paths;
@@ -23,21 +23,21 @@ use std::collections::BTreeMap;
 /// Nodes, links and routes, all by index.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Network {
-    /// Names of the nodes that links join, in the order in which `between` and paths first name them. A node between
-    /// two links that nobody names is called by them, such as `access~satellite`.
+    /// Names of the nodes that links join, in the order of their first use in `between` and paths. A node between two links that
+    /// has no name is called after them, such as `access~satellite`.
     pub nodes: Vec<String>,
-    /// Links in the order of their names, which is that of [`Scenario::links`].
+    /// Links in order of name, as in [`Scenario::links`].
     pub links: Vec<Ends>,
-    /// Their names.
+    /// Names of the links.
     pub link_names: Vec<String>,
-    /// The way of each flow, in the order of [`Scenario::flows`].
+    /// Path of each flow, in the order of [`Scenario::flows`].
     pub routes: Vec<Route>,
-    /// Whether a link ends at a terminal: then links and satellites are one graph, in which routes are found as the network is
-    /// at each instant.
+    /// True if a link ends at a terminal: links and satellites are then one graph, in which routes follow the network at each
+    /// instant.
     pub meets_satellites: bool,
 }
 
-/// A link's ends: forward is from `a` to `b`.
+/// The ends of a link: forward is from `a` to `b`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ends {
     /// Index of the node where forward begins.
@@ -65,10 +65,10 @@ impl Direction {
     }
 }
 
-/// How a flow's packets get from its sender to its receiver. Answers take the same way back, or ways.
+/// The path of a flow's packets from its sender to its receiver. Replies take the same path or paths back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
-    /// Over links, which stay.
+    /// Over permanent links.
     Links {
         /// Index of the sender's node.
         from: usize,
@@ -77,23 +77,23 @@ pub enum Route {
         /// Links by index, each with the direction in which it is crossed.
         hops: Vec<(usize, Direction)>,
     },
-    /// Over all ways with the fewest links; each node chooses for each packet, or for each flow.
+    /// Over all minimum-hop paths; each node chooses for each packet, or for each flow.
     Spread {
         /// Index of the sender's node.
         from: usize,
         /// Index of the receiver's node.
         to: usize,
-        /// Every link on such a way, each with the direction in which it is crossed.
+        /// Every link on such a path, each with the direction in which it is crossed.
         hops: Vec<(usize, Direction)>,
     },
-    /// Through satellites, step by step as the flow's path says.
+    /// Through satellites, step by step as the flow's path gives.
     Pinned {
         /// Name of the sender's terminal or node.
         from: String,
-        /// The steps in their order, at least one.
+        /// The steps in order, at least one.
         steps: Vec<Step>,
     },
-    /// Through satellites, from terminal to terminal, or between nodes of links that are one graph with them.
+    /// Through satellites, between terminals or between nodes of links in the same graph.
     Space {
         /// Name of the sender's terminal or node.
         from: String,
@@ -103,7 +103,7 @@ pub enum Route {
 }
 
 impl Network {
-    /// Names of the ends of a way, from its sender on.
+    /// Names of the ends of a path, sender first.
     pub fn ends<'a>(&'a self, route: &'a Route) -> [&'a str; 2] {
         match route {
             Route::Links { from, to, .. } | Route::Spread { from, to, .. } => {
@@ -115,7 +115,7 @@ impl Network {
     }
 }
 
-/// Finds the network of a scenario, or what is wrong with its paths.
+/// The network of a scenario, or the mistakes in its paths.
 pub fn resolve(scenario: &Scenario) -> Result<Network, Vec<Finding>> {
     let mut out = Findings::default();
     match resolve_into(scenario, &mut out) {
@@ -145,7 +145,7 @@ pub(crate) fn resolve_into(scenario: &Scenario, out: &mut Findings) -> Option<Ne
     if out.list.len() + out.more > before {
         return None;
     }
-    // Whatever is missing in these two was noted above.
+    // Anything missing in these two was noted above.
     Some(Network {
         meets_satellites: meets(scenario, &nodes),
         nodes,
@@ -161,7 +161,7 @@ fn meets(scenario: &Scenario, nodes: &[String]) -> bool {
 
 struct Builder<'a> {
     scenario: &'a Scenario,
-    /// Links by number and by name.
+    /// Names of links by number.
     names: Vec<&'a str>,
     numbers: BTreeMap<&'a str, usize>,
     nodes: Vec<String>,
@@ -172,7 +172,7 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// The number of the node `name`, which is new if nobody named it before.
+    /// The number of the node `name`, a new one if it was not named before.
     fn node(&mut self, name: &str) -> usize {
         if let Some(&number) = self.node_numbers.get(name) {
             return number;

@@ -1,7 +1,7 @@
-//! Explicit paths: which elements are links, where their ends are, and in which direction each is crossed.
+//! Explicit paths: the elements that are links, their ends, and the direction in which each is crossed.
 //!
-//! Follows the file: what `between` states holds, then the first path that crosses a link gives it its ends.
-//! Differs from guessing: a node inside a path has to be named by some `between`, or a misspelt link would pass for one.
+//! Follows the file: `between` takes precedence, then the first path that crosses a link determines its ends.
+//! Differs from guessing: a node inside a path must be named by some `between`, or a misspelt link would count as one.
 //! Leaves out paths that cross a link twice.
 
 use super::{Builder, Direction, Ends, Route};
@@ -13,7 +13,7 @@ use skyhop_text::spelling::hint;
 use std::collections::BTreeSet;
 
 impl Builder<'_> {
-    /// Takes over the ends that links state.
+    /// Takes the ends that links state.
     pub(super) fn stated_ends(&mut self) {
         let at = KeyPath::default().key("links");
         for (i, (name, link)) in self.scenario.links.iter().enumerate() {
@@ -31,7 +31,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A node must not have the name of a link or of a constellation. One with the name of a terminal is that terminal.
+    /// Checks that a node does not have the name of a link or a constellation. One with the name of a terminal is that terminal.
     fn host_is_free(&mut self, node: &str, path: impl FnOnce() -> KeyPath) -> bool {
         let what = match node {
             _ if self.numbers.contains_key(node) => "link",
@@ -43,7 +43,7 @@ impl Builder<'_> {
         false
     }
 
-    /// Follows each path in the file's order.
+    /// Resolves each path in the order of the file.
     pub(super) fn paths(&mut self) {
         let scenario = self.scenario;
         let stated: BTreeSet<&str> =
@@ -73,8 +73,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Tells links from nodes: the links crossed with their place in the path, and the nodes between them as far as
-    /// they are named, one more than there are links.
+    /// Separates links from nodes: the links crossed with their index in the path, and the named nodes between them, one more
+    /// than links.
     pub(super) fn elements(
         &mut self,
         path: &[String],
@@ -150,14 +150,14 @@ impl Builder<'_> {
         Some((hops, named))
     }
 
-    /// Finds the nodes between the links, gives ends to links that have none, and tells the directions.
+    /// Finds the nodes between the links, gives ends to links without any, and determines the directions.
     pub(super) fn follow(
         &mut self,
         hops: &[(usize, usize)],
         mut at_node: Vec<Option<usize>>,
         at: Written<'_>,
     ) -> Option<Route> {
-        // Two links with ends meet at the node they share.
+        // Two links with known ends meet at the node that they share.
         for i in 1..hops.len() {
             if let (None, Some(l), Some(r)) = (at_node[i], self.ends[hops[i - 1].0], self.ends[hops[i].0]) {
                 let shared = |n: usize| n == r.a || n == r.b;
@@ -173,7 +173,7 @@ impl Builder<'_> {
                 }
             }
         }
-        // A known node at one end of a link with ends gives the node at the other: from the receiver, then from the sender.
+        // A known node at one end of a link gives the node at the other: from the receiver, then from the sender.
         for i in (0..hops.len()).rev() {
             if let (None, Some(right), Some(ends)) = (at_node[i], at_node[i + 1], self.ends[hops[i].0]) {
                 at_node[i] = ends.other(right);
@@ -198,7 +198,7 @@ impl Builder<'_> {
                         let name = format!("{}~{next}", self.names[link]);
                         at_node[i + 1] = Some(self.node(&name));
                     } else if let (None, Some((n, _))) = (at_node[i + 1], next) {
-                        // Nothing tells how the next link is crossed: as the first path crossed it, then.
+                        // The direction of the next link is unknown: it is crossed as by the first path.
                         at_node[i + 1] = self.ends[*n].map(|ends| ends.a);
                     }
                     let (Some(a), Some(b)) = (at_node[i], at_node[i + 1]) else { return None };
@@ -249,9 +249,9 @@ impl Builder<'_> {
         self.out.push(|| at.index(place), message);
     }
 
-    /// Each link needs ends, which only `between` or a path can give.
+    /// Checks that each link has ends, from `between` or a path.
     pub(super) fn unused_links(&mut self, before: usize) {
-        // A path that is wrong or missing leaves links without ends, and is what to report.
+        // A wrong or missing path leaves links without ends, and is itself reported.
         let lost = |f: &Flow| f.path.is_none() && (f.from.is_none() || f.to.is_none());
         if self.out.list.len() + self.out.more > before || self.scenario.flows.iter().any(lost) {
             return;
@@ -264,7 +264,7 @@ impl Builder<'_> {
     }
 }
 
-/// A path, or the part of one that begins with its element number `first`, in the file.
+/// A path in the file, or the part of one from element number `first`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Written<'a> {
     pub at: &'a KeyPath,
@@ -281,11 +281,11 @@ impl Written<'_> {
     }
 }
 
-/// Links crossed, each with its place in the path, and the nodes between them as far as they are named.
+/// Links crossed, each with its index in the path, and the named nodes between them.
 type Elements = (Vec<(usize, usize)>, Vec<Option<usize>>);
 
 impl Ends {
-    /// The end that is not `node`; `None` if neither is.
+    /// The end that is not `node`; `None` if neither end is `node`.
     pub const fn other(self, node: usize) -> Option<usize> {
         if node == self.a {
             Some(self.b)

@@ -1,9 +1,9 @@
-//! Paths through satellites that a flow pins: which links and constellations lie on its way, in which order.
+//! Paths through satellites that a flow pins: its links and constellations, in order.
 //!
-//! Follows the elements of a path: links and nodes as over links; the name of a constellation, or of a satellite, between two terminals.
-//! Two terminals side by side are joined by whichever satellites routing finds.
-//! Differs from a path over links: between two terminals the links come and go, and routing within a constellation finds them.
-//! Leaves out whether a satellite of that name exists, which is known where the constellation is built.
+//! Follows the elements of a path: links and nodes as over links; between two terminals, the name of a constellation or a satellite.
+//! Two adjacent terminals are joined by satellites that routing chooses.
+//! Differs from a path over links: between two terminals links come and go, and routing within a constellation finds them.
+//! Leaves out whether a satellite exists, which is known where the constellation is built.
 
 use super::paths::Written;
 use super::{Builder, Direction, Route};
@@ -16,9 +16,9 @@ use std::collections::BTreeSet;
 pub struct Step {
     /// The part of the network that it crosses.
     pub over: Over,
-    /// The node where it ends: of a link's end, a terminal, or a satellite.
+    /// Name of the node at its end: of a link's end, a terminal, or a satellite.
     pub to: String,
-    /// Its place in the flow's path.
+    /// Index in the flow's path.
     pub place: usize,
 }
 
@@ -27,18 +27,18 @@ pub struct Step {
 pub enum Over {
     /// A link, by index.
     Link(usize, Direction),
-    /// The satellites of a constellation, by its place in [`crate::Scenario::fleets`].
+    /// The satellites of a constellation, by its index in [`crate::Scenario::fleets`].
     Fleet(usize),
-    /// The shortest way, over any links.
+    /// The shortest path, over any links.
     Any,
 }
 
-/// An element of a path, as its name is understood.
+/// The kind of a path's element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Element {
     Link,
     Terminal,
-    /// A node that links join.
+    /// A node at the end of links.
     Node,
     Fleet(usize),
     /// A satellite of a constellation.
@@ -46,7 +46,7 @@ enum Element {
 }
 
 impl Builder<'_> {
-    /// True for a path through satellites: it names a constellation or a satellite, or two terminals side by side.
+    /// Returns true for a path through satellites: it names a constellation or a satellite, or two adjacent terminals.
     pub(super) fn is_pinned(&self, path: &[String]) -> bool {
         let kinds: Vec<Element> = path.iter().map(|name| self.element(name)).collect();
         kinds.iter().any(|kind| matches!(kind, Element::Fleet(_) | Element::Satellite(_)))
@@ -69,7 +69,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The way of a path through satellites; `stated` are the nodes that links name. `None` if it noted a finding.
+    /// Resolves a path through satellites; `stated` are the nodes that links name. `None` if it noted a finding.
     pub(super) fn pinned(&mut self, path: &[String], stated: &BTreeSet<&str>, at: &KeyPath) -> Option<Route> {
         if !self.is_simple(path, at) {
             return None;
@@ -100,7 +100,7 @@ impl Builder<'_> {
         Some(Route::Pinned { from: path[0].clone(), steps })
     }
 
-    /// Where the links end that begin at `begin`: at the next terminal, or at the end of the path.
+    /// Index of the end of the links that begin at `begin`: the next terminal, or the end of the path.
     fn end_on_ground(
         &mut self,
         path: &[String],
@@ -125,7 +125,7 @@ impl Builder<'_> {
         None
     }
 
-    /// No node or link occurs twice. A constellation may, as a way that goes up once more does.
+    /// Checks that no node or link occurs twice. A constellation may, in a path that goes up more than once.
     fn is_simple(&mut self, path: &[String], at: &KeyPath) -> bool {
         let mut seen = BTreeSet::new();
         for (i, name) in path.iter().enumerate() {
@@ -140,7 +140,7 @@ impl Builder<'_> {
         true
     }
 
-    /// One step between two places of which at least one is in space, or of which both are terminals. Returns where it ends.
+    /// Adds one step between two places of which one is in space, or both are terminals. Returns the index of its end.
     fn through_space(
         &mut self,
         path: &[String],
@@ -188,7 +188,7 @@ impl Builder<'_> {
         false
     }
 
-    /// True if a terminal sees the constellation of a step; notes a finding if not.
+    /// Returns true if a terminal sees the constellation of a step; notes a finding if not.
     fn sees(&mut self, terminal: &str, over: Over, path: impl FnOnce() -> KeyPath) -> bool {
         let Over::Fleet(fleet) = over else { return true };
         let Some(fleet) = self.scenario.fleets().nth(fleet) else { return true };
@@ -198,7 +198,7 @@ impl Builder<'_> {
         fine
     }
 
-    /// Links between two nodes of the path, of which the first is number `first`.
+    /// Adds the links between two nodes of the path, of which the first has index `first`.
     fn over_ground(
         &mut self,
         path: &[String],
@@ -221,7 +221,7 @@ impl Builder<'_> {
 }
 
 impl Route {
-    /// Where a flow's packets come from and go to, by name, on a way through satellites.
+    /// Names of a flow's sender and receiver on a path through satellites; `None` for other paths.
     pub fn ends_in_space(&self) -> Option<[&str; 2]> {
         match self {
             Self::Space { from, to } => Some([from, to]),

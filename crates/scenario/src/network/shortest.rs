@@ -1,8 +1,8 @@
-//! Flows that name only their ends: the way with the fewest links, or terminals of the constellation.
+//! Flows with ends but no path: the minimum-hop path, or terminals of the constellation.
 //!
-//! Follows breadth-first search; among ways of equal length, the first in the order of links' names wins, or all are taken.
-//! Differs from one search per flow: flows that end behind the same node share one, so 1,000 pairs are two searches.
-//! Leaves out rates and delays as lengths.
+//! Follows breadth-first search; among paths of equal length, the first in order of link names is taken, or all are.
+//! Differs from one search per flow: flows that end behind the same node share one, so 1,000 pairs need two searches.
+//! Leaves out rates and delays as metrics.
 
 use super::{Builder, Direction, Ends, Route};
 use crate::error::{expected, quoted};
@@ -11,20 +11,20 @@ use crate::path::KeyPath;
 use skyhop_text::spelling::hint;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Each node's links with the node at the other end, in order of the links' names.
+/// For each node, its links and the node at the other end of each, in order of link names.
 type Neighbours = Vec<Vec<(usize, usize)>>;
 
 impl Builder<'_> {
-    /// Finds the way of each flow that has no path.
+    /// Finds the path of each flow that has none.
     ///
-    /// After an earlier finding some links have no ends, and that a flow finds no way then is not worth saying.
+    /// After an earlier finding some links have no ends, and the lack of a path is then not reported.
     pub(super) fn shortest_ways(&mut self, before: usize) {
         let whole = self.out.list.len() + self.out.more == before;
         if super::meets(self.scenario, &self.nodes) {
             return self.through_one_graph(whole);
         }
         let neighbours = self.neighbours();
-        // A node with one link is behind its neighbour, and every way to it leads through there.
+        // A node with one link is behind its neighbour, through which every path to it leads.
         let gate = |node: usize| match neighbours[node].as_slice() {
             [(_, next)] => *next,
             _ => node,
@@ -42,7 +42,7 @@ impl Builder<'_> {
                     Some(links) => {
                         let several = self.scenario.routing.scheme == Scheme::Multipath;
                         let all = several.then(|| every(&neighbours, &distance, gate, from, to));
-                        // With one way only there is nothing to take turns at.
+                        // With a single path there are no turns to take.
                         let all = all.filter(|all| all.len() > links.len());
                         let spread = all.is_some();
                         let hops = all.unwrap_or(links).into_iter();
@@ -65,15 +65,15 @@ impl Builder<'_> {
         }
     }
 
-    /// The flows without a path of a scenario whose links meet its satellites: routes are found while it runs, and each end has
-    /// to be joined to a terminal.
+    /// Handles flows without a path in a scenario whose links meet its satellites: routes are found during the run, and each end
+    /// must be joined to a terminal.
     fn through_one_graph(&mut self, whole: bool) {
         let joined = self.joined_to_terminals();
         for i in 0..self.scenario.flows.len() {
             let flow = &self.scenario.flows[i];
             let ends = (flow.from.as_ref().map(Group::name), flow.to.as_ref().map(Group::name));
             let ((Some(from), Some(to)), None) = (ends, &flow.path) else {
-                // Says what is missing.
+                // Notes what is missing.
                 self.ends_of(i, whole);
                 continue;
             };
@@ -113,7 +113,7 @@ impl Builder<'_> {
         neighbours
     }
 
-    /// By node, whether links lead from it to a terminal.
+    /// For each node, true if links lead from it to a terminal.
     fn joined_to_terminals(&self) -> Vec<bool> {
         let mut joined: Vec<bool> =
             self.nodes.iter().map(|node| self.scenario.terminals.contains_key(node)).collect();
@@ -137,7 +137,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The nodes that a flow without a path runs between. A flow between terminals gets its route here.
+    /// The nodes at the ends of a flow without a path. A flow between terminals gets its route here.
     fn ends_of(&mut self, i: usize, whole: bool) -> Option<(usize, usize)> {
         let flow = &self.scenario.flows[i];
         if flow.path.is_some() {
@@ -172,7 +172,7 @@ impl Builder<'_> {
             (a, _) => {
                 let (terminal, node) = if a.is_none() { (from, to) } else { (to, from) };
                 let (terminal, node) = (quoted(terminal), quoted(node));
-                // A slip in the name of the terminal where a link ends makes it another node.
+                // A misspelt terminal at the end of a link is another node.
                 let terminals = || self.scenario.terminals.keys().map(String::as_str);
                 let near = self.nodes.iter().find_map(|node| {
                     let meant = hint(node, terminals());
@@ -206,7 +206,7 @@ impl Builder<'_> {
     }
 }
 
-/// Links from each node to `target`.
+/// Number of links from each node to `target`.
 fn distances(neighbours: &Neighbours, target: usize) -> Vec<Option<u32>> {
     let mut distance = vec![None; neighbours.len()];
     distance[target] = Some(0);
@@ -222,7 +222,7 @@ fn distances(neighbours: &Neighbours, target: usize) -> Vec<Option<u32>> {
     distance
 }
 
-/// Links crossed, each with the node where it is entered: down to `gate`, then to `to` if that is behind it.
+/// The links crossed, each with the node where it is entered: down to `gate`, then to `to` if that is behind it.
 fn walk(
     neighbours: &Neighbours,
     distance: &[Option<u32>],
@@ -247,7 +247,7 @@ fn walk(
     Some(hops)
 }
 
-/// The same of all ways with the fewest links, by the numbers of the nodes where links are entered.
+/// The links of all minimum-hop paths, each with the node where it is entered.
 fn every(
     neighbours: &Neighbours,
     distance: &[Option<u32>],
@@ -256,7 +256,7 @@ fn every(
     to: usize,
 ) -> Vec<(usize, usize)> {
     let mut hops = Vec::new();
-    // Nodes on the way, those that are equally far together.
+    // Nodes at equal distance are handled together.
     let mut here = BTreeSet::from([from]);
     while !here.is_empty() && here != BTreeSet::from([gate]) {
         let mut next = BTreeSet::new();

@@ -1,23 +1,23 @@
-//! Where flows cross splices.
+//! The splices that flows cross.
 //!
-//! Follows each flow's way from its sender on; a splice at a node inside it divides it.
-//! Differs for the constellation, where ways change: a flow that names a splice goes to its terminal first, then on.
+//! Follows each flow's path from its sender on; a splice at a node inside it divides it.
+//! Differs for the constellation, where paths change: a flow named by a splice goes to the splice's terminal first, then on.
 //! Leaves out pings, which no gateway splits.
 
 use super::{Direction, Network, Route, Step};
 use crate::model::{Scenario, Splice, SpliceKind};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A splice on a flow's way.
+/// A splice on a flow's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Crossing {
     /// Index of the splice in the order of [`Scenario::splices`].
     pub splice: usize,
-    /// Links, or steps of a pinned path, that the flow has crossed before it; 0 where routing finds the way through satellites.
+    /// Number of links, or of steps of a pinned path, before the splice; 0 if routing finds the path through satellites.
     pub hop: usize,
 }
 
-/// Nodes by name, and the nodes around each.
+/// Nodes by name, and the neighbours of each.
 struct Around<'a> {
     numbers: BTreeMap<&'a str, usize>,
     next: Vec<Vec<usize>>,
@@ -35,7 +35,7 @@ impl<'a> Around<'a> {
 }
 
 impl Network {
-    /// The splices that each flow crosses, in the order in which its data does.
+    /// The splices that each flow crosses, in order from its sender.
     pub fn crossings(&self, scenario: &Scenario) -> Vec<Vec<Crossing>> {
         if scenario.splices.is_empty() {
             return vec![Vec::new(); self.routes.len()];
@@ -106,7 +106,7 @@ impl Network {
                         };
                         let mut all: Vec<_> = scenario.splices.values().enumerate().filter(through).collect();
                         if self.meets_satellites {
-                            // Those on the sender's side of the sky first, then those on the receiver's.
+                            // Splices on the sender's side of the satellites come first, then those on the receiver's.
                             let [near, far] = [from, to].map(|end| self.links_from(end, &around));
                             all.sort_by_key(|(_, splice)| {
                                 match (near.get(&*splice.at), far.get(&*splice.at)) {
@@ -124,7 +124,7 @@ impl Network {
             .collect()
     }
 
-    /// The nodes that links lead to from `end`, and how many of them it takes.
+    /// The nodes that links lead to from `end`, and the number of links.
     fn links_from(&self, end: &str, around: &Around) -> BTreeMap<&str, usize> {
         let mut links = BTreeMap::new();
         let mut left: VecDeque<(usize, usize)> =
@@ -139,7 +139,7 @@ impl Network {
         links
     }
 
-    /// The node that all of several ways have after each number of links, if there is one. Links lie in the order in which
+    /// The node that all of several paths have after each number of links, if there is one. The links are in the order in which
     /// they are crossed.
     fn common(&self, from: usize, hops: &[(usize, Direction)]) -> Vec<Option<usize>> {
         let mut common = vec![Some(from)];

@@ -1,7 +1,7 @@
-//! Networks that paths mean, small and large.
+//! Networks resolved from paths, small and large.
 //!
-//! Follows the rules in the module's head, one test each.
-//! Differs from the error tests: these scenarios are right.
+//! Follows the rules in the module's documentation, one test for each.
+//! Differs from the error tests: these scenarios are valid.
 //! Leaves out constellations.
 
 use super::*;
@@ -81,7 +81,7 @@ fn new_links_join_known_ones_on_the_right_side() {
         ],
     );
     assert_eq!(show(&net, &links, 1), "s2 >a2> a1~satellite >satellite> satellite~l1 >l2> u2");
-    // A known host on the far side tells that the satellite is crossed backwards.
+    // A known host on the far side shows that the satellite is crossed backwards.
     let net = network(
         &given,
         &[
@@ -117,7 +117,7 @@ fn from_and_to_take_the_fewest_links_and_then_the_first_names() {
         &["from = \"s\"\nto = \"t\"", "from = \"y\"\nto = \"s\"", "from = \"u\"\nto = \"y\""],
     );
     assert_eq!(show(&net, &names, 0), "s >a> m >d> t");
-    // Seen from the other end another link comes first.
+    // From the other end another link comes first.
     assert_eq!(show(&net, &names, 1), "y <x< u <direct< t >c> n <b< s");
     assert_eq!(show(&net, &names, 2), "u >x> y");
 }
@@ -130,7 +130,7 @@ fn parallel_links_are_told_apart() {
     assert_eq!(show(&net, &["down", "up"], 1), "u <down< g");
 }
 
-// Ten times the size of the largest dumbbell asked for; work that grows with the square would take seconds.
+// Ten times the largest dumbbell required; work that grows with the square would take seconds.
 #[test]
 fn ten_thousand_pairs_resolve_at_once() {
     let n = 10_000;
@@ -150,12 +150,12 @@ fn ten_thousand_pairs_resolve_at_once() {
         let path = [format!("s{i}"), format!("a{i}"), "mid".into(), format!("l{i}"), format!("u{i}")];
         scenario.flows.push(crate::Flow { path: Some(path.to_vec()), ..flow.clone() });
     }
-    // The same hosts again, by their names only.
+    // The same hosts again, by name only.
     for i in 0..n {
         let (from, to) = (Some(format!("u{i}").as_str().into()), Some(format!("s{i}").as_str().into()));
         scenario.flows.push(crate::Flow { path: None, from, to, ..flow.clone() });
     }
-    // A search for each flow through all links would take hours here and not a moment.
+    // A search through all links for each flow would take hours here; this takes a moment.
     let net = resolve(&scenario).unwrap();
     let Route::Links { hops, .. } = &net.routes[2 * n - 1] else { panic!() };
     assert!(hops.iter().all(|(_, d)| *d == Direction::Reverse) && hops.len() == 3);
@@ -165,7 +165,7 @@ fn ten_thousand_pairs_resolve_at_once() {
 fn multipath_takes_every_link_on_a_way_with_the_fewest() {
     let mesh = |scheme: &str| {
         let mut text = format!("duration = \"1 s\"\n[routing]\nscheme = \"{scheme}\"\n");
-        // A square, a way round it that is longer, and a stub.
+        // A square, a longer path around it, and a stub.
         for (name, ends) in [
             ("ab", "ab"),
             ("ac", "ac"),
