@@ -1,4 +1,4 @@
-//! What may be typed: commands, options, and help with examples.
+//! The command line: commands, options, and help with examples.
 //!
 //! Follows clap's derive; help texts are the doc comments.
 //! Differs from a settings layer: every option changes one run, and a scenario's values change with `--set` only.
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "skyhop", version, after_help = EXAMPLES, arg_required_else_help = true)]
 pub struct Args {
-    /// What to do.
+    /// Command to run.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -24,70 +24,70 @@ pub struct Args {
 /// A command.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Simulate a scenario and print what came of it.
+    /// Simulate a scenario and print the results.
     #[command(after_help = RUN_EXAMPLES)]
     Run(Run),
-    /// Put real programs behind the paths of a scenario.
+    /// Run real programs over the paths of a scenario.
     #[command(after_help = EMULATE_EXAMPLES)]
     Emulate(emulate::Emulate),
-    /// Measure the same transfers simulated, and emulated with the kernel's TCP and with STP: is the simulation to be believed?
+    /// Run the same transfers simulated, and emulated with the kernel's TCP and with STP, and compare them.
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(compare::Compare),
-    /// Run every combination of what a scenario's [sweep] varies; a row of a table for each run.
+    /// Run every combination of the values that a scenario's [sweep] varies, with one row of a table per run.
     #[command(after_help = SWEEP_EXAMPLES)]
     Sweep(sweep::Sweep),
-    /// Say what is wrong with a scenario, or what it means.
+    /// Check a scenario: print its mistakes, or what it describes.
     #[command(after_help = CHECK_EXAMPLES)]
     Check(Check),
     /// Print the JSON Schema of scenario files, for editors.
     #[command(after_help = SCHEMA_EXAMPLES)]
     Schema,
-    /// Show what skyhop does: TCP over a GEO link, a day over Iridium, and a report with charts.
+    /// Demonstrate skyhop: TCP over a GEO link, a day over Iridium, and a report with charts.
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(Demo),
     /// Published constellations: names, parameters, exports.
     #[command(after_help = CONSTELLATION_EXAMPLES)]
     Constellation {
-        /// What to do.
+        /// Command to run.
         #[command(subcommand)]
         what: constellation::What,
     },
-    /// Tell when satellites rise, culminate and set over a place.
+    /// Print when satellites rise, culminate and set over a place.
     #[command(after_help = PASSES_EXAMPLES)]
     Passes(passes::Passes),
-    /// Tell where satellites are seen from a place over time: azimuth, elevation, distance, range rate, Doppler shift.
+    /// Print the view of satellites from a place over time: azimuth, elevation, distance, range rate, Doppler shift.
     #[command(after_help = LOOK_EXAMPLES)]
     Look(look::Looking),
-    /// Tell the propagation delay between two places over time.
+    /// Print the propagation delay between two places over time.
     #[command(after_help = DELAY_EXAMPLES)]
     Delay(delay::Delay),
-    /// Tell the path between two places at an instant, what else there is, and why this one.
+    /// Print the path between two places at an instant, its alternatives, and the reason for the choice.
     #[command(after_help = ROUTE_EXAMPLES)]
     Route(route::Route),
-    /// Tell the sizes of a satellite's forwarding tables through its orbit, their changes, and what aggregation saves.
+    /// Print the sizes of a satellite's forwarding tables through its orbit, their changes, and the savings of aggregation.
     #[command(after_help = TABLES_EXAMPLES)]
     Tables(tables::Tables),
-    /// Draw a constellation and its links over the world.
+    /// Draw a constellation and its links on a world map.
     #[command(after_help = MAP_EXAMPLES)]
     Map(map::Snapshot),
-    /// Traces of links: from other programs and logs into a scenario, and for them.
+    /// Convert traces of links from and to the forms of other programs and logs.
     #[command(after_help = TRACE_EXAMPLES)]
     Trace {
-        /// What to do.
+        /// Command to run.
         #[command(subcommand)]
         what: trace::What,
     },
     /// Move files between real hosts over STP, encrypted.
     #[command(after_help = stp::EXAMPLES)]
     Stp {
-        /// What to do.
+        /// Command to run.
         #[command(subcommand)]
         what: stp::What,
     },
-    /// Teach Wireshark and tshark to read STP, and open encrypted captures.
+    /// Install a dissector of STP for Wireshark and tshark, and decrypt captures.
     #[command(after_help = WIRESHARK_EXAMPLES)]
     Wireshark {
-        /// What to do.
+        /// Command to run.
         #[command(subcommand)]
         what: wireshark::What,
     },
@@ -98,22 +98,22 @@ pub enum Command {
 pub struct Run {
     /// The scenario; `-` is standard input.
     pub file: PathBuf,
-    /// Write summary.json, flows.parquet, series.parquet and what the scenario records into this folder.
+    /// Write summary.json, flows.parquet, series.parquet and the scenario's captures into this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Print the summary as JSON: stable keys, SI units.
+    /// Print the summary as JSON, with stable keys and SI units.
     #[arg(long)]
     pub json: bool,
-    /// Seed of every random stream, instead of the scenario's.
+    /// Seed of all random streams, in place of the scenario's.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u64>(0..=u64::MAX))]
     pub seed: Option<u64>,
-    /// Run with this many seeds, counting up from the first, and print means with their 95 % confidence intervals.
+    /// Run with this many consecutive seeds, and print means with their 95 % confidence intervals.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(1..=100_000))]
     pub seeds: Option<u32>,
-    /// Change one value of the scenario; may be given often.
+    /// Change one value of the scenario; may be repeated.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub sets: Vec<String>,
-    /// List each flow of a population by itself too, as `record.members` does.
+    /// List each flow of a population too, as `record.members` does.
     #[arg(long)]
     pub members: bool,
     /// Print neither progress nor warnings.
@@ -126,10 +126,10 @@ pub struct Run {
 pub struct Check {
     /// The scenario; `-` is standard input.
     pub file: PathBuf,
-    /// Change one value of the scenario; may be given often.
+    /// Change one value of the scenario; may be repeated.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub sets: Vec<String>,
-    /// Print the scenario with every key that it left out, as TOML: what a later version runs as this one does.
+    /// Print the scenario as TOML with the defaults of all keys that it left out, so that a later version runs it in the same way.
     #[arg(long)]
     pub resolved: bool,
 }
@@ -137,13 +137,13 @@ pub struct Check {
 /// `skyhop demo`.
 #[derive(Debug, ClapArgs)]
 pub struct Demo {
-    /// Where results and the report go.
+    /// Folder for results and the report.
     #[arg(long, value_name = "DIR", default_value = "skyhop-demo")]
     pub out: PathBuf,
-    /// Also fly the satellites of this file of two- or three-line elements.
+    /// Also simulate the satellites of this file of two- or three-line elements.
     #[arg(long, value_name = "FILE", conflicts_with = "omm")]
     pub tle: Option<PathBuf>,
-    /// Also fly the satellites of this file of orbit mean-elements messages (JSON).
+    /// Also simulate the satellites of this file of orbit mean-elements messages (JSON).
     #[arg(long, value_name = "FILE")]
     pub omm: Option<PathBuf>,
     /// Print neither progress nor warnings.

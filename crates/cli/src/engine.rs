@@ -1,8 +1,8 @@
-//! From the command line to a run: loading, the bar, Ctrl-C.
+//! Runs scenarios for the command line: loading, the progress bar, Ctrl-C.
 //!
-//! Follows [`skyhop_record::run_scenario`], which Python shares, so that both give the same numbers and files.
-//! Differs from it: errors are told with the scenario's line.
-//! Leaves out what is printed.
+//! Follows [`skyhop_record::run_scenario`], which Python uses too, so that both give the same numbers and files.
+//! Differs from it: errors have the scenario's line.
+//! Leaves out printing.
 
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -19,9 +19,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A finished run.
 pub struct Done {
-    /// What it found.
+    /// Results of the run.
     pub result: RunResult,
-    /// What a summary says besides.
+    /// Further data for the summary.
     pub meta: Meta,
 }
 
@@ -34,16 +34,16 @@ pub fn load(file: &Path, sets: &[String]) -> Result<Loaded, Failure> {
     }
 }
 
-/// Builds the simulation and leaves it, to know whether it can be built. The ways through its satellites at the start.
+/// Builds the simulation without running it, to find errors. Returns the flows' paths through satellites at the start.
 pub fn build(loaded: &Loaded, seed: u64) -> Result<LegWays, Failure> {
     let built = Simulation::new(&loaded.scenario, &loaded.files, seed);
     let mut simulation = built.map_err(|e| at_line(loaded, e))?;
-    // The first event looks at the satellites, if there are any.
+    // The first event updates the satellites, if there are any.
     simulation.step();
     Ok(simulation.leg_ways())
 }
 
-/// Runs a scenario to its end; into `out` go its tables and what it records.
+/// Runs a scenario to its end; its tables and captures go into `out`.
 pub fn run(loaded: &Loaded, seed: u64, out: Option<&Path>, progress: &Progress) -> Result<Done, Failure> {
     let options = RunOptions { seed: Some(seed), out: out.map(Path::to_path_buf), snaplen: None };
     let mut before = Time::ZERO;
@@ -60,17 +60,17 @@ pub fn run(loaded: &Loaded, seed: u64, out: Option<&Path>, progress: &Progress) 
     }
 }
 
-/// What is wrong when building is the scenario's fault, or that of the elements it names.
+/// Converts a build error into a failure with the line of the scenario, whose fault it is, or that of the elements that it names.
 pub fn at_line(loaded: &Loaded, BuildError { key, message }: BuildError) -> Failure {
     Failure::Scenario(loaded.problem(&key, message).to_string())
 }
 
-/// Begins to listen for Ctrl-C, which then ends a run in order: what it has written so far is removed. Who listens has to ask
-/// [`interrupted`] now and then, or nothing but SIGKILL ends the process.
+/// Starts to listen for Ctrl-C, which then ends a run in order: the files written so far are removed. The caller must then poll
+/// [`interrupted`], or only SIGKILL ends the process.
 pub fn listen() {
     static LISTEN: Once = Once::new();
-    // If nobody can listen, an interrupt ends the process as it always did.
-    // Signals that are ignored stay so: nohup.
+    // If the handler cannot be installed, an interrupt ends the process as by default.
+    // Signals that were ignored are still ignored: nohup.
     LISTEN.call_once(|| {
         keep_ignored(|| drop(ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed))));
     });
@@ -78,7 +78,7 @@ pub fn listen() {
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Whether Ctrl-C was pressed.
+/// Returns true if Ctrl-C was pressed.
 pub fn interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)
 }

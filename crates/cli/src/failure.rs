@@ -1,7 +1,7 @@
-//! Why a command failed, and the exit code that says so.
+//! The failure of a command, and its exit code.
 //!
-//! Follows the habit of compilers and grep: 2 for what was asked wrongly, 1 for what went wrong on the way.
-//! Differs from one error type for all: only the kind of failure matters here, the words come from below.
+//! Follows compilers and grep: exit code 2 for wrong input, 1 for errors during execution.
+//! Differs from one error type for all: only the kind of failure matters here; messages come from the libraries.
 //! Leaves out backtraces.
 
 use std::io::{self, Write};
@@ -9,17 +9,17 @@ use std::io::{self, Write};
 /// A failure of the command.
 #[derive(Debug)]
 pub enum Failure {
-    /// The usage or the scenario is wrong. Each line is a mistake, but for those that are indented.
+    /// The usage or the scenario is wrong. Each line is a mistake, except indented ones.
     Scenario(String),
-    /// Something went wrong while running.
+    /// An error during execution.
     Run(String),
-    /// A command cannot be started; the exit code that shells have for it.
+    /// A program cannot be started; the exit code is that of shells.
     Command(String, u8),
-    /// The user has had enough.
+    /// The user has interrupted the command.
     Interrupted,
-    /// The user has had enough, and something is left of it.
+    /// The user has interrupted the command, and some of its results exist.
     Stopped(String),
-    /// Nobody reads the output any more, as in `skyhop run ... | head`.
+    /// The reader of the output has closed it, as in `skyhop run ... | head`.
     OutputClosed,
 }
 
@@ -35,7 +35,7 @@ impl Failure {
         }
     }
 
-    /// Writes what went wrong.
+    /// Prints the failure.
     pub fn tell(&self, out: &mut impl Write) -> io::Result<()> {
         match self {
             Failure::Scenario(message) => message.lines().try_for_each(|line| match line.starts_with(' ') {

@@ -1,8 +1,8 @@
 //! The skyhop command.
 //!
-//! A map of the code: [`args`] is what may be typed, [`command`] one file for each command, [`engine`] a run with its
-//! files, [`progress`] the bar, [`stp`] files between real hosts, [`statistics`] and [`table`] what becomes of numbers.
-//! Differs from the library: here are the terminal, the files and the exit codes (0, 1 while running, 2 before).
+//! A map of the code: [`args`] is the command line, [`command`] has one file for each command, [`engine`] runs scenarios,
+//! [`progress`] is the bar, [`stp`] transfers files between real hosts, [`statistics`] and [`table`] format numbers.
+//! Differs from the library: it handles the terminal, the files and the exit codes (0, 1 during execution, 2 before).
 //! Leaves out knowledge of networks, which is in the library.
 
 mod args;
@@ -21,14 +21,14 @@ use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // A program that is started inside a host comes by here.
+    // A program inside a host is started through this process.
     if std::env::args_os().nth(1).is_some_and(|first| first == skyhop_emulate::inside::ARGUMENT) {
         return ExitCode::from(skyhop_emulate::inside::main(std::env::args_os().skip(2)));
     }
     let args = Args::parse();
-    // A command that looks for Ctrl-C ends in order; another is ended by the system, as it should be.
+    // A command that polls for Ctrl-C ends in order; another is ended by the system.
     match args.command {
-        // Before there is a second thread: one that listens is one.
+        // This comes before a second thread, such as the one that listens.
         Command::Emulate(_) | Command::Compare(_) => {}
         Command::Run(_) | Command::Sweep(_) | Command::Demo(_) | Command::Delay(_) => engine::listen(),
         Command::Tables(_) | Command::Look(_) | Command::Stp { .. } => engine::listen(),
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // Without a terminal to complain to, the exit code has to do.
+            // Without a terminal for the message, the exit code must suffice.
             let _ = failure.tell(&mut std::io::stderr().lock());
             let _ = std::io::stderr().flush();
             ExitCode::from(failure.exit_code())

@@ -1,20 +1,20 @@
-//! The progress bar: virtual time, share done, time left.
+//! The progress bar: virtual time, share done, time remaining.
 //!
-//! Drawn on a terminal only, to standard error, so that pipes and logs stay clean.
+//! It is drawn on terminals only, on standard error, so that pipes and logs stay clean.
 //! Differs from a spinner: virtual time is known, so the share done is too; a run may still end early.
-//! Leaves out anything that results depend on.
+//! Results never depend on it.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use skyhop_units::Span;
 use std::io::IsTerminal;
 
-/// A bar over `runs` runs of one length.
+/// A bar for `runs` runs of equal length.
 pub struct Progress {
     bar: ProgressBar,
     length: Span,
 }
 
-// Milliseconds of virtual time: fine enough for a bar, and a thousand runs of a year still fit.
+// Milliseconds of virtual time: precise enough for a bar, and a thousand runs of a year still fit.
 fn ticks(span: Span) -> u64 {
     span.as_nanos() / 1_000_000
 }
@@ -38,7 +38,7 @@ impl Progress {
         Progress { bar, length }
     }
 
-    /// One run has come from `before` to `now`.
+    /// Records that one run has advanced from `before` to `now`.
     pub fn advance(&self, before: Span, now: Span) {
         self.bar.set_message(format!("{:.1} s of {:.1} s", now.as_secs_f64(), self.length.as_secs_f64()));
         self.bar.inc(ticks(now) - ticks(before).min(ticks(now)));

@@ -1,8 +1,8 @@
 //! Means and confidence intervals over runs with different seeds.
 //!
 //! Follows Student's t: mean +- t(0.975, n - 1) * s / sqrt(n), with the quantile from statrs.
-//! Differs from a table of factors: any number of runs will do, from two on.
-//! Leaves out tests of hypotheses, and means of anything that not every run has.
+//! Differs from a table of factors: it works for any number of runs, from two on.
+//! Leaves out tests of hypotheses, and means of metrics that not every run has.
 
 use serde_json::{Map, Value, json};
 use skyhop_record::{Meta, summary_json};
@@ -10,12 +10,12 @@ use skyhop_results::RunResult;
 use skyhop_results::population::Spread;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// A sample's mean and what it is worth.
+/// The mean of a sample, with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// Mean.
     pub mean: f64,
-    /// Half the width of the 95 % confidence interval; `None` from a single value.
+    /// Half the width of the 95 % confidence interval; `None` for a single value.
     pub half_width: Option<f64>,
     /// Smallest value.
     pub min: f64,
@@ -59,15 +59,15 @@ fn t_quantile(p: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |t| t.inverse_cdf(p))
 }
 
-/// A flow's metrics, or a population's, over all runs, in the summary's order.
+/// The metrics of a flow or a population over all runs, in the order of the summary.
 pub struct FlowStatistics {
     /// Name of the flow.
     pub name: String,
-    /// Metrics by their key in the summary.
+    /// Metrics by their keys in the summary.
     pub metrics: Vec<(String, Estimate)>,
 }
 
-/// Means over the runs' flows. A metric that a run does not have (an unfinished transfer's time) counts only the others.
+/// Means over the flows of all runs. A metric that a run does not have (an unfinished transfer's time) is averaged over the others.
 pub fn flows(results: &[RunResult]) -> Vec<FlowStatistics> {
     let summaries: Vec<Value> = results.iter().map(|r| summary_json(r, &Meta::default())).collect();
     let Some(first) = summaries.first().and_then(|s| s["flows"].as_object()) else { return Vec::new() };
@@ -92,7 +92,7 @@ pub fn flows(results: &[RunResult]) -> Vec<FlowStatistics> {
         };
         for (key, value) in flow.as_object().into_iter().flatten() {
             match value.as_object() {
-                // As the tables' columns are called.
+                // Named like the columns of the tables.
                 Some(shares) => {
                     for cause in shares.keys() {
                         add(format!("limited_{cause}"), &|flow| flow[key][cause].as_f64());
@@ -137,7 +137,7 @@ pub fn summary(results: &[RunResult], meta: &Meta) -> Value {
 mod tests {
     use super::*;
 
-    // Any textbook's table of t, two-sided 95 %.
+    // From textbook tables of t, two-sided 95 %.
     #[test]
     fn quantiles_are_those_of_the_table() {
         for (freedom, t) in

@@ -1,27 +1,28 @@
-//! The command's clock: how long something has taken, and a pause.
+//! The command's clock: elapsed time, and a pause.
 //!
-//! Differs from the time of machines, which are handed theirs: people and peers wait by this one, and no result but `wall_s` hangs on it.
+//! Differs from the time of machines, which is an argument: this one is for people and peers, and of the results only `wall_s`
+//! depends on it.
 
 use std::time::{Duration, Instant};
 
-/// Something that began at an instant.
+/// The instant at which something began.
 #[derive(Debug, Clone, Copy)]
 pub struct Stopwatch(Instant);
 
 #[expect(clippy::disallowed_methods, reason = "the command tells people how long things take")]
 impl Stopwatch {
-    /// It begins now.
+    /// A stopwatch that starts now.
     pub fn start() -> Self {
         Stopwatch(Instant::now())
     }
 
-    /// How long ago that was.
+    /// Time since the start.
     pub fn elapsed(self) -> Duration {
         self.0.elapsed()
     }
 }
 
-/// Waits.
+/// Sleeps.
 #[expect(clippy::disallowed_methods, reason = "what is waited for says nothing when it is there")]
 pub fn pause(time: Duration) {
     std::thread::sleep(time);

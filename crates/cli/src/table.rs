@@ -1,10 +1,10 @@
 //! Tables and numbers for people.
 //!
-//! Follows the units that a link's engineer uses: Mbit/s, ms, MB, with enough digits to compare.
-//! Differs from the JSON summary, which has SI units and every digit.
+//! Follows the units of a link engineer: Mbit/s, ms, MB, with enough digits for comparisons.
+//! Differs from the JSON summary, which has SI units and all digits.
 //! Leaves out borders and colours.
 
-/// A table with aligned columns; numbers stand flush right.
+/// A table with aligned columns; numbers are aligned right.
 pub struct Table {
     rows: Vec<Vec<String>>,
 }
@@ -20,12 +20,12 @@ impl Table {
         self.rows.push(cells.to_vec());
     }
 
-    /// Headings and rows, for other forms of the same table.
+    /// Headings and rows, for other formats of the same table.
     pub fn cells(&self) -> (&[String], &[Vec<String>]) {
         (&self.rows[0], &self.rows[1..])
     }
 
-    /// The table as lines.
+    /// The table as text.
     pub fn text(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let cell = |row: &Vec<String>, c: usize| row.get(c).cloned().unwrap_or_default();
@@ -92,7 +92,7 @@ pub fn share(x: f64) -> String {
     format!("{:.1} %", x * 100.0)
 }
 
-/// A number with its thousands marked: "1,234,567".
+/// A number with thousands separators: "1,234,567".
 pub fn count(n: u64) -> String {
     let text = n.to_string();
     let mut out = String::new();
@@ -110,7 +110,7 @@ pub fn or_dash(value: Option<String>) -> String {
     value.unwrap_or_else(|| "-".into())
 }
 
-/// Four significant digits, but no fewer than the whole number has.
+/// Four significant digits, or all digits of the integer part if that has more.
 pub fn digits(x: f64) -> String {
     let before = if x.abs() >= 1.0 { x.abs().log10().floor() as i32 + 1 } else { 1 };
     format!("{x:.*}", (4 - before).max(0) as usize)

@@ -1,7 +1,7 @@
-//! Programs over the kernel's stack at one end of a flow and skyhop's own TCP at the other: bytes, options, resets, and how long it takes.
+//! Programs over the kernel's stack at one end of a flow and skyhop's TCP at the other: bytes, options, resets, and duration.
 //!
-//! The programs are this test's own binary. Needs namespaces and TUN devices: where the system has none each test says so and is skipped.
-//! Leaves out the machine itself, which `crates/live/tests/kernel.rs` holds against the kernel's over rougher paths.
+//! The programs are this test's own binary. Needs namespaces and TUN devices; without them each test prints a message and is skipped.
+//! Leaves out the TCP machine itself, which `crates/live/tests/kernel.rs` tests against the kernel's over worse paths.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "real hosts take real time")]
@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 
 const SKYHOP: &str = env!("CARGO_BIN_EXE_skyhop");
 
-/// What a path does to packets, gently.
+/// Mild impairments of a path.
 const FAULTS: &str = "loss = { kind = \"packets\", probability = 0.01 }\nduplication = { probability = 0.02 }\ncorruption = { probability = 0.005 }\nreordering = { probability = 0.01, delay = \"3 ms\" }";
 
-/// A flow with keys of its own over one link.
+/// A scenario with a flow over one link, and additional keys of both.
 fn scenario(rate: &str, link: &str, ends: [&str; 2], flow: &str) -> String {
     let [from, to] = ends;
     format!(
@@ -33,7 +33,8 @@ fn scenario(rate: &str, link: &str, ends: [&str; 2], flow: &str) -> String {
 
 const ASKS: &str = "traffic = { kind = \"request-response\", reply = { kind = \"fixed\", value = \"100 kB\" }, server_time = { kind = \"fixed\", value = \"50 ms\" }, think = { kind = \"fixed\", value = \"100 ms\" }, persistent = true, count = 5 }";
 
-/// Emulates while one of the programs below runs at the user's end: what it has found, and the summary. `None` where nothing can be emulated.
+/// Emulates while one of the programs below runs at the user's end. Returns its output, and the summary; `None` where emulation
+/// is impossible.
 fn program(scenario: &str, options: &[&str], name: &str, argument: &str) -> Option<(Vec<String>, Value)> {
     let folder = Folder::new(&format!("beside-{name}"));
     let file = folder.write("scenario.toml", scenario);
@@ -57,7 +58,7 @@ fn program(scenario: &str, options: &[&str], name: &str, argument: &str) -> Opti
     Some((lines, serde_json::from_str(&summary).unwrap()))
 }
 
-/// The summary's flow of the same scenario, simulated at both ends.
+/// The summary of the flow in the same scenario, simulated at both ends.
 fn simulated(scenario: &str) -> Value {
     let folder = Folder::new("beside-twin");
     let file = folder.write("scenario.toml", scenario);
@@ -71,7 +72,7 @@ fn argument() -> Option<String> {
     std::env::var("SKYHOP_INSIDE").ok()
 }
 
-/// An address of the server, of version 4 or 6.
+/// The server's IPv4 or IPv6 address.
 fn server(port: u16, v6: bool) -> SocketAddr {
     ("server", port).to_socket_addrs().unwrap().find(|a| a.is_ipv6() == v6).unwrap()
 }
@@ -134,7 +135,7 @@ fn fetches() {
 fn takes() {
     let Some(argument) = argument() else { return };
     let any = if argument.ends_with('6') { "[::]:9" } else { "0.0.0.0:9" };
-    // Who connects meanwhile is refused, and comes again.
+    // A client that connects meanwhile is refused, and tries again.
     std::thread::sleep(Duration::from_millis(300));
     let mut stream = TcpListener::bind(any).unwrap().accept().unwrap().0;
     let mut came = Vec::new();

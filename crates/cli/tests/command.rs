@@ -1,8 +1,8 @@
-//! The command as a user meets it: help, exit codes, errors, files.
+//! The command as seen by a user: help, exit codes, errors, files.
 //!
-//! Follows the promises of the help texts.
+//! Follows the help texts.
 //! Differs from the library's tests: each starts a process.
-//! Leaves out the bar, which only a terminal sees.
+//! Leaves out the progress bar, which appears on terminals only.
 
 #![allow(clippy::disallowed_methods, reason = "processes are waited for")]
 
@@ -144,7 +144,7 @@ fn an_interrupt_ends_each_command_and_leaves_nothing_half_written() {
     let export = ["constellation", "export", "kuiper-630", "--hypatia", "out", "--duration", "1 d"];
     for args in [[&delay[..], &long].concat(), [&passes[..], &long].concat(), export.to_vec()] {
         let mut child = command(&args).current_dir(&dir).stderr(Stdio::piped()).spawn().unwrap();
-        // Whether it is at work by now or still loading, it has to end.
+        // It must end, working or still loading.
         std::thread::sleep(Duration::from_millis(400));
         assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
         let mut ended = None;

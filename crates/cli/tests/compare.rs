@@ -1,7 +1,7 @@
-//! Four rows of the table of fidelity: what the simulator says of a transfer, and what this machine's kernel makes of it on the emulator.
+//! Four rows of the table of fidelity: a simulated transfer, and the same with this machine's kernel on the emulator.
 //!
-//! The tolerances are those of `skyhop compare`. A row that a busy machine has spoilt three times is not judged, and says so.
-//! Needs root or user namespaces, and /dev/net/tun; without them it says that it skips.
+//! The tolerances are those of `skyhop compare`. A row spoilt three times by a busy machine is not judged, with a message.
+//! Needs root or user namespaces, and /dev/net/tun; without them it is skipped with a message.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ fn compare(arguments: &[&str], files: &[PathBuf]) -> Output {
     Command::new(SKYHOP).arg("compare").args(arguments).args(files).output().unwrap()
 }
 
-/// The reason why there are no hosts here.
+/// The reason why hosts are impossible here, if there is one.
 fn no_hosts() -> Option<&'static String> {
     static FOUND: OnceLock<Option<String>> = OnceLock::new();
     FOUND.get_or_init(why_no_hosts).as_ref()
@@ -33,7 +33,7 @@ fn why_no_hosts() -> Option<String> {
     (!done.status.success()).then(|| String::from_utf8_lossy(&done.stderr).into_owned())
 }
 
-/// Rows that were judged; each has to stand.
+/// Rows that were judged; each must agree.
 fn judged(arguments: &[&str], names: &[&str]) -> Vec<Value> {
     let files: Vec<_> = names.iter().map(|name| fidelity(name)).collect();
     let done = compare(&[arguments, &["--json", "--quiet", "--buffers", "equal"]].concat(), &files);
@@ -73,7 +73,7 @@ fn the_kernels_transfers_take_the_simulated_time() {
     }
 }
 
-/// The verdict is one: a kernel's transport that is another than the simulated one differs.
+/// The verdict has power: a kernel's transport other than the simulated one differs.
 #[test]
 fn another_transport_differs() {
     if let Some(why) = no_hosts() {

@@ -1,8 +1,8 @@
-//! Commands about satellites as a user meets them: output, exit codes, errors.
+//! Commands about satellites as seen by a user: output, exit codes, errors.
 //!
-//! Follows the promises of the help texts; delays are held against ns-2's rows where those are beside the repository.
+//! Follows the help texts; delays are compared with ns-2's rows if those are beside the repository.
 //! Differs from the library's tests: each starts a process.
-//! Leaves out numbers that the library's tests bound already.
+//! Leaves out numbers that the library's tests already bound.
 
 mod common;
 
@@ -92,7 +92,7 @@ fn a_folder_of_hypatias_is_written_whole_and_read_back() {
     let again = export(&dir);
     assert_eq!(code(&again), 2);
     assert!(stderr(&again).contains("exists; expected a folder that is yet to be"), "{}", stderr(&again));
-    // What is read flies as the preset, but for SGP4 where the preset has circles: a few kilometres in a path.
+    // The file's satellites fly as the preset's, except for SGP4 in place of circles: a few kilometres in a path.
     let rows = |args: &[&str]| {
         let out = skyhop(args);
         assert_eq!(code(&out), 0, "{}", stderr(&out));

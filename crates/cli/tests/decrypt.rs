@@ -1,8 +1,8 @@
-//! `skyhop wireshark decrypt`: encrypted transfers, captured, opened, and read by tshark with the dissector.
+//! `skyhop wireshark decrypt`: encrypted transfers, captured, decrypted, and read by tshark with the dissector.
 //!
-//! Follows docs/stp-hosts.md: hosts keep a key log, the command opens the capture, the dissector tells what was said.
-//! Differs from a round trip: what tshark finds in the new capture is held against what the sender sent, byte for byte.
-//! Leaves out the dissector's other fields, which `skyhop-record` tests.
+//! Follows docs/stp-hosts.md: hosts write a key log, the command decrypts the capture, the dissector shows the contents.
+//! Differs from a round trip: tshark's data in the new capture are compared with the sender's, byte by byte.
+//! Leaves out other fields of the dissector, which `skyhop-record` tests.
 
 #![allow(clippy::disallowed_methods, reason = "processes are waited for")]
 
@@ -230,7 +230,7 @@ fn intact(read: &Dissected, sent: &[u8]) {
     assert_eq!(digest(&SHA256, &read.data).as_ref(), digest(&SHA256, sent).as_ref());
 }
 
-/// Sends `len` bytes to `to`, where they arrive at the listener; returns them.
+/// Sends `len` bytes to `to`, through which they reach the listener; returns them.
 fn transfer(listener: StpListener, to: SocketAddr, options: Options, len: usize) -> Vec<u8> {
     let mut state = 7_u64;
     let mut word = || {
@@ -266,7 +266,7 @@ fn any() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 0).into()
 }
 
-/// A path between two hosts that drops and alters packets, and writes down what comes out of it or is lost.
+/// A path between two hosts that drops and alters packets, and captures all packets that it delivers or loses.
 struct Relay {
     address: SocketAddr,
     ended: Arc<AtomicBool>,
@@ -345,7 +345,7 @@ impl Relay {
 }
 
 impl Relayed {
-    /// A record of a datagram between this host, whose port is 40000 unless it is the server, and the other one.
+    /// Appends a record of a datagram between this host, whose port is 40000 unless it is the server, and the other one.
     fn put(&mut self, host: Ipv4Addr, port: u16, payload: &[u8]) {
         let server = host == Ipv4Addr::new(192, 0, 2, 1);
         let other = Ipv4Addr::new(192, 0, 2, u8::from(!server));
@@ -366,12 +366,12 @@ impl Relayed {
     }
 }
 
-/// The header of a pcap of bare IP.
+/// The header of a pcap file of raw IP.
 fn pcap() -> Vec<u8> {
     [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 262_144, 101].iter().flat_map(|n| n.to_le_bytes()).collect()
 }
 
-/// The same with so many bytes of each packet.
+/// The same capture with at most `most` bytes of each packet.
 fn shortened(pcap: &[u8], most: usize) -> Vec<u8> {
     let (mut out, mut rest) = (pcap[..24].to_vec(), &pcap[24..]);
     while let Some((record, behind)) = rest.split_at_checked(16) {
@@ -386,7 +386,7 @@ fn shortened(pcap: &[u8], most: usize) -> Vec<u8> {
     out
 }
 
-/// tcpdump at the loopback interface.
+/// tcpdump on the loopback interface.
 struct Tcpdump(std::process::Child);
 
 impl Tcpdump {
@@ -424,22 +424,22 @@ impl Tcpdump {
     }
 }
 
-/// What tshark reads in a capture.
+/// The contents of a capture by tshark.
 struct Dissected {
     frames: u64,
-    /// Packets of associations by their type.
+    /// Number of packets of associations, by type.
     associations: BTreeMap<String, u64>,
-    /// STP packets with a good checksum.
+    /// Number of STP packets with a correct checksum.
     good: u64,
-    /// Frames with anything that is wrong.
+    /// Number of frames with any error.
     wrong: u64,
     retransmissions: u64,
-    /// What the client has sent, put together.
+    /// Data of the client, reassembled.
     data: Vec<u8>,
 }
 
 impl Dissected {
-    /// `None` where there is no tshark.
+    /// Reads a capture; `None` without tshark.
     fn new(folder: &Folder, name: &str, port: u16) -> Option<Self> {
         const FIELDS: [&str; 8] = [
             "skystp.association.type",

@@ -1,8 +1,8 @@
-//! Hosts that are devices of this machine: foreign machines on both sides of it, and the machine as it was before when it is over.
+//! Hosts that are devices of this machine: other machines on both sides, and this machine restored afterwards.
 //!
-//! The machines are namespaces joined by pairs of veth, the one in the middle is where skyhop runs. The programs are this test's own binary.
-//! Needs root and `ip`: without them each test says so and is skipped.
-//! Leaves out other machines' kernels, and how exact times are: they are never too short here.
+//! The machines are namespaces joined by veth pairs; skyhop runs in the middle one. The programs are this test's own binary.
+//! Needs root and `ip`; without them each test prints a message and is skipped.
+//! Leaves out other machines' kernels, and the precision of times: they are only never too short.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "real machines take real time")]
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 const SKYHOP: &str = env!("CARGO_BIN_EXE_skyhop");
 
-/// The reason why there are no machines here.
+/// The reason why these tests are impossible here, if there is one.
 fn cannot() -> Option<String> {
     // Tests ask at the same time.
     static ASKED: AtomicU32 = AtomicU32::new(0);
@@ -41,7 +41,7 @@ macro_rules! needs_machines {
     };
 }
 
-/// Machines: `m` in the middle with a device for each other one, eth1 for the first.
+/// Namespaces: `m` in the middle with a device for each other one, eth1 for the first.
 struct Lab {
     name: String,
     folder: PathBuf,
@@ -104,7 +104,7 @@ impl Lab {
         path.to_str().unwrap().to_owned()
     }
 
-    /// Skyhop in the middle.
+    /// Skyhop in the middle namespace.
     fn skyhop(&self, scenario: &str, options: &[&str]) -> Command {
         let file = self.write("scenario.toml", scenario);
         let mut skyhop = self.on("m");
@@ -113,7 +113,7 @@ impl Lab {
         skyhop
     }
 
-    /// Begins to route, and waits until it does.
+    /// Starts routing, and waits until it is ready.
     fn route(&self, scenario: &str, options: &[&str]) -> Routing {
         let before = self.devices();
         let mut child =
@@ -132,13 +132,13 @@ impl Lab {
         Routing(Some(child))
     }
 
-    /// How many devices of networks there are in the middle.
+    /// Number of skyhop's network devices in the middle namespace.
     fn devices(&self) -> usize {
         let listing = self.on("m").args(["ip", "-o", "link"]).output().unwrap();
         String::from_utf8_lossy(&listing.stdout).matches(": sky-").count()
     }
 
-    /// A program of this test's on a machine; its answer.
+    /// Runs one of this test's programs on a machine, and returns its answer.
     fn program(&self, machine: &str, name: &str, argument: &str) -> Result<Vec<u64>, String> {
         let out = self.start(machine, name, argument).wait_with_output().unwrap();
         let text = String::from_utf8_lossy(&out.stdout).into_owned();
@@ -155,7 +155,7 @@ impl Lab {
         program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// Rules, routes, addresses, devices and parameters of the machine in the middle.
+    /// Rules, routes, addresses, devices and parameters of the middle namespace.
     fn listing(&self) -> String {
         let script = "ip rule; ip -6 rule; ip route show table all; ip -6 route show table all; ip -o addr; ip -o link | cut -d: -f2; \
                       cd /proc/sys/net; for file in ipv4/conf/*/* ipv6/conf/*/* ipv4/ip_forward; do \
@@ -169,7 +169,7 @@ impl Lab {
 }
 
 impl Lab {
-    /// The listing is what it was.
+    /// Asserts that the listing is unchanged.
     fn is_as(&self, before: &str, after: &str) {
         let now = self.listing();
         let only = |one: &str, other: &str| -> Vec<String> {
@@ -189,7 +189,7 @@ impl Drop for Lab {
     }
 }
 
-/// An emulation that runs until it is told to end.
+/// An emulation that runs until it is ended.
 struct Routing(Option<Child>);
 
 impl Routing {
@@ -223,7 +223,7 @@ fn argument() -> Option<Vec<String>> {
     Some(std::env::var("SKYHOP_MACHINE").ok()?.split(' ').map(str::to_owned).collect())
 }
 
-/// Answers datagrams at port 7; sends 3 MB to whoever connects to port 80, and reads what is sent to port 81 until its end.
+/// Answers datagrams at port 7; sends 3 MB to each connection at port 80, and reads data at port 81 until the end.
 #[test]
 #[ignore = "a program on a machine"]
 fn answers() {
@@ -271,7 +271,7 @@ fn address(text: &str, port: u16) -> SocketAddr {
     SocketAddr::new(text.parse::<IpAddr>().unwrap(), port)
 }
 
-/// Round-trip times of datagrams to an address, with that TTL, ns.
+/// Round-trip times of datagrams to an address, with a given TTL, ns.
 #[test]
 #[ignore = "a program on a machine"]
 fn asks() {
@@ -293,7 +293,7 @@ fn asks() {
     }
 }
 
-/// Bytes down and up, and their sums.
+/// Transfers bytes down and up, and prints their sums.
 #[test]
 #[ignore = "a program on a machine"]
 fn transfers() {
@@ -311,7 +311,7 @@ fn transfers() {
     println!("found {}", all.len());
 }
 
-/// A file over HTTP, and how many bytes it has.
+/// Downloads a file over HTTP, and prints its size.
 #[test]
 #[ignore = "a program on a machine"]
 fn downloads() {
@@ -324,7 +324,7 @@ fn downloads() {
     println!("found {}", answer.len() - body);
 }
 
-/// A program that answers, until it is no longer needed.
+/// A program that answers, until it is dropped.
 struct Answering(Child);
 
 impl Answering {
@@ -441,7 +441,7 @@ fn machines_are_told_of_a_smaller_mtu_inside() {
     );
     for offload in [&[][..], &["--no-offload"]] {
         let routing = lab.route(&scenario, &[&BOTH[..], offload].concat());
-        // Whoever is asked sends first, and says how little it takes afterwards.
+        // The end that answers sends first, and then announces how little it can take.
         for (asks, sends, subnets) in [("l", "s", [88, 77]), ("s", "l", [77, 88])] {
             for to in [format!("192.168.{}.2", subnets[0]), format!("fd{}::2", subnets[0])] {
                 assert_eq!(lab.program(asks, "transfers", &to), Ok(vec![3_000_000]), "{to}");
@@ -489,7 +489,7 @@ fn the_machine_is_as_before_whatever_ends_it() {
     needs_machines!();
     let lab = Lab::new("left", &["l", "s"]);
     let scenario = wire("1 ms", "1 Gbit/s", "");
-    // What forwards already goes on to.
+    // A device that forwarded before still does.
     for forwarding in ["0", "1"] {
         let line = format!(
             "echo {forwarding} > /proc/sys/net/ipv4/conf/eth1/forwarding; echo {forwarding} > /proc/sys/net/ipv6/conf/all/forwarding"

@@ -1,15 +1,16 @@
-//! The commands in the documents and in the help: each is run, and says what the document shows.
+//! The commands in the documents and in the help: each is run, and must print what the document shows.
 //!
-//! Follows README.md and docs/*.md, block after block, in a folder with the repository's scenarios and those that a document spells out.
-//! Differs: what the clock says is not compared, and lines between those that are shown may be left out.
-//! Leaves out what takes more than a second (only its options are looked up), and what needs hosts, for which there are `stp.rs` and `emulate.rs`.
+//! Follows README.md and docs/*.md, block by block, in a folder with the repository's scenarios and those that a document contains.
+//! Differs: clock times are not compared, and the document may omit lines.
+//! Leaves out commands that take more than a second (only their options are checked), and those that need hosts, for which there
+//! are `stp.rs` and `emulate.rs`.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Not run: begins with this. A sweep's scenario and values are checked all the same.
+/// Beginnings of commands that are not run. A sweep's scenario and values are still checked.
 const SLOW: [&str; 8] = [
     "compare ",
     "emulate ",
@@ -63,7 +64,7 @@ fn examples_of_the_help_work() {
         assert!(group || help.contains("Examples:\n") || command.len() > 1, "{command:?} has no examples");
         let narrow = stdout(&narrow(&command, &folder));
         for line in help.replace("\\\n    ", "").lines().filter_map(|l| l.strip_prefix("  skyhop ")) {
-            // What follows after two blanks is said about the command, which can be copied as it stands.
+            // Text after two blanks is about the command, which can be copied as it is.
             let typed = line.split("  ").next().unwrap();
             assert!(
                 narrow.replace("\\\n    ", "").contains(typed),
@@ -91,7 +92,7 @@ struct Shown {
     lines: Vec<String>,
 }
 
-/// Those of all blocks that are not of another language.
+/// The commands of all code blocks without another language.
 fn commands(text: &str) -> Vec<Shown> {
     let (mut found, mut language, mut continued) = (Vec::<Shown>::new(), None, String::new());
     for (number, line) in text.lines().enumerate() {
@@ -128,7 +129,7 @@ fn commands(text: &str) -> Vec<Shown> {
     found
 }
 
-/// What a shell makes of a line, up to a comment, a pipe or a redirection.
+/// Splits a line into words as a shell does, up to a comment, a pipe or a redirection.
 fn split(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in line.chars() {
@@ -164,7 +165,7 @@ fn quick(arguments: &[String]) -> Option<Vec<String>> {
     Some(check)
 }
 
-/// A file of elements or a measured one, which no document spells out.
+/// Returns true if the command reads a file of elements or measurements that no document contains.
 fn missing_file(arguments: &[String], folder: &Path) -> bool {
     let trace = arguments[0] == "trace";
     let read = arguments.iter().enumerate().filter(|(i, _)| *i == 0 || arguments[i - 1] != "--out");
@@ -193,7 +194,7 @@ fn options_exist(arguments: &[String], place: &str) {
     }
 }
 
-/// Commands and their commands, as the help lists them.
+/// Commands and their subcommands, as listed by the help.
 fn subcommands(of: &[String]) -> Vec<Vec<String>> {
     let help = stdout(&skyhop(&[of, &["--help".to_owned()]].concat(), Path::new(".")));
     let mut all = Vec::new();
@@ -233,7 +234,7 @@ fn say_what_is_shown(out: &Output, shown: &Shown, whole: bool, place: &str) {
     }
 }
 
-/// The time that a run took is another one each time.
+/// A line without the duration of a run, which varies.
 fn without_clock(line: &str) -> String {
     let line = line.trim_end();
     match (line.rsplit_once(", "), line.ends_with(" on the clock")) {
@@ -242,7 +243,7 @@ fn without_clock(line: &str) -> String {
     }
 }
 
-/// An empty folder with the scenarios, and the files that blocks of the document name in their first line: `# first.toml`, `# first.csv`.
+/// A new folder with the scenarios, and the files that blocks of the document name in their first line: `# first.toml`, `# first.csv`.
 fn scratch(document: &Path, text: &str) -> PathBuf {
     let name = document.file_stem().unwrap().to_str().unwrap();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("documents").join(name);
@@ -286,7 +287,7 @@ fn skyhop(arguments: &[String], folder: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_skyhop")).args(arguments).current_dir(folder).output().unwrap()
 }
 
-/// Its help on a terminal of 80 columns.
+/// The help on a terminal of 80 columns.
 fn narrow(command: &[String], folder: &Path) -> Output {
     let mut help = Command::new(env!("CARGO_BIN_EXE_skyhop"));
     help.args(command).arg("--help").env("COLUMNS", "80").current_dir(folder).output().unwrap()

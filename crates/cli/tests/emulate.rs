@@ -1,8 +1,8 @@
-//! Emulations from the outside: hosts, programs in them, and what is left when they have ended.
+//! Emulations from the outside: hosts, programs in them, and the state of the machine afterwards.
 //!
-//! The programs are this test's own binary, so that nothing has to be installed. Needs namespaces and TUN devices: where the system has none
-//! of them each test says so and is skipped.
-//! Leaves out how exact times are, which hangs on the machine: they are never too short here, and `make bench` has the rest.
+//! The programs are this test's own binary, so that nothing has to be installed. Needs namespaces and TUN devices; without them
+//! each test prints a message and is skipped.
+//! Leaves out the precision of times, which depends on the machine: they are only never too short here; `make bench` measures the rest.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "real hosts take real time")]
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 const SKYHOP: &str = env!("CARGO_BIN_EXE_skyhop");
 
-/// The reason why nothing can be emulated here.
+/// The reason why emulation is impossible here, if there is one.
 fn cannot() -> Option<String> {
     let folder = Folder::new("emulate-probe");
     let out = emulate(&folder.write("a.toml", &wire("1 ms", "1 Gbit/s", "")), &[], &["true"]);
@@ -59,7 +59,7 @@ fn emulate(scenario: &Path, options: &[&str], command: &[&str]) -> Output {
     skyhop.stdin(Stdio::null()).output().unwrap()
 }
 
-/// Emulates while one of the programs below runs at the user's end: what it has printed, and the summary.
+/// Emulates while one of the programs below runs at the user's end. Returns its output, and the summary.
 fn program(
     folder: &Folder,
     scenario: &str,
@@ -87,7 +87,7 @@ fn argument() -> Option<String> {
     std::env::var("SKYHOP_INSIDE").ok()
 }
 
-/// An address of the server, of version 4 or 6.
+/// The server's IPv4 or IPv6 address.
 fn server(port: u16, v6: bool) -> std::net::SocketAddr {
     ("server", port).to_socket_addrs().unwrap().find(|a| a.is_ipv6() == v6).unwrap()
 }
@@ -365,7 +365,7 @@ fn links_change_while_it_runs_and_only_what_may() {
     assert_eq!(about(&["set", "links.satellite.delay=40 ms"]).status.code(), Some(1), "it has ended");
 }
 
-/// Processes that run inside hosts of an emulation, or are its own.
+/// Processes that run inside hosts of an emulation, or belong to it.
 fn left(mark: &str) -> Vec<String> {
     let processes = fs::read_dir("/proc").unwrap().flatten();
     let words = processes.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());

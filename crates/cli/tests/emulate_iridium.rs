@@ -1,8 +1,9 @@
-//! Pings through emulated Iridium, beside the delays that are simulated for the same places and times.
+//! Pings through emulated Iridium, against simulated delays for the same places and times.
 //!
-//! Follows `skyhop emulate --profile iridium`, once as it is and once with a mask that brings a handover within seconds. The program is this test's own binary.
-//! Differs from `emulate.rs`: how exact times are is what is tested, so that a run of a machine that was too busy, which says itself that it is not valid, is
-//! repeated, and not judged where none of three is valid.
+//! Follows `skyhop emulate --profile iridium`, first unchanged and then with a mask that causes a handover within seconds. The
+//! program is this test's own binary.
+//! Differs from `emulate.rs`: the precision of times is tested, so a run that reports itself as not valid, because the machine
+//! was too busy, is repeated, and is not judged if none of three is valid.
 //! Leaves out queues: there is one ping at a time.
 
 #![cfg(target_os = "linux")]
@@ -18,20 +19,20 @@ use std::time::{Duration, Instant};
 
 const SKYHOP: &str = env!("CARGO_BIN_EXE_skyhop");
 const PLACES: [&str; 2] = ["New York", "San Francisco"];
-/// The most that a ping may differ from what is simulated.
+/// Largest difference between a ping and the simulated delay.
 const TOLERANCE_S: f64 = 1e-3;
-/// How far the clock of the pings may be from that of the run: the command's end is seen later by that.
+/// Largest difference between the clocks of the pings and of the run: the end of the program is seen that much later.
 const CLOCK_S: f64 = 0.3;
-/// Between two delays that are asked for.
+/// Time between two simulated delays.
 const STEP_S: f64 = 0.1;
-/// Between two pings.
+/// Time between two pings.
 const REST: Duration = Duration::from_millis(20);
 
 fn skyhop(arguments: &[&str]) -> Output {
     Command::new(SKYHOP).args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
-/// The profile's scenario, in a file of its own.
+/// The profile's scenario, written to a file.
 fn scenario(folder: &Path) -> String {
     let profile = ["emulate", "--profile", "iridium", "--from", PLACES[0], "--to", PLACES[1], "--print"];
     let file = folder.join("iridium.toml");
@@ -73,7 +74,7 @@ fn pings() {
     }
 }
 
-/// Pings of a run: when each was sent, in the run's time, and its RTT; and the summary. `None` where nothing can be emulated.
+/// Pings of a run: for each its sending time, in the run's time, and its RTT; and the summary. `None` where emulation is impossible.
 fn emulated(folder: &Path, sets: &[&str], count: u32) -> Option<(Vec<(f64, f64)>, Value)> {
     let results = folder.join("results");
     let mut command = Command::new(SKYHOP);
@@ -103,7 +104,7 @@ fn emulated(folder: &Path, sets: &[&str], count: u32) -> Option<(Vec<(f64, f64)>
     Some((lines.map(pair).collect(), summary))
 }
 
-/// Simulated delays, one way, every [`STEP_S`].
+/// Simulated one-way delays at every [`STEP_S`].
 fn simulated(scenario: &str, sets: &[&str], duration_s: f64) -> Vec<f64> {
     let (duration, step) = (duration_s.to_string(), STEP_S.to_string());
     let mut arguments = vec!["delay", PLACES[0], PLACES[1], "--scenario", scenario, "--csv"];
@@ -116,7 +117,7 @@ fn simulated(scenario: &str, sets: &[&str], duration_s: f64) -> Vec<f64> {
     text.lines().skip(1).map(delay).collect()
 }
 
-/// True if an RTT is one of those that are simulated for a ping of that time: either way may be that before or after a handover while it is in flight.
+/// Returns true if an RTT agrees with the simulated delays around its time: each direction may be before or after a handover.
 fn agrees(delays_s: &[f64], (sent_s, rtt_s): (f64, f64)) -> bool {
     let index = |time_s: f64| ((time_s / STEP_S).max(0.0) as usize).min(delays_s.len() - 1);
     let window = &delays_s[index(sent_s - CLOCK_S)..=index(sent_s + rtt_s + CLOCK_S) + 1];
@@ -125,7 +126,7 @@ fn agrees(delays_s: &[f64], (sent_s, rtt_s): (f64, f64)) -> bool {
     window.iter().any(|there| window.iter().any(|back| near(there, back)))
 }
 
-/// Holds pings of a valid run against what is simulated.
+/// Compares the pings of a valid run with simulated delays.
 fn held(name: &str, sets: &[&str], count: u32, handover: bool) {
     let folder = std::env::temp_dir().join(format!("skyhop-iridium-{name}-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
@@ -162,7 +163,7 @@ fn held(name: &str, sets: &[&str], count: u32, handover: bool) {
     println!("not judged: none of three runs was valid: {last}");
 }
 
-/// One run after the other.
+/// The runs are made one after the other.
 #[test]
 fn pings_take_as_long_as_is_simulated_and_over_a_handover_too() {
     held("still", &[], 120, false);

@@ -1,8 +1,8 @@
-//! Maps as a user meets them: in letters, as SVG and as PNG.
+//! Maps as seen by a user: as text, SVG and PNG.
 //!
-//! Follows the promises of the help texts of `skyhop map` and `skyhop route`.
-//! Differs from the library's tests of what is drawn where: each starts a process and looks at its files.
-//! Leaves out how a picture looks, which people judge.
+//! Follows the help texts of `skyhop map` and `skyhop route`.
+//! Differs from the library's tests of positions: each starts a process and reads its files.
+//! Leaves out the look of a picture, which people judge.
 
 mod common;
 

@@ -1,7 +1,8 @@
-//! The command of an emulation and its terminal: who has Ctrl-C, who ends whom, and what the summary says of its host.
+//! The program of an emulation and its terminal: Ctrl-C, the end of processes, and the summary's data about the host.
 //!
-//! Terminals are pairs of Python's `pty`. Needs namespaces and TUN devices, and python3 for terminals: without them each test says so and is skipped.
-//! Leaves out what programs send.
+//! Terminals are made by Python's `pty`. Needs namespaces and TUN devices, and python3 for terminals; without them each test
+//! prints a message and is skipped.
+//! Leaves out the programs' traffic.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "real programs take real time")]
@@ -19,7 +20,7 @@ use std::time::{Duration, Instant};
 
 const SKYHOP: &str = env!("CARGO_BIN_EXE_skyhop");
 
-/// A folder with a scenario, gone with it.
+/// A folder with a scenario, removed when dropped.
 struct Scenario(Folder);
 
 impl Scenario {
@@ -44,7 +45,7 @@ impl Scenario {
     }
 }
 
-/// The reason why nothing can be tested here.
+/// The reason why these tests are impossible here, if there is one.
 fn cannot(python: bool) -> Option<String> {
     if python && !Command::new("python3").arg("--version").output().is_ok_and(|out| out.status.success()) {
         return Some("there is no python3".into());
@@ -66,8 +67,8 @@ macro_rules! needs {
     };
 }
 
-/// A program that runs another one in a terminal: it writes what is told when it has seen what is expected, one after the other, and prints
-/// all that comes, and the exit code.
+/// A Python program that runs another one in a terminal: after each expected output it types a given text; it prints all output,
+/// and the exit code.
 const TERMINAL: &str = r#"
 import os, pty, sys, select, time
 steps = [step.split("=>", 1) for step in sys.argv[1].split("\n")]
@@ -96,7 +97,7 @@ else:
 print("CODE", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 "#;
 
-/// The output of a line in a terminal in which `steps` are typed.
+/// The output of a command line in a terminal in which `steps` are typed.
 fn terminal(folder: &Scenario, steps: &[(&str, &str)], line: &str) -> String {
     let steps: Vec<String> = steps.iter().map(|(seen, typed)| format!("{seen}=>{typed}")).collect();
     let mut python = Command::new("python3");

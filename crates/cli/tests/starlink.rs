@@ -1,7 +1,7 @@
-//! Catalogued satellites as a user meets them: what is recognised in a file, half an hour over Starlink, exports.
+//! Catalogued satellites as seen by a user: recognition in a file, half an hour over Starlink, exports.
 //!
-//! Follows the elements of October 2025 beside the repository; without them the tests print that they skip.
-//! Differs from the library's tests: each starts a process, and floors are worked out here from coordinates.
+//! Follows the elements of October 2025 beside the repository; without them the tests are skipped with a message.
+//! Differs from the library's tests: each starts a process, and lower bounds are computed here from coordinates.
 //! Leaves out the whole day, whose numbers are in docs/results.md.
 
 mod common;
@@ -94,7 +94,7 @@ fn half_an_hour_through_gateways() {
     }
 }
 
-/// Delays in ms by pair.
+/// Delays of each pair, ms.
 fn day(options: &[&str]) -> Option<Vec<Vec<f64>>> {
     let file = elements("starlink.tle")?;
     let mut args = vec!["delay", PAIRS[0].0, PAIRS[0].1];
@@ -115,7 +115,7 @@ fn day(options: &[&str]) -> Option<Vec<Vec<f64>>> {
     Some(delays)
 }
 
-/// The great circle at the speed of light in vacuum.
+/// Travel time of light in vacuum along the great circle, ms.
 fn floor_ms([lat1, lon1, lat2, lon2]: [f64; 4]) -> f64 {
     let [lat1, lon1, lat2, lon2] = [lat1, lon1, lat2, lon2].map(f64::to_radians);
     let half =
@@ -205,7 +205,7 @@ fn elements(name: &str) -> Option<PathBuf> {
     testing::shared(&format!("data/tle/{name}"))
 }
 
-/// A folder that is not there yet.
+/// A path for a new folder.
 fn folder(name: &str) -> PathBuf {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("starlink").join(name);
     let _ = fs::remove_dir_all(&dir);

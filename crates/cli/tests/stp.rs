@@ -1,6 +1,6 @@
-//! `skyhop stp` as two users meet it: files from host to host, and every way in which that can fail.
+//! `skyhop stp` as seen by two users: files from host to host, and all kinds of failure.
 //!
-//! Follows the promises of the help texts and docs/stp-hosts.md; both hosts are this one.
+//! Follows the help texts and docs/stp-hosts.md; both hosts are this one.
 //! Differs from the library's tests: each starts processes.
 //! Leaves out delay and losses.
 
@@ -28,7 +28,7 @@ impl Folder {
         self.0.join(name).display().to_string()
     }
 
-    /// A file whose bytes differ from place to place.
+    /// A file with pseudo-random bytes.
     fn file(&self, name: &str, len: usize) -> Vec<u8> {
         let data: Vec<u8> =
             (0..len as u32).flat_map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()).take(len).collect();
@@ -43,7 +43,7 @@ impl Drop for Folder {
     }
 }
 
-/// A host that serves, until it is dropped.
+/// A serving host, until it is dropped.
 struct Server {
     child: Child,
     address: String,
@@ -71,7 +71,7 @@ impl Server {
         Server { child, address, log }
     }
 
-    /// Waits for its end: exit code, what it has printed and told.
+    /// Waits for its end: exit code, output and messages.
     fn end(mut self) -> (i32, Vec<u8>, String) {
         let (mut out, mut told) = (Vec::new(), String::new());
         self.child.stdout.take().unwrap().read_to_end(&mut out).unwrap();

@@ -1,8 +1,8 @@
-//! Sweeps as a user meets them: tables, kills, shards, changed scenarios, full disks.
+//! Sweeps as seen by a user: tables, kills, shards, changed scenarios, full disks.
 //!
-//! Follows the promise that a run is done when its row is in a finished part, and that the same command goes on.
+//! A run is done when its row is in a finished part, and the same command continues a sweep.
 //! Differs from tests of the library: processes are killed and disks are full.
-//! Leaves out speed, and what Python makes of a table.
+//! Leaves out speed, and the use of a table in Python.
 
 #![allow(clippy::disallowed_methods, reason = "processes are waited for")]
 
@@ -103,7 +103,7 @@ fn many_points() -> String {
     SWEEP.replace("[\"500 kbit/s\", \"2 Mbit/s\"]", &format!("[{}]", rates.join(", ")))
 }
 
-/// That sweep, done without interruption.
+/// The folder of that sweep, run without interruption.
 fn whole() -> &'static Path {
     static WHOLE: LazyLock<PathBuf> = LazyLock::new(|| {
         let dir = folder("undisturbed");
@@ -177,8 +177,8 @@ fn ctrl_c_ends_a_sweep_and_the_same_command_goes_on() {
     assert_eq!(fs::read(parts.join("runs.parquet")).unwrap(), fs::read(whole.join("runs.parquet")).unwrap());
 }
 
-/// 2,000 and 20,000 runs, or with SKYHOP_FULL 10,000 and 100,000. Whatever is kept of a run shows: a list of its parameters,
-/// 200 bytes, would be 4 MB more.
+/// 2,000 and 20,000 runs, or with SKYHOP_FULL 10,000 and 100,000. Memory per run would show: a list of its parameters, 200 bytes,
+/// would be 4 MB more.
 #[test]
 fn ten_times_as_many_runs_take_no_more_memory() {
     let dir = folder("memory");
@@ -449,13 +449,13 @@ impl Drop for Unmount<'_> {
     }
 }
 
-/// Parts of a sweep that are finished.
+/// Number of finished parts of a sweep.
 fn finished_parts(dir: &Path) -> usize {
     let Ok(entries) = fs::read_dir(dir.join("parts")) else { return 0 };
     entries.filter(|e| e.as_ref().unwrap().file_name().to_str().unwrap().ends_with(".parquet")).count()
 }
 
-/// Random numbers (xorshift), other ones each time: any moment must do.
+/// Random numbers (xorshift) that differ each time: the property must hold at any moment.
 fn moments() -> impl FnMut() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let mut state = now.as_nanos() as u64 | 1;

@@ -1,7 +1,7 @@
-//! `skyhop tables` as a user meets it: the table, CSV, errors.
+//! `skyhop tables` as seen by a user: the table, CSV, errors.
 //!
-//! Follows HT figures 6.24 and 6.26 for the range that each number has to be in.
-//! Differs from the library's tests: each starts a process, and its CSV is held against the library's numbers.
+//! Follows HT figures 6.24 and 6.26 for the range of each number.
+//! Differs from the library's tests: each starts a process, and its CSV is compared with the library's numbers.
 //! Leaves out long series, which the library's tests run.
 
 mod common;

@@ -1,7 +1,7 @@
-//! `skyhop trace` as a user meets it: files in, files out, what is said, and what a simulated link makes of them.
+//! `skyhop trace` as seen by a user: files in, files out, messages, and the behaviour of a simulated link.
 //!
-//! Follows the forms of other programs with texts of our own; published traces are compared where they are at hand, in the folder that
-//! SKYHOP_DATA names or beside the repository. Differs from the crate's tests: a process each, and whole runs.
+//! Follows the forms of other programs with texts of our own; published traces are compared if they exist in the folder
+//! SKYHOP_DATA or beside the repository. Differs from the crate's tests: each starts a process and whole runs.
 //! Leaves out the other programs.
 
 mod common;
@@ -15,7 +15,7 @@ fn folder(name: &str) -> PathBuf {
     empty_folder("trace", name)
 }
 
-/// Imports `text`, and what was said.
+/// Imports `text`; returns the trace and the messages.
 fn imported(name: &str, form: &str, text: &str, options: &[&str]) -> (String, String) {
     let file = folder(name).join("in");
     fs::write(&file, text).unwrap();
@@ -39,7 +39,7 @@ fn replayed(dir: &Path, trace: &str, link: &str, flow: &str, seconds: u32) -> se
 
 const FLOOD: &str = "traffic = { kind = \"cbr\", rate = \"RATE\", size = \"1472 B\" }";
 
-/// What comes through a link with a trace that is offered more, in bit/s.
+/// Goodput of a link with a trace under a larger offered load, bit/s.
 fn rate_bps(dir: &Path, trace: &str, offered: &str, seconds: u32) -> f64 {
     let summary = replayed(dir, trace, "", &FLOOD.replace("RATE", offered), seconds);
     let flow = &summary["flows"]["f"];
@@ -302,7 +302,7 @@ fn bad_input_is_2_with_its_line_and_leaves_nothing() {
     }
 }
 
-/// A published file, or the reason why there is nothing to compare with.
+/// A published file; `None`, with a message, if it does not exist.
 fn published(name: &str) -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let file = std::env::var_os("SKYHOP_DATA").map_or(beside, PathBuf::from).join(name);
@@ -313,7 +313,7 @@ fn published(name: &str) -> Option<PathBuf> {
     Some(file)
 }
 
-/// What a program makes of a file.
+/// The output of a program for a file.
 fn unpacked(program: &str, options: &[&str], file: &Path) -> Option<Vec<u8>> {
     let out = Command::new(program).args(options).arg(file).output();
     if out.is_err() {

@@ -1,8 +1,8 @@
-//! `skyhop wireshark`: where the dissector goes, and what is said when it cannot.
+//! `skyhop wireshark`: the location of the dissector, and the messages if it cannot be installed.
 //!
-//! Follows `tshark -G folders` of the installed tshark, with a home of the test's own.
+//! Follows `tshark -G folders` of the installed tshark, with a separate home directory.
 //! Differs from a unit test: the process is the user's.
-//! Leaves out what the dissector says of packets, which is in `dissector.rs`.
+//! Leaves out the dissector's output for packets, which is in `dissector.rs`.
 
 mod common;
 

@@ -88,7 +88,7 @@ fn bits_become_others_as_often_as_the_probability_says_and_anywhere() {
     let stats = link.stats();
     let bits: Vec<u32> = arrived.iter().filter_map(|a| a.3).map(FlippedBit::bit).collect();
     assert_eq!(stats.corrupted_packets, bits.len() as u64);
-    // What is lost anyway is not corrupted too; what is corrupted counts as lost.
+    // A lost packet is not corrupted too; a corrupted one counts as lost.
     assert!(is_share(stats.corrupted_packets, 50_000, 0.9 * 0.2), "{stats:?}");
     assert!(is_share(stats.lost_packets, 50_000, 0.1 + 0.9 * 0.2), "{stats:?}");
     assert!(arrived.iter().all(|a| a.2 || a.3.is_none()));

@@ -71,26 +71,26 @@ impl Planes {
     /// Sorts catalogued satellites into planes.
     ///
     /// 1. Only satellites near the median mean motion (0.75 %) and inclination (0.5 degrees) take part, and of those
-    ///    only ones with a companion: one more of like mean motion (0.05 %) within 1.5 degrees of RAAN. Lone strays
-    ///    between planes would blur the next step.
+    ///    only ones with a companion: another of similar mean motion (0.05 %) within 1.5 degrees of RAAN. Single strays
+    ///    between planes would obscure the next step.
     /// 2. RAANs at t = 0 are sorted. The steps between neighbours fall into small ones within a plane and large ones
     ///    between planes; the split is at the greatest ratio between consecutive sorted steps.
-    /// 3. In each plane only satellites near its own median mean motion (0.05 %) stay: planes of a shell may be
-    ///    kilometres apart in altitude, spares and decaying objects are further from their plane. They get no ISLs.
-    ///    What then has less than half the usual number (the median over planes) is no plane.
-    /// 4. Planes are numbered eastwards, beginning after the widest step: for a star pattern that is the seam. If it
-    ///    is under 1.5 times the median step there is no seam and the last plane neighbours the first.
-    /// 5. Within a plane the order is by argument of latitude, and slot 0 is where the slots are most nearly level with
-    ///    those of plane 0: rows of equal slot then zigzag from plane to plane and do not climb. A plane with more than
-    ///    the usual number may hold a parked spare: of the two satellites closest together, and closer than half a
-    ///    slot, the one whose mean motion is further from the plane's median leaves, until the number is right.
+    /// 3. In each plane only satellites near its own median mean motion (0.05 %) remain: planes of a shell may differ by
+    ///    kilometres in altitude, spares and decaying objects by more. They get no ISLs. A group that then has less than
+    ///    half the usual number (the median over planes) is no plane.
+    /// 4. Planes are numbered eastwards from the widest step: for a star pattern that is the seam. If it is under
+    ///    1.5 times the median step there is no seam, and the last plane is a neighbour of the first.
+    /// 5. Within a plane the order is by argument of latitude, and slot 0 is chosen so that slots are as level as possible
+    ///    with those of plane 0: rows of equal slot then zigzag from plane to plane and do not climb. A plane with more than
+    ///    the usual number may hold a parked spare: of the two satellites closest together, if closer than half a slot, the
+    ///    one whose mean motion is further from the plane's median is removed, until the number is right.
     ///
-    /// Where no step stands out, or planes would be single satellites or hold less than half of those of rule 1 before
-    /// companions are looked for, the file is taken for one of several shells. The commonest orbit of what is left
-    /// (mean motion within 0.1 %, inclination within 0.5 degrees) is a shell of its own, until fewer than 24 satellites
-    /// share an orbit. Its planes are found by the same steps of RAAN; they may be of any size from 4 satellites on and
-    /// still being filled, so that a gap is a seam only within 15 degrees of a polar orbit, and nothing counts as parked.
-    /// What forms no planes flies on its own.
+    /// If there is no clear step, or the planes would be single satellites or hold less than half of those of rule 1 before
+    /// companions were required, the file has several shells. The most frequent orbit of the remaining satellites (mean motion
+    /// within 0.1 %, inclination within 0.5 degrees) is a shell of its own, until fewer than 24 satellites share an orbit. Its
+    /// planes are found by the same steps of RAAN; they may have any size from 4 satellites on and may still be filling up, so
+    /// that a gap is a seam only within 15 degrees of a polar orbit, and no satellite counts as parked. Satellites in no plane
+    /// fly on their own.
     pub fn infer(orbits: &[Option<OrbitAtEpoch>]) -> Self {
         let known: Vec<Member> =
             (0u32..).zip(orbits).filter_map(|(index, orbit)| orbit.map(|orbit| (index, orbit))).collect();

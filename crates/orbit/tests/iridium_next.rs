@@ -82,8 +82,8 @@ fn planes_of_other_catalogued_constellations() {
     }
 }
 
-// What is publicly known of Starlink in October 2025: generation 1 has 72 planes of 22 at 53.2 and at 53 degrees (the
-// latter is being emptied), 36 of 20 at 70; generation 2 has 28 planes at 43 and at 53 degrees in each of its groups.
+// Public knowledge of Starlink in October 2025: generation 1 has 72 planes of 22 at 53.2 and at 53 degrees (the latter is being
+// emptied), 36 of 20 at 70; generation 2 has 28 planes at 43 and at 53 degrees in each of its groups.
 #[test]
 fn starlink_is_several_shells() {
     let Some(file) = shared("data/tle/starlink.tle") else { return };

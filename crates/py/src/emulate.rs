@@ -1,8 +1,8 @@
-//! `skyhop.emulate`, in the process that `python/skyhop/_emulator.py` is: an emulation, and what begins inside its hosts.
+//! `skyhop.emulate`, in the process of `python/skyhop/_emulator.py`: an emulation, and the start of programs inside its hosts.
 //!
-//! Follows [`skyhop_emulate::session`], as the command does, with the same choices by the same names.
-//! Differs from the command: an option that is wrong is called by its Python keyword.
-//! Leaves out the process's own start and what it hands back, which Python does.
+//! Follows [`skyhop_emulate::session`], as the command does, with the same options by the same names.
+//! Differs from the command: an error names the Python keyword of an option.
+//! Leaves out the start of the process and the return of its results, which Python does.
 
 use crate::{Failure, ScenarioError, Sets, Text, read, table::Table};
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyPermissionError};
@@ -38,7 +38,8 @@ struct Choices {
     out: Option<PathBuf>,
 }
 
-/// Emulates a scenario: the summary's JSON, the flows, the series and the exit code. The process has one thread yet, and ends with its `parent`.
+/// Emulates a scenario: the summary's JSON, the flows, the series and the exit code. The process still has one thread, and ends
+/// with its `parent`.
 #[pyfunction]
 fn emulate_here(
     py: Python<'_>,
@@ -53,7 +54,7 @@ fn emulate_here(
     let out = choices.out.clone();
     let options = options(choices)?;
     let raised = |why| raised(&loaded, why);
-    // Threads would keep their old rights.
+    // This comes before other threads, which would keep their old privileges.
     let devices = plan::devices(&loaded.scenario, &options.devices);
     namespace::become_able(devices.first().map(|(_, _, device)| device.as_str())).map_err(raised)?;
     let broken = |why: &dyn std::fmt::Display| PyOSError::new_err(why.to_string());
@@ -121,7 +122,7 @@ fn wrong(keyword: &str, why: String) -> PyErr {
     ScenarioError::new_err(format!("{keyword}: {why}"))
 }
 
-/// An error as Python has it. Options of the command are keywords here.
+/// Converts an error into a Python exception. Options of the command are keywords here.
 fn raised(loaded: &Loaded, why: Error) -> PyErr {
     match why {
         Error::Scenario(key, why) => match key.strip_prefix("--") {
@@ -139,7 +140,7 @@ fn raised(loaded: &Loaded, why: Error) -> PyErr {
     }
 }
 
-/// The keyword of an option, which may be followed by whose value is wrong.
+/// The keyword of an option, which may be followed by the name of the one with the wrong value.
 fn keyword(option: &str) -> String {
     let (name, rest) = option.split_once(' ').unwrap_or((option, ""));
     let name = match name {
@@ -150,13 +151,13 @@ fn keyword(option: &str) -> String {
     format!("{name} {rest}").trim_end().to_owned()
 }
 
-/// The course of a process that begins inside a host. Its exit code.
+/// Runs a process that begins inside a host. Returns its exit code.
 #[pyfunction]
 fn begin_inside(arguments: Vec<OsString>) -> u8 {
     inside::main(arguments.into_iter())
 }
 
-/// Adds what is here to the extension module.
+/// Adds these functions to the extension module.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("INSIDE", inside::ARGUMENT)?;
     module.add_function(wrap_pyfunction!(emulate_here, module)?)?;

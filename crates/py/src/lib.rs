@@ -1,8 +1,8 @@
-//! The extension module `skyhop._skyhop`: runs, emulations, satellites and their tables, handed to Python.
+//! The extension module `skyhop._skyhop`: runs, emulations, satellites and their tables for Python.
 //!
 //! Follows `skyhop_record::run_scenario`, as the command does, so that both give the same numbers and files.
 //! Differs from it: a `RunError` becomes a Python exception and Ctrl-C a `KeyboardInterrupt`.
-//! Leaves out all logic; what is pleasant to use is in `python/skyhop`.
+//! Leaves out all logic, and the convenient interface, which is in `python/skyhop`.
 
 #[cfg(target_os = "linux")]
 mod emulate;
@@ -26,10 +26,10 @@ create_exception!(
     "A scenario that cannot be run. The text has a line for each mistake: file, line, key, what is allowed."
 );
 
-/// What to set beside the file: dotted paths and values as the file would have them.
+/// Overrides of the file: dotted paths, and values as in the file.
 type Sets = Vec<(String, String)>;
 
-/// A scenario that is in no file: its text, whether somebody wrote that, the files that come with it, and where others lie.
+/// A scenario that is not in a file: its text, true if a person wrote it, contents of its files, and the folder of other files.
 type Text = (String, bool, BTreeMap<String, Vec<u8>>, PathBuf);
 
 /// The scenario in `file`, or in `text`, which errors then call `file`.
@@ -51,7 +51,7 @@ fn run(
     out: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Table, Table)> {
-    // Python waits for its own lock between two slices only, so other threads run meanwhile.
+    // Python's lock is taken only between two slices, so that other threads can run.
     let mut interrupt = None;
     let outcome = py.detach(|| -> Result<_, Failure> {
         let loaded = read(&file, text, &sets).map_err(Failure::Scenario)?;
@@ -90,7 +90,7 @@ fn check(py: Python<'_>, file: PathBuf, text: Option<Text>, sets: Sets) -> PyRes
     Ok(warnings.iter().map(ToString::to_string).collect())
 }
 
-/// Why there is nothing to hand over.
+/// The reason why there is no result.
 enum Failure {
     Scenario(Errors),
     Run(RunError),

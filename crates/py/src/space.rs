@@ -1,8 +1,8 @@
 //! Questions about satellites without a run: delays, passes, forwarding tables, surveys of routing schemes, snapshots.
 //!
-//! Follows the commands of the same names; satellites and rules are said as in a scenario's `[constellation]`.
-//! Differs: a scenario without a meaning of its own carries them here, so that keys, units and errors are the same.
-//! Leaves out all logic; the library has it, and what is pleasant to use is in `python/skyhop`.
+//! Follows the commands of the same names; satellites and rules are given as in a scenario's `[constellation]`.
+//! Differs: they are passed in a scenario, so that keys, units and errors are the same.
+//! Leaves out all logic, which is in the library, and the convenient interface, which is in `python/skyhop`.
 
 use crate::{ScenarioError, table::Table};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
@@ -28,25 +28,25 @@ fn wrong(error: impl Display) -> PyErr {
     ScenarioError::new_err(error.to_string())
 }
 
-/// What the names of terminals begin with that are there for the scenario's sake.
+/// Prefix of the names of terminals that exist only to make the scenario valid.
 const UNUSED: &str = "unused-";
 
-/// The network of a scenario's `[constellation]` and `[terminals]`; files are looked for in `folder`.
+/// The network of a scenario's `[constellation]` and `[terminals]`; files are relative to `folder`.
 fn topology(text: &str, folder: PathBuf) -> PyResult<Topology> {
     asked(text, folder).map(|(topology, _)| topology)
 }
 
-/// The same, and how the scenario has paths chosen.
+/// As [`topology`], with the metric of the scenario's routing.
 fn asked(text: &str, folder: PathBuf) -> PyResult<(Topology, Metric)> {
     let mut loaded = skyhop_scenario::parse(text.as_bytes(), "constellation", &[]).map_err(wrong)?;
     loaded.read_files(&folder).map_err(wrong)?;
-    // A scenario has two terminals at least; a question may have fewer.
+    // A scenario needs at least two terminals; a question may have fewer.
     loaded.scenario.terminals.retain(|name, _| !name.starts_with(UNUSED));
     let metric = skyhop_network::metric(&loaded.scenario.routing);
     Ok((skyhop_network::topology_of(&loaded.scenario, &loaded.files).map_err(wrong)?, metric))
 }
 
-/// A terminal, and the course that it follows if it moves.
+/// A terminal, and its course if it moves.
 fn terminal<'a>(topology: &'a Topology, name: &str) -> PyResult<(&'a Terminal, Option<&'a Course>)> {
     let found = topology.terminals().iter().position(|terminal| terminal.name == name);
     let index = found.ok_or_else(|| PyValueError::new_err(format!("no terminal {name:?}")))?;
@@ -151,7 +151,7 @@ pub fn passes(py: Python<'_>, text: &str, folder: PathBuf, at: &str, times_s: (f
     ])
 }
 
-/// What the scenario's terminal `at` sees of satellites at even steps: start, duration and step in seconds.
+/// The view of satellites from the scenario's terminal `at` at constant steps: start, duration and step in seconds.
 #[pyfunction]
 pub fn look(
     py: Python<'_>,
@@ -236,7 +236,7 @@ pub fn tables(
     ])
 }
 
-/// Random pairs at many times by a scheme, beside the paths of least delay and of fewest hops.
+/// A scheme's paths between random pairs at many times, with those of least delay and of fewest hops.
 #[pyfunction]
 pub fn survey(
     py: Python<'_>,
@@ -254,7 +254,7 @@ pub fn survey(
         return ours.error.map_or(found, Err);
     }
     let name: String = scheme.extract()?;
-    // Central tables are made for a scenario's terminals, and several paths at once have no path to be held against the shortest.
+    // Central tables are computed for a scenario's terminals, and multipath has no single path to compare with the shortest.
     let known = [Named::Geographic, Named::Hybrid, Named::Shortest];
     let mut scheme: Box<dyn Scheme + Send> = match known.into_iter().find(|known| known.name() == name) {
         Some(Named::Geographic) => Box::new(Geographic::new(1)),
@@ -315,7 +315,7 @@ fn sample(
     ])
 }
 
-/// A routing scheme that is a Python function: called when the network has changed, never for a packet.
+/// A routing scheme written as a Python function, which is called when the network has changed, never for a packet.
 struct Bring {
     function: Py<PyAny>,
     /// Next hop of every node to every terminal, by node; -1 for none.
@@ -381,17 +381,17 @@ impl Scheme for Bring {
     }
 
     fn announces(&self, _view: &View<'_>, _origin: NodeId, _change: Cause) -> Option<Scope> {
-        // It is given the whole network, so everybody has to be told of everything.
+        // It is given the whole network, so all changes must be announced to all.
         Some(Scope::Everywhere)
     }
 }
 
-/// Nodes and links at an instant: two tables.
+/// Nodes and links at an instant, as two tables.
 #[pyfunction]
 pub fn snapshot(py: Python<'_>, text: &str, folder: PathBuf, t_s: f64) -> PyResult<(Table, Table)> {
     let topology = topology(text, folder)?;
     let topology = py.detach(|| {
-        // Handovers depend on what was before, so links are brought up from the start.
+        // Handovers depend on the past, so links are updated from the start.
         let mut network = Network::new(topology, Metric::Delay);
         network.advance(t_s);
         network.topology().clone()
@@ -454,7 +454,7 @@ pub fn snapshot(py: Python<'_>, text: &str, folder: PathBuf, t_s: f64) -> PyResu
     Ok((satellites, links))
 }
 
-/// A satellite by "plane.slot" or by its name.
+/// A satellite by "plane.slot" or by name.
 fn satellite_number(constellation: &Constellation, text: &str) -> PyResult<u32> {
     let place = |satellite: &u32| {
         let place = constellation.plane_slot(*satellite);

@@ -1,8 +1,8 @@
 //! Sweeps for Python: the folder, its parts, and parts that are run elsewhere.
 //!
 //! Follows `skyhop_sweep`, as the command does, so that both give the same bytes in the same folder.
-//! Differs from it: a part may be run in another process and handed back as the bytes of its file.
-//! Leaves out who runs parts; `python/skyhop/_sweep.py` knows threads and Dask.
+//! Differs from it: a part may be run in another process and returned as the bytes of its file.
+//! Leaves out the choice of workers; `python/skyhop/_sweep.py` has threads and Dask.
 
 use crate::table::Table;
 use crate::{ScenarioError, Sets, Text, read};
@@ -29,7 +29,7 @@ fn failed(error: StoreError) -> PyErr {
     }
 }
 
-/// A sweep and its folder, which nobody else may use meanwhile.
+/// A sweep and its folder, which no other process may use at the same time.
 #[pyclass(frozen, module = "skyhop._skyhop")]
 pub struct SweepFolder {
     loaded: Loaded,
@@ -62,38 +62,38 @@ impl SweepFolder {
         Ok(SweepFolder { loaded, plan, store })
     }
 
-    /// Files of parts that were damaged, and are done again.
+    /// Files of parts that were damaged, and are run again.
     fn damaged(&self) -> Vec<PathBuf> {
         self.store.damaged().to_vec()
     }
 
-    /// Parts of this shard that are not finished.
+    /// Numbers of the shard's parts that are not finished.
     fn missing(&self) -> Vec<u64> {
         self.store.missing()
     }
 
-    /// First point of a part, and the one behind its last.
+    /// First point of a part, and the end of its points, exclusive.
     fn units_of(&self, part: u64) -> (u64, u64) {
         let units = self.store.units_of(part);
         (units.start, units.end)
     }
 
-    /// Points of this shard, and those in finished parts.
+    /// Number of points of this shard, and of those in finished parts.
     fn progress(&self) -> (u64, u64) {
         self.store.progress()
     }
 
-    /// What a process elsewhere needs to run a part: the scenario's files by name.
+    /// Contents of the scenario's files by name, which another process needs to run a part.
     fn files<'py>(&self, py: Python<'py>) -> BTreeMap<String, Bound<'py, PyBytes>> {
         self.loaded.files.iter().map(|(name, bytes)| (name.clone(), PyBytes::new(py, bytes))).collect()
     }
 
-    /// Finishes a part with the bytes that `run_part` returned.
+    /// Stores a part from the bytes that `run_part` returned.
     fn write(&self, py: Python<'_>, part: u64, bytes: &[u8]) -> PyResult<()> {
         py.detach(|| self.store.write_bytes(part, bytes)).map_err(failed)
     }
 
-    /// Runs what is missing with threads. `told` is called with the number of runs done now and then.
+    /// Runs the missing parts with threads. `told` is called at intervals with the number of runs done.
     #[expect(clippy::disallowed_methods, reason = "Python is asked by the clock whether to go on")]
     fn run(&self, py: Python<'_>, threads: usize, told: Bound<'_, PyAny>) -> PyResult<()> {
         let told = told.unbind();
@@ -103,7 +103,7 @@ impl SweepFolder {
         let halted = py.detach(|| {
             skyhop_sweep::sweep(&self.plan, &self.store, threads, &|done| {
                 done_since.fetch_add(done, Ordering::Relaxed);
-                // Python is asked ten times a second and not for every run; while one thread asks, the others work.
+                // Python is called ten times a second and not for every run; while one thread calls, the others work.
                 let Ok(mut last) = last.try_lock() else { return true };
                 if last.elapsed().as_millis() < 100 {
                     return true;
@@ -123,7 +123,7 @@ impl SweepFolder {
             })
         });
         match halted {
-            // What was done since Python was last asked, so that a bar ends at its end.
+            // Reports the runs since the last call, so that a progress bar reaches its end.
             Ok(()) => match done_since.into_inner() {
                 0 => Ok(()),
                 runs => told.call1(py, (runs,)).map(drop),
@@ -136,12 +136,12 @@ impl SweepFolder {
         }
     }
 
-    /// Joins what is finished. Returns the table's path and how many rows it has.
+    /// Merges the finished parts. Returns the table's path and number of rows.
     fn merge(&self, py: Python<'_>) -> PyResult<(PathBuf, u64)> {
         py.detach(|| self.store.merge()).map_err(failed)
     }
 
-    /// Whether every part of every shard is finished.
+    /// Returns true if every part of every shard is finished.
     fn complete(&self) -> bool {
         self.store.complete()
     }

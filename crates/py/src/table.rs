@@ -1,4 +1,4 @@
-//! A table that other libraries can take: the Arrow PyCapsule interface, and plain bytes for numpy.
+//! A table for other libraries: the Arrow PyCapsule interface, and plain bytes for numpy.
 //!
 //! Follows the Arrow C stream interface and its Python protocol, `__arrow_c_stream__`.
 //! Differs from pyarrow: there is no data-frame library below, so installing skyhop stays small.
@@ -13,7 +13,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyString};
 
-/// A table. Hand it to polars, duckdb, pyarrow, or anything else that knows `__arrow_c_stream__`.
+/// A table, which polars, duckdb, pyarrow and other libraries with `__arrow_c_stream__` can read.
 #[pyclass(frozen, module = "skyhop._skyhop")]
 pub struct Table {
     schema: SchemaRef,
@@ -35,7 +35,7 @@ impl Table {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema;
-        // A batch is a handful of reference counts, so every consumer gets a stream of its own.
+        // A batch is a few reference counts, so every consumer gets a stream of its own.
         let batches: Vec<_> = self.batches.iter().cloned().map(Ok).collect();
         let reader = RecordBatchIterator::new(batches, self.schema.clone());
         let stream = FFI_ArrowArrayStream::new(Box::new(reader));
@@ -46,13 +46,13 @@ impl Table {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
-    /// The table as a file's bytes, for pickling.
+    /// The table as the bytes of a file, for pickling.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = skyhop_sweep::table_bytes(&self.schema, &self.batches).map_err(PyValueError::new_err)?;
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// The table that `to_bytes` has written.
+    /// The table from bytes of `to_bytes`.
     #[staticmethod]
     fn from_bytes(data: Vec<u8>) -> PyResult<Self> {
         let (schema, batches) = skyhop_sweep::table_of(data).map_err(PyValueError::new_err)?;
@@ -65,8 +65,8 @@ impl Table {
         self.schema.fields().iter().map(|f| f.name().clone()).collect()
     }
 
-    /// Each column as a list of texts, or as a numpy type code and the bytes of its values.
-    /// Where values are missing, whole numbers become floats and missing ones NaN.
+    /// Each column as a list of texts, or as a numpy type code and the bytes of its values. If values are missing, integers
+    /// become floats and missing ones NaN.
     fn buffers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let out = PyDict::new(py);
         for (index, field) in self.schema.fields().iter().enumerate() {
@@ -111,7 +111,7 @@ fn real(value: Option<f64>) -> [u8; 8] {
     value.unwrap_or(f64::NAN).to_le_bytes()
 }
 
-/// Rows in a row share their names, so they share the Python text too.
+/// Successive rows mostly have the same name, so they share the Python text.
 fn texts<'a, 'py>(
     py: Python<'py>,
     arrays: impl Iterator<Item = &'a arrow_array::ArrayRef>,

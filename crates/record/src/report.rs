@@ -28,7 +28,7 @@ pub enum Section {
 /// A table of texts. Columns of numbers are aligned right.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Table {
-    /// What it shows.
+    /// Caption.
     pub caption: String,
     /// Headings.
     pub columns: Vec<String>,

@@ -157,7 +157,7 @@ transport = {{ kind = "tcp", mss = "1000 B", window = "1 MB", {stack} }}"#
         assert_eq!([has("11") || has("12"), has("13")], [stack.contains("t-tcp"); 2], "{stack}: {options:?}");
         assert_eq!(has("34"), stack.contains("fast-open"), "{stack}: {options:?}");
         assert_eq!(has("8"), stack.contains("timestamps"), "{stack}: {options:?}");
-        // What goes with a SYN goes with the first packet of all, if the hosts have spoken before.
+        // Data with a SYN are in the very first packet if the hosts have communicated before.
         assert_eq!(number(&packets[0], "tcp.len") > 0, stack.contains("known = true"), "{stack}");
     }
 }

@@ -105,7 +105,7 @@ fn without_a_folder_nothing_is_written() {
     assert_eq!((result.seed, result.scenario.as_str()), (9, "geo"));
     let expected = Meta { scenario_sha256: loaded().sha256, sets: Vec::new(), ..meta.clone() };
     assert_eq!(meta, expected);
-    // What the scenario left out is written down with the results.
+    // Defaults of keys that the scenario left out are recorded with the results.
     assert_eq!(meta.resolved["flows"][0]["transport"]["rto_min"], "1 s");
 }
 

@@ -186,7 +186,7 @@ fn graphs_go_through_gateways_as_routers_do() {
     assert!(view.serving(from).is_some_and(|node| topology.is_satellite(node)));
 }
 
-// What is acquired between two updates is there for a path that is asked for between them.
+// A link acquired between two updates is there for a path requested between them.
 #[test]
 fn paths_end_with_a_gap_and_not_with_the_next_update() {
     let preset = Preset::find("teledesic-288").expect("a preset");

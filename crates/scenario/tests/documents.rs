@@ -72,7 +72,7 @@ fn blocks_of_toml_fit_into_a_scenario() {
         }
     }
     assert!((12..60).contains(&blocks), "{blocks} blocks");
-    // What is wrong fits nowhere.
+    // A wrong part fits no scenario.
     let wrong: Table = "[links.satellite]\nrate = \"2 mbps\"\ndelay = \"1 ms\"".parse().unwrap();
     assert_eq!(WHOLES.iter().filter_map(|whole| error_of(whole, &wrong)).count(), WHOLES.len());
 }

@@ -38,7 +38,7 @@ fn the_narrowest_link_is_found_in_each_direction() {
     assert_eq!(told("rome", "oslo", bulk), ("constellation.gsl.down".into(), 250_000_000, 20_000_000));
     assert_eq!(told("oslo", "rome", bulk), ("constellation.gsl.up".into(), 20_000_000, 250_000_000));
     assert_eq!(told("lima", "oslo", bulk), ("constellation.gsl.up".into(), 20_000_000, 20_000_000));
-    // What a browser in Lima asks for comes down there.
+    // The data of a browser in Lima come down there.
     let web = "kind = \"web\"";
     assert_eq!(told("lima", "rome", web), ("terminals.lima.gsl.down".into(), 100_000_000, 20_000_000));
     // Links between satellites are narrower than two gateways'.

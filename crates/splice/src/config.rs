@@ -55,7 +55,7 @@ pub enum Opening {
 /// The time at which a FIN is acknowledged to its sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Close {
-    /// When the other end has acknowledged all data and the FIN: a clean close means that everything has arrived.
+    /// At the acknowledgment of all data and the FIN by the other end: a clean close means that everything has arrived.
     #[default]
     EndToEnd,
     /// On arrival: data on the way are lost silently if the other side fails. Most proxies do this.

@@ -71,7 +71,7 @@ fn the_addresses_on_both_sides_are_those_of_the_ends() {
         net.offer([2_000, 2_000]);
         net.run();
         for (_, end, inwards, packet) in &net.log {
-            // What travels from client to server comes from the client, on either side.
+            // Data from client to server have the client's source, on either side.
             let forward = (*end == CLIENT) == *inwards;
             let from = if forward { 1 } else { 2 };
             assert_eq!(packet.ip.source.octets(), [10, 0, 0, from]);

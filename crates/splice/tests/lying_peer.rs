@@ -43,7 +43,7 @@ fn lie() -> impl Strategy<Value = Lie> {
 }
 
 fn made_up(net: &Net, end: usize, lie: &Lie) -> Packet {
-    // What the end last sent and was last sent is what a lie is near to.
+    // A lie is close to the last packet that the end sent or received.
     let last = |inwards: bool| {
         net.log.iter().rev().find(|(_, e, i, _)| *e == end && *i == inwards).map(|(.., p)| header(p))
     };

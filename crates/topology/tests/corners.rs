@@ -81,7 +81,7 @@ fn what_breaks_before_it_is_made_is_a_gap_on_the_way_to_the_next() {
         }
         let (mut broken, mut last) = (None, None);
         run(&mut topology, 0..360, |topology, t_s| {
-            // What changes now was decided 25 s ago.
+            // The present change was decided 25 s ago.
             let now = gsl(topology).b;
             if let Some(old) = last.filter(|old| *old != now && broken.is_none()) {
                 broken = Some((t_s - 25.0, old));

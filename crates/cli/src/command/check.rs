@@ -1,8 +1,8 @@
-//! `skyhop check`: what a scenario means, or what is wrong with it.
+//! `skyhop check`: describes a scenario, or prints its mistakes.
 //!
-//! Follows the way of a run up to its first event, so that what passes here can be run.
-//! Differs from a run: nothing happens. Rates and round trips are those that the links are said to have, and at the start.
-//! Leaves out what schedules, traces and other flows do to a path.
+//! Follows a run up to its first event, so that a scenario that passes can be run.
+//! Differs from a run: nothing is simulated. Rates and round trips are nominal, at the start.
+//! Leaves out the effect of schedules, traces and other flows on a path.
 
 use super::satellites::in_a_line;
 use crate::args::Check;
@@ -16,7 +16,7 @@ use skyhop_sim::LegWays;
 use skyhop_units::Depth;
 use std::fmt::Write;
 
-/// Checks a scenario and says how its flows run.
+/// Checks a scenario and describes the paths of its flows.
 pub fn check(args: &Check) -> Result<(), Failure> {
     let mut loaded = engine::load(&args.file, &args.sets)?;
     let ways = engine::build(&loaded, loaded.scenario.seed)?;
@@ -39,12 +39,12 @@ fn meaning(file: &str, loaded: &Loaded, ways: &LegWays) -> String {
         parts.push(plural(scenario.terminals.len(), "terminal"));
     }
     let mut out = format!("{file}: ok: {}, {} at most\n", parts.join(", "), scenario.duration);
-    // It resolved when it was loaded.
+    // Paths were resolved when the scenario was loaded.
     let Ok(network) = resolve(scenario) else { return out };
     let names: Vec<&String> = scenario.links.keys().collect();
     let fleets: Vec<&str> = scenario.fleets().map(|fleet| fleet.name).collect();
     let crossings = network.crossings(scenario);
-    // Of a population the first stands for all.
+    // The first flow of a population stands for all.
     let members = |i: usize| scenario.members.iter().find(|members| members.flows.contains(&i));
     let shown = |i: &usize| members(*i).is_none_or(|members| members.flows.start == *i);
     let all = network.routes.len() - scenario.members.iter().map(|m| m.flows.len() - 1).sum::<usize>();
@@ -67,7 +67,7 @@ fn meaning(file: &str, loaded: &Loaded, ways: &LegWays) -> String {
     out + &satellites + &schemes(scenario, &network) + &emulated(scenario)
 }
 
-/// What the scenario says of an emulation: ends that programs have, and nodes that are devices.
+/// The scenario's settings for an emulation: real ends of flows, and nodes that are devices.
 fn emulated(scenario: &Scenario) -> String {
     const MOST: usize = 10;
     let mut out = String::new();
@@ -93,7 +93,7 @@ fn emulated(scenario: &Scenario) -> String {
     out
 }
 
-/// The scheme of each of several constellations, and of a single one if packets do not simply take shortest ways.
+/// The scheme of each of several constellations, and of a single one unless it is shortest paths.
 fn schemes(scenario: &Scenario, network: &Network) -> String {
     let steps = network.routes.iter().flat_map(|route| match route {
         Route::Pinned { steps, .. } => &steps[..],
@@ -117,7 +117,7 @@ fn schemes(scenario: &Scenario, network: &Network) -> String {
     out
 }
 
-/// `server -access-> access~satellite -satellite-> user`; a link crossed backwards has its arrow on the left.
+/// A path such as `server -access-> access~satellite -satellite-> user`; a link crossed backwards has its arrow on the left.
 fn way(network: &Network, names: &[&String], fleets: &[&str], route: &Route) -> String {
     match route {
         Route::Space { from, to } => format!("{from} ~ constellation ~ {to}"),
@@ -153,7 +153,7 @@ fn way(network: &Network, names: &[&String], fleets: &[&str], route: &Route) -> 
     }
 }
 
-/// The numbers that decide what one connection can carry.
+/// The numbers that limit the goodput of one connection.
 fn capacity(leg: &Leg) -> String {
     let product = leg.product();
     let share = if product > 0 { 100.0 * leg.queue_bytes() as f64 / product as f64 } else { f64::INFINITY };

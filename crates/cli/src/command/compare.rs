@@ -1,8 +1,8 @@
 //! `skyhop compare`: the same transfers simulated, and emulated with the kernel's TCP and with STP.
 //!
-//! Follows [`skyhop_compare`], whose verdicts these are.
-//! Differs from `emulate`: nobody types a command; what flows ask for is carried out over sockets.
-//! Leaves out why the two differ where they do.
+//! Follows [`skyhop_compare`], which gives the verdicts.
+//! Differs from `emulate`: there is no command; the flows' transfers are made over sockets.
+//! Leaves out the reasons for differences.
 
 use crate::engine;
 use crate::failure::Failure;
@@ -29,19 +29,19 @@ pub struct Compare {
     /// Transports: reno, cubic and bbr of the kernel, and stp.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = contender, default_value = "reno,cubic,bbr,stp")]
     pub transport: Vec<Contender>,
-    /// Limits of buffers: as the kernel and the simulated host have them, or the same 64 MiB on both sides, or first one and then the other.
+    /// Limits of buffers: the defaults of the kernel and the simulated host, or the same 64 MiB on both sides, or both in turn.
     #[arg(long, value_name = "HOW", default_value = "shipped", value_parser = ["shipped", "equal", "both"])]
     pub buffers: String,
-    /// How many emulated runs there are where packets are lost; where none are, there is one.
+    /// Number of emulated runs of a path with losses; a path without losses has one.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = super::values::whole::<u64>(1..=1000))]
     pub runs: u64,
-    /// The first seed, instead of the scenario's.
+    /// First seed, in place of the scenario's.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Change one value of the scenarios; may be given often.
+    /// Change one value of the scenarios; may be repeated.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub sets: Vec<String>,
-    /// Write all rows into this file, as CSV.
+    /// Write all rows into this file as CSV.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Print all rows as JSON.
@@ -55,9 +55,9 @@ pub struct Compare {
     pub quiet: bool,
 }
 
-/// Exit code of a comparison that does not hold, where that is asked for.
+/// Exit code of `--strict` for rows that differ or are not valid.
 const DIFFERS: u8 = 3;
-/// How often a run that is not valid is made.
+/// Number of attempts at a valid run.
 const TRIES: u32 = 3;
 
 fn contender(name: &str) -> Result<Contender, String> {
@@ -73,14 +73,14 @@ struct Row {
     flow: String,
     contender: Contender,
     buffers: Buffers,
-    /// Runs of each world.
+    /// Number of runs, simulated and emulated.
     runs: [usize; 2],
     judged: Option<Judged>,
-    /// Means of segments sent again, simulated and emulated.
+    /// Mean number of retransmitted segments, simulated and emulated.
     again: [f64; 2],
-    /// Why the emulated runs are not valid, or why there are none.
+    /// Reason why the emulated runs are not valid, or why there are none.
     objection: Option<String>,
-    /// Processes that wanted to run before it began, in the mean of a minute.
+    /// Load average of the last minute before it began.
     load: f64,
 }
 
@@ -145,7 +145,7 @@ pub fn run(args: &Compare) -> Result<u8, Failure> {
     for loaded in &loaded {
         comparable(loaded)?;
     }
-    // Threads would keep their old rights.
+    // This comes before other threads, which would keep their old privileges.
     namespace::become_able(None).map_err(super::emulate::failed)?;
     engine::listen();
     let buffers: &[Buffers] = match args.buffers.as_str() {
@@ -156,7 +156,7 @@ pub fn run(args: &Compare) -> Result<u8, Failure> {
     let mut rows = Vec::new();
     for loaded in &loaded {
         for contender in &args.transport {
-            // STP's buffers are its own.
+            // STP's buffers do not depend on the kernel's.
             let ways = if *contender == Contender::Stp { &buffers[..1] } else { buffers };
             for buffers in ways {
                 let of = One { args, loaded, with: (*contender, *buffers) };
@@ -180,7 +180,7 @@ pub fn run(args: &Compare) -> Result<u8, Failure> {
     Ok(if args.strict && !rows.iter().all(Row::stands) { DIFFERS } else { 0 })
 }
 
-/// An error if nothing of a scenario can be compared.
+/// Fails if no flow of a scenario can be compared.
 fn comparable(loaded: &Loaded) -> Result<(), Failure> {
     if let Some(half) = loaded.scenario.flows.iter().position(|flow| flow.real.simulated_to().is_some()) {
         let message = "leaves one end that is simulated, and transports are compared at both; expected true";
@@ -206,7 +206,7 @@ struct One<'a> {
 }
 
 impl One<'_> {
-    /// Measures both worlds: a row for each flow.
+    /// Measures simulated and emulated runs. Returns a row for each flow.
     fn rows(&self) -> Result<Vec<Row>, Failure> {
         let load = load();
         let first = self.args.seed.unwrap_or(self.loaded.scenario.seed);
@@ -256,7 +256,7 @@ impl One<'_> {
             .map_err(|(key, why)| Failure::Scenario(self.loaded.problem(&key, &why).to_string()))
     }
 
-    /// An emulated run, again if a busy machine has spoilt it.
+    /// An emulated run, repeated if a busy machine has spoilt it.
     fn emulated(&self, seed: u64) -> Result<emulated::Run, Failure> {
         let mut run = emulated::Run::default();
         for _ in 0..TRIES {
@@ -273,7 +273,7 @@ impl One<'_> {
     }
 }
 
-/// Processes that want to run, in the mean of a minute.
+/// Load average of the last minute: the number of processes that want to run.
 fn load() -> f64 {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or(f64::NAN)
@@ -283,7 +283,7 @@ fn tell(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// A row while others are still measured.
+/// Text of a row while others are still being measured.
 fn line(row: &Row) -> String {
     let apart =
         row.judged.as_ref().map_or("-".into(), |judged| percent(judged.emulated / judged.simulated - 1.0));
@@ -363,7 +363,7 @@ fn shown(rows: &[Row]) -> String {
     text
 }
 
-/// All rows, with a line of names before them.
+/// All rows as CSV with a header line.
 fn csv(rows: &[Row]) -> String {
     let mut text = String::new();
     for (index, row) in rows.iter().enumerate() {

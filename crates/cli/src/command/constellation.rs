@@ -1,8 +1,8 @@
-//! `skyhop constellation`: which there are, what each is, and what is recognised in a file of elements.
+//! `skyhop constellation`: lists and describes constellations, and what is recognised in a file of elements.
 //!
 //! Follows the presets of the library, and `Planes::infer` for satellites of a file.
-//! Differs from a catalogue: what is seen by latitude is worked out and not looked up.
-//! Leaves out exports, which have a file of their own.
+//! Differs from a catalogue: the view by latitude is computed and not looked up.
+//! Leaves out exports, which are in `export.rs`.
 
 use super::export;
 use super::satellites::{Loaded, Satellites, elements, find, placed};
@@ -18,13 +18,13 @@ use std::path::{Path, PathBuf};
 /// `skyhop constellation`.
 #[derive(Debug, Subcommand)]
 pub enum What {
-    /// Name all published constellations.
+    /// List all published constellations.
     List,
-    /// Say what a constellation is, where its parameters are from, and what is seen of it by latitude; of a file of elements,
-    /// which shells, planes and ISLs are recognised in it; of a scenario, its terminals and failures too.
+    /// Describe a constellation: its parameters and their source, and the number of satellites in view by latitude; for a file of
+    /// elements, the shells, planes and ISLs recognised in it; for a scenario, its terminals and failures too.
     Show {
-        /// Its name, or a file: a scenario if it ends in .toml, orbit mean-elements messages if it ends in .json or .csv,
-        /// else elements of two lines.
+        /// Name of the constellation, or a file: a scenario if it ends in .toml, orbit mean-elements messages if it ends in .json
+        /// or .csv, else two-line elements.
         #[arg(required_unless_present = "scenario")]
         name: Option<String>,
         /// The constellation of a scenario.
@@ -88,7 +88,7 @@ fn show(preset: &'static Preset) -> Result<(), Failure> {
     )
 }
 
-/// The constellation of a scenario with its terminals and failures.
+/// Prints the constellation of a scenario with its terminals and failures.
 fn show_scenario(file: &Path) -> Result<(), Failure> {
     let Loaded { constellation, rules, defaults, name, scenario, .. } =
         Satellites::of_scenario(file).load(None)?;
@@ -170,7 +170,7 @@ fn period_s(constellation: &Constellation) -> f64 {
     constellation.period_s(0).unwrap_or(6000.0)
 }
 
-/// What is in view from the ground.
+/// Table of the number of satellites in view by latitude.
 fn by_latitude(constellation: &Constellation, mask_rad: f64, times_s: &[f64]) -> String {
     let latitudes_rad: Vec<f64> = (0..=9).map(|ten| (f64::from(ten) * 10.0).min(89.9).to_radians()).collect();
     let mut table = Table::new(["latitude", "in view, least", "mean", "most", "covered"]);
@@ -186,7 +186,7 @@ fn by_latitude(constellation: &Constellation, mask_rad: f64, times_s: &[f64]) ->
     table.text()
 }
 
-/// What is recognised in a file of elements.
+/// Prints what is recognised in a file of elements.
 fn show_file(file: &Path) -> Result<(), Failure> {
     let messages = file.extension().is_some_and(|ending| ending == "json" || ending == "csv");
     let fleet = elements(file, messages, None)?;

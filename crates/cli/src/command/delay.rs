@@ -1,8 +1,9 @@
 //! `skyhop delay`: propagation delay between places over time, as a series or as statistics.
 //!
 //! Follows HT 6.2: links and handovers at fixed intervals from t = 0, paths and delays at the instant of sending.
-//! Differs from a walk that routes at every node: the path is chosen once, which moves a delay by microseconds at most.
-//! With --trace the series is what a link's trace is. Leaves out queues and transmission; constellations without ISLs are crossed over satellites that both ends see.
+//! Differs from a walk that routes at every node: the path is chosen once, which changes a delay by microseconds at most.
+//! With --trace the series is a trace for a link. Leaves out queues and transmission; constellations without ISLs are crossed
+//! over satellites in view of both ends.
 
 use super::doubts;
 use super::files::write_or_print;
@@ -24,37 +25,37 @@ use std::path::PathBuf;
 /// `skyhop delay`.
 #[derive(Debug, Args)]
 pub struct Delay {
-    /// A city, or lat,lon in degrees.
+    /// Place of the sender: a city, or lat,lon in degrees.
     #[arg(allow_hyphen_values = true)]
     pub from: String,
-    /// Another.
+    /// Place of the receiver.
     #[arg(allow_hyphen_values = true)]
     pub to: String,
-    /// A further pair of places; may be given often. CSV then begins with columns from and to.
+    /// A further pair of places; may be repeated. CSV then begins with columns from and to.
     #[arg(long, num_args = 2, value_names = ["FROM", "TO"], allow_hyphen_values = true)]
     pub also: Vec<String>,
-    /// Which satellites.
+    /// The satellites.
     #[command(flatten)]
     pub satellites: Satellites,
-    /// The satellites, ISLs and ground stations of a folder of Hypatia's; places are its stations, by name or number.
+    /// Folder of Hypatia with satellites, ISLs and ground stations; places are its stations, by name or number.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["constellation", "tle", "omm", "scenario", "epoch", "mask"])]
     pub hypatia: Option<PathBuf>,
-    /// Links between them.
+    /// The links between them.
     #[command(flatten)]
     pub isls: Isls,
-    /// What a path is to have least of; as the scenario's routing has it, else delay, if left out.
+    /// Metric that the path minimises; the one of the scenario's routing, else delay, if left out.
     #[arg(long, value_enum)]
     pub metric: Option<Least>,
-    /// When the first packet is sent: seconds after t = 0, a time with a unit, or a UTC date and time for a file of elements.
+    /// Time of the first packet: seconds after t = 0, a time with a unit, or a UTC date and time for a file of elements.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "0")]
     pub start: String,
-    /// How long to send packets; the scenario's duration, else a day, if left out.
+    /// Interval in which packets are sent; the scenario's duration, else a day, if left out.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = seconds)]
     pub duration: Option<f64>,
     /// Time between packets.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "60", value_parser = seconds)]
     pub step: f64,
-    /// Time between looks at links and handovers.
+    /// Interval between updates of links and handovers.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = seconds)]
     pub update_interval: Option<f64>,
     /// Print a line for each packet: time_s,delay_ms,satellites,path,status.
@@ -63,10 +64,10 @@ pub struct Delay {
     /// Print a trace for a scenario's link: t_s,delay_s,loss, counted from --start; without a path everything is lost.
     #[arg(long, conflicts_with_all = ["csv", "also", "hypatia"])]
     pub trace: bool,
-    /// With --trace, the carrier whose Doppler shift through the whole path is wanted: Hz, or with a unit such as "11.7 GHz".
+    /// With --trace, the carrier frequency for the Doppler shift of the whole path: Hz, or with a unit such as "11.7 GHz".
     #[arg(long, value_name = "FREQUENCY", value_parser = hertz, requires = "trace")]
     pub frequency: Option<f64>,
-    /// Write here instead of to standard output.
+    /// File to write, in place of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
@@ -76,7 +77,7 @@ pub struct Delay {
 pub enum Least {
     /// Propagation delay.
     Delay,
-    /// Links.
+    /// Number of links.
     Hops,
 }
 
@@ -89,7 +90,7 @@ impl From<Least> for Metric {
     }
 }
 
-/// The terminals and pairs of a list of places, each place once.
+/// The terminals and pairs in a list of places, each place once.
 pub fn pairs(loaded: &Loaded, places: &[&String]) -> Result<(Vec<Terminal>, Vec<[usize; 2]>), Failure> {
     let mut terminals: Vec<Terminal> = Vec::new();
     let mut pairs = Vec::new();
@@ -160,7 +161,7 @@ pub fn run(args: &Delay) -> Result<(), Failure> {
     }
     let mut served: Vec<bool> =
         (0..network.topology().terminals().len()).map(|terminal| network.serves(terminal)).collect();
-    // Packets leave at start, start + step and so on, before the duration is over.
+    // Packets are sent at start, start + step, etc., before the end of the duration.
     let count = ((packets - 1e-9).ceil().max(1.0)) as u64;
     let sent = |k: u64| Span::from_nanos((k as f64 * args.step * 1e9) as u64);
     let progress = Progress::new(&format!("{} to {}", args.from, args.to), sent(count), 1, false);
@@ -217,7 +218,7 @@ pub fn run(args: &Delay) -> Result<(), Failure> {
     write_or_print(args.out.as_deref(), &(heading + &statistics(&network, &pairs, &mut tallies)))
 }
 
-/// A row of a link's trace. The Doppler shift is that of a carrier which every satellite hands on as it is.
+/// A row of a link's trace. The Doppler shift is that of a carrier that every satellite relays unchanged.
 fn trace_row(
     out: &mut String,
     network: &Network,
@@ -245,7 +246,7 @@ fn quoted(text: &str) -> String {
     if text.contains(',') { format!("\"{text}\"") } else { text.to_owned() }
 }
 
-/// Nothing to print: the mask, or the orbits, leave a place without satellites.
+/// The error for a place without satellites, because of the mask or the orbits.
 pub fn never(loaded: &Loaded, terminal: &Terminal, until_s: f64) -> Failure {
     let earth = loaded.constellation.earth();
     let (site, up) = (terminal.position_ecef(earth), terminal.up());
@@ -275,7 +276,7 @@ pub fn never(loaded: &Loaded, terminal: &Terminal, until_s: f64) -> Failure {
     Failure::Scenario(message)
 }
 
-/// Says which catalogued satellites have fallen out of the sky.
+/// Reports catalogued satellites that have decayed.
 pub fn tell_unavailable(loaded: &Loaded, t_s: f64) {
     const MOST: usize = 3;
     let Some(catalogue) = loaded.constellation.catalogue() else { return };
@@ -291,9 +292,9 @@ pub fn tell_unavailable(loaded: &Loaded, t_s: f64) {
 
 #[derive(Debug, Clone, Default)]
 struct Tally {
-    /// By packet, NaN without a path.
+    /// Delay of each packet; NaN without a path.
     delays_ms: Vec<f64>,
-    /// Packets without a path while both ends held a satellite.
+    /// Packets without a path although both ends held a satellite.
     apart: u64,
     satellites: Option<(usize, usize)>,
     last: Vec<NodeId>,

@@ -1,8 +1,8 @@
-//! `skyhop demo`: what skyhop does, in a minute and a page.
+//! `skyhop demo`: a demonstration of skyhop, in a minute and on a page.
 //!
-//! Follows the scenarios of the repository, which it brings along and leaves in the folder to be changed.
-//! Differs from a test: it shows, and claims nothing but what its runs found.
-//! Leaves out what needs privileges or a network.
+//! Runs scenarios of the repository, which are part of the program and written to the folder for changes.
+//! Differs from a test: it only shows the results of its runs.
+//! Leaves out features that need privileges or a network.
 
 use super::run::shown;
 use super::show;
@@ -22,7 +22,7 @@ const VARIANTS: [&str; 4] = ["reno", "cubic", "bbr1", "bbr"];
 
 /// Runs the demonstration.
 pub fn demo(args: &Demo) -> Result<(), Failure> {
-    // The elements first: if the file is wrong, nothing else has been spent or written.
+    // The elements are read first: if the file is wrong, no time has been spent and nothing written.
     let own = own_satellites(args)?;
     let mut folder = Folder::create(&args.out)?;
     for (name, text) in [("geo.toml", GEO), ("iridium.toml", IRIDIUM), ("iridium-download.toml", DOWNLOAD)] {
@@ -148,7 +148,7 @@ fn own_satellites(args: &Demo) -> Result<Option<Loaded>, Failure> {
     let mut loaded = parse(own_scenario(key, file).as_bytes(), "satellites.toml", &[])?;
     loaded.read_files(Path::new("")).map_err(|e| wrong(&e.problems[0].message))?;
     engine::build(&loaded, loaded.scenario.seed).map_err(|failure| match failure {
-        // The line is one of a scenario that the user has not seen.
+        // The line is in a scenario that the user has not seen.
         Failure::Scenario(message) => {
             wrong(message.split_once(&format!("constellation.{key}: ")).map_or(&message, |(_, m)| m))
         }
@@ -157,9 +157,9 @@ fn own_satellites(args: &Demo) -> Result<Option<Loaded>, Failure> {
     Ok(Some(loaded))
 }
 
-/// Two cities over the satellites of `file`, which keep no links among themselves if they are not in planes.
+/// A scenario with two cities over the satellites of `file`, which have no ISLs unless they form planes.
 fn own_scenario(key: &str, file: &Path) -> String {
-    // A literal string in TOML takes any character but its quote, and a path with that is written with escapes.
+    // A literal string in TOML may contain any character but its quote; a path with that is written with escapes.
     let name = file.display().to_string();
     let name: String =
         name.chars().flat_map(|c| if matches!(c, '"' | '\\') { vec!['\\', c] } else { vec![c] }).collect();

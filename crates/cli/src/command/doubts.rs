@@ -1,8 +1,8 @@
-//! Answers about delays that would mislead: what `skyhop delay` and `skyhop route` say besides their numbers.
+//! Warnings of `skyhop delay` and `skyhop route` about answers that may mislead.
 //!
-//! Follows the networks that the commands were asked about; nothing here changes an answer.
-//! Differs from an error: the numbers are right, and they are not what somebody would expect.
-//! Leaves out stale elements, which are told when they are read.
+//! Examines the networks of the questions, and never changes an answer.
+//! Differs from an error: the numbers are right, but may not be what the user expects.
+//! Leaves out stale elements, which are reported when they are read.
 
 use super::satellites::Loaded;
 use super::values::Times;
@@ -24,7 +24,7 @@ pub fn tell_apart(topology: &Topology, [from, to]: [NodeId; 2], apart: u64, pack
     );
 }
 
-/// The path at `t_s` if each terminal held all satellites in view: its delay in ms and its satellites.
+/// The path at `t_s` if each terminal held all satellites in view: its delay in ms and its number of satellites.
 pub fn with_all_in_view(topology: &Topology, ends: [&str; 2], t_s: f64) -> Option<(f64, usize)> {
     let [from, to] = [topology.terminal_named(ends[0])?, topology.terminal_named(ends[1])?];
     let mut network = Network::at(topology.clone(), Metric::Delay, t_s);
@@ -33,7 +33,7 @@ pub fn with_all_in_view(topology: &Topology, ends: [&str; 2], t_s: f64) -> Optio
     Some((walk.delay_s * 1e3, network.satellites(&walk)))
 }
 
-/// Warns of pairs whose packets take twice the time that they would if terminals held all satellites in view.
+/// Warns of pairs whose packets take twice as long as if terminals held all satellites in view.
 pub fn tell_detours(
     loaded: &Loaded,
     terminals: &[Terminal],
@@ -43,7 +43,7 @@ pub fn tell_detours(
     delay_ms: impl Fn(usize, f64) -> Option<f64>,
 ) -> Result<(), Failure> {
     const LOOKS: u32 = 12;
-    // An orbit holds all kinds of geometry; what comes later is more of the same.
+    // One orbit contains all geometries; later ones only repeat them.
     const MOST_S: f64 = 6000.0;
     let few =
         |node: &NodeId| topology.terminal_index(*node).is_some_and(|end| topology.gsls(end).count() == 1);

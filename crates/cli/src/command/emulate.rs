@@ -1,8 +1,8 @@
-//! `skyhop emulate`: programs behind the paths of a scenario.
+//! `skyhop emulate`: runs real programs over the paths of a scenario.
 //!
-//! Follows [`skyhop_emulate::session`]; the exit code is the command's.
-//! Differs from `run`: what is printed of the path goes to standard error, as standard output is the command's.
-//! Leaves out what the programs do.
+//! Follows [`skyhop_emulate::session`]; the exit code is that of the program.
+//! Differs from `run`: results go to standard error, as standard output belongs to the program.
+//! Leaves out the programs themselves.
 
 use crate::engine;
 use crate::failure::Failure;
@@ -25,107 +25,109 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, ClapArgs)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Emulate {
-    /// Something about an emulation that runs already.
+    /// Commands for an emulation that is running.
     #[command(subcommand)]
     pub what: Option<Running>,
-    /// The scenario; `-` is standard input. Its flows with `real = true`, or else its first one, are left to programs, one with `real = "from"` or `"to"` at that end; all others are simulated in the same queues.
+    /// The scenario; `-` is standard input. Its flows with `real = true`, or else its first one, are left to real programs, one
+    /// with `real = "from"` or `"to"` only at that end; all others are simulated in the same queues.
     #[arg(required_unless_present = "profile")]
     pub file: Option<PathBuf>,
-    /// A path that many ask for, instead of a file: geo, leo, meo, iridium, starlink, dial-return.
+    /// A common path, in place of a file: geo, leo, meo, iridium, starlink, dial-return.
     #[arg(long, value_name = "NAME", conflicts_with = "file")]
     pub profile: Option<String>,
-    /// Where the user of a profile with moving satellites is: a city, or lat,lon in degrees.
+    /// Place of the user in a profile with moving satellites: a city, or lat,lon in degrees.
     #[arg(long, value_name = "PLACE", requires = "profile", allow_hyphen_values = true)]
     pub from: Option<String>,
-    /// Where the other end of it is.
+    /// Place of the other end.
     #[arg(long, value_name = "PLACE", requires = "profile", allow_hyphen_values = true)]
     pub to: Option<String>,
-    /// Print the profile's scenario, to be changed and kept, and do nothing else.
+    /// Print the profile's scenario, to be saved and changed, and exit.
     #[arg(long, requires = "profile")]
     pub print: bool,
-    /// The command, which runs at the user's end. Where no host has that name, the other end is `server` there. Without one, the run lasts as long as the scenario says.
+    /// The program, which runs at the user's end. There the other end has the name `server`, unless a host is called so. Without
+    /// a program, the run lasts for the scenario's duration.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
-    /// Start a shell at the user's end.
+    /// Run a shell at the user's end.
     #[arg(long, conflicts_with = "command")]
     pub shell: bool,
-    /// The host where the command runs; by default the end called "user", else the end that asks, or that gets the transfer.
+    /// Host where the program runs; by default the end called "user", else the end that sends requests, or that receives the transfer.
     #[arg(long, value_name = "HOST")]
     pub at: Option<String>,
-    /// A host that is a device of this machine: machines behind it are in the network then. May be given for several hosts.
+    /// A host that is a device of this machine, so that machines behind it are in the network. May be repeated for several hosts.
     #[arg(long = "device", value_name = "HOST=DEVICE", value_parser = device)]
     pub devices: Vec<(String, String)>,
-    /// A command for the other end, by `sh -c`, instead of skyhop's own servers: echo (port 7), discard (9), and files over HTTP (80).
+    /// Program for the other end, run by `sh -c`, in place of skyhop's own servers: echo (port 7), discard (9), and files over HTTP (80).
     #[arg(long, value_name = "COMMAND")]
     pub server: Option<OsString>,
-    /// The folder whose files skyhop's own server has. http://server/bytes/10MB is always there.
+    /// Folder of the files that skyhop's own server offers. http://server/bytes/10MB always exists.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,
-    /// Write summary.json, the tables and what the scenario records into this folder.
+    /// Write summary.json, the tables and the scenario's captures into this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Print the summary as JSON to standard error.
     #[arg(long)]
     pub json: bool,
-    /// Write the packets of all hosts, whole, into this file, for Wireshark.
+    /// Capture the packets of all hosts, with their whole payload, in this file for Wireshark.
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
-    /// The kernel's congestion control in all hosts: cubic, reno, bbr.
+    /// Congestion control of the kernel in all hosts: cubic, reno, bbr.
     #[arg(long, value_name = "NAME")]
     pub tcp: Option<String>,
-    /// A parameter of the kernel's network in all hosts: net.ipv4.tcp_rmem="4096 131072 67108864"; may be given often.
+    /// A kernel parameter of the network in all hosts: net.ipv4.tcp_rmem="4096 131072 67108864"; may be repeated.
     #[arg(long = "sysctl", value_name = "NAME=VALUE", value_parser = sysctl)]
     pub sysctls: Vec<(String, String)>,
-    /// Read and write every packet by itself, with its checksum, as a capture inside a host shows it then.
+    /// Read and write each packet alone and with its checksum, as captures inside a host then show it.
     #[arg(long)]
     pub no_offload: bool,
-    /// How late 99 of 100 packets may leave before the run is not valid.
+    /// Largest lateness of 99 of 100 packets in a valid run.
     #[arg(long, value_name = "TIME", default_value = "150 us")]
     pub late: Span,
-    /// The most memory for packets under way; beyond it they are dropped, and the run is not valid.
+    /// Largest memory for packets in flight; beyond it they are dropped, and the run is not valid.
     #[arg(long, value_name = "SIZE", default_value = "1 GB")]
     pub memory: Bytes,
-    /// Seed of every random stream, instead of the scenario's.
+    /// Seed of all random streams, in place of the scenario's.
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = super::values::whole::<u64>(0..=u64::MAX))]
     pub seed: Option<u64>,
-    /// Change one value of the scenario; may be given often.
+    /// Change one value of the scenario; may be repeated.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     pub sets: Vec<String>,
     /// Exit with 3 if the run is not valid.
     #[arg(long)]
     pub strict: bool,
-    /// Print nothing but what the command prints.
+    /// Print only the program's output.
     #[arg(long, short)]
     pub quiet: bool,
 }
 
-/// About an emulation that runs.
+/// Commands for an emulation that is running.
 #[derive(Debug, Subcommand)]
 pub enum Running {
-    /// Change rate, delay or losses of its links: what waits leaves as they are then.
+    /// Change rate, delay or losses of its links; waiting packets leave under the new values.
     Set {
-        /// A key and its value, as `--set` has it: links.satellite.delay="300 ms".
+        /// A key and its value, as for `--set`: links.satellite.delay="300 ms".
         #[arg(required = true, value_name = "PATH=VALUE")]
         sets: Vec<String>,
-        /// Which emulation, if there are several.
+        /// Process id of the emulation, if several are running.
         #[arg(long)]
         pid: Option<u32>,
     },
     /// Show rates, delays, queues and lateness every second, until it ends.
     Watch {
-        /// Which emulation, if there are several.
+        /// Process id of the emulation, if several are running.
         #[arg(long)]
         pid: Option<u32>,
-        /// Print each look as a line of JSON.
+        /// Print each sample as a line of JSON.
         #[arg(long)]
         json: bool,
     },
 }
 
-/// Exit code of a run that is not valid, where that is asked for.
+/// Exit code of `--strict` for a run that is not valid.
 const NOT_VALID: u8 = 3;
 
-/// Emulates, and returns the command's exit code.
+/// Emulates, and returns the exit code of the program.
 pub fn run(args: &Emulate) -> Result<u8, Failure> {
     if let Some(what) = &args.what {
         return match what {
@@ -150,7 +152,7 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
     if args.shell {
         command = vec![inside::shell()];
     }
-    // Threads would keep their old rights.
+    // This comes before other threads, which would keep their old privileges.
     let devices = plan::devices(&loaded.scenario, &args.devices);
     namespace::become_able(devices.first().map(|(_, _, device)| device.as_str())).map_err(failed)?;
     signals::listen();
@@ -206,7 +208,7 @@ pub fn run(args: &Emulate) -> Result<u8, Failure> {
     Ok(if args.strict && !objections.is_empty() && exit_code == 0 { NOT_VALID } else { exit_code })
 }
 
-/// Writes to standard error, if somebody still reads it.
+/// Writes to standard error; a closed pipe is ignored.
 fn tell(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
@@ -230,7 +232,7 @@ fn profile(name: &str, args: &Emulate) -> Result<String, Failure> {
         let text = told.as_deref().unwrap_or(default);
         let found = places::find(text).map_err(|e| wrong(format!("{option}: {e}")))?;
         let degrees = |rad: f64| (rad.to_degrees() * 1e6).round() / 1e6;
-        // As it was given: "New York" and no new-york. It stands in a comment, on one line.
+        // As it was given: "New York" and not new-york. It is in a comment, on one line.
         let name = text.trim().replace(char::is_control, " ");
         Ok::<_, Failure>((name, degrees(found.latitude_rad), degrees(found.longitude_rad)))
     };
@@ -249,7 +251,7 @@ fn device(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// A parameter's path below /proc/sys/net, and its value.
+/// The path of a parameter below /proc/sys/net, and its value.
 fn sysctl(text: &str) -> Result<(String, String), String> {
     let expected = || "expected a name and a value, such as net.ipv4.tcp_window_scaling=0".to_owned();
     let (name, value) = text.split_once('=').ok_or_else(expected)?;
@@ -259,11 +261,11 @@ fn sysctl(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Why it is not done, as a failure of the command.
+/// Converts an error into a failure of the command.
 pub fn failed(why: Error) -> Failure {
     match why {
         Error::Refused(message) => Failure::Scenario(message),
-        // An option that says what there is not.
+        // The option named something that does not exist.
         Error::Scenario(option, message) => Failure::Scenario(format!("{option}: {message}")),
         Error::Command(message, code) => Failure::Command(message, code),
         why => Failure::Run(why.to_string()),

@@ -1,7 +1,7 @@
 //! `skyhop constellation export`: satellites for other programs.
 //!
 //! Follows CZML as Cesium reads it, OEM as CCSDS 502.0-B, TLE with checksums, and Hypatia's folders.
-//! Differs from a catalogue: invented constellations have no date, so exports of them begin in 2000.
+//! Differs from a catalogue: synthetic constellations have no date, so their exports begin in 2000.
 //! Leaves out frames other than the Earth-fixed one (TDR, without polar motion) in exports of positions.
 
 use super::files::write_or_print;
@@ -18,33 +18,33 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("format").required(true))]
 pub struct Export {
-    /// Its name, or a file of elements: two lines, or orbit mean-elements messages if it ends in .json or .csv.
+    /// Name of a constellation, or a file of elements: two-line elements, or orbit mean-elements messages if it ends in .json or .csv.
     pub name: String,
-    /// As CZML, for Cesium.
+    /// Write CZML, for Cesium.
     #[arg(long, group = "format")]
     pub czml: bool,
-    /// As an orbit ephemeris message, Earth-fixed.
+    /// Write an orbit ephemeris message, Earth-fixed.
     #[arg(long, group = "format")]
     pub oem: bool,
-    /// As two-line elements.
+    /// Write two-line elements.
     #[arg(long, group = "format")]
     pub tle: bool,
-    /// As a folder of Hypatia's: satellites, ISLs, ground stations, and forwarding state for the duration.
+    /// Write a folder of Hypatia: satellites, ISLs, ground stations, and forwarding state for the duration.
     #[arg(long, group = "format", value_name = "DIR")]
     pub hypatia: Option<PathBuf>,
-    /// Ground stations for Hypatia: lines of name,lat,lon with a heading; a hundred cities if left out.
+    /// File of ground stations for Hypatia: lines of name,lat,lon with a heading; a hundred cities if left out.
     #[arg(long, value_name = "FILE", requires = "hypatia")]
     pub stations: Option<PathBuf>,
     /// UTC of t = 0 for a file; its newest epoch if left out.
     #[arg(long, value_name = "UTC")]
     pub epoch: Option<String>,
-    /// How long a time to cover with positions: seconds, or with a unit.
+    /// Interval covered by positions: seconds, or with a unit.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "2 h", value_parser = seconds)]
     pub duration: f64,
     /// Time between positions.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "60", value_parser = seconds)]
     pub step: f64,
-    /// Write here instead of to standard output.
+    /// File to write, in place of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
@@ -55,7 +55,7 @@ pub fn run(args: &Export) -> Result<(), Failure> {
     let (constellation, rules, name) = if file.is_file() {
         let messages = file.extension().is_some_and(|ending| ending == "json" || ending == "csv");
         let fleet = elements(file, messages, args.epoch.as_deref())?;
-        // Hypatia's networks are made of ISLs, so they are asked for with the folder.
+        // Hypatia's networks consist of ISLs, so its export implies them.
         let (constellation, rules) = (fleet.constellation, fleet.rules.with_isls());
         let stem = file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
         (constellation, rules, stem)
@@ -88,7 +88,7 @@ pub fn run(args: &Export) -> Result<(), Failure> {
     write_or_print(args.out.as_deref(), &text)
 }
 
-/// Name and two lines of each satellite: as catalogued, or made up.
+/// Name and two lines of each satellite, catalogued or synthetic.
 fn lines(name: &str, constellation: &Constellation) -> Result<String, Failure> {
     let Some(catalogue) = constellation.catalogue() else { return Ok(two_lines(constellation)) };
     let sets = (0..catalogue.len()).filter_map(|satellite| catalogue.elements(satellite));
@@ -104,7 +104,7 @@ fn lines(name: &str, constellation: &Constellation) -> Result<String, Failure> {
     sets.map(line).collect()
 }
 
-/// Hypatia refuses satellites of several epochs.
+/// Fails for satellites with different epochs, which Hypatia refuses.
 fn one_epoch(name: &str, constellation: &Constellation) -> Result<(), Failure> {
     let Some(catalogue) = constellation.catalogue() else { return Ok(()) };
     let epochs =
@@ -122,7 +122,7 @@ fn instants(args: &Export) -> impl Iterator<Item = f64> + use<> {
     (0..=steps).map(move |k| k as f64 * step_s)
 }
 
-/// A date; a pattern without one begins in 2000.
+/// A date; for a pattern without one it begins in 2000.
 fn stamp(constellation: &Constellation, t_s: f64) -> String {
     let start = constellation.epoch().or_else(|| "2000-01-01T00:00:00".parse().ok());
     start.map_or_else(String::new, |epoch| {
@@ -158,13 +158,13 @@ fn czml(name: &str, constellation: &Constellation, args: &Export) -> String {
 }
 
 fn oem(constellation: &Constellation, args: &Export) -> String {
-    // Positions are turned from the true equator by Greenwich's angle alone: true of date, rotating; without polar motion
-    // it is some ten metres from ITRF.
+    // Positions are turned from the true equator by Greenwich's angle alone: true of date, rotating; without polar motion, which
+    // is some ten metres from ITRF.
     let mut out =
         format!("CCSDS_OEM_VERS = 2.0\nCREATION_DATE = {}\nORIGINATOR = SKYHOP\n", stamp(constellation, 0.0));
     for satellite in 0..constellation.len() as u32 {
         let name = constellation.name(satellite);
-        // CCSDS 502.0-B recommends the international designator; what was never launched has none.
+        // CCSDS 502.0-B recommends the international designator; a satellite that was never launched has none.
         let id = constellation.elements(satellite).and_then(|set| set.designator());
         let id = id.unwrap_or_else(|| name.clone());
         let _ = write!(

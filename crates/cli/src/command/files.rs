@@ -1,15 +1,15 @@
-//! Files that commands read and write whole.
+//! Reading and writing of whole files.
 //!
-//! Follows the command's rule: a file that cannot be read is the user's mistake, one that cannot be written is the world's.
-//! Differs from `std::fs`: sizes are bounded before anything is read.
-//! Leaves out folders of results, which appear whole or not at all.
+//! A file that cannot be read is the user's mistake; one that cannot be written is a failure of the system.
+//! Differs from `std::fs`: sizes are limited before a file is read.
+//! Leaves out results folders, which appear completely or not at all.
 
 use super::reason;
 use crate::failure::Failure;
 use std::fs;
 use std::path::Path;
 
-/// Writes a file, or prints.
+/// Writes a file, or prints to standard output without one.
 pub fn write_or_print(out: Option<&Path>, text: &str) -> Result<(), Failure> {
     match out {
         None => super::print(text),
@@ -17,10 +17,10 @@ pub fn write_or_print(out: Option<&Path>, text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Writes a whole file or none: an existing one stays as it was until the new one is complete.
+/// Writes a whole file atomically: an existing one is unchanged until the new one is complete.
 pub fn write(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let written = match fs::symlink_metadata(file) {
-        // What is no plain file (a pipe, a device, a link to somewhere) cannot be put into its place by renaming.
+        // Anything but a plain file (a pipe, a device, a symbolic link) cannot be replaced by renaming.
         Ok(there) if !there.is_file() => fs::write(file, bytes),
         _ => {
             let mut beside = file.as_os_str().to_owned();
@@ -33,7 +33,7 @@ pub fn write(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
     written.map_err(|e| Failure::Run(format!("cannot write {}: {}", file.display(), reason(&e))))
 }
 
-/// The bytes of a file of bearable size.
+/// The contents of a file of limited size.
 pub fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     let name = file.display();
     let refuse = |what: String| Failure::Scenario(format!("{name}: {what}"));

@@ -1,7 +1,7 @@
-//! Hypatia's folders: delays over the network of one, and a constellation written as one.
+//! Hypatia's folders: delays over the network in one, and the export of a constellation as one.
 //!
 //! Follows satgenpy's files, which `skyhop_routing::hypatia` reads and writes; its command lines are not imitated.
-//! Differs: a folder appears whole or not at all. Stations see every satellite within range, ISLs are always up.
+//! Differs: a folder appears completely or not at all. Stations use every satellite in range, ISLs are always up.
 //! Leaves out bandwidths; each interface has 1 for all.
 
 use super::delay::Delay;
@@ -109,7 +109,7 @@ pub fn delay(args: &Delay, folder: &Path) -> Result<(), Failure> {
     write_or_print(args.out.as_deref(), &out)
 }
 
-/// A ground station by number or name, whatever the letters' case.
+/// A ground station by number or name; case does not matter.
 fn station(network: &Hypatia, text: &str) -> Result<usize, Failure> {
     let same = |station: &Terminal| station.name.eq_ignore_ascii_case(text);
     let number = text.parse::<usize>().ok().filter(|number| *number < network.stations.len());
@@ -126,13 +126,13 @@ fn station(network: &Hypatia, text: &str) -> Result<usize, Failure> {
     })
 }
 
-/// What is written, and where.
+/// The destination of an export.
 pub struct Target<'a> {
-    /// The folder, which must not exist yet.
+    /// The folder, which must not exist.
     pub folder: &'a Path,
-    /// A file with ground stations, in place of the hundred cities.
+    /// Ground stations from a file, in place of the hundred cities.
     pub stations: Option<Vec<Terminal>>,
-    /// How long a time forwarding state covers, and its step, in seconds.
+    /// Interval covered by forwarding state, and its step, s.
     pub times_s: (f64, f64),
 }
 
@@ -170,7 +170,7 @@ pub fn export(
     let mut tles = format!("{planes} {per_plane}\n");
     let mut lines = tle.lines();
     let mut number = 0;
-    // Names are the shell's and a number, which satgenpy looks for.
+    // Names consist of the shell's and a number, which satgenpy looks for.
     while let (Some(_), Some(one), Some(two)) = (lines.next(), lines.next(), lines.next()) {
         let _ = writeln!(tles, "{name} {number}\n{one}\n{two}");
         number += 1;
@@ -180,7 +180,7 @@ pub fn export(
     let isls: String = isls.map(|link| format!("{} {}\n", link.a.0, link.b.0)).collect();
     let radius_m = constellation.earth().radius_m;
     let orbit_m = constellation.position_ecef(0, 0.0).map_or(radius_m, |at| at.0.norm());
-    // The slant range at the mask, and the ISL that grazes the atmosphere.
+    // The slant range at the mask, and the length of an ISL that touches the atmosphere.
     let (sin, cos) = rules.elevation_mask_rad.sin_cos();
     let gsl_m = (orbit_m.powi(2) - (radius_m * cos).powi(2)).sqrt() - radius_m * sin;
     let isl_m = 2.0 * (orbit_m.powi(2) - (radius_m + rules.grazing_altitude_m).powi(2)).max(0.0).sqrt();

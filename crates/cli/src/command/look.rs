@@ -1,6 +1,6 @@
-//! `skyhop look`: where to point an antenna over time, how far and how fast the satellites are, and the Doppler shift.
+//! `skyhop look`: the direction, distance and range rate of satellites over time, and the Doppler shift.
 //!
-//! Follows the geometry of `skyhop passes`, at even steps instead of rises and settings.
+//! Follows the geometry of `skyhop passes`, at constant steps in place of rises and sets.
 //! Differs from a tracking program: azimuth and elevation are geometric, without refraction; Doppler is of first order.
 //! Leaves out links and routes.
 
@@ -19,31 +19,31 @@ use std::path::PathBuf;
 /// `skyhop look`.
 #[derive(Debug, Args)]
 pub struct Looking {
-    /// Which satellites.
+    /// The satellites.
     #[command(flatten)]
     pub satellites: Satellites,
-    /// From where: a city, or lat,lon in degrees.
+    /// Place of the observer: a city, or lat,lon in degrees.
     #[arg(long, value_name = "PLACE", allow_hyphen_values = true)]
     pub at: String,
-    /// Only the satellite of this name; may be given often. All above the mask if left out.
+    /// Name of a satellite, to print only that one; may be repeated. All above the mask if left out.
     #[arg(long, value_name = "NAME")]
     pub satellite: Vec<String>,
-    /// The carrier whose Doppler shift is wanted: Hz, or with a unit such as "11.7 GHz".
+    /// Carrier frequency for the Doppler shift: Hz, or with a unit such as "11.7 GHz".
     #[arg(long, value_name = "FREQUENCY", value_parser = hertz)]
     pub frequency: Option<f64>,
-    /// When to begin: seconds after t = 0, a time with a unit, or a UTC date and time for a file of elements.
+    /// Start of the table: seconds after t = 0, a time with a unit, or a UTC date and time for a file of elements.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "0")]
     pub start: String,
-    /// How long to look.
+    /// Interval covered by the table.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "10 min", value_parser = seconds)]
     pub duration: f64,
-    /// Time between looks.
+    /// Time between rows.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "30", value_parser = seconds)]
     pub step: f64,
-    /// Print CSV with every digit.
+    /// Print CSV with all digits.
     #[arg(long)]
     pub csv: bool,
-    /// Write here instead of to standard output.
+    /// File to write, in place of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }

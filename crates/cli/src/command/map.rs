@@ -1,8 +1,8 @@
-//! `skyhop map`: a constellation over the world at an instant, as a picture or in letters.
+//! `skyhop map`: a constellation on a world map at an instant, as a picture or as text.
 //!
 //! Follows the snapshots of HT figures 1.2 and 6.1, with the same rules and updates as `skyhop delay`.
-//! Differs from a film: one instant; links are those of the last update before it.
-//! Leaves out drawing paths, which `skyhop route --map` does.
+//! Differs from an animation: it shows one instant, with the links of the last update before it.
+//! Leaves out paths, which `skyhop route --map` draws.
 
 use super::delay::tell_unavailable;
 use super::satellites::{Isls, Loaded, Satellites};
@@ -15,34 +15,34 @@ use skyhop_routing::Metric;
 use skyhop_topology::{LinkKind, Topology};
 use std::path::{Path, PathBuf};
 
-/// Columns of a map in letters; with its frame it fits into 100.
+/// Width of a map as text; with its frame it fits 100 columns.
 pub const COLUMNS: usize = 96;
 
 /// `skyhop map`.
 #[derive(Debug, Args)]
 pub struct Snapshot {
-    /// Which satellites.
+    /// The satellites.
     #[command(flatten)]
     pub satellites: Satellites,
-    /// Links between them.
+    /// The links between them.
     #[command(flatten)]
     pub isls: Isls,
-    /// When: seconds after t = 0, a time with a unit, or a UTC date and time for a file of elements.
+    /// Instant of the map: seconds after t = 0, a time with a unit, or a UTC date and time for a file of elements.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "0")]
     pub time: String,
-    /// A terminal: a city, or lat,lon in degrees; may be given often.
+    /// A terminal: a city, or lat,lon in degrees; may be repeated.
     #[arg(long, value_name = "PLACE", allow_hyphen_values = true)]
     pub terminal: Vec<String>,
-    /// Draw around each satellite from where it is seen at the mask.
+    /// Draw the footprint of each satellite at the mask.
     #[arg(long)]
     pub footprints: bool,
-    /// Names of satellites where there is room; on, if left out, for up to a hundred.
+    /// Satellites' names, where there is room; by default on for up to a hundred satellites.
     #[arg(long, value_name = "ON|OFF", value_parser = ["on", "off"])]
     pub names: Option<String>,
-    /// Pixels across of a PNG.
+    /// Width of a PNG in pixels.
     #[arg(long, value_name = "PIXELS", default_value_t = 2000, value_parser = crate::command::values::whole::<u32>(100..=20_000))]
     pub width: u32,
-    /// Write a picture, .svg or .png, instead of a map in letters to standard output.
+    /// Picture to write, .svg or .png, in place of a map as text on standard output.
     #[arg(long, value_name = "FILE", value_parser = picture)]
     pub out: Option<PathBuf>,
 }
@@ -86,7 +86,7 @@ pub fn when(loaded: &Loaded, t_s: f64) -> String {
     }
 }
 
-/// What a picture of a network says of its rules.
+/// The rules of a network as a note for a picture.
 pub fn rules(loaded: &Loaded, topology: &Topology) -> String {
     let down = |kind| topology.links().iter().filter(|link| link.kind == kind && !link.up).count();
     let isls = [LinkKind::IntraPlane, LinkKind::InterPlane, LinkKind::CrossSeam, LinkKind::InterShell];
@@ -108,7 +108,7 @@ pub fn rules(loaded: &Loaded, topology: &Topology) -> String {
     text + "."
 }
 
-/// Writes a map as what its file's name says.
+/// Writes a map in the format given by the file's extension.
 pub fn write(file: &Path, map: &Map, width: u32) -> Result<(), Failure> {
     let svg = map.svg();
     let raster = file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("png"));

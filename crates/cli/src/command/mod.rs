@@ -1,7 +1,7 @@
-//! One file for each command, and what they share: printing.
+//! The commands, one file for each, and their common printing.
 //!
 //! Follows the rule that results go to standard output and everything else to standard error.
-//! Differs from `println!`: a closed pipe ends the command quietly, a full disk with an error.
+//! Differs from `println!`: a closed pipe ends the command silently, a full disk with an error.
 //! Leaves out colours.
 
 pub mod check;
@@ -42,7 +42,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
     })
 }
 
-/// The system's words without Rust's "(os error 28)" and its capital.
+/// The system's message without Rust's "(os error 28)" and its capital.
 pub fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);
@@ -50,7 +50,7 @@ pub fn reason(error: &std::io::Error) -> String {
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
-/// Tells the warnings that came up while loading.
+/// Prints the warnings from loading.
 fn warn(loaded: &Loaded, quiet: bool) {
     if !quiet {
         loaded.warnings.iter().for_each(|w| eprintln!("warning: {w}"));

@@ -1,8 +1,8 @@
-//! `skyhop passes`: when satellites rise, culminate and set over a place.
+//! `skyhop passes`: rise, culmination and set of satellites over a place.
 //!
 //! Follows TH figure 3.1 for the delay at each instant: slant range over the speed of light, one way.
-//! Differs from an almanac: light, weather and antennas do not matter.
-//! Leaves out satellites that stand still, of which it says that they are always in view.
+//! Differs from an almanac: daylight, weather and antennas are ignored.
+//! Leaves out stationary satellites, which are reported as always in view.
 
 use super::files::write_or_print;
 use super::satellites::{Loaded, Satellites};
@@ -18,28 +18,28 @@ use std::path::PathBuf;
 /// `skyhop passes`.
 #[derive(Debug, Args)]
 pub struct Passes {
-    /// Which satellites.
+    /// The satellites.
     #[command(flatten)]
     pub satellites: Satellites,
-    /// From where: a city, or lat,lon in degrees.
+    /// Place of the observer: a city, or lat,lon in degrees.
     #[arg(long, value_name = "PLACE", allow_hyphen_values = true)]
     pub at: String,
-    /// Only satellites whose names contain this.
+    /// Text that the names of satellites must contain.
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
-    /// When to begin: seconds after t = 0, a time with a unit, or a UTC date and time for a file of elements.
+    /// Start of the search: seconds after t = 0, a time with a unit, or a UTC date and time for a file of elements.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "0")]
     pub start: String,
-    /// How long to look.
+    /// Interval of the search.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "1 d", value_parser = seconds)]
     pub duration: f64,
-    /// Only passes that culminate above this elevation in degrees.
+    /// Lowest elevation at culmination, degrees.
     #[arg(long, value_name = "DEG", allow_negative_numbers = true, value_parser = degrees)]
     pub above: Option<f64>,
-    /// Print CSV with every digit.
+    /// Print CSV with all digits.
     #[arg(long)]
     pub csv: bool,
-    /// Write here instead of to standard output.
+    /// File to write, in place of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
@@ -139,7 +139,7 @@ pub fn run(args: &Passes) -> Result<(), Failure> {
     write_or_print(args.out.as_deref(), &out)
 }
 
-/// A direction in words.
+/// A compass direction in words.
 pub fn compass(azimuth_rad: f64) -> String {
     const NAMES: [&str; 8] = ["N", "NE", "E", "SE", "S", "SW", "W", "NW"];
     let eighth = (azimuth_rad.to_degrees() / 45.0).round() as usize % 8;

@@ -1,7 +1,7 @@
-//! Populations of flows as tables for people: a line for each.
+//! Tables of populations of flows, with a line for each.
 //!
 //! Follows the tables of single flows, with percentiles over the members in place of one value.
-//! Differs from the summary, which has every metric.
+//! Differs from the summary, which has all metrics.
 //! Leaves out members, which `--members` lists.
 
 use crate::table::{Table, count, or_dash, rate, share, time};
@@ -70,7 +70,7 @@ pub fn tables(result: &RunResult) -> Vec<Table> {
             Some(FlowKind::Completions(_)) => of.completions(&mut completions),
             Some(FlowKind::Datagrams(_)) => of.datagrams(&mut datagrams),
             Some(FlowKind::Ping(_)) => of.pings(&mut pings),
-            // Programs send a flow of the scenario that is one.
+            // A flow left to programs is never part of a population.
             Some(FlowKind::Programs(_) | FlowKind::OneEnd(_)) | None => {}
         }
     }
@@ -96,7 +96,7 @@ impl Members<'_> {
         Spread::of(Self::metric(name)?, self.flows)
     }
 
-    /// Percentiles of a metric, as they are written.
+    /// Percentiles of a metric as text.
     fn three(&self, name: &str, write: fn(f64) -> String) -> [String; 3] {
         let spread = self.spread(name);
         let at = |value: fn(&Spread) -> f64| or_dash(spread.as_ref().map(|spread| write(value(spread))));
@@ -109,13 +109,13 @@ impl Members<'_> {
         count(values.sum::<f64>() as u64)
     }
 
-    /// The worst member by a metric, or by the next if none has that.
+    /// The worst member by the first metric, or by the second if no member has the first.
     fn worst(&self, names: [&str; 2]) -> String {
         let worst = |name: &str| self.spread(name).map(|spread| spread.worst.0.to_owned());
         or_dash(worst(names[0]).or_else(|| worst(names[1])))
     }
 
-    /// The limit that held most members up: "receive window, 62 % of them".
+    /// The most frequent limit of members: "receive window, 62 % of them".
     fn limited_by(&self) -> Option<String> {
         let all = tally(Self::metric("limited_by")?, self.flows);
         let (cause, found) = all.first()?;

@@ -1,8 +1,8 @@
-//! `skyhop route`: the path at one instant in words, what else there is, and why this one.
+//! `skyhop route`: the path at an instant in words, its alternatives, and the reason for the choice.
 //!
 //! Follows the same rules and updates as `skyhop delay`, from t = 0 up to the instant.
-//! Differs from a list of k shortest paths: an alternative is the best way around one link of the path.
-//! Leaves out movement; `skyhop constellation export --czml` makes a film of the satellites.
+//! Differs from a list of k shortest paths: an alternative is the best path around one link of the path.
+//! Leaves out motion; `skyhop constellation export --czml` writes an animation of the satellites.
 
 use super::delay::{Least, never, nodes, pairs, tell_unavailable};
 use super::doubts;
@@ -22,31 +22,31 @@ use std::path::PathBuf;
 /// `skyhop route`.
 #[derive(Debug, Args)]
 pub struct Route {
-    /// A city, or lat,lon in degrees.
+    /// Place of the sender: a city, or lat,lon in degrees.
     #[arg(allow_hyphen_values = true)]
     pub from: String,
-    /// Another.
+    /// Place of the receiver.
     #[arg(allow_hyphen_values = true)]
     pub to: String,
-    /// Which satellites.
+    /// The satellites.
     #[command(flatten)]
     pub satellites: Satellites,
-    /// Links between them.
+    /// The links between them.
     #[command(flatten)]
     pub isls: Isls,
-    /// What the path is to have least of; as the scenario's routing has it, else delay, if left out.
+    /// Metric that the path minimises; the one of the scenario's routing, else delay, if left out.
     #[arg(long, value_enum)]
     pub metric: Option<Least>,
-    /// When: seconds after t = 0, a time with a unit, or a UTC date and time for a file of elements.
+    /// Instant of the path: seconds after t = 0, a time with a unit, or a UTC date and time for a file of elements.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "0")]
     pub time: String,
-    /// Also draw the path into a picture, .svg or .png.
+    /// Picture of the path to write too, .svg or .png.
     #[arg(long, value_name = "FILE", value_parser = picture)]
     pub map: Option<PathBuf>,
-    /// Pixels across of a PNG.
+    /// Width of a PNG in pixels.
     #[arg(long, value_name = "PIXELS", default_value_t = 2000, value_parser = crate::command::values::whole::<u32>(100..=20_000))]
     pub width: u32,
-    /// Whether to draw the path in letters too.
+    /// Draw the path as text too.
     #[arg(long, value_name = "ON|OFF", default_value = "on", value_parser = ["on", "off"])]
     pub draw: String,
 }
@@ -151,7 +151,7 @@ fn words(topology: &Topology, from: NodeId, to: NodeId, t_s: f64) -> String {
     format!("  {how}: {km:.0} km, {ms:.3} ms{}\n", above(to).unwrap_or_default())
 }
 
-/// The best ways around each link of the path, shortest first, each once.
+/// The best paths around each link of the path, shortest first, without duplicates.
 fn alternatives(network: &Network, walk: &Walk, t_s: f64) -> Vec<Walk> {
     let mut others: Vec<Walk> = Vec::new();
     let (Some(&from), Some(&to)) = (walk.nodes.first(), walk.nodes.last()) else { return others };
@@ -162,7 +162,7 @@ fn alternatives(network: &Network, walk: &Walk, t_s: f64) -> Vec<Walk> {
             continue;
         };
         let what = match link.kind {
-            // Around a terminal's only link there is another satellite.
+            // Around a terminal's only link the path uses another satellite.
             LinkKind::Gsl => {
                 Failing::Satellite(if network.topology().is_satellite(hop[0]) { hop[0].0 } else { hop[1].0 })
             }
@@ -207,7 +207,7 @@ fn why(
     };
     if let Some(next) = next {
         let more_ms = (next.delay_s - walk.delay_s) * 1e3;
-        // Around a terminal's only satellite the way leads over one that the handover did not choose.
+        // Around a terminal's only satellite the path uses one that the handover did not choose.
         let same = |end: usize| {
             (end == 0 && next.nodes.get(1) == walk.nodes.get(1))
                 || (end == 1 && next.nodes.iter().nth_back(1) == walk.nodes.iter().nth_back(1))
@@ -256,7 +256,7 @@ fn why(
     out
 }
 
-/// What the path would be if the terminals held all satellites in view, where that is much less.
+/// The path if the terminals held all satellites in view, where that is much shorter.
 fn other_satellites(
     loaded: &Loaded,
     terminals: &[Terminal],

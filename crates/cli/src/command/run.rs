@@ -1,7 +1,7 @@
-//! `skyhop run`: one scenario with one seed, or with many.
+//! `skyhop run`: one scenario with one or several seeds.
 //!
 //! Follows the scenario; options add files, JSON and seeds.
-//! Differs from a script around one run: seeds share the processors, and results keep the seeds' order.
+//! Differs from a script around one run: seeds run in parallel, and results are in order of the seeds.
 //! Leaves out sweeps over parameters.
 
 use super::satellites::warn_of_elements;
@@ -55,7 +55,7 @@ fn many(args: &Run, loaded: &Loaded, first: u64, count: u32) -> Result<(), Failu
         ))
     })?;
     engine::build(loaded, first)?;
-    // Known before the time is spent, and gone again if a run fails.
+    // The folder is checked before time is spent, and removed if a run fails.
     let mut folder = args.out.as_deref().map(Folder::create).transpose()?;
     let begin = Stopwatch::start();
     let progress = Progress::new(&loaded.name, loaded.scenario.duration, count, args.quiet);
@@ -63,7 +63,7 @@ fn many(args: &Run, loaded: &Loaded, first: u64, count: u32) -> Result<(), Failu
         .into_par_iter()
         .map(|seed| {
             let mut done = engine::run(loaded, seed, None, &progress)?;
-            // Series are for looking at one run; of a thousand they would fill the memory.
+            // Series are for single runs; those of a thousand would fill the memory.
             done.result.series = Vec::new();
             Ok(done)
         })
@@ -111,7 +111,7 @@ fn written(args: &Run) -> Result<(), Failure> {
     }
 }
 
-/// A run of the demonstration.
+/// Runs one scenario of the demonstration.
 pub fn shown(loaded: &Loaded, quiet: bool) -> Result<Done, Failure> {
     let progress = Progress::new(&loaded.name, loaded.scenario.duration, 1, quiet);
     engine::run(loaded, loaded.scenario.seed, None, &progress)

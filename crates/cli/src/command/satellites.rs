@@ -1,7 +1,7 @@
-//! How commands are told which satellites to fly, and by which rules for links.
+//! The options of commands that choose satellites and the rules of their links.
 //!
-//! Follows a scenario's `[constellation]`: options are put into one, so that what is left out means the same in both.
-//! Differs from a scenario: bare numbers are degrees and kilometres, and what is doubtful is told at once.
+//! Follows a scenario's `[constellation]`: options are put into one, so that defaults are the same.
+//! Differs from a scenario: bare numbers are degrees and kilometres, and doubtful data are reported at once.
 //! Leaves out packets; rates and queues of a scenario have no effect here.
 
 use super::files::read;
@@ -22,42 +22,42 @@ use skyhop_units::{Angle, Length};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Which satellites to fly, and by which rules.
+/// The choice of satellites, and their rules.
 #[derive(Debug, Args)]
 pub struct Satellites {
-    /// A published constellation; `skyhop constellation list` names them.
+    /// Name of a published constellation; `skyhop constellation list` prints them.
     #[arg(long, value_name = "NAME")]
     pub constellation: Option<String>,
-    /// The satellites of a file of two- or three-line elements.
+    /// File of two- or three-line elements.
     #[arg(long, value_name = "FILE", conflicts_with = "constellation")]
     pub tle: Option<PathBuf>,
-    /// The satellites of a file of orbit mean-elements messages, JSON or CSV.
+    /// File of orbit mean-elements messages, JSON or CSV.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["constellation", "tle"])]
     pub omm: Option<PathBuf>,
-    /// The satellites, links, terminals, failures and routing of a scenario; other options change them.
+    /// Scenario with satellites, links, terminals, failures and routing; other options change them.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["constellation", "tle", "omm"])]
     pub scenario: Option<PathBuf>,
-    /// Change one value of the scenario; may be given often.
+    /// Change one value of the scenario; may be repeated.
     #[arg(long = "set", value_name = "PATH=VALUE", requires = "scenario",
         conflicts_with_all = ["constellation", "tle", "omm"])]
     pub sets: Vec<String>,
     /// UTC of t = 0 for a file; its newest epoch if left out.
     #[arg(long, value_name = "UTC")]
     pub epoch: Option<String>,
-    /// Lowest elevation of service in degrees; the constellation's own if left out, 10 for a file of unknown satellites.
+    /// Lowest elevation at which a satellite serves, degrees; the constellation's own if left out, 10 for a file of unknown satellites.
     #[arg(long, value_name = "DEG", value_parser = degrees)]
     pub mask: Option<f64>,
 }
 
-/// Rules for links.
+/// The rules of links.
 #[derive(Debug, Args)]
 pub struct Isls {
-    /// How a terminal chooses its satellite; the constellation's own way if left out. A terminal then holds one satellite
-    /// unless --antennas says more.
+    /// Policy by which a terminal chooses its satellite; the constellation's own if left out. A terminal then holds one satellite
+    /// unless --antennas sets more.
     #[arg(long, value_name = "POLICY",
         value_parser = clap::builder::PossibleValuesParser::new(scenario::Handover::ALL.iter().map(|policy| policy.name())))]
     pub handover: Option<String>,
-    /// Links between planes are off above this latitude in degrees; the constellation's own if left out.
+    /// Latitude in degrees above which links between planes are off; the constellation's own if left out.
     #[arg(long, value_name = "DEG", value_parser = degrees)]
     pub isl_latitude_limit: Option<f64>,
     /// Links across the seam; as published if left out.
@@ -67,40 +67,40 @@ pub struct Isls {
     /// Links between satellites: off for a bent pipe, on for satellites of a file that are not known to have any.
     #[arg(long, value_name = "ON|OFF", value_parser = ["on", "off"])]
     pub isls: Option<String>,
-    /// ISLs longer than this are down.
+    /// Largest length of an ISL; longer ones are down.
     #[arg(long, value_name = "KM", value_parser = kilometres)]
     pub max_isl_range: Option<f64>,
-    /// How many satellites a terminal may use at once: a number, or all that are in view. If left out all, but one with
-    /// --handover, and over Iridium, Teledesic and Spaceway NGSO.
+    /// Number of satellites that a terminal may use at once, or all that are in view. If left out all, but one with --handover,
+    /// and over Iridium, Teledesic and Spaceway NGSO.
     #[arg(long, value_name = "N|all", value_parser = antennas)]
     pub antennas: Option<u16>,
-    /// A gateway: a city, or lat,lon in degrees; may be given often. Gateways use every satellite in view and are joined
-    /// by fibre along great circles.
+    /// Place of a gateway: a city, or lat,lon in degrees; may be repeated. Gateways use every satellite in view and are joined by
+    /// fibre along great circles.
     #[arg(long, value_name = "PLACE", allow_hyphen_values = true)]
     pub gateway: Vec<String>,
-    /// Gateways of a file: lines of name,lat,lon with a heading.
+    /// File of gateways: lines of name,lat,lon with a heading.
     #[arg(long, value_name = "FILE")]
     pub gateways: Option<PathBuf>,
-    /// Length of the fibre between gateways over that of the great circle.
+    /// Length of the fibre between gateways relative to the great circle.
     #[arg(long, value_name = "FACTOR")]
     pub fibre_detour: Option<f64>,
 }
 
-/// Satellites ready to be asked, and what they are called.
+/// The chosen satellites, ready for questions.
 pub struct Loaded {
     /// The satellites.
     pub constellation: Constellation,
-    /// Their links.
+    /// The rules of their links.
     pub rules: Rules,
-    /// What was assumed of them where nothing was said.
+    /// The defaults that were used.
     pub defaults: Defaults,
     /// Name of the preset, of the file, or of the scenario.
     pub name: String,
-    /// What was asked for: gateways and the scenario's terminals are in it.
+    /// The scenario of the question, with gateways and terminals.
     pub scenario: Scenario,
-    /// Whether there is a scenario's file behind it.
+    /// True if the scenario came from a file.
     pub from_file: bool,
-    /// The files that the scenario names.
+    /// Contents of the files that the scenario names.
     files: Files,
     antennas: Option<Antennas>,
 }
@@ -111,12 +111,12 @@ impl Loaded {
         Ok(Network::new(self.topology(terminals)?, metric))
     }
 
-    /// The network's links.
+    /// A topology of these terminals.
     pub fn topology(&self, terminals: &[Terminal]) -> Result<Topology, Failure> {
         self.held(self.scenario.clone(), self.rules, terminals, self.antennas)
     }
 
-    /// The network's links if these terminals held all satellites in view.
+    /// The topology if these terminals held all satellites in view.
     pub fn all_in_view(&self, terminals: &[Terminal]) -> Result<Topology, Failure> {
         let (mut scenario, mut rules) = (self.scenario.clone(), self.rules);
         if rules.handover.only_chooses() {
@@ -155,12 +155,12 @@ impl Loaded {
         fleet.topology(&scenario, &self.files, seed).map_err(|e| Failure::Scenario(told(&e)))
     }
 
-    /// A terminal of the scenario, where it is at the start; a city, or "lat,lon".
+    /// A place: a terminal of the scenario at its initial position, a city, or "lat,lon".
     pub fn place(&self, text: &str) -> Result<Terminal, String> {
         self.course(text).map(|(place, _)| place)
     }
 
-    /// The same, and the course that it follows if it moves.
+    /// As [`Self::place`], with the course that a moving terminal follows.
     pub fn course(&self, text: &str) -> Result<(Terminal, Option<Course>), String> {
         match self.scenario.terminals.get_key_value(text) {
             Some((name, terminal)) => {
@@ -176,7 +176,7 @@ impl Loaded {
         }
     }
 
-    /// The satellite of a name, or of plane.slot, which `option` gave.
+    /// The satellite with a name or plane.slot, as given by `option`.
     pub fn satellite(&self, option: &str, text: &str) -> Result<u32, Failure> {
         let (constellation, planes) = (&self.constellation, self.constellation.planes());
         let names: Vec<String> = (0..constellation.len() as u32).map(|s| constellation.name(s)).collect();
@@ -206,7 +206,7 @@ impl Loaded {
         }
     }
 
-    /// How paths are chosen: by the option, else as the scenario says.
+    /// The metric of paths: the option's, else the scenario's.
     pub fn metric(&self, asked: Option<Metric>) -> Metric {
         let routing = &self.scenario.routing;
         let own = self.scenario.fleets().filter_map(|fleet| fleet.model.scheme);
@@ -217,7 +217,7 @@ impl Loaded {
         asked.unwrap_or_else(|| skyhop_network::metric(routing))
     }
 
-    /// What is known of satellites of a file: planes, and links with their lengths at t = 0; empty for others.
+    /// Description of the satellites of a file: planes, and links with their lengths at t = 0; empty for others.
     pub fn about(&self, topology: &Topology) -> String {
         if self.constellation.catalogue().is_none() {
             return String::new();
@@ -228,7 +228,7 @@ impl Loaded {
     }
 }
 
-/// What a scenario's satellites are, in a line: how many, their mask, their links at the start.
+/// Description of a scenario's satellites in a line: number, mask, links at the start.
 pub fn in_a_line(loaded: &scenario::Loaded) -> Option<String> {
     let model = loaded.scenario.constellation.as_ref()?;
     let fleet = Fleet::of(model, &loaded.files).ok()?;
@@ -250,7 +250,7 @@ pub fn in_a_line(loaded: &scenario::Loaded) -> Option<String> {
     Some(format!("{} satellites{of}, mask {mask_deg} deg, {isls}", crate::table::count(count)))
 }
 
-/// Lengths of the ISLs that are up, at t = 0, shortest first.
+/// Lengths of the ISLs that are up at t = 0, ascending.
 fn lengths_km(topology: &Topology) -> Vec<f64> {
     let isls = topology.links().iter();
     let isls = isls
@@ -261,7 +261,7 @@ fn lengths_km(topology: &Topology) -> Vec<f64> {
     km
 }
 
-/// The links of satellites of a file, whose they are taken to be, and how long they are at t = 0.
+/// Description of the links of a file's satellites: the assumed system, and their lengths at t = 0.
 fn links(defaults: &Defaults, rules: &Rules, topology: &Topology) -> String {
     let km = lengths_km(topology);
     let none = (rules.intra_plane_neighbours, rules.inter_plane_neighbours) == (0, 0);
@@ -288,7 +288,7 @@ fn links(defaults: &Defaults, rules: &Rules, topology: &Topology) -> String {
     }
 }
 
-/// A mistake at the option that made it.
+/// The message for a mistake, at the option that caused it.
 fn told(error: &BuildError) -> String {
     let BuildError { key, message } = error;
     match key.as_str() {
@@ -302,7 +302,7 @@ fn told(error: &BuildError) -> String {
 }
 
 impl Satellites {
-    /// Those of a scenario's file.
+    /// The satellites of a scenario's file.
     pub fn of_scenario(file: &Path) -> Self {
         let scenario = Some(file.to_path_buf());
         Self {
@@ -316,7 +316,7 @@ impl Satellites {
         }
     }
 
-    /// Builds the constellation and tells on standard error what is doubtful about it.
+    /// Builds the constellation, and reports doubtful data on standard error.
     pub fn load(&self, isls: Option<&Isls>) -> Result<Loaded, Failure> {
         let (mut scenario, files, name, source) = self.said()?;
         let model = scenario.constellation.get_or_insert_with(scenario::Constellation::bare);
@@ -338,7 +338,7 @@ impl Satellites {
             return Err(Failure::Scenario(format!("--epoch: {name} is a pattern without a date")));
         }
         for gateway in gateways {
-            // A gateway may stand in the city that a packet is for.
+            // A gateway may be in the city that is the destination.
             let lat = Angle::from_deg(gateway.latitude_rad.to_degrees());
             let lon = Angle::from_deg(gateway.longitude_rad.to_degrees());
             let terminal = scenario::Terminal {
@@ -367,7 +367,7 @@ impl Satellites {
         })
     }
 
-    /// The options that name satellites, as a scenario, its files and its name, and the file that it is from.
+    /// The options that choose satellites as a scenario, its files and its name, and the file that it is from.
     fn said(&self) -> Result<(Scenario, Files, String, Option<scenario::Loaded>), Failure> {
         if let Some(file) = &self.scenario {
             let loaded = engine::load(file, &self.sets)?;
@@ -406,7 +406,7 @@ impl Satellites {
     }
 }
 
-/// Makes a file of elements the model's satellites, and returns what to call them.
+/// Makes a file of elements the model's satellites, and returns their name.
 fn put_elements(
     model: &mut scenario::Constellation,
     files: &mut Files,
@@ -425,7 +425,7 @@ fn put_elements(
     Ok(name)
 }
 
-/// Hypatia's elements have a line with the number of planes and of satellites in each before the first name.
+/// Returns true for Hypatia's elements, which have a line with the numbers of planes and of satellites per plane before the first name.
 fn is_hypatias(bytes: &[u8]) -> bool {
     let first = bytes.split(|byte| *byte == b'\n').next().and_then(|line| std::str::from_utf8(line).ok());
     let numbers: Option<Vec<u32>> = first
@@ -434,7 +434,7 @@ fn is_hypatias(bytes: &[u8]) -> bool {
 }
 
 impl Isls {
-    /// Puts what was asked for into a scenario's constellation, and returns the gateways.
+    /// Puts the options into a scenario's constellation, and returns the gateways.
     fn put_into(&self, model: &mut scenario::Constellation) -> Result<Vec<Terminal>, Failure> {
         if let Some(limit_deg) = self.isl_latitude_limit {
             model.isl_latitude_limit = Some(Angle::from_deg(limit_deg));
@@ -460,7 +460,7 @@ impl Isls {
 }
 
 impl Isls {
-    /// The gateways of the command line and of the file, each place once.
+    /// The gateways of the command line and of the file, without duplicates.
     fn gateways(&self) -> Result<Vec<Terminal>, Failure> {
         let mut found: Vec<Terminal> = Vec::new();
         let named = self
@@ -481,7 +481,7 @@ impl Isls {
     }
 }
 
-/// The satellites of a file of elements, with their rules and a word about those that are stale.
+/// The satellites of a file of elements, with their rules and a warning of stale elements.
 pub fn elements(file: &Path, messages: bool, epoch: Option<&str>) -> Result<Fleet, Failure> {
     let (mut model, mut files) = (scenario::Constellation::bare(), Files::new());
     let name = put_elements(&mut model, &mut files, file, messages)?;
@@ -491,7 +491,7 @@ pub fn elements(file: &Path, messages: bool, epoch: Option<&str>) -> Result<Flee
     Ok(fleet)
 }
 
-/// The places of a table of name,lat,lon; a heading and lines that begin with # are passed over.
+/// The places in a table of name,lat,lon; a heading and lines that begin with # are skipped.
 pub fn places_of(file: &Path) -> Result<Vec<Terminal>, Failure> {
     let name = file.display().to_string();
     let wrong = |e: TableError| {
@@ -525,7 +525,7 @@ pub fn find(name: &str) -> Result<&'static Preset, Failure> {
     Preset::find(name).map_err(|e| Failure::Scenario(e.to_string()))
 }
 
-/// How many satellites of a file are in planes; empty for others.
+/// The number of a file's satellites in planes, as text; empty for others.
 pub fn placed(constellation: &Constellation) -> String {
     let planes = constellation.planes();
     let all = constellation.len();
@@ -542,7 +542,7 @@ pub fn placed(constellation: &Constellation) -> String {
     }
 }
 
-/// Warns of a scenario's elements that are old today; what a run says itself is not repeated.
+/// Warns of a scenario's elements that are old today; the run's own warnings are not repeated.
 pub fn warn_of_elements(loaded: &scenario::Loaded) {
     let Some(model) = &loaded.scenario.constellation else { return };
     let Some(file) = model.tle.as_ref().or(model.omm.as_ref()) else { return };
@@ -551,7 +551,7 @@ pub fn warn_of_elements(loaded: &scenario::Loaded) {
     }
 }
 
-/// Elements go stale in days: warns of their age at t = 0, and of their age today.
+/// Warns of stale elements, by their age at t = 0 and today: they lose accuracy in days.
 pub fn warn_if_stale(name: &str, constellation: &Constellation) {
     if let Some(warning) = apart::stale(constellation) {
         eprintln!("warning: {name}: {warning}");
@@ -559,7 +559,7 @@ pub fn warn_if_stale(name: &str, constellation: &Constellation) {
     warn_of_age(name, constellation);
 }
 
-/// Warns of elements that are old today, whatever instant t = 0 is.
+/// Warns of elements that are old today, for any t = 0.
 #[expect(clippy::disallowed_methods, reason = "elements age by the calendar")]
 fn warn_of_age(name: &str, constellation: &Constellation) {
     const DAY_S: f64 = 86_400.0;

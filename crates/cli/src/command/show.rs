@@ -1,8 +1,8 @@
 //! Results as tables for people.
 //!
 //! Follows the order of the summary: the run, its flows, its links.
-//! Differs from the summary: rounded, and without what nobody compares by eye.
-//! Leaves out what a run does not have: no pings, no table of pings.
+//! Differs from the summary: rounded, and without values that are not compared by eye.
+//! Leaves out tables without rows, such as pings in a run without any.
 
 use crate::engine::Done;
 use crate::statistics::{self, Estimate};
@@ -14,10 +14,10 @@ use skyhop_results::{
 };
 use std::time::Duration;
 
-/// The most links that are listed; a constellation has thousands.
+/// Largest number of links in a table; a constellation has thousands.
 const MOST_LINKS: usize = 12;
 
-/// One run.
+/// The tables of one run.
 pub fn run(done: &Done) -> String {
     let result = &done.result;
     let mut out = head(
@@ -47,7 +47,7 @@ fn head(name: &str, seeds: &str, wall: Duration) -> String {
     format!("{name}: {seeds}, {} on the clock\n", time(wall.as_secs_f64()))
 }
 
-/// Transfers, pages, datagrams and pings.
+/// Tables of transfers, pages, datagrams and pings.
 pub fn flows<'a>(flows: impl IntoIterator<Item = &'a FlowResult>) -> Vec<Table> {
     let mut transfers = transfer_table("flow");
     let mut pings = Table::new([
@@ -109,7 +109,7 @@ pub fn flows<'a>(flows: impl IntoIterator<Item = &'a FlowResult>) -> Vec<Table> 
         .collect()
 }
 
-/// A table of transfers, whose rows are called by `what`.
+/// A table of transfers with `what` as the heading of its first column.
 pub fn transfer_table(what: &str) -> Table {
     Table::new([
         what,
@@ -143,7 +143,7 @@ pub fn transfer_row(table: &mut Table, name: &str, t: &TransferResult, limits: O
     ]);
 }
 
-/// A row of the same of a flow whose packets are its association's.
+/// A row of a table of transfers for a flow whose packets belong to an association.
 fn stream_row(table: &mut Table, flow: &FlowResult, t: &TransferResult) {
     let dash = || or_dash(None);
     table.row([
@@ -161,7 +161,7 @@ fn stream_row(table: &mut Table, flow: &FlowResult, t: &TransferResult) {
     ]);
 }
 
-/// The cause that held for the most time, and its share: "receive window 93 %".
+/// The cause with the most time, and its share: "receive window 93 %".
 fn limited_by(limits: &LimitsResult) -> Option<String> {
     let cause = limits.limited_by()?;
     let share = 100.0 * limits.share(cause)?;
@@ -284,7 +284,7 @@ fn one_end_row(table: &mut Table, flow: &FlowResult, o: &OneEndResult) {
     ]);
 }
 
-/// What an emulation has seen: its flows and links, and how late it was.
+/// The results of an emulation: its flows and links, and its lateness.
 pub fn emulation(result: &RunResult, meta: &Meta) -> String {
     let mut text = String::from("\n");
     for table in flows(result.listed()).into_iter().chain(links(result)) {
@@ -317,7 +317,7 @@ fn links(result: &RunResult) -> Option<Table> {
             count(d.queue_max_packets),
         ]);
     };
-    // The busiest first where not all fit.
+    // If not all fit, the busiest come first.
     let mut links: Vec<_> = result.links.iter().collect();
     if links.len() > MOST_LINKS {
         links.sort_by_key(|l| std::cmp::Reverse(l.forward.bytes + l.reverse.bytes));
@@ -331,7 +331,7 @@ fn links(result: &RunResult) -> Option<Table> {
 
 type Metric = (&'static str, &'static str, fn(f64) -> String);
 
-/// Metrics worth a mean over seeds, what they are called, and how they are written.
+/// Metrics of which means over seeds are shown, their headings, and their formats.
 const MEANS: [Metric; 14] = [
     ("goodput_bps", "goodput", rate),
     ("completed_s", "completed", time),
@@ -353,7 +353,7 @@ fn number(x: f64) -> String {
     if x.fract() == 0.0 { format!("{x:.0}") } else { crate::table::digits(x) }
 }
 
-/// Runs with several seeds.
+/// The tables of runs with several seeds.
 pub fn seeds(runs: &[RunResult], wall: Duration) -> String {
     let (Some(first), Some(last)) = (runs.first(), runs.last()) else { return String::new() };
     let mut out = head(&first.scenario, &format!("seeds {} to {}", first.seed, last.seed), wall);
@@ -361,7 +361,7 @@ pub fn seeds(runs: &[RunResult], wall: Duration) -> String {
     for flow in statistics::flows(runs) {
         let mut name = flow.name.as_str();
         for (key, what, write) in MEANS {
-            // Of a population it is the mean over its flows.
+            // For a population it is the mean over its flows.
             let means = |k: &String| k == key || k.strip_suffix(".mean") == Some(key);
             let Some((_, e)) = flow.metrics.iter().find(|(k, _)| means(k)) else { continue };
             let Estimate { mean, half_width, min, max, count } = *e;

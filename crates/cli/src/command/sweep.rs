@@ -1,8 +1,8 @@
-//! `skyhop sweep`: every combination of what a scenario's `[sweep]` varies, on all cores, resumed where it stopped.
+//! `skyhop sweep`: every combination of the values that a scenario's `[sweep]` varies, on all cores, resumed where it stopped.
 //!
-//! Follows the `sweep` crate; here are the bar, the questions and the exit codes.
-//! Differs from `skyhop run --seeds`: one row of a table for each run, in a folder that a kill leaves usable.
-//! Leaves out machines; `--shard` lets any queueing system spread a sweep.
+//! Follows the `sweep` crate; this file has the progress bar, the questions and the exit codes.
+//! Differs from `skyhop run --seeds`: one row of a table per run, in a folder that survives a kill.
+//! Leaves out other machines; with `--shard` any batch system can distribute a sweep.
 
 use super::print;
 use crate::engine;
@@ -14,7 +14,7 @@ use skyhop_sweep::{Halt, Plan, Shard, Store, StoreError, merge_folder, status, s
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-/// More runs than this are asked about.
+/// Number of runs above which the user must confirm.
 const MANY: u64 = 1_000_000;
 
 /// `skyhop sweep`.
@@ -26,19 +26,19 @@ pub struct Sweep {
     /// The scenario, with a [sweep] table.
     #[arg(required = true)]
     file: Option<PathBuf>,
-    /// The sweep's folder; named after the scenario if left out. The same command again goes on where it stopped.
+    /// Folder of the sweep; named after the scenario if left out. The same command again continues where it stopped.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Do the I-th of N shares only, as one element of a job array.
+    /// Run only the I-th of N shards, as one element of a job array.
     #[arg(long, value_name = "I/N", default_value = "1/1")]
     shard: Shard,
-    /// Threads; as many as there are processors if left out.
+    /// Number of threads; that of the processors if left out.
     #[arg(long, value_name = "N", value_parser = crate::command::values::whole::<u32>(1..=1024))]
     threads: Option<u32>,
-    /// Change one value of the scenario; may be given often.
+    /// Change one value of the scenario; may be repeated.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     sets: Vec<String>,
-    /// Do more than a million runs.
+    /// Allow more than a million runs.
     #[arg(long)]
     yes: bool,
     /// Print neither progress nor warnings.
@@ -46,17 +46,17 @@ pub struct Sweep {
     quiet: bool,
 }
 
-/// What else may be done with a sweep's folder.
+/// Other commands for a sweep's folder.
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Say how far a sweep has come.
+    /// Print the progress of a sweep.
     Status {
-        /// Its folder.
+        /// Folder of the sweep.
         dir: PathBuf,
     },
-    /// Join what is finished into runs.parquet.
+    /// Merge the finished parts into runs.parquet.
     Merge {
-        /// Its folder.
+        /// Folder of the sweep.
         dir: PathBuf,
     },
 }
@@ -89,7 +89,7 @@ fn tell(dir: &Path) -> Result<(), Failure> {
     let (finished, all) = s.parts;
     let share = if all > 0 { 100.0 * finished as f64 / all as f64 } else { 100.0 };
     let busy = if s.busy { ", running" } else { "" };
-    // How many a stopping rule takes is known when it has.
+    // The number of runs of a stopping rule is known only afterwards.
     let of = if s.open_ended { String::new() } else { format!(" of {}", s.runs) };
     let damaged = match s.damaged {
         0 => String::new(),
@@ -101,15 +101,15 @@ fn tell(dir: &Path) -> Result<(), Failure> {
     ))
 }
 
-/// What looks like a mistake in the scenario and at its points, each once and with the number of points that have it.
+/// Warnings of the scenario and its points, each once with the number of points that have it.
 fn warnings(loaded: &Loaded, plan: &Plan) -> Vec<String> {
-    // Reading a point takes a fraction of a millisecond; of more points the first stand for all.
+    // Reading a point takes a fraction of a millisecond; of a larger sweep only the first points are read.
     const MOST_POINTS: u64 = 1000;
     const MOST: usize = 10;
     let points = plan.points().unwrap_or(MOST_POINTS).clamp(1, MOST_POINTS);
     let mut found: Vec<(String, u64)> = Vec::new();
     for point in 0..points {
-        // A point that cannot be run is a row of the table that says so.
+        // A point that cannot be run is reported in its row of the table.
         let Ok(point) = loaded.with(&plan.point(point).sets) else { continue };
         for warning in point.warnings {
             let text = warning.to_string();
@@ -140,7 +140,7 @@ fn all(args: &Sweep, file: &Path) -> Result<(), Failure> {
     if runs > MANY && !args.yes {
         return Err(wrong(format!("{runs} runs; --yes does more than a million")));
     }
-    // Whether a run can be built at all is known before the folder is made.
+    // A scenario that cannot be built is refused before the folder is created.
     let first = loaded.with(&plan.point(0).sets)?;
     engine::build(&first, first.scenario.seed)?;
     let dir = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}-sweep", loaded.name)));
@@ -153,7 +153,7 @@ fn all(args: &Sweep, file: &Path) -> Result<(), Failure> {
     }
     let (units, done) = store.progress();
     let points = plan.points().unwrap_or(1).max(1);
-    // Where seeds are added, a point is at least so many runs.
+    // If seeds are added, a point has at least this many runs.
     let (each, what) = if plan.is_open_ended() { (runs / points, "points") } else { (1, "runs") };
     let bar = bar(&loaded.name, units * each, done * each, args.quiet);
     if done > 0 && !args.quiet {
@@ -212,7 +212,7 @@ fn bar(name: &str, runs: u64, done: u64, quiet: bool) -> ProgressBar {
     bar
 }
 
-/// What is in the folder is the user's to change; what the system refuses is not.
+/// The contents of the folder are the user's to change; I/O errors are not.
 fn failed(e: StoreError) -> Failure {
     match e {
         StoreError::Io { .. } | StoreError::Damaged { .. } => Failure::Run(e.to_string()),

@@ -1,8 +1,8 @@
 //! `skyhop tables`: a satellite's forwarding tables through its orbit.
 //!
-//! Follows HT figures 6.24 and 6.26: a state for each cell that the satellite crosses, 64 from the equator to the pole.
-//! Differs: next to the thesis's greedy aggregation stand a covering and the minimiser's, as exact forwarding allows.
-//! Leaves out the tables themselves, which the library has.
+//! Follows HT figures 6.24 and 6.26: one state for each cell that the satellite crosses, 64 from the equator to the pole.
+//! Differs: beside the thesis's greedy aggregation there are a covering and the minimiser's, which forward exactly as well.
+//! Leaves out the tables themselves, which are in the library.
 
 use super::files::write_or_print;
 use super::satellites::{Isls, Loaded, Satellites};
@@ -21,28 +21,28 @@ use std::path::PathBuf;
 /// `skyhop tables`.
 #[derive(Debug, Args)]
 pub struct Tables {
-    /// Which satellites.
+    /// The satellites.
     #[command(flatten)]
     pub satellites: Satellites,
-    /// Links between them.
+    /// The links between them.
     #[command(flatten)]
     pub isls: Isls,
-    /// Whose tables: a satellite's name, or its plane.slot.
+    /// Satellite of the tables: its name, or its plane.slot.
     #[arg(long, value_name = "NAME")]
     pub satellite: String,
-    /// How many states.
+    /// Number of states.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = crate::command::values::whole::<u32>(1..=100_000))]
     pub states: u32,
-    /// How hard the minimiser looks for fewer entries.
+    /// Number of improvement steps of the minimiser per entry.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = crate::command::values::whole::<u32>(0..=1000))]
     pub effort: u32,
-    /// Do not aggregate, which takes most of the time.
+    /// Skip aggregation, which takes most of the time.
     #[arg(long)]
     pub no_aggregate: bool,
-    /// Print CSV with every digit.
+    /// Print CSV with all digits.
     #[arg(long)]
     pub csv: bool,
-    /// Write here instead of to standard output.
+    /// File to write, in place of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
@@ -178,7 +178,7 @@ fn text(reports: &[TableReport]) -> String {
     table.text()
 }
 
-/// Means and extremes over the states.
+/// Means, minima and maxima over the states.
 fn summary(reports: &[TableReport]) -> String {
     let mut out = String::from("\nOver all states, mean (least to most):\n");
     let mut line = |name: &str, values: Vec<f64>, shares: bool| {

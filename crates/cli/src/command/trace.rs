@@ -1,8 +1,8 @@
-//! `skyhop trace`: traces of links from other programs and logs, and for them.
+//! `skyhop trace`: converts traces of links from and to other programs' forms and logs.
 //!
-//! Follows `skyhop_trace`, where each form is written down once. What was assumed or left out goes to standard error.
-//! Differs from a pipe of scripts: a trace appears whole or not at all, and every mistake has its file and line.
-//! Leaves out pictures of traces; a run over one records its rates and delays.
+//! Follows `skyhop_trace`, which defines each form. Assumptions and omissions are reported on standard error.
+//! Differs from a pipe of scripts: a trace appears completely or not at all, and every mistake has its file and line.
+//! Leaves out plots of traces; a run over one records its rates and delays.
 
 mod export;
 mod import;
@@ -15,10 +15,10 @@ use skyhop_units::Span;
 /// `skyhop trace`.
 #[derive(Debug, Subcommand)]
 pub enum What {
-    /// Make a trace for a scenario's link from another program's, or from a log.
+    /// Convert another program's trace, or a log, into a trace for a scenario's link.
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(import::Import),
-    /// Write a trace for another program.
+    /// Convert a trace into another program's form.
     #[command(after_help = EXPORT_EXAMPLES)]
     Export(export::Export),
 }
@@ -63,14 +63,14 @@ fn tell(notes: &[String]) {
     notes.iter().for_each(|note| eprintln!("note: {note}"));
 }
 
-/// An option that goes with some forms only, and whether it is there.
+/// An option that applies to some forms only, and true if it was given.
 struct Optional {
     name: &'static str,
     given: bool,
     forms: &'static [&'static str],
 }
 
-/// Refuses options that say nothing about this form.
+/// Refuses options that do not apply to this form.
 fn refuse_others(form: &str, options: &[Optional]) -> Result<(), Failure> {
     match options.iter().find(|option| option.given && !option.forms.contains(&form)) {
         Some(Optional { name, forms, .. }) => {
@@ -80,7 +80,7 @@ fn refuse_others(form: &str, options: &[Optional]) -> Result<(), Failure> {
     }
 }
 
-/// Two nodes with a comma between.
+/// Two nodes separated by a comma.
 fn ends(text: &str) -> Result<Ends, String> {
     match text.split_once(',').map(|(a, b)| (a.trim(), b.trim())) {
         Some((a, b)) if !a.is_empty() && !b.is_empty() && !b.contains(',') && a != b => Ok(Ends::new(a, b)),
@@ -88,7 +88,7 @@ fn ends(text: &str) -> Result<Ends, String> {
     }
 }
 
-/// A time above zero.
+/// A time greater than zero.
 fn span(text: &str) -> Result<Span, String> {
     match Span::from_secs_f64(super::values::seconds(text)?) {
         Span::ZERO => Err("0 s; expected more".into()),

@@ -1,8 +1,8 @@
 //! Values of options: times, angles, lengths, numbers of antennas, names of pictures.
 //!
-//! Follows the scenario's units, and takes bare numbers in the unit that the help names.
+//! Follows the scenario's units, and accepts bare numbers in the unit named in the help.
 //! Differs from a scenario, where every number with a dimension has a unit.
-//! Leaves out what needs more than its own text to be judged, but for an instant and its epoch.
+//! Leaves out values that depend on others, except an instant and its epoch.
 
 use crate::failure::Failure;
 use skyhop_orbit::Epoch;
@@ -10,19 +10,19 @@ use skyhop_topology::Station;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-/// When packets are sent: start, duration and step in seconds.
+/// The times at which packets are sent, s.
 #[derive(Debug, Clone, Copy)]
 pub struct Times {
-    /// The first packet.
+    /// Time of the first packet.
     pub start_s: f64,
-    /// From the first packet on.
+    /// Duration from the first packet.
     pub duration_s: f64,
-    /// Between packets.
+    /// Time between packets.
     pub step_s: f64,
 }
 
 impl Times {
-    /// The end.
+    /// End of the interval.
     pub fn end_s(self) -> f64 {
         self.start_s + self.duration_s
     }
@@ -95,7 +95,7 @@ pub fn antennas(text: &str) -> Result<u16, String> {
     }
 }
 
-/// The time that the option `name` says: seconds, a time with a unit, or an instant in UTC where t = 0 has a date.
+/// The time given by the option `name`: seconds, a time with a unit, or an instant in UTC if t = 0 has a date.
 pub fn instant(name: &str, text: &str, epoch: Option<Epoch>) -> Result<f64, Failure> {
     let wrong = |e: String| Failure::Scenario(format!("{name}: {e}"));
     if !text.contains('-') {
@@ -109,7 +109,7 @@ pub fn instant(name: &str, text: &str, epoch: Option<Epoch>) -> Result<f64, Fail
     }
 }
 
-/// The name of a file that can be a picture.
+/// The name of a picture file.
 pub fn picture(text: &str) -> Result<PathBuf, String> {
     let file = PathBuf::from(text);
     match file.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase).as_deref() {

@@ -1,7 +1,7 @@
-//! `skyhop emulate watch`: how an emulation goes, every second.
+//! `skyhop emulate watch`: the state of an emulation every second.
 //!
 //! Follows the answers of [`skyhop_emulate::control`]; rates and delays are those of the last second, and of the last minute.
-//! Differs from the summary: nothing here is exact, as looks are taken when the loop has time.
+//! Differs from the summary: values are not exact, as samples are taken when the loop has time.
 //! Leaves out links of satellites.
 
 use super::emulate::failed;
@@ -14,10 +14,10 @@ use std::collections::VecDeque;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// Looks that are kept: a minute of them.
+/// Number of samples kept: one minute.
 const KEPT: usize = 61;
 
-/// Shows how it goes until it has ended.
+/// Shows the state until the emulation ends.
 #[expect(clippy::disallowed_methods, reason = "people look at it by the clock")]
 pub fn watch(pid: Option<u32>, lines: bool) -> Result<(), Failure> {
     let pid = control::find(pid).map_err(failed)?;
@@ -28,7 +28,7 @@ pub fn watch(pid: Option<u32>, lines: bool) -> Result<(), Failure> {
         let look = match control::ask(pid, &json!({})) {
             Ok(look) => look,
             Err(why) if first => return Err(failed(why)),
-            // It has ended.
+            // The emulation has ended.
             Err(_) => return Ok(()),
         };
         first = false;
@@ -47,7 +47,7 @@ pub fn watch(pid: Option<u32>, lines: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Tables of the looks, the last of which is now.
+/// Tables of the samples, of which the last is the current one.
 fn picture(looks: &VecDeque<Value>) -> String {
     let (Some(first), Some(last)) = (looks.front(), looks.back()) else { return String::new() };
     let before = looks.iter().rev().nth(1).unwrap_or(last);

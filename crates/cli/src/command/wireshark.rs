@@ -1,8 +1,8 @@
-//! `skyhop wireshark`: the dissector of STP, put where Wireshark and tshark look for it; encrypted captures opened for it.
+//! `skyhop wireshark`: installs the dissector of STP for Wireshark and tshark, and decrypts captures for it.
 //!
-//! Follows `tshark -G folders`, which knows the user's own folder for Lua scripts on every system.
-//! Differs from a package: one file, carried in the command, so that it fits the version that wrote the packets.
-//! Leaves out removing it; what `path` prints may be deleted.
+//! Follows `tshark -G folders`, which prints the user's folder for Lua plugins on every system.
+//! Differs from a package: one file inside the command, so that it matches the version that wrote the packets.
+//! Leaves out removal; the file printed by `path` can be deleted.
 
 mod decrypt;
 
@@ -12,18 +12,18 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The dissector.
+/// Source of the dissector.
 const DISSECTOR: &str = include_str!("../wireshark/skystp.lua");
 const NAME: &str = "skystp.lua";
 
 /// `skyhop wireshark`.
 #[derive(Debug, Subcommand)]
 pub enum What {
-    /// Put the dissector into the user's own folder of Lua plugins, in place of an older one.
+    /// Install the dissector into the user's folder of Lua plugins, in place of an older one.
     Install(Place),
-    /// Print the installed dissector's path.
+    /// Print the path of the installed dissector.
     Path(Place),
-    /// Open a capture's encrypted STP with a key log, into a new capture.
+    /// Decrypt a capture's STP with a key log into a new capture.
     #[command(after_help = DECRYPT_EXAMPLES)]
     Decrypt(decrypt::Decrypt),
 }
@@ -37,10 +37,10 @@ Examples:
 Either host's key log will do, and --keys may be given often. What cannot be opened stays as it is, and is counted.
 Exit code: 0 done, 1 nothing in it opens or the disk is full, 2 wrong usage, or no capture or key log, 130 interrupted.";
 
-/// Where the dissector goes.
+/// The folder of the dissector.
 #[derive(Debug, Args)]
 pub struct Place {
-    /// This folder, and not the one that tshark names.
+    /// Folder to use, in place of the one that tshark prints.
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,
 }
@@ -75,7 +75,7 @@ pub fn run(what: &What) -> Result<(), Failure> {
     }
 }
 
-/// The user's own folder of Lua plugins, as tshark names it.
+/// The user's folder of Lua plugins, as printed by tshark.
 fn personal_folder() -> Result<PathBuf, Failure> {
     const WAY_OUT: &str = "name the folder of Lua plugins with --folder DIR";
     let out = Command::new("tshark").args(["-G", "folders"]).output().map_err(|e| {

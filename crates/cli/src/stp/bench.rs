@@ -1,8 +1,8 @@
-//! `skyhop stp bench`: how fast STP moves data, and what that costs.
+//! `skyhop stp bench`: measures the speed of STP and its CPU cost.
 //!
 //! Follows iperf3 and quinn's bench: one connection, one direction, zeros.
-//! Differs: CPU time is that of this process, both ends of it where both are here; the kernel's share is in it.
-//! Leaves out the disk, and any judgment.
+//! Differs: CPU time is that of this process, for both ends if both are here; it includes the kernel's share.
+//! Leaves out the disk, and any verdict.
 
 use super::options::{Common, address, bind_failure};
 use super::report::{Bar, bit_rate, line, numbers};
@@ -22,18 +22,18 @@ use std::time::Duration;
 /// `skyhop stp bench`.
 #[derive(Debug, Args)]
 pub struct Bench {
-    /// The host that serves; without it both ends are here.
+    /// Host that serves; without it both ends are here.
     pub to: Option<String>,
-    /// So much.
+    /// Amount of data to send.
     #[arg(long, value_name = "SIZE", conflicts_with = "seconds")]
     pub size: Option<Bytes>,
-    /// For so long.
+    /// Duration of sending.
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = crate::command::values::whole::<u64>(1..=86_400))]
     pub seconds: u64,
-    /// Print the numbers as JSON.
+    /// Print the results as JSON.
     #[arg(long)]
     pub json: bool,
-    /// What all have.
+    /// Common options.
     #[command(flatten)]
     pub common: Common,
 }
@@ -102,7 +102,7 @@ pub fn run(args: &Bench) -> Result<(), Failure> {
     crate::command::print(&format!("{}\n{cost}", line(true, "zeros", bytes, elapsed, &stats)))
 }
 
-/// The other end, where both are here.
+/// The other end, if both are here: reads and discards.
 fn swallow(server: &Endpoint) -> io::Result<()> {
     let listener = server.listen();
     loop {
@@ -122,7 +122,7 @@ fn swallow(server: &Endpoint) -> io::Result<()> {
     }
 }
 
-/// Zeros, so many or for so long.
+/// A source of zeros, of a given size or for a given time.
 struct Zeros {
     left: u64,
     begin: Stopwatch,
@@ -141,12 +141,12 @@ impl Read for Zeros {
     }
 }
 
-/// CPU seconds of this process so far, user's and kernel's, where /proc tells.
+/// CPU time of this process so far, user and kernel, s; `None` without /proc.
 fn cpu_time() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // Behind the name, which may hold anything but ends with the last parenthesis.
+    // After the name, which may contain anything; it ends at the last parenthesis.
     let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace().skip(11);
     let ticks = fields.next()?.parse::<f64>().ok()? + fields.next()?.parse::<f64>().ok()?;
-    // USER_HZ is 100 wherever Linux runs.
+    // USER_HZ is 100 on all Linux systems.
     Some(ticks / 100.0)
 }

@@ -1,8 +1,8 @@
-//! `skyhop stp key`: keys for hosts.
+//! `skyhop stp key`: creates keys for hosts.
 //!
 //! Follows docs/stp-hosts.md; the keys are Noise's.
 //! Differs from ssh-keygen: no passphrase.
-//! Leaves out everything that certificates do.
+//! Leaves out certificates.
 
 use crate::failure::Failure;
 use clap::Args;
@@ -13,10 +13,10 @@ use std::path::PathBuf;
 /// `skyhop stp key`.
 #[derive(Debug, Args)]
 pub struct Key {
-    /// The new file.
+    /// File to create.
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
-    /// A key for this host alone; its public key goes into FILE.pub.
+    /// Create a key for this host alone, with its public key in FILE.pub.
     #[arg(long)]
     pub pair: bool,
 }
@@ -38,7 +38,7 @@ pub fn run(args: &Key) -> Result<(), Failure> {
     path.push(".pub");
     let path = PathBuf::from(path);
     let (keys, public) = Keys::generate_pair();
-    // The public one first: a private key without it would be of no use.
+    // The public key is written first: without it the private one is useless.
     let written = std::fs::File::create_new(&path).and_then(|mut file| writeln!(file, "{public}"));
     written.map_err(|e| failed(KeyError::Io(path.clone(), e)))?;
     if let Err(e) = keys.write(&args.out) {

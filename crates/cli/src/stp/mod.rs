@@ -1,8 +1,8 @@
 //! `skyhop stp`: files and streams over STP between real hosts.
 //!
 //! Follows HT §5.1 for the protocol; `skyhop_live` has sockets, keys and streams.
-//! Differs from scp and nc: who sends learns from the receiver itself whether every byte is there and unaltered.
-//! Leaves out resuming: a transfer that breaks off begins anew.
+//! Differs from scp and nc: the receiver itself confirms to the sender that every byte has arrived unaltered.
+//! Leaves out resumption: an interrupted transfer starts again.
 
 mod bench;
 mod key;
@@ -16,22 +16,22 @@ mod transfer;
 use crate::failure::Failure;
 use clap::Subcommand;
 
-/// What to do.
+/// Commands of `skyhop stp`.
 #[derive(Debug, Subcommand)]
 pub enum What {
-    /// Make a key: one that two hosts share, or a pair for each.
+    /// Create a key: one for two hosts to share, or a pair for each.
     #[command(after_help = KEY_EXAMPLES)]
     Key(key::Key),
-    /// Wait for others: take their files, give them files, swallow what is sent for measurement.
+    /// Serve other hosts: receive their files, send them files, and discard measurement traffic.
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(serve::Serve),
-    /// Send a file or standard input to a host that serves.
+    /// Send a file or standard input to a serving host.
     #[command(after_help = SEND_EXAMPLES)]
     Send(send::Send),
-    /// Get a file from a host that serves.
+    /// Receive a file from a serving host.
     #[command(after_help = RECEIVE_EXAMPLES)]
     Receive(receive::Receive),
-    /// Measure: to a host that serves, or both ends on this one.
+    /// Measure the speed: to a serving host, or with both ends on this one.
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(bench::Bench),
 }

@@ -1,7 +1,7 @@
-//! What the commands of `skyhop stp` have in common: keys, sizes, rates, addresses.
+//! Common options of `skyhop stp`: keys, sizes, rates, addresses.
 //!
 //! Follows docs/stp-hosts.md.
-//! Differs from a scenario: these are hosts, so a mistake ends the command before a packet leaves.
+//! Differs from a scenario: these are real hosts, so a mistake ends the command before a packet is sent.
 //! Leaves out configuration files.
 
 use crate::failure::Failure;
@@ -15,51 +15,51 @@ use skyhop_units::{Bytes, Rate};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
-/// How the sender finds its rate.
+/// The congestion control of the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Congestion {
-    /// Learn the path's rate, and back off when the round trip grows.
+    /// Learn the path's rate, and back off when the round-trip time grows.
     Delay,
     /// TCP's window.
     Window,
-    /// The promised rate of --rate, whatever happens.
+    /// Always send at the rate given by --rate.
     Rate,
 }
 
 /// Options of every command that opens a socket.
 #[derive(Debug, Args)]
 pub struct Common {
-    /// The key: shared by both hosts, or this host's own.
+    /// Key file: one shared by both hosts, or this host's own.
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub key: Option<PathBuf>,
-    /// The other host's public key, beside a key of this host's own; may be given often by who serves.
+    /// The other host's public key, for a key of this host's own; may be repeated by a server.
     #[arg(long = "peer", value_name = "FILE", requires = "key")]
     pub peers: Vec<PathBuf>,
-    /// Without encryption and without knowing who is there: for measurement only.
+    /// Use no encryption and no authentication; for measurement only.
     #[arg(long)]
     pub insecure: bool,
     /// Cipher of the associations that this host opens: aes-128-gcm or chacha20-poly1305.
     #[arg(long, value_name = "CIPHER", default_value = "aes-128-gcm")]
     pub cipher: Cipher,
-    /// The path's MTU in bytes; otherwise it is searched for, from 1280 to 1500.
+    /// MTU of the path in bytes; if left out it is probed, from 1280 to 1500.
     #[arg(long, value_name = "BYTES")]
     pub mtu: Option<u32>,
-    /// Send at most so fast; with --congestion rate exactly so fast.
+    /// Highest sending rate; with --congestion rate the exact rate.
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Rate>,
-    /// How the sender finds its rate; `rate` if --rate is given, else `delay`.
+    /// Congestion control; `rate` if --rate is given, else `delay`.
     #[arg(long, value_enum, value_name = "HOW")]
     pub congestion: Option<Congestion>,
-    /// What is held for the application and behind gaps at most, in memory.
+    /// Largest amount of received data held in memory, for the application and after gaps.
     #[arg(long, value_name = "SIZE", default_value = "64 MB")]
     pub window: Bytes,
-    /// Packets that may be out of order before they are taken for replays.
+    /// Number of packets by which one may be late before it counts as a replay.
     #[arg(long, value_name = "PACKETS", default_value_t = 65_536, value_parser = crate::command::values::whole::<u32>(64..=1 << 24))]
     pub replay_window: u32,
-    /// Straight over IPv4 with this protocol number instead of UDP; needs the right to raw sockets.
+    /// Protocol number for STP directly over IPv4 in place of UDP; needs the privilege for raw sockets.
     #[arg(long, value_name = "PROTOCOL", num_args = 0..=1, default_missing_value = "253")]
     pub ip: Option<u8>,
-    /// Write the secrets of each association into this new file, so that captures can be decrypted.
+    /// New file for the secrets of each association, so that captures can be decrypted.
     #[arg(long, value_name = "FILE")]
     pub key_log: Option<PathBuf>,
     /// Print neither progress nor warnings.
@@ -68,7 +68,7 @@ pub struct Common {
 }
 
 impl Common {
-    /// The endpoint's options. `moment`: without a key, both ends being here, one of the moment will do.
+    /// The endpoint's options. With `moment` a temporary key is used if none is given, as both ends are here.
     pub fn options(&self, moment: bool) -> Result<Options, Failure> {
         let keys = match &self.key {
             Some(key) => {
@@ -127,16 +127,16 @@ impl Common {
         Ok(options)
     }
 
-    /// Tells a warning.
+    /// Prints a warning.
     pub fn warn(&self, message: &str) {
-        // What is insecure says so, however quiet.
+        // A warning of insecurity is printed even with --quiet.
         if !self.quiet || message.starts_with("INSECURE") {
             eprintln!("warning: {message}");
         }
     }
 }
 
-/// A host and a port, the latter STP's unless given.
+/// Parses a host and a port; STP's port by default.
 pub fn address(text: &str) -> Result<SocketAddr, Failure> {
     let failed = |e: String| Failure::Scenario(format!("address \"{text}\": {e}"));
     let bare = text.parse::<std::net::IpAddr>().map(|ip| SocketAddr::new(ip, skyhop_live::UDP_PORT));
@@ -150,7 +150,7 @@ pub fn address(text: &str) -> Result<SocketAddr, Failure> {
     found.map_err(|e| failed(e.to_string()))?.next().ok_or_else(|| failed("no such host".into()))
 }
 
-/// Failures to open a socket are the user's to mend; what comes later is the network's.
+/// The failure for a socket that cannot be opened, which the user can correct; later errors are the network's.
 pub fn bind_failure(address: SocketAddr, e: std::io::Error) -> Failure {
     use std::io::ErrorKind::*;
     match e.kind() {

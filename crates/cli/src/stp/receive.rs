@@ -1,8 +1,8 @@
-//! `skyhop stp receive`: a file from a host that serves.
+//! `skyhop stp receive`: receives a file from a serving host.
 //!
-//! Follows `send`, the other way round: the sender learns that all is here.
-//! Differs: the file gets its name when all of it is here.
-//! Leaves out lists of what there is.
+//! Follows `send` in the other direction: the sender learns that everything has arrived.
+//! Differs: the file gets its name when it is complete.
+//! Leaves out lists of available files.
 
 use super::options::{Common, address};
 use super::report::{Bar, line, numbers};
@@ -21,17 +21,17 @@ use std::time::Duration;
 /// `skyhop stp receive`.
 #[derive(Debug, Args)]
 pub struct Receive {
-    /// The file's name at the host that serves.
+    /// Name of the file at the serving host.
     pub name: String,
-    /// The host that serves, and its port unless it is 57824.
+    /// Serving host, with its port unless it is 57824.
     pub from: String,
-    /// Write here; - is standard output. Otherwise the name itself.
+    /// File to write; - is standard output. By default the name itself.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Print the numbers as JSON.
+    /// Print the results as JSON.
     #[arg(long)]
     pub json: bool,
-    /// What all have.
+    /// Common options.
     #[command(flatten)]
     pub common: Common,
 }
@@ -138,7 +138,7 @@ pub fn run(args: &Receive) -> Result<(), Failure> {
         false => format!("{}\nsha256 {}\n", line(false, &args.name, bytes, elapsed, &stats), hex(&digest)),
     };
     if stdout {
-        // The file has standard output for itself.
+        // Standard output belongs to the file.
         eprint!("{text}");
         return Ok(());
     }

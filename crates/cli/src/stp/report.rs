@@ -1,8 +1,8 @@
-//! What a transfer says of itself: a bar while it runs, numbers at the end.
+//! The report of a transfer: a bar while it runs, numbers at the end.
 //!
 //! Follows `progress` for the bar, docs/results.md for the keys of `--json`.
-//! Differs: time is the clock's, and bytes of the network count IP's and UDP's headers.
-//! Leaves out histories; a capture has them.
+//! Differs: time is real time, and network bytes include the headers of IP and UDP.
+//! Leaves out time series, for which there are captures.
 
 use crate::stopwatch::Stopwatch;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -11,7 +11,7 @@ use skyhop_live::StreamStats;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// A bar over the bytes of a transfer.
+/// A progress bar over the bytes of a transfer.
 pub struct Bar {
     bar: ProgressBar,
     begin: Stopwatch,
@@ -37,7 +37,7 @@ impl Bar {
         Bar { bar, begin: Stopwatch::start(), shown: Stopwatch::start() }
     }
 
-    /// So many bytes are there.
+    /// Shows that `bytes` bytes have been transferred.
     pub fn show(&mut self, bytes: u64, stats: impl FnOnce() -> StreamStats) {
         if self.bar.is_hidden() || self.shown.elapsed() < Duration::from_millis(200) {
             return;
@@ -51,13 +51,13 @@ impl Bar {
         self.bar.set_position(bytes);
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// A rate as one reads it.
+/// A rate in readable form.
 pub fn bit_rate(bps: f64) -> String {
     match bps {
         bps if bps >= 1e9 => format!("{:.2} Gbit/s", bps / 1e9),
@@ -66,7 +66,7 @@ pub fn bit_rate(bps: f64) -> String {
     }
 }
 
-/// The numbers of a transfer; keys with their units.
+/// The numbers of a transfer; keys have their units.
 pub fn numbers(bytes: u64, elapsed: Duration, stats: &StreamStats) -> Value {
     let seconds = elapsed.as_secs_f64();
     json!({
@@ -85,7 +85,7 @@ pub fn numbers(bytes: u64, elapsed: Duration, stats: &StreamStats) -> Value {
     })
 }
 
-/// One line about a transfer that this host has sent, or received.
+/// One line about a transfer that this host has sent (`sent`) or received.
 pub fn line(sent: bool, name: &str, bytes: u64, elapsed: Duration, stats: &StreamStats) -> String {
     let rate = bit_rate(bytes as f64 * 8.0 / elapsed.as_secs_f64().max(1e-9));
     let rtt = stats.srtt.map_or(String::new(), |rtt| format!(", rtt {:.1} ms", rtt.as_secs_f64() * 1e3));

@@ -1,8 +1,8 @@
-//! `skyhop stp send`: a file or standard input to a host that serves.
+//! `skyhop stp send`: sends a file or standard input to a serving host.
 //!
-//! Follows the end-to-end argument: done is what the receiver's application has written and digested.
-//! Differs from a copy: the file's name is the receiver's to accept.
-//! Leaves out folders; tar makes them a stream.
+//! Follows the end-to-end argument: a transfer is complete when the receiver's application has written and hashed it.
+//! Differs from a copy: the receiver decides whether it accepts the file's name.
+//! Leaves out folders; tar makes a stream of them.
 
 use super::options::{Common, address, bind_failure};
 use super::report::{Bar, line, numbers};
@@ -22,17 +22,17 @@ use std::time::Duration;
 /// `skyhop stp send`.
 #[derive(Debug, Args)]
 pub struct Send {
-    /// The file; - is standard input.
+    /// File to send; - is standard input.
     pub file: PathBuf,
-    /// The host that serves, and its port unless it is 57824.
+    /// Serving host, with its port unless it is 57824.
     pub to: String,
-    /// What the receiver calls it; otherwise the file's own name.
+    /// Name at the receiver; by default the file's own.
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Print the numbers as JSON.
+    /// Print the results as JSON.
     #[arg(long)]
     pub json: bool,
-    /// What all have.
+    /// Common options.
     #[command(flatten)]
     pub common: Common,
 }
@@ -91,7 +91,7 @@ pub fn run(args: &Send) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An endpoint from which a peer can be reached.
+/// An endpoint whose address family matches a peer's.
 pub fn endpoint_for(to: SocketAddr, options: skyhop_live::Options) -> Result<Endpoint, Failure> {
     let any: SocketAddr = if to.is_ipv4() { ([0; 4], 0).into() } else { ([0_u16; 8], 0).into() };
     Endpoint::bind(any, options).map_err(|e| bind_failure(any, e))
@@ -102,16 +102,16 @@ pub fn open(endpoint: &Endpoint, to: SocketAddr) -> Result<StpStream, Failure> {
     endpoint.connect(to).map_err(|e| Failure::Run(format!("cannot connect: {e}")))
 }
 
-/// Why sending has failed.
+/// The error of a failed transmission.
 #[derive(Debug)]
 pub enum SendError {
     /// The file cannot be read.
     Source(io::Error),
-    /// The connection is broken.
+    /// The connection failed.
     Network(io::Error),
-    /// The receiver says why not.
+    /// The receiver refused or failed, with its reason.
     Receiver(String),
-    /// The user has had enough.
+    /// The user interrupted the transfer.
     Interrupted,
 }
 
@@ -126,7 +126,7 @@ fn describe(e: SendError, file: &Path) -> Failure {
     }
 }
 
-/// Sends a source and waits for the receiver's word. Returns bytes, our digest and theirs.
+/// Sends a source and waits for the receiver's confirmation. Returns the number of bytes, our digest and the receiver's.
 pub fn send(
     stream: &StpStream,
     source: &mut dyn Read,
@@ -134,7 +134,7 @@ pub fn send(
     mut show: impl FnMut(u64),
 ) -> Result<(u64, Digest, Digest), SendError> {
     std::thread::scope(|scope| {
-        // The reply may come early: the disk is full. It is listened for while data go out.
+        // The reply may come early, for example if the disk is full, so it is read while data are sent.
         let reply = scope.spawn(|| {
             let reply = Patient::new(stream).and_then(|mut stream| Reply::take(&mut stream));
             if matches!(reply, Ok(Reply::Failed(_))) {
@@ -154,7 +154,7 @@ pub fn send(
             Ok(sent)
         })();
         if sent.is_err() && !reply.is_finished() {
-            // A reply that explains the failure may be on its way; without one, nobody waits for it any longer.
+            // A reply that explains the failure may be on its way; the wait for it is limited.
             pause(Duration::from_millis(100));
             let _ = stream.reset();
         }

@@ -1,8 +1,8 @@
-//! `skyhop stp serve`: takes files, gives files, swallows data for measurement.
+//! `skyhop stp serve`: receives files, sends files, and discards measurement traffic.
 //!
-//! Follows the habit of a safe write: into a file of another name beside it, and under its own name when all is there.
-//! Differs from a file server: one folder, plain names, nothing is overwritten unless that is allowed.
-//! Leaves out users; whoever has the key may do all of it.
+//! Follows the practice of safe writes: into a temporary file, which is renamed when it is complete.
+//! Differs from a file server: one folder, plain names, and no overwriting unless that is allowed.
+//! Leaves out users; every holder of the key has all rights.
 
 use super::options::{Common, bind_failure};
 use super::report::line;
@@ -23,31 +23,31 @@ use std::time::Duration;
 /// `skyhop stp serve`.
 #[derive(Debug, Args)]
 pub struct Serve {
-    /// Listen here; without a port at 57824.
+    /// Address to listen at; the port is 57824 if left out.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0")]
     pub listen: String,
-    /// Take files into this folder, and give them from there.
+    /// Folder for received files, and of files to send.
     #[arg(long, value_name = "DIR", conflicts_with = "to")]
     pub dir: Option<PathBuf>,
-    /// Write what comes into this file, whatever its name; - is standard output.
+    /// Write received data into this file, under any name; - is standard output.
     #[arg(long, value_name = "FILE", requires = "once")]
     pub to: Option<PathBuf>,
-    /// Files of the folder may be replaced.
+    /// Allow files of the folder to be replaced.
     #[arg(long, requires = "dir")]
     pub overwrite: bool,
-    /// End after the first transfer; the exit code tells how it went.
+    /// Exit after the first transfer; the exit code is its result.
     #[arg(long)]
     pub once: bool,
-    /// What all have.
+    /// Common options.
     #[command(flatten)]
     pub common: Common,
 }
 
-/// Transfers at a time.
+/// Largest number of simultaneous transfers.
 const TRANSFERS_MAX: usize = 64;
-/// How long a request may take to come.
+/// Time limit for a request to arrive.
 const REQUEST_PATIENCE: Duration = Duration::from_secs(30);
-/// How long a transfer may pause: who sends from a pipe may have nothing for a while.
+/// Time limit for a pause in a transfer: a sender that reads from a pipe may have no data for a while.
 const DATA_PATIENCE: Duration = Duration::from_secs(3600);
 
 /// Runs the command.
@@ -107,11 +107,11 @@ pub fn run(args: &Serve) -> Result<(), Failure> {
     result
 }
 
-/// Serves one connection. The message says what went wrong, and with whom.
+/// Serves one connection. The error names the cause and the peer.
 fn handle(args: &Serve, stream: &StpStream, peer: SocketAddr, number: u64) -> Result<(), String> {
     let say = |why: String| format!("{peer}: {why}");
     let mut patient = Patient::new(stream).map_err(|e| say(e.to_string()))?;
-    // Whoever connects and asks for nothing, or has died meanwhile, does not hold a place for ever.
+    // A peer that requests nothing, or has failed, does not occupy a slot for ever.
     patient.limit(REQUEST_PATIENCE);
     let request = Request::take(&mut patient).map_err(|e| say(e.to_string()))?;
     patient.limit(DATA_PATIENCE);
@@ -142,7 +142,7 @@ fn handle(args: &Serve, stream: &StpStream, peer: SocketAddr, number: u64) -> Re
 
 type Taken = Result<(u64, [u8; 32]), String>;
 
-/// Takes data and compares digests.
+/// Receives data and compares digests.
 fn take(from: &mut impl Read, target: &mut impl Write, hashed: bool) -> Taken {
     match take_data(from, target, hashed, |_| !interrupted()) {
         Ok((bytes, found, expected)) if found == expected => Ok((bytes, found)),
@@ -180,7 +180,7 @@ fn put(args: &Serve, from: &mut Patient<'_>, request: &Request, number: u64) -> 
         let named = if args.overwrite {
             fs::rename(&part, &path)
         } else {
-            // A link, unlike a new name, fails if the file has come to be meanwhile.
+            // Unlike a rename, a link fails if the file has been created in the meantime.
             fs::hard_link(&part, &path).and_then(|()| fs::remove_file(&part))
         };
         named.map_err(|e| format!("cannot write: {e}"))?;
@@ -192,7 +192,7 @@ fn put(args: &Serve, from: &mut Patient<'_>, request: &Request, number: u64) -> 
     taken
 }
 
-/// Pipes and devices cannot be synchronised, and need not be.
+/// Ignores that pipes and devices cannot be synced.
 fn ignore_unsyncable(e: io::Error) -> io::Result<()> {
     if e.kind() == io::ErrorKind::InvalidInput { Ok(()) } else { Err(e) }
 }
@@ -244,7 +244,7 @@ fn get(args: &Serve, mut stream: Patient<'_>, request: &Request) -> Result<(), S
     }
 }
 
-/// A name that stays in its folder.
+/// A name without folders; fails for any other.
 fn plain_name(name: &str) -> Result<&str, String> {
     let plain = !name.is_empty()
         && name.len() <= 200

@@ -1,8 +1,8 @@
-//! What two `skyhop stp` say to each other over a stream: a request, blocks of data, a digest, a reply.
+//! The protocol of `skyhop stp` over a stream: a request, blocks of data, a digest, a reply.
 //!
-//! Follows the end-to-end argument: the receiver's application says what has arrived, not its transport.
-//! Differs from HTTP: a length need not be known, and the digest follows the data.
-//! Leaves out names with folders in them: a file goes into one folder, under one name.
+//! Follows the end-to-end argument: the receiver's application confirms the data, not its transport.
+//! Differs from HTTP: the length need not be known, and the digest follows the data.
+//! Leaves out names with folders: a file goes into one folder, under one name.
 
 use crate::engine::interrupted;
 use crate::stopwatch::Stopwatch;
@@ -11,47 +11,47 @@ use skyhop_live::StpStream;
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
-/// A SHA-256.
+/// A SHA-256 digest.
 pub type Digest = [u8; 32];
 
-/// What is asked for.
+/// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ask {
-    /// Take a file.
+    /// Upload of a file.
     Put = 1,
-    /// Give a file.
+    /// Download of a file.
     Get = 2,
-    /// Swallow what comes.
+    /// Upload of data to be discarded.
     Sink = 3,
 }
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// What is asked for.
+    /// Kind of the request.
     pub ask: Ask,
-    /// Of which name.
+    /// Name of the file.
     pub name: String,
-    /// Bytes, if that is known.
+    /// Size in bytes, if it is known.
     pub size: Option<u64>,
 }
 
-/// What a receiver says at the end, or as soon as it knows that there will be no good one.
+/// The receiver's answer at the end, or as soon as the transfer has failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// All is there, with this digest.
+    /// Everything has arrived, with this digest.
     Done(Digest),
-    /// It is not, and why.
+    /// The transfer failed, for this reason.
     Failed(String),
 }
 
 const MAGIC: &[u8; 8] = b"SKYSTP-1";
-/// The most that a block holds.
+/// Largest size of a block, bytes.
 const BLOCK: usize = 256 << 10;
-/// How often a wait looks up.
+/// Interval at which a waiting call checks for interrupts.
 const GLANCE: Duration = Duration::from_millis(200);
 
-/// A stream that gives up when the user does, or when nothing comes of a call for too long.
+/// A stream whose calls fail after an interrupt by the user, or after a time limit without progress.
 pub struct Patient<'a>(pub &'a StpStream, Option<Duration>);
 
 impl<'a> Patient<'a> {
@@ -62,7 +62,7 @@ impl<'a> Patient<'a> {
         Ok(Patient(stream, None))
     }
 
-    /// From now on no call takes longer than this.
+    /// Sets the time limit of all later calls.
     pub fn limit(&mut self, patience: Duration) {
         self.1 = Some(patience);
     }
@@ -87,13 +87,13 @@ impl<'a> Patient<'a> {
         }
     }
 
-    /// Waits until everything that was written is acknowledged, and that it was all.
+    /// Waits until all written data and the end of the stream are acknowledged.
     pub fn finish(&self) -> io::Result<()> {
         self.wait(|| self.0.finish(Some(GLANCE)))
     }
 }
 
-/// Whether a wait has come to its end, and not the connection.
+/// Returns true for the timeout of one interval, false for a failure of the connection.
 fn is_glance(e: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
     e.to_string() == skyhop_live::NOTHING_HAPPENED
 }
@@ -124,7 +124,7 @@ fn take<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// A text with its length before it.
+/// Appends a text with its length in front.
 fn put_text(out: &mut Vec<u8>, text: &str) {
     let mut end = text.len().min(1024);
     while !text.is_char_boundary(end) {
@@ -141,7 +141,7 @@ fn take_text(from: &mut impl Read) -> io::Result<String> {
     }
     let mut text = vec![0; len];
     from.read_exact(&mut text)?;
-    // What a stranger says goes to a terminal: no control characters.
+    // The peer's text is printed on a terminal, so control characters are removed.
     Ok(String::from_utf8_lossy(&text).chars().filter(|c| !c.is_control()).collect())
 }
 
@@ -195,17 +195,17 @@ impl Reply {
     }
 }
 
-/// Why data did not get from here to there.
+/// The error of a failed copy of data.
 #[derive(Debug)]
 pub enum Broken {
-    /// Reading them failed.
+    /// The source could not be read.
     Source(io::Error),
-    /// Writing them failed.
+    /// The target could not be written.
     Target(io::Error),
 }
 
-/// Writes everything that a source has as blocks, and the digest behind; the number of bytes stands in for it where `hashed` is
-/// false, for measurement. `go_on` is asked after each block.
+/// Writes all data of a source as blocks, then the digest, or the number of bytes if `hashed` is false, for measurement. `go_on`
+/// is called after each block.
 pub fn put_data(
     source: &mut impl Read,
     to: &mut impl Write,
@@ -237,7 +237,7 @@ pub fn put_data(
     Ok((total, digest))
 }
 
-/// Reads blocks and their digest, and writes the data. Returns how many bytes, the digest of what came, and what it should be.
+/// Reads blocks and their digest, and writes the data. Returns the number of bytes, their digest, and the expected digest.
 pub fn take_data(
     from: &mut impl Read,
     target: &mut impl Write,
@@ -276,7 +276,7 @@ fn of(digest: Option<Context>, total: u64) -> Digest {
     out
 }
 
-/// A digest as one reads it.
+/// A digest in hexadecimal.
 pub fn hex(digest: &Digest) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -295,14 +295,14 @@ mod tests {
             let (received, found, expected) = take_data(&mut &wire[..], &mut out, true, |_| true).unwrap();
             assert_eq!((sent, received), (len as u64, len as u64));
             assert!(out == data && found == expected && found == digest);
-            // What is missing at the end is noticed.
+            // A truncated end is detected.
             let cut = &wire[..wire.len() - 1];
             assert!(matches!(
                 take_data(&mut &cut[..], &mut io::sink(), true, |_| true),
                 Err(Broken::Source(_))
             ));
         }
-        // FIPS 180-4's example.
+        // The example of FIPS 180-4.
         let (_, digest) = put_data(&mut &b"abc"[..], &mut Vec::new(), true, |_| true).unwrap();
         assert!(hex(&digest).starts_with("ba7816bf8f01cfea414140de5dae2223"));
     }

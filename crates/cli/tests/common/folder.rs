@@ -1,14 +1,14 @@
-//! A folder of a test's own for files, gone with the test.
+//! A folder for the files of one test, removed with it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A folder among the system's for what is needed for a while.
+/// A folder in the system's temporary directory.
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// An empty one, whose name has that of the test, this process and a number of its own.
+    /// An empty folder, named after the test, the process and a number.
     pub fn new(name: &str) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -17,12 +17,12 @@ impl Folder {
         Self(path)
     }
 
-    /// Its path.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Writes a file in it, whose path comes back.
+    /// Writes a file in it, and returns its path.
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.0.join(name);
         fs::write(&path, text).expect("a file");

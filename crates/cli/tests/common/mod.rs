@@ -1,8 +1,6 @@
-//! The command as a user's shell runs it: arguments in; exit code, output and errors out.
+//! Runs the command as a shell does: arguments in; exit code, output and errors out.
 //!
-//! Follows what all tests of the command need.
-//! Differs from the libraries' tests: a process each.
-//! Leaves out what only one file needs.
+//! Shared by the tests of the command, each of which starts a process.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -36,7 +34,7 @@ pub fn path(path: &Path) -> &str {
     path.to_str().expect("a name in utf-8")
 }
 
-/// An empty folder of a test's own.
+/// An empty folder for one test.
 pub fn empty_folder(suite: &str, name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(suite).join(name);
     let _ = fs::remove_dir_all(&dir);

@@ -1,7 +1,7 @@
-//! `skyhop trace export`: a trace as other programs replay it.
+//! `skyhop trace export`: converts a trace into another program's form.
 //!
-//! Follows the form that is named; a trace is a table, or one of Mahimahi's. Differs from the table: every value is said, and it has an end.
-//! Leaves out what the form does not hold, and says so.
+//! A trace is a table, or one of Mahimahi's. Differs from the table: the form has every value, and an end.
+//! Leaves out values that the form cannot hold, with a warning.
 
 use super::super::files::{read, write_or_print};
 use super::super::reason;
@@ -19,33 +19,33 @@ use std::path::{Path, PathBuf};
 /// `skyhop trace export`.
 #[derive(Debug, Args)]
 pub struct Export {
-    /// The form to write.
+    /// Form to write.
     #[arg(value_enum)]
     pub form: Form,
     /// The trace.
     pub file: PathBuf,
-    /// How long it lasts; if left out, the last row holds as long as the one before it.
+    /// Duration of the trace; if left out, the last row lasts as long as the one before.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = span)]
     pub duration: Option<Span>,
-    /// The link's own rate, where the trace has none.
+    /// Rate of the link where the trace has none.
     #[arg(long, value_name = "RATE", value_parser = |text: &str| text.parse::<Rate>().map_err(|e| e.to_string()))]
     pub rate: Option<Rate>,
-    /// The link's own delay, where the trace has none; 0 if left out.
+    /// Delay of the link where the trace has none; 0 if left out.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = delay)]
     pub delay: Option<Span>,
     /// Time between packets of linkem-delay and linkem-loss.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = span)]
     pub interval: Option<Span>,
-    /// The limit of theaterq in packets, 1000 if left out.
+    /// Limit of theaterq in packets; 1000 if left out.
     #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=u64::from(u32::MAX)))]
     pub limit: Option<u32>,
-    /// The link of netsatbench, by its ends.
+    /// Link of netsatbench, by its ends.
     #[arg(long, value_name = "A,B", value_parser = ends)]
     pub link: Option<Ends>,
-    /// When the first epoch of netsatbench is, in UTC; 2000-01-01T00:00:00Z if left out.
+    /// UTC of the first epoch of netsatbench; 2000-01-01T00:00:00Z if left out.
     #[arg(long, value_name = "UTC")]
     pub start: Option<Epoch>,
-    /// Write here instead of to standard output; a new folder for leocc and netsatbench.
+    /// File to write, in place of standard output; a new folder for leocc and netsatbench.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
@@ -55,7 +55,7 @@ pub struct Export {
 pub enum Form {
     /// Mahimahi's mm-link: rates.
     Mahimahi,
-    /// LeoCC's replayer: rates, and delays each 10 ms; a folder.
+    /// LeoCC's replayer: rates, and delays every 10 ms; a folder.
     Leocc,
     /// Link'Em's delays, packet by packet.
     LinkemDelay,
@@ -121,7 +121,7 @@ pub fn run(args: &Export) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Files by name, and what they do not hold.
+/// Names and contents of files, and what they cannot hold.
 type Folder = (Vec<(String, String)>, Vec<String>);
 
 /// The files of a form that is a folder.
@@ -154,7 +154,7 @@ fn new_folder<'a>(out: Option<&'a Path>, form: &str) -> Result<&'a Path, Failure
     Ok(folder)
 }
 
-/// Writes a folder whole or not at all.
+/// Writes a folder completely or not at all.
 fn write_folder(folder: &Path, files: &[(String, String)]) -> Result<(), Failure> {
     let beside = PathBuf::from(format!("{}.part", folder.display()));
     let written = fs::create_dir_all(&beside)

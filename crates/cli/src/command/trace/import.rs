@@ -1,7 +1,7 @@
-//! `skyhop trace import`: other programs' traces and logs as the table that a scenario's link reads.
+//! `skyhop trace import`: converts other programs' traces and logs into the table that a scenario's link reads.
 //!
-//! Follows the form that is named, and never guesses it. Differs from the readers below: files and options are the user's.
-//! Leaves out Parquet: what wrote it writes tables of text too.
+//! The form is named by the user, and never guessed. Differs from the readers in `skyhop_trace`: files and options are the user's.
+//! Leaves out Parquet: programs that write it also write text tables.
 
 use super::super::files::{read, write_or_print};
 use super::{Optional, ends, refuse_others, span, tell, wrong};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// `skyhop trace import`.
 #[derive(Debug, Args)]
 pub struct Import {
-    /// The form of the files.
+    /// Form of the files.
     #[arg(value_enum)]
     pub form: Form,
     /// The file; for leocc rates and then delays, or delays alone; for netsatbench all epochs.
@@ -26,31 +26,31 @@ pub struct Import {
     /// Time between packets of linkem-delay and linkem-loss, which have none of their own.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = span)]
     pub interval: Option<Span>,
-    /// The link of netsatbench, by its ends.
+    /// Link of netsatbench, by its ends.
     #[arg(long, value_name = "A,B", value_parser = ends)]
     pub link: Option<Ends>,
-    /// The direction of autobahn, down if left out.
+    /// Direction of autobahn; down if left out.
     #[arg(long, value_enum)]
     pub direction: Option<Direction>,
-    /// The column of a log with times: dates in UTC or with a zone, or numbers in seconds or as in time=ms.
+    /// Column of a log with times: dates in UTC or with a zone, or numbers in seconds or as in time=ms.
     #[arg(long, value_name = "COLUMN", value_parser = times)]
     pub time: Option<Column>,
-    /// The column with rates, in bit/s or as in down=Mbit/s.
+    /// Column with rates, in bit/s or as in down=Mbit/s.
     #[arg(long, value_name = "COLUMN", value_parser = rates)]
     pub rate: Option<Column>,
-    /// The column with round-trip times, in seconds or as in rtt=ms; half of each is the delay.
+    /// Column with round-trip times, in seconds or as in rtt=ms; half of each is the delay.
     #[arg(long, value_name = "COLUMN", value_parser = times, conflicts_with = "delay")]
     pub rtt: Option<Column>,
-    /// The column with one-way delays, in seconds or as in delay=ms.
+    /// Column with one-way delays, in seconds or as in delay=ms.
     #[arg(long, value_name = "COLUMN", value_parser = times)]
     pub delay: Option<Column>,
-    /// The column with shares of lost packets, 0 to 1 or as in lost=%.
+    /// Column with loss ratios, 0 to 1 or as in lost=%.
     #[arg(long, value_name = "COLUMN", value_parser = shares)]
     pub loss: Option<Column>,
-    /// Leave out pauses of a log that are longer than this.
+    /// Longest pause of a log that is kept; longer ones are left out.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = span)]
     pub close_pauses: Option<Span>,
-    /// Write here instead of to standard output.
+    /// File to write, in place of standard output.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
 }
@@ -60,7 +60,7 @@ pub struct Import {
 pub enum Form {
     /// Mahimahi's mm-link: a line for each packet of 1500 bytes, in milliseconds.
     Mahimahi,
-    /// LeoCC's replayer: bw_N.txt as Mahimahi's, delay_N.txt with a line for each 10 ms.
+    /// LeoCC's replayer: bw_N.txt as Mahimahi's, delay_N.txt with a line for every 10 ms.
     Leocc,
     /// Link'Em's delays: whole milliseconds, packet by packet.
     LinkemDelay,
@@ -70,7 +70,7 @@ pub enum Form {
     Theaterq,
     /// NetSatBench: files of epochs in JSON.
     Netsatbench,
-    /// A table whose columns --time, --rate, --rtt, --delay and --loss name.
+    /// A table with columns named by --time, --rate, --rtt, --delay and --loss.
     Log,
     /// FjordLink: a table of a Starlink terminal's status, as CSV.
     Fjordlink,
@@ -78,12 +78,12 @@ pub enum Form {
     Autobahn,
 }
 
-/// A direction as the terminal sees it.
+/// A direction, seen from the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Direction {
     /// To the terminal.
     Down,
-    /// From it.
+    /// From the terminal.
     Up,
 }
 
@@ -124,7 +124,7 @@ fn in_file<T>(file: &Path, read: Result<T, TableError>) -> Result<T, Failure> {
     read.map_err(|e| wrong(format!("{}: {e}", file.display())))
 }
 
-/// The forms of one file.
+/// Reads a form that is a single file.
 fn single(args: &Import, form: &str) -> Result<Read, Failure> {
     let [file] = &args.files[..] else {
         return Err(wrong(format!("{} files; {form} is one", args.files.len())));
@@ -206,7 +206,7 @@ fn epochs(args: &Import) -> Result<Read, Failure> {
     netsatbench::read(&files, args.link.as_ref()).map_err(wrong)
 }
 
-/// A column's name, and its unit behind the last equals sign.
+/// The name of a column, and its unit after the last equals sign.
 fn column(text: &str, unit: impl Fn(&str) -> Result<f64, String>) -> Result<Column, String> {
     let (name, unit) = match text.rsplit_once('=') {
         Some((name, given)) => (name, unit(given.trim())?),

@@ -1,8 +1,8 @@
-//! `skyhop wireshark decrypt`: a capture's encrypted STP opened with a key log, in a new capture.
+//! `skyhop wireshark decrypt`: decrypts a capture's STP with a key log into a new capture.
 //!
-//! Follows docs/stp-hosts.md: `--key-log` of `skyhop stp` writes the secrets, the dissector reads what comes out.
-//! Differs from decryption inside Wireshark: a dissector in Lua has no ciphers, so the plain packets are written once.
-//! Leaves out keys inside the capture; whoever passes the new one on passes on what was said.
+//! Follows docs/stp-hosts.md: `--key-log` of `skyhop stp` writes the secrets, the dissector reads the result.
+//! Differs from decryption inside Wireshark: a dissector in Lua has no ciphers, so a plain capture is written once.
+//! Leaves out keys inside the capture: a copy of the new one discloses its contents.
 
 use crate::engine;
 use crate::failure::Failure;
@@ -18,15 +18,15 @@ use std::path::{Path, PathBuf};
 /// `skyhop wireshark decrypt`.
 #[derive(Debug, Args)]
 pub struct Decrypt {
-    /// The capture: pcapng or pcap. It stays as it is.
+    /// Capture to read: pcapng or pcap. It is not changed.
     pub capture: PathBuf,
-    /// The key log that --key-log of skyhop stp has written; may be given often.
+    /// Key log written by --key-log of skyhop stp; may be repeated.
     #[arg(long, value_name = "FILE", required = true)]
     pub keys: Vec<PathBuf>,
-    /// Where the new capture goes, as pcapng; only its owner may read it.
+    /// New capture to write, as pcapng, readable by its owner only.
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
-    /// Do not print what there was.
+    /// Do not print the counts.
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -66,7 +66,7 @@ pub fn run(args: &Decrypt) -> Result<(), Failure> {
     })?;
     let tally = reader.tally();
     if tally.opened == 0 {
-        // A capture that is what it was, under another name, would look like success.
+        // A copy of an unchanged capture under another name would look like success.
         return Err(Failure::Run(format!("{shown}: {}; nothing was written", nothing(&tally, log.len()))));
     }
     output.finish()?;
@@ -98,12 +98,12 @@ fn cause(e: &io::Error) -> String {
     }
 }
 
-/// Whether both are the same file, by whatever names.
+/// Returns true if both paths are the same file.
 fn same(a: &Path, b: &Path) -> bool {
     matches!((fs::canonicalize(a), fs::canonicalize(b)), (Ok(a), Ok(b)) if a == b)
 }
 
-/// The file, which appears whole or not at all.
+/// Creates the file, which appears completely or not at all.
 fn create(out: &Path) -> Result<(Folder, FolderFile), Failure> {
     let name = out.file_name().and_then(|name| name.to_str());
     let name =
@@ -115,7 +115,7 @@ fn create(out: &Path) -> Result<(Folder, FolderFile), Failure> {
     Ok((folder, file))
 }
 
-/// What a capture is when there is nothing in it to open.
+/// The message for a capture in which nothing could be decrypted.
 fn nothing(tally: &Tally, associations: usize) -> String {
     if tally.unopened() == 0 {
         return "no encrypted packets of STP in it".into();
@@ -161,7 +161,7 @@ fn plural(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// Fails when the user has had enough.
+/// A reader that fails after an interrupt by the user.
 struct Interruptible<R>(R);
 
 impl<R: Read> Read for Interruptible<R> {
