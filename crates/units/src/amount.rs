@@ -1,7 +1,7 @@
 //! A limit that is counted either in packets (or segments) or in bytes.
 //!
 //! Follows how routers and TCPs are configured: "50 packets", "2 segments", "64 kB".
-//! Differs: "segments" and "packets" are one word here; what they count is said where they are used.
+//! Differs: packets and segments share one variant; each key of this type says which it counts.
 //! Leaves out limits in time ("100 ms of queue").
 
 use crate::Bytes;

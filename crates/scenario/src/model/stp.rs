@@ -139,7 +139,7 @@ impl Default for Stp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StpFormat {
-    /// Gaps in compact lists, several in one USTAT, and the receiver's clock in STATs.
+    /// Gaps in lists of the short form, several in one USTAT, and the receiver's clock in STATs.
     #[default]
     Full,
     /// The papers' format: whole numbers in lists, one gap in a USTAT.

@@ -156,7 +156,7 @@ fn gaps_len(compact: bool, from: u32, gaps: &[Gap]) -> usize {
 }
 
 impl Gap {
-    /// Length of the gap in the compact form, bytes, where `before` is the number that precedes it in the list.
+    /// Length of the gap in the short form, bytes, where `before` is the number that precedes it in the list.
     pub fn wire_len(&self, before: u32) -> usize {
         varint_len(distance(before, self.start)) + varint_len(distance(self.start, self.end))
     }

@@ -1,7 +1,7 @@
 //! STP packets: a header of twelve bytes, then up to eight kinds of contents.
 //!
 //! Follows HT §5.1.1 and figure 5.1 (kinds, fields, combinations as the OR of kinds), HK §VII.A; the layout is docs/stp.md §3.
-//! Differs: HT does not give the byte order within a kind, so it is ours; lists have a second, compact form.
+//! Differs: HT does not give the byte order within a kind, so it is ours; lists have a second, short form.
 //! Leaves out encryption, which wraps whole packets, and the meaning of numbers, which is the machine's.
 
 mod emit;

@@ -29,7 +29,7 @@ pub mod kind {
     pub const ENDAK: u8 = 0x80;
 }
 
-/// Flag of a list: it is in the compact form.
+/// Flag of a list: it is in the short form.
 pub const COMPACT: u8 = 0x01;
 /// Flag of a STAT: it has the receiver's clock and packet count.
 pub const REPORT: u8 = 0x02;
@@ -43,7 +43,7 @@ pub struct Features(pub u8);
 impl Features {
     /// No feature: the plain format of the papers.
     pub const PLAIN: Features = Features(0);
-    /// Lists in compact form, and several gaps in one USTAT.
+    /// Lists in short form, and several gaps in one USTAT.
     pub const COMPACT: Features = Features(0x01);
     /// STATs with the receiver's clock and packet count.
     pub const REPORT: Features = Features(0x02);
@@ -183,7 +183,7 @@ pub struct Stat {
     pub gaps: Vec<Gap>,
     /// The receiver's clock and count, if the ends agreed on [`Features::REPORT`].
     pub report: Option<Report>,
-    /// True if it is written in the compact form.
+    /// True if it is written in the short form.
     pub compact: bool,
 }
 
@@ -196,7 +196,7 @@ pub struct Ustat {
     pub credit: u32,
     /// The missing numbers, ascending; exactly one gap in the plain format.
     pub gaps: Vec<Gap>,
-    /// True if it is written in the compact form.
+    /// True if it is written in the short form.
     pub compact: bool,
 }
 
