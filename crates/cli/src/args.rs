@@ -50,7 +50,7 @@ pub enum Command {
     Constellation {
         /// Command to run.
         #[command(subcommand)]
-        what: constellation::What,
+        what: constellation::ConstellationCommand,
     },
     /// Print when satellites rise, culminate and set over a place.
     #[command(after_help = PASSES_EXAMPLES)]
@@ -75,21 +75,21 @@ pub enum Command {
     Trace {
         /// Command to run.
         #[command(subcommand)]
-        what: trace::What,
+        what: trace::TraceCommand,
     },
     /// Move files between real hosts over STP, encrypted.
     #[command(after_help = stp::EXAMPLES)]
     Stp {
         /// Command to run.
         #[command(subcommand)]
-        what: stp::What,
+        what: stp::StpCommand,
     },
     /// Install a dissector of STP for Wireshark and tshark, and decrypt captures.
     #[command(after_help = WIRESHARK_EXAMPLES)]
     Wireshark {
         /// Command to run.
         #[command(subcommand)]
-        what: wireshark::What,
+        what: wireshark::WiresharkCommand,
     },
 }
 

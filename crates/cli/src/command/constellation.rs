@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 /// `skyhop constellation`.
 #[derive(Debug, Subcommand)]
-pub enum What {
+pub enum ConstellationCommand {
     /// List all published constellations.
     List,
     /// Describe a constellation: its parameters and their source, and the number of satellites in view by latitude; for a file of
@@ -36,10 +36,10 @@ pub enum What {
 }
 
 /// Runs the command.
-pub fn run(what: &What) -> Result<(), Failure> {
+pub fn run(what: &ConstellationCommand) -> Result<(), Failure> {
     match what {
-        What::List => list(),
-        What::Show { name, scenario } => {
+        ConstellationCommand::List => list(),
+        ConstellationCommand::Show { name, scenario } => {
             let name = name.as_deref().unwrap_or_default();
             match scenario.as_deref().unwrap_or(Path::new(name)) {
                 file if scenario.is_some() || file.extension().is_some_and(|e| e == "toml") => {
@@ -49,7 +49,7 @@ pub fn run(what: &What) -> Result<(), Failure> {
                 _ => show(find(name)?),
             }
         }
-        What::Export(args) => export::run(args),
+        ConstellationCommand::Export(args) => export::run(args),
     }
 }
 

@@ -22,7 +22,7 @@ const MANY: u64 = 1_000_000;
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Sweep {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<SweepCommand>,
     /// The scenario, with a [sweep] table.
     #[arg(required = true)]
     file: Option<PathBuf>,
@@ -48,7 +48,7 @@ pub struct Sweep {
 
 /// Other commands for a sweep's folder.
 #[derive(Debug, Subcommand)]
-enum What {
+enum SweepCommand {
     /// Print the progress of a sweep.
     Status {
         /// Folder of the sweep.
@@ -64,8 +64,8 @@ enum What {
 /// Runs the command.
 pub fn run(args: &Sweep) -> Result<(), Failure> {
     match (&args.what, &args.file) {
-        (Some(What::Status { dir }), _) => tell(dir),
-        (Some(What::Merge { dir }), _) => {
+        (Some(SweepCommand::Status { dir }), _) => tell(dir),
+        (Some(SweepCommand::Merge { dir }), _) => {
             let done = status(dir).map_err(failed)?;
             let (finished, all) = done.parts;
             if finished == 0 {

@@ -14,7 +14,7 @@ use skyhop_units::Span;
 
 /// `skyhop trace`.
 #[derive(Debug, Subcommand)]
-pub enum What {
+pub enum TraceCommand {
     /// Convert another program's trace, or a log, into a trace for a scenario's link.
     #[command(after_help = IMPORT_EXAMPLES)]
     Import(import::Import),
@@ -48,10 +48,10 @@ does not hold is said on standard error.
 Exit code: 0 done, 1 the file cannot be written, 2 wrong usage or a bad file.";
 
 /// Runs the command.
-pub fn run(what: &What) -> Result<(), Failure> {
+pub fn run(what: &TraceCommand) -> Result<(), Failure> {
     match what {
-        What::Import(import) => import::run(import),
-        What::Export(export) => export::run(export),
+        TraceCommand::Import(import) => import::run(import),
+        TraceCommand::Export(export) => export::run(export),
     }
 }
 

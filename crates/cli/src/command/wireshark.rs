@@ -18,7 +18,7 @@ const NAME: &str = "skystp.lua";
 
 /// `skyhop wireshark`.
 #[derive(Debug, Subcommand)]
-pub enum What {
+pub enum WiresharkCommand {
     /// Install the dissector into the user's folder of Lua plugins, in place of an older one.
     Install(Place),
     /// Print the path of the installed dissector.
@@ -46,10 +46,10 @@ pub struct Place {
 }
 
 /// Runs the command.
-pub fn run(what: &What) -> Result<(), Failure> {
+pub fn run(what: &WiresharkCommand) -> Result<(), Failure> {
     let place = match what {
-        What::Install(place) | What::Path(place) => place,
-        What::Decrypt(args) => return decrypt::run(args),
+        WiresharkCommand::Install(place) | WiresharkCommand::Path(place) => place,
+        WiresharkCommand::Decrypt(args) => return decrypt::run(args),
     };
     let folder = match &place.folder {
         Some(folder) => folder.clone(),
@@ -57,7 +57,7 @@ pub fn run(what: &What) -> Result<(), Failure> {
     };
     let path = folder.join(NAME);
     let shown = path.display();
-    if let What::Install(_) = what {
+    if let WiresharkCommand::Install(_) = what {
         skyhop_record::write_all(folder, &[(NAME, DISSECTOR.as_bytes())])?;
         return super::print(&format!("{shown}\n"));
     }

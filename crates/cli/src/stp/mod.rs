@@ -18,7 +18,7 @@ use clap::Subcommand;
 
 /// Commands of `skyhop stp`.
 #[derive(Debug, Subcommand)]
-pub enum What {
+pub enum StpCommand {
     /// Create a key: one for two hosts to share, or a pair for each.
     #[command(after_help = KEY_EXAMPLES)]
     Key(key::Key),
@@ -37,13 +37,13 @@ pub enum What {
 }
 
 /// Runs the command.
-pub fn run(what: &What) -> Result<(), Failure> {
+pub fn run(what: &StpCommand) -> Result<(), Failure> {
     match what {
-        What::Key(key) => key::run(key),
-        What::Serve(serve) => serve::run(serve),
-        What::Send(send) => send::run(send),
-        What::Receive(receive) => receive::run(receive),
-        What::Bench(bench) => bench::run(bench),
+        StpCommand::Key(key) => key::run(key),
+        StpCommand::Serve(serve) => serve::run(serve),
+        StpCommand::Send(send) => send::run(send),
+        StpCommand::Receive(receive) => receive::run(receive),
+        StpCommand::Bench(bench) => bench::run(bench),
     }
 }
 
