@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 pub struct Export {
     /// Form to write.
     #[arg(value_enum)]
-    pub form: Form,
+    pub form: ExportForm,
     /// The trace.
     pub file: PathBuf,
     /// Duration of the trace; if left out, the last row lasts as long as the one before.
@@ -52,7 +52,7 @@ pub struct Export {
 
 /// A form that can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Form {
+pub enum ExportForm {
     /// Mahimahi's mm-link: rates.
     Mahimahi,
     /// LeoCC's replayer: rates, and delays every 10 ms; a folder.
@@ -93,7 +93,7 @@ pub fn run(args: &Export) -> Result<(), Failure> {
         Own { rate_bps: args.rate.map(Rate::as_bps), delay: args.delay.unwrap_or(Span::ZERO), loss: 0.0 };
     let mut pieces = pieces(&trace, own, args.duration).map_err(in_file)?;
     let empty = trace.samples.iter().any(|sample| sample.delay.is_none());
-    if empty && args.delay.is_none() && !matches!(args.form, Form::Mahimahi | Form::LinkemLoss) {
+    if empty && args.delay.is_none() && !matches!(args.form, ExportForm::Mahimahi | ExportForm::LinkemLoss) {
         pieces.notes.push("where the trace has no delay it is 0; --delay says the link's own".into());
     }
     let interval = || {
@@ -101,11 +101,11 @@ pub fn run(args: &Export) -> Result<(), Failure> {
         args.interval.ok_or_else(none)
     };
     let written = match args.form {
-        Form::Mahimahi => mahimahi::write(&pieces),
-        Form::LinkemDelay => linkem::write_delays(&pieces, interval()?),
-        Form::LinkemLoss => linkem::write_losses(&pieces, interval()?),
-        Form::Theaterq => theaterq::write(&pieces, args.limit.unwrap_or(1000)),
-        Form::Leocc | Form::Netsatbench => {
+        ExportForm::Mahimahi => mahimahi::write(&pieces),
+        ExportForm::LinkemDelay => linkem::write_delays(&pieces, interval()?),
+        ExportForm::LinkemLoss => linkem::write_losses(&pieces, interval()?),
+        ExportForm::Theaterq => theaterq::write(&pieces, args.limit.unwrap_or(1000)),
+        ExportForm::Leocc | ExportForm::Netsatbench => {
             let folder = new_folder(args.out.as_deref(), &form)?;
             let (files, notes) = files(args, &pieces, folder).map_err(in_file)?;
             write_folder(folder, &files)?;
@@ -126,7 +126,7 @@ type Folder = (Vec<(String, String)>, Vec<String>);
 
 /// The files of a form that is a folder.
 fn files(args: &Export, pieces: &Pieces, folder: &Path) -> Result<Folder, String> {
-    if args.form == Form::Leocc {
+    if args.form == ExportForm::Leocc {
         let number = folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let [rates, delays] = leocc::write(pieces)?;
         let files =

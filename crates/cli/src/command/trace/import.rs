@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 pub struct Import {
     /// Form of the files.
     #[arg(value_enum)]
-    pub form: Form,
+    pub form: ImportForm,
     /// The file; for leocc rates and then delays, or delays alone; for netsatbench all epochs.
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
@@ -57,7 +57,7 @@ pub struct Import {
 
 /// A form that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Form {
+pub enum ImportForm {
     /// Mahimahi's mm-link: a line for each packet of 1500 bytes, in milliseconds.
     Mahimahi,
     /// LeoCC's replayer: bw_N.txt as Mahimahi's, delay_N.txt with a line for every 10 ms.
@@ -107,8 +107,8 @@ pub fn run(args: &Import) -> Result<(), Failure> {
         ],
     )?;
     let Read { trace, notes } = match args.form {
-        Form::Netsatbench => epochs(args)?,
-        Form::Leocc => leo(&args.files)?,
+        ImportForm::Netsatbench => epochs(args)?,
+        ImportForm::Leocc => leo(&args.files)?,
         _ => single(args, &form)?,
     };
     tell(&notes);
@@ -144,25 +144,25 @@ fn single(args: &Import, form: &str) -> Result<Read, Failure> {
     let up = args.direction == Some(Direction::Up);
     let measured = |columns: Columns| in_file(file, log::read(&read(file)?, &columns, args.close_pauses));
     match args.form {
-        Form::Mahimahi => Ok(alone(in_file(file, mahimahi::read(&read(file)?))?)),
-        Form::LinkemDelay => {
+        ImportForm::Mahimahi => Ok(alone(in_file(file, mahimahi::read(&read(file)?))?)),
+        ImportForm::LinkemDelay => {
             let interval = interval()?;
             Ok(spread(in_file(file, linkem::read_delays(&read(file)?, interval))?, interval))
         }
-        Form::LinkemLoss => {
+        ImportForm::LinkemLoss => {
             let interval = interval()?;
             Ok(spread(in_file(file, linkem::read_losses(&read(file)?, interval))?, interval))
         }
-        Form::Theaterq => in_file(file, theaterq::read(&read(file)?)),
-        Form::Fjordlink => {
+        ImportForm::Theaterq => in_file(file, theaterq::read(&read(file)?)),
+        ImportForm::Fjordlink => {
             let mut got = measured(Columns::fjordlink())?;
             let note = "no rate: the log has the traffic of that ship, and not what the link could carry";
             got.notes.push(note.into());
             Ok(got)
         }
-        Form::Autobahn => measured(Columns::autobahn(up)),
-        Form::Log => measured(columns(args)?),
-        Form::Leocc | Form::Netsatbench => unreachable!("forms of several files"),
+        ImportForm::Autobahn => measured(Columns::autobahn(up)),
+        ImportForm::Log => measured(columns(args)?),
+        ImportForm::Leocc | ImportForm::Netsatbench => unreachable!("forms of several files"),
     }
 }
 
