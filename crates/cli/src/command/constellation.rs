@@ -5,7 +5,7 @@
 //! Leaves out exports, which are in `export.rs`.
 
 use super::export;
-use super::satellites::{Loaded, Satellites, elements, find, placed};
+use super::satellites::{LoadedSatellites, SatelliteOptions, elements, find, placed};
 use crate::failure::Failure;
 use crate::table::{Table, digits, time};
 use clap::Subcommand;
@@ -90,8 +90,8 @@ fn show(preset: &'static Preset) -> Result<(), Failure> {
 
 /// Prints the constellation of a scenario with its terminals and failures.
 fn show_scenario(file: &Path) -> Result<(), Failure> {
-    let Loaded { constellation, rules, defaults, name, scenario, .. } =
-        Satellites::of_scenario(file).load(None)?;
+    let LoadedSatellites { constellation, rules, defaults, name, scenario, .. } =
+        SatelliteOptions::of_scenario(file).load(None)?;
     let mut out = format!("{name}: {} satellites\n", constellation.len());
     out += &shells(&constellation);
     out += &ruled(&constellation, &rules);

@@ -7,7 +7,7 @@
 
 use super::doubts;
 use super::files::write_or_print;
-use super::satellites::{Isls, Loaded, Satellites};
+use super::satellites::{IslOptions, LoadedSatellites, SatelliteOptions};
 use super::values::{Times, hertz, instant, seconds};
 use crate::engine::interrupted;
 use crate::failure::Failure;
@@ -36,13 +36,13 @@ pub struct Delay {
     pub also: Vec<String>,
     /// The satellites.
     #[command(flatten)]
-    pub satellites: Satellites,
+    pub satellites: SatelliteOptions,
     /// Folder of Hypatia with satellites, ISLs and ground stations; places are its stations, by name or number.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["constellation", "tle", "omm", "scenario", "epoch", "mask"])]
     pub hypatia: Option<PathBuf>,
     /// The links between them.
     #[command(flatten)]
-    pub isls: Isls,
+    pub isls: IslOptions,
     /// Metric that the path minimises; the one of the scenario's routing, else delay, if left out.
     #[arg(long, value_enum)]
     pub metric: Option<Least>,
@@ -91,7 +91,10 @@ impl From<Least> for Metric {
 }
 
 /// The terminals and pairs in a list of places, each place once.
-pub fn pairs(loaded: &Loaded, places: &[&String]) -> Result<(Vec<Terminal>, Vec<[usize; 2]>), Failure> {
+pub fn pairs(
+    loaded: &LoadedSatellites,
+    places: &[&String],
+) -> Result<(Vec<Terminal>, Vec<[usize; 2]>), Failure> {
     let mut terminals: Vec<Terminal> = Vec::new();
     let mut pairs = Vec::new();
     for pair in places.chunks_exact(2) {
@@ -247,7 +250,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// The error for a place without satellites, because of the mask or the orbits.
-pub fn never(loaded: &Loaded, terminal: &Terminal, until_s: f64) -> Failure {
+pub fn never(loaded: &LoadedSatellites, terminal: &Terminal, until_s: f64) -> Failure {
     let earth = loaded.constellation.earth();
     let (site, up) = (terminal.position_ecef(earth), terminal.up());
     let mut positions = Vec::new();
@@ -277,7 +280,7 @@ pub fn never(loaded: &Loaded, terminal: &Terminal, until_s: f64) -> Failure {
 }
 
 /// Reports catalogued satellites that have decayed.
-pub fn tell_unavailable(loaded: &Loaded, t_s: f64) {
+pub fn tell_unavailable(loaded: &LoadedSatellites, t_s: f64) {
     const MOST: usize = 3;
     let Some(catalogue) = loaded.constellation.catalogue() else { return };
     let troubles = (0..catalogue.len()).filter_map(|s| Some((s as u32, catalogue.trouble(s, t_s)?)));
@@ -323,7 +326,7 @@ impl Tally {
     }
 }
 
-fn heading(loaded: &Loaded, times: Times) -> String {
+fn heading(loaded: &LoadedSatellites, times: Times) -> String {
     format!(
         "{}: {} satellites, mask {:.1} deg{}; a packet every {} s for {} s\n",
         loaded.name,

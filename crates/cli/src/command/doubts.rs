@@ -4,7 +4,7 @@
 //! Differs from an error: the numbers are right, but may not be what the user expects.
 //! Leaves out stale elements, which are reported when they are read.
 
-use super::satellites::Loaded;
+use super::satellites::LoadedSatellites;
 use super::values::Times;
 use crate::failure::Failure;
 use skyhop_network::apart::why_apart;
@@ -35,7 +35,7 @@ pub fn with_all_in_view(topology: &Topology, ends: [&str; 2], t_s: f64) -> Optio
 
 /// Warns of pairs whose packets take twice as long as if terminals held all satellites in view.
 pub fn tell_detours(
-    loaded: &Loaded,
+    loaded: &LoadedSatellites,
     terminals: &[Terminal],
     topology: &Topology,
     pairs: &[[NodeId; 2]],

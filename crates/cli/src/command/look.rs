@@ -5,7 +5,7 @@
 //! Leaves out links and routes.
 
 use super::files::write_or_print;
-use super::satellites::Satellites;
+use super::satellites::SatelliteOptions;
 use super::values::{hertz, instant, seconds};
 use crate::engine::interrupted;
 use crate::failure::Failure;
@@ -21,7 +21,7 @@ use std::path::PathBuf;
 pub struct Looking {
     /// The satellites.
     #[command(flatten)]
-    pub satellites: Satellites,
+    pub satellites: SatelliteOptions,
     /// Place of the observer: a city, or lat,lon in degrees.
     #[arg(long, value_name = "PLACE", allow_hyphen_values = true)]
     pub at: String,

@@ -5,7 +5,7 @@
 //! Leaves out paths, which `skyhop route --map` draws.
 
 use super::delay::tell_unavailable;
-use super::satellites::{Isls, Loaded, Satellites};
+use super::satellites::{IslOptions, LoadedSatellites, SatelliteOptions};
 use super::values::{instant, picture};
 use crate::failure::Failure;
 use clap::Args;
@@ -23,10 +23,10 @@ pub const COLUMNS: usize = 96;
 pub struct Snapshot {
     /// The satellites.
     #[command(flatten)]
-    pub satellites: Satellites,
+    pub satellites: SatelliteOptions,
     /// The links between them.
     #[command(flatten)]
-    pub isls: Isls,
+    pub isls: IslOptions,
     /// Instant of the map: seconds after t = 0, a time with a unit, or a UTC date and time for a file of elements.
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, default_value = "0")]
     pub time: String,
@@ -78,7 +78,7 @@ pub fn run(args: &Snapshot) -> Result<(), Failure> {
 }
 
 /// An instant in words.
-pub fn when(loaded: &Loaded, t_s: f64) -> String {
+pub fn when(loaded: &LoadedSatellites, t_s: f64) -> String {
     let seconds = (t_s * 1e6).round() / 1e6;
     match loaded.constellation.epoch() {
         Some(epoch) => format!("{seconds} s after {epoch}"),
@@ -87,7 +87,7 @@ pub fn when(loaded: &Loaded, t_s: f64) -> String {
 }
 
 /// The rules of a network as a note for a picture.
-pub fn rules(loaded: &Loaded, topology: &Topology) -> String {
+pub fn rules(loaded: &LoadedSatellites, topology: &Topology) -> String {
     let down = |kind| topology.links().iter().filter(|link| link.kind == kind && !link.up).count();
     let isls = [LinkKind::IntraPlane, LinkKind::InterPlane, LinkKind::CrossSeam, LinkKind::InterShell];
     let off = isls.map(down).iter().sum::<usize>();

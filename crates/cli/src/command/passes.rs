@@ -5,7 +5,7 @@
 //! Leaves out stationary satellites, which are reported as always in view.
 
 use super::files::write_or_print;
-use super::satellites::{Loaded, Satellites};
+use super::satellites::{LoadedSatellites, SatelliteOptions};
 use super::values::{degrees, instant, seconds};
 use crate::failure::Failure;
 use crate::table::{Table, digits, time};
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 pub struct Passes {
     /// The satellites.
     #[command(flatten)]
-    pub satellites: Satellites,
+    pub satellites: SatelliteOptions,
     /// Place of the observer: a city, or lat,lon in degrees.
     #[arg(long, value_name = "PLACE", allow_hyphen_values = true)]
     pub at: String,
@@ -56,7 +56,7 @@ pub fn run(args: &Passes) -> Result<(), Failure> {
     }
     let from_s = instant("--start", &args.start, loaded.constellation.epoch())?;
     let to_s = from_s + args.duration;
-    let Loaded { constellation, rules, name, .. } = loaded;
+    let LoadedSatellites { constellation, rules, name, .. } = loaded;
     let mask_rad = rules.elevation_mask_rad;
     let wanted = |satellite: &u32| {
         args.only.as_ref().is_none_or(|o| constellation.name(*satellite).contains(o.as_str()))

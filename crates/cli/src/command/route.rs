@@ -8,7 +8,7 @@ use super::delay::{Least, never, nodes, pairs, tell_unavailable};
 use super::doubts;
 use super::map::{self, COLUMNS};
 use super::passes::compass;
-use super::satellites::{Isls, Loaded, Satellites};
+use super::satellites::{IslOptions, LoadedSatellites, SatelliteOptions};
 use super::values::{instant, picture};
 use crate::failure::Failure;
 use clap::Args;
@@ -30,10 +30,10 @@ pub struct Route {
     pub to: String,
     /// The satellites.
     #[command(flatten)]
-    pub satellites: Satellites,
+    pub satellites: SatelliteOptions,
     /// The links between them.
     #[command(flatten)]
-    pub isls: Isls,
+    pub isls: IslOptions,
     /// Metric that the path minimises; the one of the scenario's routing, else delay, if left out.
     #[arg(long, value_enum)]
     pub metric: Option<Least>,
@@ -182,7 +182,7 @@ fn alternatives(network: &Network, walk: &Walk, t_s: f64) -> Vec<Walk> {
 }
 
 fn why(
-    loaded: &Loaded,
+    loaded: &LoadedSatellites,
     network: &mut Network,
     metric: Metric,
     walk: &Walk,
@@ -258,7 +258,7 @@ fn why(
 
 /// The path if the terminals held all satellites in view, where that is much shorter.
 fn other_satellites(
-    loaded: &Loaded,
+    loaded: &LoadedSatellites,
     terminals: &[Terminal],
     network: &Network,
     metric: Metric,
@@ -282,7 +282,7 @@ fn other_satellites(
     })
 }
 
-fn no_route(loaded: &Loaded, network: &Network, ends: [NodeId; 2], t_s: f64) -> Failure {
+fn no_route(loaded: &LoadedSatellites, network: &Network, ends: [NodeId; 2], t_s: f64) -> Failure {
     let topology = network.topology();
     let mut ends = ends.into_iter().filter_map(|end| topology.terminal_index(end));
     let unserved = ends.find(|&terminal| !network.serves(terminal));

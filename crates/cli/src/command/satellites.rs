@@ -10,7 +10,7 @@ use crate::engine;
 use crate::failure::Failure;
 use clap::Args;
 use skyhop_chance::Seed;
-use skyhop_network::{BuildError, Satellites as Fleet, apart, place_of};
+use skyhop_network::{BuildError, Satellites, apart, place_of};
 use skyhop_orbit::preset::Preset;
 use skyhop_orbit::{Constellation, Course, Terminal, places};
 use skyhop_routing::{Metric, Network};
@@ -24,7 +24,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The choice of satellites, and their rules.
 #[derive(Debug, Args)]
-pub struct Satellites {
+pub struct SatelliteOptions {
     /// Name of a published constellation; `skyhop constellation list` prints them.
     #[arg(long, value_name = "NAME")]
     pub constellation: Option<String>,
@@ -51,7 +51,7 @@ pub struct Satellites {
 
 /// The rules of links.
 #[derive(Debug, Args)]
-pub struct Isls {
+pub struct IslOptions {
     /// Policy by which a terminal chooses its satellite; the constellation's own if left out. A terminal then holds one satellite
     /// unless --antennas sets more.
     #[arg(long, value_name = "POLICY",
@@ -87,7 +87,7 @@ pub struct Isls {
 }
 
 /// The chosen satellites, ready for questions.
-pub struct Loaded {
+pub struct LoadedSatellites {
     /// The satellites.
     pub constellation: Constellation,
     /// The rules of their links.
@@ -105,7 +105,7 @@ pub struct Loaded {
     antennas: Option<Antennas>,
 }
 
-impl Loaded {
+impl LoadedSatellites {
     /// A network of these terminals, with the gateways and terminals of the scenario.
     pub fn network(&self, terminals: &[Terminal], metric: Metric) -> Result<Network, Failure> {
         Ok(Network::new(self.topology(terminals)?, metric))
@@ -150,7 +150,7 @@ impl Loaded {
                 terminal.antennas = antennas;
             }
         }
-        let fleet = Fleet { constellation: self.constellation.clone(), rules, defaults: self.defaults };
+        let fleet = Satellites { constellation: self.constellation.clone(), rules, defaults: self.defaults };
         let seed = Seed(scenario.seed);
         fleet.topology(&scenario, &self.files, seed).map_err(|e| Failure::Scenario(told(&e)))
     }
@@ -231,7 +231,7 @@ impl Loaded {
 /// Description of a scenario's satellites in a line: number, mask, links at the start.
 pub fn in_a_line(loaded: &scenario::Loaded) -> Option<String> {
     let model = loaded.scenario.constellation.as_ref()?;
-    let fleet = Fleet::of(model, &loaded.files).ok()?;
+    let fleet = Satellites::of(model, &loaded.files).ok()?;
     let mask_deg = crate::table::digits(fleet.rules.elevation_mask_rad.to_degrees());
     let of = fleet.defaults.system.filter(|_| model.preset.is_none());
     let of = of.map_or_else(String::new, |system| format!(" with the rules of {}", system.name));
@@ -301,7 +301,7 @@ fn told(error: &BuildError) -> String {
     }
 }
 
-impl Satellites {
+impl SatelliteOptions {
     /// The satellites of a scenario's file.
     pub fn of_scenario(file: &Path) -> Self {
         let scenario = Some(file.to_path_buf());
@@ -317,7 +317,7 @@ impl Satellites {
     }
 
     /// Builds the constellation, and reports doubtful data on standard error.
-    pub fn load(&self, isls: Option<&Isls>) -> Result<Loaded, Failure> {
+    pub fn load(&self, isls: Option<&IslOptions>) -> Result<LoadedSatellites, Failure> {
         let (mut scenario, files, name, source) = self.said()?;
         let model = scenario.constellation.get_or_insert_with(scenario::Constellation::bare);
         if let Some(epoch) = &self.epoch {
@@ -330,7 +330,7 @@ impl Satellites {
             Some(isls) => isls.put_into(model)?,
             None => Vec::new(),
         };
-        let fleet = Fleet::of(model, &files).map_err(|e| match &source {
+        let fleet = Satellites::of(model, &files).map_err(|e| match &source {
             Some(loaded) => engine::at_line(loaded, e),
             None => Failure::Scenario(told(&e)),
         })?;
@@ -354,8 +354,8 @@ impl Satellites {
             Station::ALL_IN_VIEW => Antennas::All,
             count => Antennas::Count(count),
         });
-        let Fleet { constellation, rules, defaults } = fleet;
-        Ok(Loaded {
+        let Satellites { constellation, rules, defaults } = fleet;
+        Ok(LoadedSatellites {
             constellation,
             rules,
             defaults,
@@ -433,7 +433,7 @@ fn is_hypatias(bytes: &[u8]) -> bool {
     numbers.is_some_and(|numbers| numbers.len() == 2)
 }
 
-impl Isls {
+impl IslOptions {
     /// Puts the options into a scenario's constellation, and returns the gateways.
     fn put_into(&self, model: &mut scenario::Constellation) -> Result<Vec<Terminal>, Failure> {
         if let Some(limit_deg) = self.isl_latitude_limit {
@@ -459,7 +459,7 @@ impl Isls {
     }
 }
 
-impl Isls {
+impl IslOptions {
     /// The gateways of the command line and of the file, without duplicates.
     fn gateways(&self) -> Result<Vec<Terminal>, Failure> {
         let mut found: Vec<Terminal> = Vec::new();
@@ -482,11 +482,11 @@ impl Isls {
 }
 
 /// The satellites of a file of elements, with their rules and a warning of stale elements.
-pub fn elements(file: &Path, messages: bool, epoch: Option<&str>) -> Result<Fleet, Failure> {
+pub fn elements(file: &Path, messages: bool, epoch: Option<&str>) -> Result<Satellites, Failure> {
     let (mut model, mut files) = (scenario::Constellation::bare(), Files::new());
     let name = put_elements(&mut model, &mut files, file, messages)?;
     model.epoch = epoch.map(str::to_owned);
-    let fleet = Fleet::of(&model, &files).map_err(|e| Failure::Scenario(told(&e)))?;
+    let fleet = Satellites::of(&model, &files).map_err(|e| Failure::Scenario(told(&e)))?;
     warn_if_stale(&name, &fleet.constellation);
     Ok(fleet)
 }
@@ -546,7 +546,7 @@ pub fn placed(constellation: &Constellation) -> String {
 pub fn warn_of_elements(loaded: &scenario::Loaded) {
     let Some(model) = &loaded.scenario.constellation else { return };
     let Some(file) = model.tle.as_ref().or(model.omm.as_ref()) else { return };
-    if let Ok(fleet) = Fleet::of(model, &loaded.files) {
+    if let Ok(fleet) = Satellites::of(model, &loaded.files) {
         warn_of_age(file, &fleet.constellation);
     }
 }

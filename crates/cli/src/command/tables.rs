@@ -5,7 +5,7 @@
 //! Leaves out the tables themselves, which are in the library.
 
 use super::files::write_or_print;
-use super::satellites::{Isls, Loaded, Satellites};
+use super::satellites::{IslOptions, LoadedSatellites, SatelliteOptions};
 use crate::engine::interrupted;
 use crate::failure::Failure;
 use crate::progress::Progress;
@@ -23,10 +23,10 @@ use std::path::PathBuf;
 pub struct Tables {
     /// The satellites.
     #[command(flatten)]
-    pub satellites: Satellites,
+    pub satellites: SatelliteOptions,
     /// The links between them.
     #[command(flatten)]
-    pub isls: Isls,
+    pub isls: IslOptions,
     /// Satellite of the tables: its name, or its plane.slot.
     #[arg(long, value_name = "NAME")]
     pub satellite: String,
@@ -84,7 +84,7 @@ pub fn run(args: &Tables) -> Result<(), Failure> {
 }
 
 /// The satellite of a name.
-fn find(loaded: &Loaded, text: &str) -> Result<NodeId, Failure> {
+fn find(loaded: &LoadedSatellites, text: &str) -> Result<NodeId, Failure> {
     let constellation: &Constellation = &loaded.constellation;
     let planes = constellation.planes();
     if planes.is_empty() {
