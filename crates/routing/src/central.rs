@@ -19,7 +19,7 @@ const TIE_S: f64 = 1e-9;
 
 /// The next hop of a satellite for a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Next {
+pub enum CellHop {
     /// This ISL.
     Link(LinkId),
     /// The downlink: the satellite covers the cell itself.
@@ -32,7 +32,7 @@ pub enum Next {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForwardingTable {
     satellite: NodeId,
-    next: Vec<Next>,
+    next: Vec<CellHop>,
 }
 
 impl ForwardingTable {
@@ -42,17 +42,17 @@ impl ForwardingTable {
     }
 
     /// The next hop for a cell.
-    pub fn next(&self, cell: Cell) -> Next {
+    pub fn next(&self, cell: Cell) -> CellHop {
         self.next[cell.index()]
     }
 
     /// The next hops of all cells.
-    pub fn cells(&self) -> &[Next] {
+    pub fn cells(&self) -> &[CellHop] {
         &self.next
     }
 
     /// The distinct next hops, in order; [`Self::by_address`] uses their indices.
-    pub fn hops(&self) -> Vec<Next> {
+    pub fn hops(&self) -> Vec<CellHop> {
         let mut hops = self.next.clone();
         hops.sort_unstable();
         hops.dedup();
@@ -60,13 +60,13 @@ impl ForwardingTable {
     }
 
     /// The cells whose next hop differs from `before`, and the new next hop: the entries of a delta update.
-    pub fn delta(&self, before: &Self) -> Vec<(Cell, Next)> {
+    pub fn delta(&self, before: &Self) -> Vec<(Cell, CellHop)> {
         let now = (0u32..).map(Cell).zip(self.next.iter().copied());
         now.zip(&before.next).filter(|((_, now), before)| now != *before).map(|(change, _)| change).collect()
     }
 
     /// Applies a delta to the table, or overrides to a default.
-    pub fn apply(&mut self, delta: &[(Cell, Next)]) {
+    pub fn apply(&mut self, delta: &[(Cell, CellHop)]) {
         delta.iter().for_each(|&(cell, next)| self.next[cell.index()] = next);
     }
 
@@ -80,7 +80,7 @@ impl ForwardingTable {
     /// the one that its terminals use, and the others have none.
     pub fn by_address(&self, grid: &CellGrid, spare_free: bool) -> Vec<Option<u8>> {
         let hops = self.hops();
-        let number = |next: Next| hops.binary_search(&next).expect("all hops are listed") as u8;
+        let number = |next: CellHop| hops.binary_search(&next).expect("all hops are listed") as u8;
         let of = |address: Address| {
             let cell = grid.cell_of(address);
             (!spare_free || grid.address(cell) == address).then(|| number(self.next(cell)))
@@ -203,17 +203,17 @@ impl Controller {
         let delays: Vec<Vec<f64>> =
             neighbours.iter().map(|neighbour| self.delays_from(neighbour.node)).collect();
         let next = (0u32..).map(Cell).zip(&self.covering).map(|(cell, &covering)| {
-            let Some(target) = covering else { return Next::Nowhere };
+            let Some(target) = covering else { return CellHop::Nowhere };
             if target == satellite {
-                return Next::Down;
+                return CellHop::Down;
             }
             let through = |way: usize| neighbours[way].delay_s + delays[way][target.index()];
             let least = (0..neighbours.len()).map(through).fold(f64::INFINITY, f64::min);
             let good =
                 (0..neighbours.len()).filter(|&way| least.is_finite() && through(way) <= least + TIE_S);
-            let good = good.map(|way| Next::Link(neighbours[way].link));
+            let good = good.map(|way| CellHop::Link(neighbours[way].link));
             let kept = before.map(|before| before.next(cell));
-            good.clone().find(|&next| Some(next) == kept).or_else(|| good.min()).unwrap_or(Next::Nowhere)
+            good.clone().find(|&next| Some(next) == kept).or_else(|| good.min()).unwrap_or(CellHop::Nowhere)
         });
         ForwardingTable { satellite, next: next.collect() }
     }
@@ -226,12 +226,12 @@ impl Controller {
                 self.positions[neighbour.node.index()].map_or(f64::INFINITY, |there| there.distance_m(place))
             };
             match covering {
-                None => Next::Nowhere,
-                Some(target) if target == satellite => Next::Down,
+                None => CellHop::Nowhere,
+                Some(target) if target == satellite => CellHop::Down,
                 Some(_) => neighbours
                     .iter()
                     .min_by(|a, b| away_m(a).total_cmp(&away_m(b)))
-                    .map_or(Next::Nowhere, |neighbour| Next::Link(neighbour.link)),
+                    .map_or(CellHop::Nowhere, |neighbour| CellHop::Link(neighbour.link)),
             }
         });
         ForwardingTable { satellite, next: next.collect() }

@@ -6,7 +6,7 @@
 
 use skyhop_topology::NodeId;
 
-use crate::central::{Controller, ForwardingTable, Next};
+use crate::central::{CellHop, Controller, ForwardingTable};
 use crate::router::Hop;
 use crate::scheme::{Cause, Packet, Scheme, Scope, Stranded};
 use crate::view::View;
@@ -55,9 +55,9 @@ impl Scheme for Centralised {
             *current = true;
         }
         let next = table.as_ref().map(|table| table.next(controller.cell_of(packet.place)));
-        let Some(Next::Link(link)) = next else {
+        let Some(CellHop::Link(link)) = next else {
             // The table has sent the packet to a satellite that does not serve its destination.
-            return Err(if next == Some(Next::Down) { Stranded::DeadEnd } else { Stranded::NoPath });
+            return Err(if next == Some(CellHop::Down) { Stranded::DeadEnd } else { Stranded::NoPath });
         };
         let to = view.topology().link(link).and_then(|state| state.other(at)).ok_or(Stranded::NoPath)?;
         Ok(Hop { link, to })

@@ -33,7 +33,7 @@ pub struct Forwarding {
 
 /// The next hop of a satellite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub enum StationHop {
     /// Another satellite.
     Satellite(u32),
     /// The station, by the downlink.
@@ -190,12 +190,12 @@ impl Forwarding {
     }
 
     /// Next hop of a satellite towards a station; `None` if there is no path.
-    pub fn next(&self, satellite: u32, station: usize) -> Option<Next> {
+    pub fn next(&self, satellite: u32, station: usize) -> Option<StationHop> {
         let count = self.satellites();
         match *self.next.get(station * count..(station + 1) * count)?.get(satellite as usize)? {
             NOWHERE => None,
-            DOWN => Some(Next::Station),
-            other => Some(Next::Satellite(other)),
+            DOWN => Some(StationHop::Station),
+            other => Some(StationHop::Satellite(other)),
         }
     }
 
@@ -217,7 +217,7 @@ impl Forwarding {
     pub fn path(&self, from: usize, to: usize) -> Option<(Vec<u32>, f64)> {
         let (first, length_m) = self.first(from, to)?;
         let mut satellites = vec![first];
-        while let Next::Satellite(next) = self.next(*satellites.last()?, to)? {
+        while let StationHop::Satellite(next) = self.next(*satellites.last()?, to)? {
             satellites.push(next);
         }
         Some((satellites, length_m))

@@ -9,7 +9,7 @@ use std::fmt::{self, Write};
 
 use skyhop_orbit::{Constellation, EarthModel, Ecef, Epoch, Terminal, Vec3};
 
-use crate::forwarding::{Forwarding, Next};
+use crate::forwarding::{Forwarding, StationHop};
 
 /// A satellite network in the form of Hypatia's folder.
 #[derive(Debug, Clone)]
@@ -215,10 +215,12 @@ impl<'a> ForwardingState<'a> {
         let ports = &self.interfaces[satellite as usize];
         let port = |of: &[u32], other: u32| of.iter().position(|&one| one == other).map_or(-1, |k| k as i64);
         match self.forwarding.next(satellite, to) {
-            Some(Next::Satellite(next)) => {
+            Some(StationHop::Satellite(next)) => {
                 (i64::from(next), port(ports, next), port(&self.interfaces[next as usize], satellite))
             }
-            Some(Next::Station) => ((self.network.constellation.len() + to) as i64, ports.len() as i64, 0),
+            Some(StationHop::Station) => {
+                ((self.network.constellation.len() + to) as i64, ports.len() as i64, 0)
+            }
             None => (-1, -1, -1),
         }
     }

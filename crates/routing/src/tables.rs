@@ -12,7 +12,7 @@ use skyhop_topology::{NodeId, Rules, TopologyError};
 
 use crate::aggregation::{Addresses, aggregate_covering, aggregate_greedy};
 use crate::cells::{BAND_BITS, COLUMN_BITS, COLUMNS};
-use crate::central::{Controller, ForwardingTable, Next};
+use crate::central::{CellHop, Controller, ForwardingTable};
 use crate::minimise::{Lookup, MAX_HOPS, minimise};
 
 /// The satellite and the states for which tables are computed.
@@ -142,8 +142,8 @@ pub fn orbit_tables_while(
                 .map(|position| position.latitude_rad()),
             entries: table.cells().len(),
             next_hops: table.hops().len(),
-            down: count(Next::Down),
-            nowhere: count(Next::Nowhere),
+            down: count(CellHop::Down),
+            nowhere: count(CellHop::Nowhere),
             delta: before.as_ref().map(|before| table.delta(before).len()),
             overrides: table.delta(&controller.geographic_table(options.satellite)).len(),
             aggregated: (options.aggregate && table.hops().len() <= MAX_HOPS)

@@ -15,7 +15,7 @@ use std::time::Instant;
 use skyhop_orbit::preset;
 use skyhop_routing::aggregation::{Addresses, Entry, aggregate_covering, aggregate_greedy};
 use skyhop_routing::cells::{Address, BAND_BITS, COLUMN_BITS, Cell};
-use skyhop_routing::central::{Controller, ForwardingTable, Next};
+use skyhop_routing::central::{CellHop, Controller, ForwardingTable};
 use skyhop_routing::minimise::{Lookup, first_match, minimise};
 use skyhop_routing::tables::{TableOptions, TableReport, TablesError, crossing_s, orbit_tables};
 use skyhop_topology::{NodeId, Rules};
@@ -135,14 +135,14 @@ fn tables_of_all_satellites_together_deliver() {
         let Some(covering) = controller.covering(cell) else { continue };
         for from in (0..288).step_by(5).map(NodeId) {
             let (mut at, mut hops) = (from, 0);
-            while let Next::Link(link) = tables[at.index()].next(cell) {
+            while let CellHop::Link(link) = tables[at.index()].next(cell) {
                 let link = topology.link(link).expect("it exists");
                 assert!(link.up);
                 at = link.other(at).expect("it is this satellite's link");
                 hops += 1;
                 assert!(hops < 40, "{cell:?} is not reached from {from:?}");
             }
-            assert_eq!((at, tables[at.index()].next(cell)), (covering, Next::Down));
+            assert_eq!((at, tables[at.index()].next(cell)), (covering, CellHop::Down));
             longest = longest.max(hops);
         }
     }

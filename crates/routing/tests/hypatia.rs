@@ -7,7 +7,7 @@
 #[path = "../../../tools/testing.rs"]
 mod testing;
 
-use skyhop_routing::forwarding::{Forwarding, Next};
+use skyhop_routing::forwarding::{Forwarding, StationHop};
 use skyhop_routing::hypatia::{ForwardingState, Hypatia, ReadState, SCALE};
 
 const TOLERANCE: f64 = 2e-5;
@@ -47,7 +47,7 @@ fn check(shell: &str, planes: u32, per_plane: u32, gsl_range_m: f64) {
         let names: Vec<String> = satellites.iter().map(u32::to_string).collect();
         same_path += usize::from(names.join("-") == cells[6]);
         let last = *satellites.last().expect("a path has satellites");
-        assert_eq!(forwarding.next(last, number(2) as usize), Some(Next::Station));
+        assert_eq!(forwarding.next(last, number(2) as usize), Some(StationHop::Station));
     }
     println!(
         "{shell}: {compared} rows, {worst_m:.1} m and {worst:.2e} at most, {beyond} beyond {TOLERANCE:.0e}, {same_path} same paths"
@@ -107,8 +107,8 @@ fn forwarding_state_is_written_in_full_and_then_as_changes() {
         for to in 0..100 {
             for satellite in 0..1156 {
                 let expected = forwarding.next(satellite, to).map(|next| match next {
-                    Next::Satellite(other) => other,
-                    Next::Station => 1156 + to as u32,
+                    StationHop::Satellite(other) => other,
+                    StationHop::Station => 1156 + to as u32,
                 });
                 assert_eq!(read.next(satellite, 1156 + to as u32), expected);
             }
