@@ -170,11 +170,11 @@ pub struct ForwardingState<'a> {
     forwarding: Forwarding,
     interfaces: Vec<Vec<u32>>,
     /// Entries of the last step: satellites first, then stations, by destination.
-    last: Vec<Option<Entry>>,
+    last: Vec<Option<StateEntry>>,
 }
 
 /// Next hop, the outgoing interface, and the incoming interface there; -1 each if there is no path.
-type Entry = (i64, i64, i64);
+type StateEntry = (i64, i64, i64);
 
 impl<'a> ForwardingState<'a> {
     /// A state before its first step.
@@ -211,7 +211,7 @@ impl<'a> ForwardingState<'a> {
         out
     }
 
-    fn of_satellite(&self, satellite: u32, to: usize) -> Entry {
+    fn of_satellite(&self, satellite: u32, to: usize) -> StateEntry {
         let ports = &self.interfaces[satellite as usize];
         let port = |of: &[u32], other: u32| of.iter().position(|&one| one == other).map_or(-1, |k| k as i64);
         match self.forwarding.next(satellite, to) {
@@ -225,7 +225,7 @@ impl<'a> ForwardingState<'a> {
         }
     }
 
-    fn of_station(&self, from: usize, to: usize) -> Entry {
+    fn of_station(&self, from: usize, to: usize) -> StateEntry {
         match self.forwarding.first(from, to) {
             Some((satellite, _)) => {
                 (i64::from(satellite), 0, self.interfaces[satellite as usize].len() as i64)

@@ -45,7 +45,7 @@ pub struct Router {
     relays: Vec<bool>,
     /// Links of node k are `edges[starts[k]..starts[k + 1]]`, by link number.
     starts: Vec<usize>,
-    edges: Vec<Edge>,
+    edges: Vec<ReverseEdge>,
     positions: Vec<Option<Ecef>>,
     /// For each destination, the next hop of every node; empty until first needed.
     tables: Vec<Vec<Option<Hop>>>,
@@ -57,7 +57,7 @@ pub struct Router {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Edge {
+struct ReverseEdge {
     link: LinkId,
     to: NodeId,
     weight: f64,
@@ -127,7 +127,7 @@ impl Router {
         for node in 2..self.starts.len() {
             self.starts[node] += self.starts[node - 1];
         }
-        let nowhere = Edge { link: LinkId(0), to: NodeId(0), weight: 0.0 };
+        let nowhere = ReverseEdge { link: LinkId(0), to: NodeId(0), weight: 0.0 };
         self.edges.clear();
         self.edges.resize(self.starts[nodes + 1], nowhere);
         for (number, link, [there_m, back_m]) in usable() {
@@ -141,7 +141,7 @@ impl Router {
                     };
                 // Counts are stored two places further on, so that each start moves to its place while its edges are filled in.
                 let next = &mut self.starts[from.index() + 1];
-                self.edges[*next] = Edge { link: number, to, weight };
+                self.edges[*next] = ReverseEdge { link: number, to, weight };
                 *next += 1;
             }
         }
