@@ -13,13 +13,13 @@ const NONE: u32 = u32::MAX;
 /// Below this number of packets all of them fit a core's cache, and the slot freed last is used first.
 const FEW: usize = 4096;
 
-enum Slot<T> {
+enum SlabSlot<T> {
     Taken(T),
     Free { next: u32 },
 }
 
 pub(crate) struct Frames<T> {
-    slots: Vec<Slot<T>>,
+    slots: Vec<SlabSlot<T>>,
     first_free: u32,
     last_free: u32,
     len: usize,
@@ -45,29 +45,29 @@ impl<T> Frames<T> {
         self.len += 1;
         let id = self.first_free;
         let Some(slot) = self.slots.get_mut(id as usize) else {
-            self.slots.push(Slot::Taken(frame));
+            self.slots.push(SlabSlot::Taken(frame));
             return (self.slots.len() - 1) as u32;
         };
-        if let Slot::Free { next } = *slot {
+        if let SlabSlot::Free { next } = *slot {
             self.first_free = next;
             if next == NONE {
                 self.last_free = NONE;
             }
         }
-        *slot = Slot::Taken(frame);
+        *slot = SlabSlot::Taken(frame);
         id
     }
 
     /// Removes a packet. Panics if there is none of this number.
     #[inline]
     pub fn remove(&mut self, id: u32) -> T {
-        let Slot::Taken(frame) = std::mem::replace(&mut self.slots[id as usize], Slot::Free { next: NONE })
+        let SlabSlot::Taken(frame) = std::mem::replace(&mut self.slots[id as usize], SlabSlot::Free { next: NONE })
         else {
             unreachable!("packet {id} is not in the network")
         };
         self.len -= 1;
         if self.len < FEW {
-            self.slots[id as usize] = Slot::Free { next: self.first_free };
+            self.slots[id as usize] = SlabSlot::Free { next: self.first_free };
             if self.first_free == NONE {
                 self.last_free = id;
             }
@@ -75,7 +75,7 @@ impl<T> Frames<T> {
             return frame;
         }
         match self.slots.get_mut(self.last_free as usize) {
-            Some(last) => *last = Slot::Free { next: id },
+            Some(last) => *last = SlabSlot::Free { next: id },
             None => self.first_free = id,
         }
         self.last_free = id;
@@ -87,8 +87,8 @@ impl<T> Index<u32> for Frames<T> {
     type Output = T;
     fn index(&self, id: u32) -> &T {
         match &self.slots[id as usize] {
-            Slot::Taken(frame) => frame,
-            Slot::Free { .. } => unreachable!("packet {id} is not in the network"),
+            SlabSlot::Taken(frame) => frame,
+            SlabSlot::Free { .. } => unreachable!("packet {id} is not in the network"),
         }
     }
 }
@@ -96,8 +96,8 @@ impl<T> Index<u32> for Frames<T> {
 impl<T> IndexMut<u32> for Frames<T> {
     fn index_mut(&mut self, id: u32) -> &mut T {
         match &mut self.slots[id as usize] {
-            Slot::Taken(frame) => frame,
-            Slot::Free { .. } => unreachable!("packet {id} is not in the network"),
+            SlabSlot::Taken(frame) => frame,
+            SlabSlot::Free { .. } => unreachable!("packet {id} is not in the network"),
         }
     }
 }
