@@ -18,16 +18,16 @@ const BOTTOM: f64 = 52.0;
 const LETTER: f64 = 6.6;
 
 /// Colours that also differ in lightness (after Okabe and Ito), for light and dark paper.
-const PENS: [Pen; 6] = [
-    Pen { light: "#0b5fa5", dark: "#6cb6ff", dash: "" },
-    Pen { light: "#d95f02", dark: "#ffa657", dash: "7 3" },
-    Pen { light: "#1b7f5c", dark: "#56d4a5", dash: "2 3" },
-    Pen { light: "#9a3d8f", dark: "#e69bdc", dash: "10 3 2 3" },
-    Pen { light: "#3a3a3a", dark: "#d0d0d0", dash: "4 2" },
-    Pen { light: "#b08900", dark: "#f2cc60", dash: "1 3" },
+const PENS: [SeriesPen; 6] = [
+    SeriesPen { light: "#0b5fa5", dark: "#6cb6ff", dash: "" },
+    SeriesPen { light: "#d95f02", dark: "#ffa657", dash: "7 3" },
+    SeriesPen { light: "#1b7f5c", dark: "#56d4a5", dash: "2 3" },
+    SeriesPen { light: "#9a3d8f", dark: "#e69bdc", dash: "10 3 2 3" },
+    SeriesPen { light: "#3a3a3a", dark: "#d0d0d0", dash: "4 2" },
+    SeriesPen { light: "#b08900", dark: "#f2cc60", dash: "1 3" },
 ];
 
-struct Pen {
+struct SeriesPen {
     light: &'static str,
     dark: &'static str,
     dash: &'static str,

@@ -35,7 +35,7 @@ pub fn tracks(result: &RunResult) -> Vec<(String, String)> {
 
 /// Position of a terminal at a sample, and of the point below its satellite.
 #[derive(Debug, Clone, Copy)]
-struct Stop {
+struct TrackSample {
     t_s: f64,
     at: Point,
     satellite: Option<(f64, Point)>,
@@ -47,7 +47,7 @@ fn series<'a>(result: &'a RunResult, entity: &str, metric: &str) -> Vec<(f64, f6
     found.into_iter().flat_map(of).collect()
 }
 
-fn stops(result: &RunResult, name: &str) -> Vec<Stop> {
+fn stops(result: &RunResult, name: &str) -> Vec<TrackSample> {
     let entity = format!("terminal/{name}");
     let of = |metric: &str| series(result, &entity, metric);
     let (lats, lons) = (of("latitude_deg"), of("longitude_deg"));
@@ -58,7 +58,7 @@ fn stops(result: &RunResult, name: &str) -> Vec<Stop> {
         let satellite = below
             .next_if(|((at_s, _), _)| *at_s == t_s)
             .map(|((_, number), (lat, lon))| (number, Point { lat_deg: lat.1, lon_deg: lon.1 }));
-        Stop { t_s, at: Point { lat_deg, lon_deg }, satellite }
+        TrackSample { t_s, at: Point { lat_deg, lon_deg }, satellite }
     };
     lats.into_iter().zip(lons).map(stop).collect()
 }
@@ -158,7 +158,7 @@ struct View {
 }
 
 impl View {
-    fn around(stops: &[Stop]) -> Self {
+    fn around(stops: &[TrackSample]) -> Self {
         let points =
             unwrapped(stops).into_iter().flat_map(|stop| [Some(stop.at), stop.satellite.map(|s| s.1)]);
         let (mut west, mut east, mut south, mut north) = (f64::MAX, f64::MIN, f64::MAX, f64::MIN);
@@ -205,21 +205,21 @@ impl View {
 }
 
 /// Stops with longitudes that differ by at most half a turn from the one before.
-fn unwrapped(stops: &[Stop]) -> Vec<Stop> {
+fn unwrapped(stops: &[TrackSample]) -> Vec<TrackSample> {
     let mut last = None;
     let near = |lon_deg: f64, last: f64| lon_deg - 360.0 * ((lon_deg - last) / 360.0).round();
-    let mut turn = |stop: &Stop| {
+    let mut turn = |stop: &TrackSample| {
         let lon_deg = near(stop.at.lon_deg, last.unwrap_or(stop.at.lon_deg));
         last = Some(lon_deg);
         let satellite = stop
             .satellite
             .map(|(number, below)| (number, Point { lon_deg: near(below.lon_deg, lon_deg), ..below }));
-        Stop { at: Point { lon_deg, ..stop.at }, satellite, ..*stop }
+        TrackSample { at: Point { lon_deg, ..stop.at }, satellite, ..*stop }
     };
     stops.iter().map(&mut turn).collect()
 }
 
-fn map(out: &mut String, view: &View, stops: &[Stop], ticks: &Layout) {
+fn map(out: &mut String, view: &View, stops: &[TrackSample], ticks: &Layout) {
     let (right, bottom) = (WIDTH - RIGHT, MAP_TOP + view.height);
     let width = right - LEFT;
     let frame = format!("x=\"{LEFT}\" y=\"{MAP_TOP}\" width=\"{width}\" height=\"{:.1}\"", view.height);
@@ -297,8 +297,8 @@ fn world(out: &mut String, view: &View) {
 }
 
 /// Draws the ground track of each satellite while it was held, and the terminal's link to it at the handover.
-fn satellites(out: &mut String, view: &View, stops: &[Stop]) {
-    let number = |stop: &Stop| stop.satellite.map(|(number, _)| number);
+fn satellites(out: &mut String, view: &View, stops: &[TrackSample]) {
+    let number = |stop: &TrackSample| stop.satellite.map(|(number, _)| number);
     let (mut ways, mut links, mut marks) = (String::new(), String::new(), String::new());
     for held in stops.chunk_by(|a, b| number(a) == number(b)) {
         let Some((_, first)) = held[0].satellite else { continue };
@@ -316,7 +316,7 @@ fn satellites(out: &mut String, view: &View, stops: &[Stop]) {
 }
 
 /// Draws the terminal's position at the ticks of the time axis.
-fn instants(out: &mut String, view: &View, stops: &[Stop], ticks: &Layout) {
+fn instants(out: &mut String, view: &View, stops: &[TrackSample], ticks: &Layout) {
     let unit = ticks.label.rsplit('(').next().map_or("", |unit| unit.trim_end_matches(')'));
     let mut last: Option<(f64, f64)> = None;
     for (t_s, text) in &ticks.ticks {
