@@ -61,7 +61,8 @@ impl<T> Frames<T> {
     /// Removes a packet. Panics if there is none of this number.
     #[inline]
     pub fn remove(&mut self, id: u32) -> T {
-        let SlabSlot::Taken(frame) = std::mem::replace(&mut self.slots[id as usize], SlabSlot::Free { next: NONE })
+        let SlabSlot::Taken(frame) =
+            std::mem::replace(&mut self.slots[id as usize], SlabSlot::Free { next: NONE })
         else {
             unreachable!("packet {id} is not in the network")
         };

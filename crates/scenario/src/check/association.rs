@@ -19,14 +19,14 @@ const SMALLEST_PACKET: Bytes = Bytes::new(272);
 const SMALLEST_WINDOW: u64 = 64 << 10;
 
 /// The flows of each association, in the order of the file.
-type Members<'a> = BTreeMap<&'a str, Vec<(usize, &'a Flow, &'a Stp)>>;
+type Associations<'a> = BTreeMap<&'a str, Vec<(usize, &'a Flow, &'a Stp)>>;
 
 fn transport_of(flow: usize) -> KeyPath {
     KeyPath::default().key("flows").index(flow).key("transport")
 }
 
-fn members(scenario: &Scenario) -> Members<'_> {
-    let mut members = Members::new();
+fn members(scenario: &Scenario) -> Associations<'_> {
+    let mut members = Associations::new();
     for (index, flow) in scenario.flows.iter().enumerate() {
         if let Transport::Stp(stp) = &flow.transport
             && let Some(name) = &stp.association

@@ -195,10 +195,10 @@ impl Expansion<'_> {
     }
 }
 
-type Ends<'a> = [Option<&'a str>; 2];
+type FlowEnds<'a> = [Option<&'a str>; 2];
 
 /// Ends of flow `k`, from 0: the members of each group in turn; if both are the same node, the next of `to`.
-fn in_turn<'a>([from, to]: &'a [Option<Vec<String>>; 2], k: usize) -> Ends<'a> {
+fn in_turn<'a>([from, to]: &'a [Option<Vec<String>>; 2], k: usize) -> FlowEnds<'a> {
     let at = |group: &'a Option<Vec<String>>, k: usize| {
         let group = group.as_ref()?;
         group.get(k % group.len()).map(String::as_str)
@@ -209,7 +209,7 @@ fn in_turn<'a>([from, to]: &'a [Option<Vec<String>>; 2], k: usize) -> Ends<'a> {
 }
 
 /// Both ends drawn at random; the receiver is drawn again while it is the sender.
-fn drawn<'a>([from, to]: &'a [Option<Vec<String>>; 2], seed: Seed, name: &str) -> Ends<'a> {
+fn drawn<'a>([from, to]: &'a [Option<Vec<String>>; 2], seed: Seed, name: &str) -> FlowEnds<'a> {
     /// By chance so many draws never fail.
     const MOST_DRAWS: usize = 1000;
     let mut stream = seed.stream(&format!("flow/{name}/pair"));

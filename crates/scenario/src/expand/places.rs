@@ -19,7 +19,7 @@ const RADIUS_M: f64 = 6_371_000.0;
 
 /// A place of a table, or the centre of a region.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Place {
+pub(super) struct TerminalPlace {
     pub name: String,
     pub lat_deg: f64,
     pub lon_deg: f64,
@@ -30,7 +30,7 @@ pub(super) struct Place {
 const COLUMNS: [&str; 5] = ["name", "lat_deg", "lon_deg", "height_m", "weight"];
 
 /// The places of a table; terminals are named after `population` and the row.
-pub(super) fn table(bytes: &[u8], population: &str) -> Result<Vec<Place>, TableError> {
+pub(super) fn table(bytes: &[u8], population: &str) -> Result<Vec<TerminalPlace>, TableError> {
     let mut all = rows(bytes)?;
     let head = all
         .next()
@@ -62,7 +62,7 @@ pub(super) fn table(bytes: &[u8], population: &str) -> Result<Vec<Place>, TableE
         if cells.len() != columns.len() {
             return Err(row.wrong(format!("{} cells; expected {}", cells.len(), columns.len())));
         }
-        let place = Place {
+        let place = TerminalPlace {
             name: named(&row, cells[name], population)?,
             lat_deg: within(&row, "lat_deg", cells[lat], (-90.0, 90.0))?,
             lon_deg: within(&row, "lon_deg", cells[lon], LONGITUDES_DEG)?,
@@ -110,13 +110,13 @@ fn within(row: &Row, what: &str, cell: &str, (least, most): (f64, f64)) -> Resul
 }
 
 /// A place drawn by weight; `sums` are the cumulative weights of `places`.
-pub(super) fn draw<'p>(places: &'p [Place], sums: &[f64], stream: &mut Stream) -> &'p Place {
+pub(super) fn draw<'p>(places: &'p [TerminalPlace], sums: &[f64], stream: &mut Stream) -> &'p TerminalPlace {
     let at = stream.uniform() * sums.last().copied().unwrap_or(0.0);
     &places[sums.partition_point(|sum| *sum <= at).min(places.len() - 1)]
 }
 
 /// Latitude and longitude of a random point within `radius` of a place, uniform over the area.
-pub(super) fn scatter(place: &Place, radius: Length, stream: &mut Stream) -> (Angle, Angle) {
+pub(super) fn scatter(place: &TerminalPlace, radius: Length, stream: &mut Stream) -> (Angle, Angle) {
     if radius == Length::default() {
         return (Angle::from_deg(place.lat_deg), Angle::from_deg(place.lon_deg));
     }
@@ -143,8 +143,8 @@ mod tests {
     use super::*;
     use skyhop_chance::Seed;
 
-    fn place(lat_deg: f64, lon_deg: f64) -> Place {
-        Place { name: "x".into(), lat_deg, lon_deg, height: None, weight: 1.0 }
+    fn place(lat_deg: f64, lon_deg: f64) -> TerminalPlace {
+        TerminalPlace { name: "x".into(), lat_deg, lon_deg, height: None, weight: 1.0 }
     }
 
     #[test]
@@ -169,7 +169,8 @@ mod tests {
     #[test]
     fn places_are_drawn_by_weight_and_never_without_one() {
         let weights = [0.0, 3.0, 0.0, 1.0];
-        let places: Vec<Place> = weights.iter().map(|w| Place { weight: *w, ..place(*w, 0.0) }).collect();
+        let places: Vec<TerminalPlace> =
+            weights.iter().map(|w| TerminalPlace { weight: *w, ..place(*w, 0.0) }).collect();
         let sums = [0.0, 3.0, 3.0, 4.0];
         let mut stream = Seed(1).stream("test");
         let drawn: Vec<f64> = (0..10_000).map(|_| draw(&places, &sums, &mut stream).weight).collect();

@@ -4,9 +4,9 @@
 //! Differs from a list of terminals: all keys but the position are those of the population.
 //! Leaves out reading the table's file.
 
-use super::places::{self, Place};
+use super::places::{self, TerminalPlace};
 use super::{Expansion, MOST};
-use crate::error::{Place as At, Problem, quoted};
+use crate::error::{Place, Problem, quoted};
 use crate::files::Files;
 use crate::model::Population;
 use crate::path::KeyPath;
@@ -56,7 +56,7 @@ impl Expansion<'_> {
         population: &Population,
         at: &KeyPath,
         files: &Files,
-    ) -> Result<Option<Vec<Place>>, Problem> {
+    ) -> Result<Option<Vec<TerminalPlace>>, Problem> {
         let before = self.out.list.len();
         let Population { file, around, count, radius, .. } = population;
         let out = &mut self.out;
@@ -102,7 +102,7 @@ impl Expansion<'_> {
         }
         if let Some(around) = around {
             let (lat_deg, lon_deg) = (around.lat.as_deg(), around.lon.as_deg());
-            let middle = Place { name: String::new(), lat_deg, lon_deg, height: None, weight: 1.0 };
+            let middle = TerminalPlace { name: String::new(), lat_deg, lon_deg, height: None, weight: 1.0 };
             return Ok(Some(vec![middle]));
         }
         let Some((file, bytes)) = file.as_ref().and_then(|file| Some((file, files.get(file)?))) else {
@@ -110,8 +110,8 @@ impl Expansion<'_> {
         };
         let places = places::table(bytes, name).map_err(|error| Problem {
             place: match error.line {
-                Some(line) => At::Line { file: file.clone(), line },
-                None => At::File { file: file.clone() },
+                Some(line) => Place::Line { file: file.clone(), line },
+                None => Place::File { file: file.clone() },
             },
             key: at.key("file").to_string(),
             message: error.message,
@@ -125,7 +125,7 @@ impl Expansion<'_> {
         Ok(Some(places))
     }
 
-    fn population(&mut self, name: &str, population: &Population, places: &[Place], at: &KeyPath) {
+    fn population(&mut self, name: &str, population: &Population, places: &[TerminalPlace], at: &KeyPath) {
         let mut members = Vec::new();
         match population.count {
             None => {

@@ -18,12 +18,12 @@ pub struct Crossing {
 }
 
 /// Nodes by name, and the neighbours of each.
-struct Around<'a> {
+struct Neighbourhoods<'a> {
     numbers: BTreeMap<&'a str, usize>,
     next: Vec<Vec<usize>>,
 }
 
-impl<'a> Around<'a> {
+impl<'a> Neighbourhoods<'a> {
     fn of(network: &'a Network) -> Self {
         let mut next = vec![Vec::new(); network.nodes.len()];
         for ends in &network.links {
@@ -51,7 +51,7 @@ impl Network {
                 Some(names)
             })
             .collect();
-        let around = Around::of(self);
+        let around = Neighbourhoods::of(self);
         let flows = scenario.flows.iter().zip(&self.routes).enumerate();
         flows
             .map(|(i, (flow, route))| {
@@ -125,7 +125,7 @@ impl Network {
     }
 
     /// The nodes that links lead to from `end`, and the number of links.
-    fn links_from(&self, end: &str, around: &Around) -> BTreeMap<&str, usize> {
+    fn links_from(&self, end: &str, around: &Neighbourhoods) -> BTreeMap<&str, usize> {
         let mut links = BTreeMap::new();
         let mut left: VecDeque<(usize, usize)> =
             around.numbers.get(end).map(|node| (*node, 0)).into_iter().collect();
