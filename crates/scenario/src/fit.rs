@@ -7,7 +7,7 @@
 use crate::error::{MOST_PROBLEMS, expected, quoted};
 use crate::path::KeyPath;
 use crate::shape::{Field, Shape};
-use crate::tree::{Node, Origin, Table, Value};
+use crate::tree::{Origin, Table, TreeNode, Value};
 use skyhop_text::spelling::{hint, nearest};
 
 /// The mistakes found: origin, key and message; beyond the largest number they are only counted.
@@ -29,7 +29,7 @@ impl Mistakes {
 }
 
 /// Compares `node` with `shape`.
-pub(crate) fn fit(shape: &Shape, node: &Node, path: &KeyPath, out: &mut Mistakes) {
+pub(crate) fn fit(shape: &Shape, node: &TreeNode, path: &KeyPath, out: &mut Mistakes) {
     let mut wrong = |what: &str| {
         out.push(
             node.origin,
@@ -118,7 +118,7 @@ pub(crate) fn fit(shape: &Shape, node: &Node, path: &KeyPath, out: &mut Mistakes
 fn fit_tagged(
     noun: &str,
     kinds: &[(String, Vec<Field>)],
-    node: &Node,
+    node: &TreeNode,
     table: &Table,
     path: &KeyPath,
     out: &mut Mistakes,
@@ -146,7 +146,7 @@ fn fit_tagged(
 fn fit_table(
     fields: &[Field],
     kinds: Option<&[(String, Vec<Field>)]>,
-    node: &Node,
+    node: &TreeNode,
     table: &Table,
     path: &KeyPath,
     out: &mut Mistakes,

@@ -14,7 +14,7 @@ use crate::model::{Ip, Scenario, Tcp};
 use crate::network::SkyWay;
 use crate::path::{KeyPath, Step, split};
 use crate::shape::SCENARIO;
-use crate::tree::{Node, Origin, Value};
+use crate::tree::{Origin, TreeNode, Value};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use skyhop_text::spelling::hint_of_file;
@@ -222,7 +222,7 @@ fn read(bytes: &[u8], file: &str, sets: &[(String, String)], beside: Beside) -> 
     let source = Source {
         file: file.to_owned(),
         lines: Some(lines),
-        top: Node::top(table.into_inner()),
+        top: TreeNode::top(table.into_inner()),
         sets: Vec::new(),
         origins: Origins::default(),
     };
@@ -359,7 +359,7 @@ struct Source {
     file: String,
     /// Offsets of the ends of its lines, if it has any.
     lines: Option<Vec<usize>>,
-    top: Node,
+    top: TreeNode,
     /// Paths of the values given with `--set`, in order.
     sets: Vec<String>,
     /// Places in the file of expanded items.

@@ -7,7 +7,7 @@
 use crate::error::{Errors, Place, expected, quoted};
 use crate::path::split;
 use crate::shape::{Field, Shape};
-use crate::tree::{Entry, Node, Origin, Table, Value};
+use crate::tree::{Entry, Origin, Table, TreeNode, Value};
 
 /// Splits an argument `path=value` of `--set`.
 pub fn parse_set(text: &str) -> Result<(String, String), Errors> {
@@ -26,7 +26,7 @@ pub fn parse_set(text: &str) -> Result<(String, String), Errors> {
 
 /// Sets the value at `path`; new nodes have `origin`. The value is checked later with the rest of the tree.
 pub(crate) fn apply(
-    top: &mut Node,
+    top: &mut TreeNode,
     shape: &Shape,
     (path, value): (&str, &str),
     origin: Origin,
@@ -83,7 +83,7 @@ pub(crate) fn apply(
         node = &mut entry.node;
         shape = below.shape;
     }
-    *node = Node::from_set(value, origin);
+    *node = TreeNode::from_set(value, origin);
     // "--set name=5" is a text if the scenario expects a text.
     let text = match shape {
         Shape::Text | Shape::Choice { .. } => true,
@@ -97,7 +97,7 @@ pub(crate) fn apply(
     if let (Shape::List(item, None), Value::Text(_)) = (shape, &node.value)
         && matches!(**item, Shape::Text)
     {
-        node.value = Value::List(vec![Node { origin, value: node.value.clone() }]);
+        node.value = Value::List(vec![TreeNode { origin, value: node.value.clone() }]);
     }
     Ok(())
 }
@@ -121,14 +121,14 @@ fn field<'a>(fields: &'a [Field], step: &str, wrong: &dyn Fn(String) -> Errors) 
 fn fresh(kind: Option<&str>, origin: Origin) -> Entry {
     let mut table = Table::new();
     if let Some(kind) = kind {
-        let node = Node { origin, value: Value::Text(kind.to_owned()) };
+        let node = TreeNode { origin, value: Value::Text(kind.to_owned()) };
         table.insert("kind".into(), Entry { origin, node });
     }
-    Entry { origin, node: Node { origin, value: Value::Table(table) } }
+    Entry { origin, node: TreeNode { origin, value: Value::Table(table) } }
 }
 
 /// An array element by its number or its `name`.
-fn element<'a>(node: &'a mut Node, step: &str) -> Result<&'a mut Node, String> {
+fn element<'a>(node: &'a mut TreeNode, step: &str) -> Result<&'a mut TreeNode, String> {
     let found = node.value.describe();
     let Value::List(items) = &mut node.value else {
         return Err(format!("{found} has no elements, so {} is not one", quoted(step)));
@@ -149,7 +149,7 @@ fn element<'a>(node: &'a mut Node, step: &str) -> Result<&'a mut Node, String> {
     }
 }
 
-fn name_of(index: usize, item: &Node) -> Option<String> {
+fn name_of(index: usize, item: &TreeNode) -> Option<String> {
     let table = item.table()?;
     match table.get("name") {
         Some(name) => name.node.text().map(str::to_owned),

@@ -20,7 +20,7 @@ pub(crate) enum Origin {
 
 /// A value and its origin.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Node {
+pub(crate) struct TreeNode {
     pub origin: Origin,
     pub value: Value,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Node {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
     pub origin: Origin,
-    pub node: Node,
+    pub node: TreeNode,
 }
 
 /// A table: keys in alphabetical order.
@@ -45,7 +45,7 @@ pub(crate) enum Value {
     Float(f64),
     Boolean(bool),
     Datetime(toml::value::Datetime),
-    List(Vec<Node>),
+    List(Vec<TreeNode>),
     Table(Table),
 }
 
@@ -65,16 +65,16 @@ impl Value {
     }
 }
 
-impl Node {
+impl TreeNode {
     pub fn top(table: DeTable<'_>) -> Self {
-        Node { origin: Origin::File(0), value: Value::Table(convert_table(table, None)) }
+        TreeNode { origin: Origin::File(0), value: Value::Table(convert_table(table, None)) }
     }
 
     /// A value given with `--set`: TOML if it is valid TOML, else the text itself.
     pub fn from_set(text: &str, origin: Origin) -> Self {
         match DeValue::parse(text) {
-            Ok(value) => Node { origin, value: convert(value.into_inner(), Some(origin)) },
-            Err(_) => Node { origin, value: Value::Text(text.to_owned()) },
+            Ok(value) => TreeNode { origin, value: convert(value.into_inner(), Some(origin)) },
+            Err(_) => TreeNode { origin, value: Value::Text(text.to_owned()) },
         }
     }
 
@@ -86,7 +86,7 @@ impl Node {
         if let Value::Text(text) = &self.value { Some(text) } else { None }
     }
 
-    pub fn child(&self, step: &Step) -> Option<&Node> {
+    pub fn child(&self, step: &Step) -> Option<&TreeNode> {
         match (step, &self.value) {
             (Step::Key(key), Value::Table(table)) => table.get(key).map(|entry| &entry.node),
             (Step::Index(i), Value::List(items)) => items.get(*i),
@@ -114,7 +114,7 @@ impl Node {
         node.origin
     }
 
-    /// As [`Node::locate`], with the path as text.
+    /// As [`TreeNode::locate`], with the path as text.
     pub fn locate_text(&self, path: &str) -> Origin {
         let mut node = self;
         for part in crate::path::split(path).unwrap_or_default() {
@@ -135,7 +135,7 @@ impl Node {
             Value::Float(x) => toml::Value::Float(x),
             Value::Boolean(b) => toml::Value::Boolean(b),
             Value::Datetime(t) => toml::Value::Datetime(t),
-            Value::List(items) => toml::Value::Array(items.into_iter().map(Node::into_plain).collect()),
+            Value::List(items) => toml::Value::Array(items.into_iter().map(TreeNode::into_plain).collect()),
             Value::Table(table) => toml::Value::Table(
                 table.into_iter().map(|(key, entry)| (key, entry.node.into_plain())).collect(),
             ),
@@ -148,7 +148,7 @@ fn convert_table(table: DeTable<'_>, set: Option<Origin>) -> Table {
     for (key, value) in table {
         let origin = set.unwrap_or(Origin::File(key.span().start));
         let at = set.unwrap_or(Origin::File(value.span().start));
-        let node = Node { origin: at, value: convert(value.into_inner(), set) };
+        let node = TreeNode { origin: at, value: convert(value.into_inner(), set) };
         out.insert(key.into_inner().into_owned(), Entry { origin, node });
     }
     out
@@ -168,7 +168,7 @@ fn convert(value: DeValue<'_>, set: Option<Origin>) -> Value {
         DeValue::Array(items) => Value::List(
             items
                 .into_iter()
-                .map(|item| Node {
+                .map(|item| TreeNode {
                     origin: set.unwrap_or(Origin::File(item.span().start)),
                     value: convert(item.into_inner(), set),
                 })
