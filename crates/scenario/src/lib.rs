@@ -43,7 +43,7 @@ pub use files::{Files, LARGEST_FILE};
 pub use finding::Finding;
 pub use fleets::Fleet;
 pub use model::*;
-pub use path::{KeyPath, Step};
+pub use path::{KeyPath, KeyStep};
 pub use read::{Given, LARGEST_SCENARIO, Loaded, load, load_given, load_stdin, parse, parse_with};
 pub use set::parse_set;
 

@@ -8,7 +8,7 @@ use std::fmt;
 
 /// One step into a table or an array.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
+pub enum KeyStep {
     /// A key of a table.
     Key(String),
     /// An element of an array.
@@ -17,19 +17,19 @@ pub enum Step {
 
 /// The path from the top of the scenario to a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct KeyPath(pub Vec<Step>);
+pub struct KeyPath(pub Vec<KeyStep>);
 
 impl KeyPath {
     /// The key `key` below this path.
     pub fn key(&self, key: &str) -> Self {
         let mut steps = self.0.clone();
-        steps.push(Step::Key(key.to_owned()));
+        steps.push(KeyStep::Key(key.to_owned()));
         KeyPath(steps)
     }
     /// Element `index` of the array at this path.
     pub fn index(&self, index: usize) -> Self {
         let mut steps = self.0.clone();
-        steps.push(Step::Index(index));
+        steps.push(KeyStep::Index(index));
         KeyPath(steps)
     }
 }
@@ -41,9 +41,9 @@ impl fmt::Display for KeyPath {
                 f.write_str(".")?;
             }
             match step {
-                Step::Index(n) => write!(f, "{n}")?,
-                Step::Key(key) if is_bare(key) => f.write_str(key)?,
-                Step::Key(key) => f.write_str(&crate::error::quoted(key))?,
+                KeyStep::Index(n) => write!(f, "{n}")?,
+                KeyStep::Key(key) if is_bare(key) => f.write_str(key)?,
+                KeyStep::Key(key) => f.write_str(&crate::error::quoted(key))?,
             }
         }
         Ok(())

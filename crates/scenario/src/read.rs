@@ -12,7 +12,7 @@ use crate::finding::Finding;
 use crate::fit::{Mistakes, fit};
 use crate::model::{Ip, Scenario, Tcp};
 use crate::network::SkyWay;
-use crate::path::{KeyPath, Step, split};
+use crate::path::{KeyPath, KeyStep, split};
 use crate::shape::SCENARIO;
 use crate::tree::{Origin, TreeNode, Value};
 use serde::Deserialize;
@@ -429,7 +429,7 @@ impl Source {
 
     /// The dotted key in the file from which `key` was expanded, if it is another one.
     fn written_text(&self, key: &str) -> Option<String> {
-        let step = |step: String| step.parse().map_or(Step::Key(step), Step::Index);
+        let step = |step: String| step.parse().map_or(KeyStep::Key(step), KeyStep::Index);
         let path = KeyPath(split(key)?.into_iter().map(step).collect());
         self.origins.written(&path).map(|path| path.to_string())
     }

@@ -5,7 +5,7 @@
 //! Leaves out comments and layout.
 
 use crate::error::quoted;
-use crate::path::{KeyPath, Step};
+use crate::path::{KeyPath, KeyStep};
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 
@@ -86,10 +86,10 @@ impl TreeNode {
         if let Value::Text(text) = &self.value { Some(text) } else { None }
     }
 
-    pub fn child(&self, step: &Step) -> Option<&TreeNode> {
+    pub fn child(&self, step: &KeyStep) -> Option<&TreeNode> {
         match (step, &self.value) {
-            (Step::Key(key), Value::Table(table)) => table.get(key).map(|entry| &entry.node),
-            (Step::Index(i), Value::List(items)) => items.get(*i),
+            (KeyStep::Key(key), Value::Table(table)) => table.get(key).map(|entry| &entry.node),
+            (KeyStep::Index(i), Value::List(items)) => items.get(*i),
             _ => None,
         }
     }
@@ -118,8 +118,8 @@ impl TreeNode {
     pub fn locate_text(&self, path: &str) -> Origin {
         let mut node = self;
         for part in crate::path::split(path).unwrap_or_default() {
-            let index = part.parse().ok().map(Step::Index);
-            match node.child(&Step::Key(part)).or_else(|| node.child(&index?)) {
+            let index = part.parse().ok().map(KeyStep::Index);
+            match node.child(&KeyStep::Key(part)).or_else(|| node.child(&index?)) {
                 Some(child) => node = child,
                 None => break,
             }

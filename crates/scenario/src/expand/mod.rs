@@ -14,7 +14,7 @@ use crate::error::Problem;
 use crate::files::Files;
 use crate::finding::{Finding, Findings};
 use crate::model::Scenario;
-use crate::path::{KeyPath, Step};
+use crate::path::{KeyPath, KeyStep};
 use pattern::{Pattern, natural};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,15 +38,17 @@ impl Origins {
     /// The key in the file from which `path` was expanded; `None` if it is the same.
     pub fn written(&self, path: &KeyPath) -> Option<KeyPath> {
         let [first, second, rest @ ..] = &path.0[..] else { return None };
-        let Step::Key(kind) = first else { return None };
+        let KeyStep::Key(kind) = first else { return None };
         let head = match (kind.as_str(), second) {
-            ("flows", Step::Index(i)) => KeyPath::default().key("flows").index(*self.flows.get(*i)? as usize),
-            ("links", Step::Key(name)) => KeyPath::default().key("links").key(self.links.get(name)?),
-            ("terminals", Step::Key(name)) => {
+            ("flows", KeyStep::Index(i)) => {
+                KeyPath::default().key("flows").index(*self.flows.get(*i)? as usize)
+            }
+            ("links", KeyStep::Key(name)) => KeyPath::default().key("links").key(self.links.get(name)?),
+            ("terminals", KeyStep::Key(name)) => {
                 KeyPath::default().key("populations").key(self.terminals.get(name)?)
             }
-            ("splices", Step::Key(name)) if self.splices.contains(name) => match rest {
-                [Step::Key(key), Step::Index(_)] if key == "flows" => {
+            ("splices", KeyStep::Key(name)) if self.splices.contains(name) => match rest {
+                [KeyStep::Key(key), KeyStep::Index(_)] if key == "flows" => {
                     return Some(KeyPath(path.0[..3].to_vec()));
                 }
                 _ => return None,
