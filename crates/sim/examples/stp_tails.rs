@@ -1,4 +1,4 @@
-//! STP with nothing known of the path, off the named path: tails, jitter, outages, steps, sharing, crowds.
+//! STP with nothing known of the path, off the named path: tails, both ways loaded, jitter, outages, steps, sharing, crowds.
 //!
 //! `cargo run --release --locked -p skyhop-sim --example stp_tails -- [TABLE] [SEEDS] [WORD]`: all tables, or one of them; rows that contain the word.
 //! Differs from a sweep: the worst of the seeds counts, and is named.
@@ -338,6 +338,14 @@ fn steps(_: u64, word: &str) {
     }
 }
 
+/// Mbit/s of a flow over the last 60 % of a run.
+fn rate_of(result: &RunResult, at: usize, seconds: f64) -> f64 {
+    let entity = format!("flow/f{at}");
+    let series = result.series.iter().find(|s| s.entity == entity && s.metric == "delivered_bytes").unwrap();
+    let before = series.samples.iter().rfind(|(t, _)| t.as_secs_f64() <= 0.4 * seconds).map_or(0.0, |s| s.1);
+    (transfer(result, at).bytes_delivered as f64 - before) * 8.0 / (0.6 * seconds) / 1e6
+}
+
 /// Mbit/s of each flow over the last 60 %, and the share of each one's packets that were sent again.
 fn shares(mbps: f64, rtt_ms: f64, queue: &str, flows: &[(&str, f64)], seed: u64) -> (Vec<f64>, Vec<f64>) {
     let seconds = (120.0 * rtt_ms / 1e3).max(60.0);
@@ -351,14 +359,7 @@ fn shares(mbps: f64, rtt_ms: f64, queue: &str, flows: &[(&str, f64)], seed: u64)
         case = case.flow(&format!("f{n}"), transport, None, start);
     }
     let result = case.run(seed);
-    let rates = (0..flows.len()).map(|n| {
-        let entity = format!("flow/f{n}");
-        let series =
-            result.series.iter().find(|s| s.entity == entity && s.metric == "delivered_bytes").unwrap();
-        let before =
-            series.samples.iter().rfind(|(t, _)| t.as_secs_f64() <= 0.4 * seconds).map_or(0.0, |s| s.1);
-        (transfer(&result, n).bytes_delivered as f64 - before) * 8.0 / (0.6 * seconds) / 1e6
-    });
+    let rates = (0..flows.len()).map(|n| rate_of(&result, n, seconds));
     let again = (0..flows.len()).map(|n| {
         let one = transfer(&result, n);
         one.segments_retransmitted as f64 / one.segments_sent.max(1) as f64
@@ -440,6 +441,42 @@ fn sharing(seeds: u64, word: &str) {
     }
 }
 
+/// Mbit/s over the last 60 % of a minute while another flow fills the way back.
+fn both(_: u64, word: &str) {
+    println!(
+        "both: Mbit/s there and back over the last 36 s of 60, and what there is alone; the way back is filled from the beginning, or from 5 s on"
+    );
+    for (mbps, up_mbps) in [(250.0, 3.0), (100.0, 10.0), (50.0, 50.0), (10.0, 1.0)] {
+        for rtt_ms in [40.0, 600.0] {
+            let run = |back: &str, start_s: f64| {
+                let mut case = Case::new(mbps, rtt_ms).flow("f0", STP, None, 0.0);
+                if !back.is_empty() {
+                    let there = std::mem::take(&mut case.flows);
+                    case = case.flow("f1", back, None, start_s);
+                    let turned = case.flows.replace(
+                        "[\"server\", \"bottleneck\", \"user\"]",
+                        "[\"user\", \"bottleneck\", \"server\"]",
+                    );
+                    case.flows = there + &turned;
+                }
+                (case.up_mbps, case.duration_s, case.sample_ms) = (up_mbps, 60.0, Some(500));
+                let result = case.run(1);
+                (0..result.flows.len()).map(|n| rate_of(&result, n, 60.0)).collect::<Vec<f64>>()
+            };
+            for (name, back) in [("stp", STP), ("cubic", CUBIC), ("bbr", BBR)] {
+                let label = format!("{mbps:>4}/{up_mbps} {rtt_ms:>3} ms {name:<5}");
+                if !label.contains(word) {
+                    continue;
+                }
+                let alone = run("", 0.0)[0];
+                let (early, late) = (run(back, 0.0), run(back, 5.0));
+                let bad = if early[0].min(late[0]) < 0.9 * alone { "  <--" } else { "" };
+                println!("{label} | alone {alone:>5.1}; {early:>5.1?} {late:>5.1?}{bad}");
+            }
+        }
+    }
+}
+
 fn crowds(_: u64, word: &str) {
     println!("crowds: 100 MB in equal parts over 250/3 Mbit/s, 600 ms");
     for (name, kind) in [("stp", STP), ("cubic", CUBIC)] {
@@ -473,8 +510,9 @@ fn main() {
     let table = args.first().map_or("all", String::as_str);
     let seeds = args.get(1).and_then(|n| n.parse().ok());
     let word = args.get(2).map_or("", String::as_str);
-    let tables: [(&str, u64, fn(u64, &str)); 6] = [
+    let tables: [(&str, u64, fn(u64, &str)); 7] = [
         ("tails", 20, tails),
+        ("both", 1, both),
         ("jitter", 5, jitter),
         ("outages", 8, outages),
         ("steps", 1, steps),

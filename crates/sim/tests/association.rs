@@ -275,7 +275,7 @@ fn both_ends_open_streams_and_each_direction_is_filled() {
         up("up", named, bulk) + &down("down", named, bulk),
         down("down", named, &format!("{bulk}\nstart = \"50 ms\"")) + &up("up", named, bulk),
     ] {
-        // Held against two connections: what a loaded way back does to a sender is the rate law's business.
+        // Held against two connections, which a loaded way back does not slow (docs/stp.md §8.3).
         let apart = flows.replace(named, "");
         let [together, apart] = [&flows, &apart].map(|flows| {
             let result = run(&(path(30, "") + flows), 1);
@@ -283,6 +283,7 @@ fn both_ends_open_streams_and_each_direction_is_filled() {
         });
         println!("{together:.3?} Mbit/s down and up; as two connections {apart:.3?}");
         assert!(together[0] > 0.9 * apart[0], "{together:?} and {apart:?} Mbit/s down");
+        assert!(apart[0] > 210.0 && apart[1] > 2.2, "{apart:?} Mbit/s as two connections");
         assert!(together[1] > 0.9 * apart[1] && together[1] > 2.2, "{together:?} and {apart:?} Mbit/s up");
     }
 }

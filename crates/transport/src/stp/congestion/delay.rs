@@ -120,10 +120,12 @@ impl Delay {
                 let rtt = self.floor.seconds().max(self.poll_interval_min.as_secs_f64());
                 // While a queue drains it is its rate that counts, over the round trip through it: a window of less would leave a gap
                 // behind the queue, and one of more would fill a path that has become narrower before that is heard of.
-                let through = self.samples.last().map_or(rtt, |answer| answer.rtt.as_secs_f64());
+                let through = self.samples.last_rtt().map_or(rtt, |rtt| rtt.as_secs_f64());
+                // What an answer waits for is out of the way there, and still counted.
+                let waited = self.samples.waited();
                 let window = match self.share.filter(|_| self.held.is_none()) {
-                    Some(share) => 1.7 * share * through.max(rtt),
-                    None => 2.5 * self.rate * rtt,
+                    Some(share) => share * (1.7 * through.max(rtt) + waited),
+                    None => self.rate * (2.5 * rtt + waited),
                 };
                 (window + 10.0 * self.mss).min(self.cap)
             }
@@ -234,10 +236,12 @@ impl Delay {
             return true;
         }
         let Some(answer) = feedback.answer else { return false };
-        self.samples.add(answer);
-        let risen = self.floor.add(now, answer.sent_at, answer.rtt, &self.samples);
+        self.floor.shift(self.samples.add(answer));
+        let rtt = self.samples.rtt(&answer);
+        let risen = self.floor.add(now, answer.sent_at, rtt, &self.samples);
         if risen {
-            self.samples.forget();
+            self.samples.restart();
+            self.floor.restart(now, answer.rtt);
         }
         self.hold(risen);
         if std::mem::take(&mut self.silent) && self.resume(signals) {
@@ -371,7 +375,7 @@ impl Delay {
         let (packets, pace) = self.opening.next(packets, rate, floor, sure);
         let leaves_in = packets as f64 * self.mss / pace;
         let train = Train { first: signals.next, end: signals.next + packets, leaves_in };
-        let until = signals.now + Span::from_secs_f64(1.2 * floor + 3.0 * leaves_in);
+        let until = signals.now + Span::from_secs_f64(1.2 * floor + self.samples.waited() + 3.0 * leaves_in);
         self.set_rate(pace);
         self.trial = (signals.next, 0.0);
         self.phase = Phase::Proof {
@@ -498,7 +502,10 @@ impl Delay {
         // What has left since that POLL and will not have come out by the time that it would without a queue.
         let left = signals.sent.saturating_sub(answer.sent) as f64 * answer.size / rate.max(1.0);
         let coming = left - signals.now.since(answer.sent_at).as_secs_f64();
-        let seen = self.queue(Time::ZERO).unwrap_or(0.0).min(answer.rtt.saturating_sub(floor).as_secs_f64());
+        let seen = self
+            .queue(Time::ZERO)
+            .unwrap_or(0.0)
+            .min(self.samples.rtt(answer).saturating_sub(floor).as_secs_f64());
         let target = if self.floor.due(signals.now) { 0.0 } else { self.target() };
         let surplus = (target - (seen + coming).max(0.0)) / floor.as_secs_f64().max(1e-4);
         pulled(rate, surplus)

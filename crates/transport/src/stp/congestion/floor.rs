@@ -51,6 +51,23 @@ impl Floor {
         })
     }
 
+    /// The way back is longer or shorter than was thought, by microseconds.
+    pub fn shift(&mut self, moved: i64) {
+        let moves = |rtt: &mut Span| {
+            let us = (rtt.as_nanos() / 1000) as i64 + moved;
+            *rtt = Span::from_micros(us.max(1) as u64);
+        };
+        if moved != 0 {
+            self.least.iter_mut().for_each(|(rtt, _)| moves(rtt));
+            self.last.iter_mut().for_each(moves);
+        }
+    }
+
+    /// The path is another one, with this round trip.
+    pub fn restart(&mut self, now: Time, rtt: Span) {
+        self.least = Some((rtt, now));
+    }
+
     /// Whether a step is being looked at.
     pub fn steps(&self) -> bool {
         self.step.is_some()

@@ -10,6 +10,7 @@ mod floor;
 mod losses;
 mod samples;
 mod start;
+mod way_back;
 mod window;
 
 use super::config::{Config, Congestion};

@@ -4,6 +4,7 @@
 //! Differs from one sample for each answer: a low rate, or a lost answer, makes samples longer, and never makes there be none.
 //! Leaves out what is concluded (`delay`).
 
+use super::way_back::WayBack;
 use skyhop_units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -78,21 +79,49 @@ impl Sample {
 #[derive(Debug, Default)]
 pub(super) struct Samples {
     answers: VecDeque<Answer>,
+    way_back: WayBack,
 }
 
 impl Samples {
-    pub fn add(&mut self, answer: Answer) {
+    /// Returns by how much the way back is seen to be longer than was thought, microseconds.
+    pub fn add(&mut self, answer: Answer) -> i64 {
         // A clock or a count that has gone back is another's: nothing lies between.
         let fits = self.answers.back().is_none_or(|last| {
             answer.sent_at >= last.sent_at && answer.clock_us >= last.clock_us && answer.sent >= last.sent
         });
         if !fits {
             self.answers.clear();
+            self.way_back = WayBack::default();
         }
+        let moved = self.way_back.add(&answer);
         if self.answers.len() == MOST {
             self.answers.pop_front();
         }
         self.answers.push_back(answer);
+        moved
+    }
+
+    /// The path is another one since the last answer.
+    pub fn restart(&mut self) {
+        self.forget();
+        if let Some(last) = self.answers.back() {
+            self.way_back.restart(last);
+        }
+    }
+
+    /// What this answer's round trip is without a queue on the way back.
+    pub fn rtt(&self, answer: &Answer) -> Span {
+        answer.rtt.saturating_sub(self.way_back.waited(answer))
+    }
+
+    /// The last one.
+    pub fn last_rtt(&self) -> Option<Span> {
+        self.answers.back().map(|last| self.rtt(last))
+    }
+
+    /// How long the last answer waited on the way back, seconds.
+    pub fn waited(&self) -> f64 {
+        self.answers.back().map_or(0.0, |last| self.way_back.waited(last).as_secs_f64())
     }
 
     pub fn forget(&mut self) {
@@ -132,13 +161,13 @@ impl Samples {
     /// The smallest round trip of POLLs that left since `from`, of the last `most` at most.
     pub fn least_rtt(&self, from: Time, most: usize) -> Option<Span> {
         let late = self.answers.iter().rev().take(most).take_while(|answer| answer.sent_at >= from);
-        late.map(|answer| answer.rtt).min()
+        late.map(|answer| self.rtt(answer)).min()
     }
 
     /// The largest, in the same way.
     pub fn most_rtt(&self, from: Time, most: usize) -> Option<Span> {
         let late = self.answers.iter().rev().take(most).take_while(|answer| answer.sent_at >= from);
-        late.map(|answer| answer.rtt).max()
+        late.map(|answer| self.rtt(answer)).max()
     }
 
     /// When the first POLL left with this number behind it, or a later one.
@@ -177,7 +206,7 @@ impl Samples {
     /// By how much neighbouring round trips differ beside what a steady change explains, seconds: the median of the last few, as one
     /// jump is no jitter.
     pub fn unrest(&self) -> f64 {
-        let mut late = self.answers.iter().rev().map(|answer| answer.rtt.as_secs_f64());
+        let mut late = self.answers.iter().rev().map(|answer| self.rtt(answer).as_secs_f64());
         let (mut differ, mut count) = ([0.0; UNREST], 0);
         let (Some(mut one), Some(mut two)) = (late.next(), late.next()) else { return 0.0 };
         for (three, differs) in late.zip(&mut differ) {
