@@ -10,6 +10,7 @@ use crate::measured::{Held, Measured};
 use crate::socket::{Connection, Info, bound, endpoint};
 use skyhop_emulate::clock::Clock;
 use skyhop_emulate::namespace::Namespace;
+use skyhop_live::keys::Keys;
 use skyhop_live::{Endpoint, StpListener};
 use skyhop_traffic::{Action, Application, End, Notice};
 use skyhop_units::{Span, Time};
@@ -125,8 +126,9 @@ impl Carrier {
         let port = LISTEN + (place.flow % 10_000) as u16;
         let doors = match place.contender {
             Contender::Stp => {
-                let far = place.hosts[1].within(|| endpoint(server, port, &place.stp))??;
-                let near = place.hosts[0].within(|| endpoint(client, 0, &place.stp))??;
+                let keys = Keys::generate_shared();
+                let far = place.hosts[1].within(|| endpoint(server, port, &place.stp, &keys))??;
+                let near = place.hosts[0].within(|| endpoint(client, 0, &place.stp, &keys))??;
                 Doors::Stp { near, listener: far.listen(), _far: far }
             }
             _ => Doors::Tcp(place.hosts[1].within(|| {
@@ -319,11 +321,7 @@ impl Common<'_> {
                 socket.connect_timeout(&server.into(), left.max(Duration::from_millis(1)))?;
                 Ok(Connection::Tcp(socket.into()))
             }
-            Doors::Stp { near, .. } => {
-                let socket = Connection::Stp(near.connect(server)?);
-                socket.write(&connection.to_be_bytes())?;
-                Ok(socket)
-            }
+            Doors::Stp { near, .. } => Ok(Connection::Stp(near.connect(server)?)),
         }
     }
 
@@ -371,7 +369,9 @@ impl Common<'_> {
         locked(&self.all).push(socket.clone());
         let reads = socket.clone();
         scope.spawn(move || self.read_all((connection, end), &reads));
-        let Some(written) = self.write_all(&socket, &orders) else { return };
+        let Some(written) = self.write_all(&socket, self.first_word(connection, end), &orders) else {
+            return;
+        };
         if self.acknowledged && end == End::Client {
             if socket.wait_acknowledged(&self.over).is_err() || self.over() {
                 return;
@@ -403,11 +403,34 @@ impl Common<'_> {
         self.tell_over();
     }
 
-    /// Writes what is ordered, until the end is. Bytes written; `None` if the connection has broken or nobody orders any more.
-    fn write_all(&self, socket: &Connection, orders: &Receiver<Do>) -> Option<u64> {
+    /// The word by which a server knows a connection of STP, before the client's bytes.
+    fn first_word(&self, connection: u32, end: End) -> Option<[u8; 4]> {
+        let tells = end == End::Client && matches!(self.carrier.doors, Doors::Stp { .. });
+        tells.then(|| connection.to_be_bytes())
+    }
+
+    /// Writes what is ordered, until the end is, the first word in one piece with what follows. Bytes written without it; `None` if the
+    /// connection has broken or no orders come any more.
+    fn write_all(
+        &self,
+        socket: &Connection,
+        mut first_word: Option<[u8; 4]>,
+        orders: &Receiver<Do>,
+    ) -> Option<u64> {
         let zeros = vec![0; CHUNK];
         let mut queue = VecDeque::new();
         let mut written = 0;
+        if let Some(word) = first_word {
+            // A train of packets that begins with a small one measures nothing; whoever has nothing to write tells the word all the same.
+            match orders.recv_timeout(LOOK) {
+                Ok(order) => queue.push_back(order),
+                Err(RecvTimeoutError::Timeout) => {
+                    socket.write(&word).ok()?;
+                    first_word = None;
+                }
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
         while let Do::Write(mut left) = queue.pop_front().map_or_else(|| orders.recv().ok(), Some)? {
             while left > 0 {
                 match orders.try_recv() {
@@ -421,6 +444,14 @@ impl Common<'_> {
                     Err(TryRecvError::Disconnected) if self.over() => return None,
                     Err(TryRecvError::Disconnected) => {}
                 }
+                if let Some(word) = first_word {
+                    let mut bytes = word.to_vec();
+                    bytes.resize(4 + left.min(CHUNK as u64) as usize, 0);
+                    let done = socket.write(&bytes).ok()?.checked_sub(4)?;
+                    first_word = None;
+                    (left, written) = (left - done as u64, done as u64);
+                    continue;
+                }
                 let done = socket.write(&zeros[..left.min(CHUNK as u64) as usize]);
                 match done {
                     Ok(len) => (left, written) = (left - len as u64, written + len as u64),
@@ -428,6 +459,9 @@ impl Common<'_> {
                     Err(_) => return None,
                 }
             }
+        }
+        if let Some(word) = first_word {
+            socket.write(&word).ok()?;
         }
         socket.finish_writing().ok().map(|()| written)
     }

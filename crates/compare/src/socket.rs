@@ -3,7 +3,8 @@
 //! Follows tcp(7) and linux/tcp.h, whose `struct tcp_info` only grows at its end.
 //! Leaves out who writes what.
 
-use skyhop_live::{Endpoint, StpStream};
+use skyhop_live::keys::Keys;
+use skyhop_live::{Endpoint, Options, Security, StpStream, associations};
 use skyhop_units::Span;
 use socket2::{Domain, SockAddr, Socket, Type};
 use std::io::{self, Read, Write};
@@ -156,9 +157,17 @@ pub fn bound(address: SocketAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// An endpoint of STP, bound to an address and a port, with a scenario's STP.
-pub fn endpoint(address: IpAddr, port: u16, stp: &skyhop_transport::stp::Config) -> io::Result<Endpoint> {
-    let mut options = skyhop_live::Options::new(skyhop_live::Security::Insecure);
+/// An endpoint of STP, bound to an address and a port, with a scenario's STP and the key of both hosts. It is sealed, as an endpoint
+/// without an association sends an address little before it is proven, and the simulator's hosts know each other.
+pub fn endpoint(
+    address: IpAddr,
+    port: u16,
+    stp: &skyhop_transport::stp::Config,
+    keys: &Keys,
+) -> io::Result<Endpoint> {
+    let mut config = associations::Config::new(keys.clone());
+    config.accepts = port != 0;
+    let mut options = Options::new(Security::Sealed(Box::new(config)));
     // The simulator's hosts know their path's MTU.
     options.mtu_base = None;
     options.stp = stp.clone();
