@@ -26,7 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SKYHOP = ROOT / "target/release/skyhop"
 NAIVE = ROOT / "target/release/examples/naive"
 ROUNDS = 3
-CASES = [(200, 10, "50MB"), (1000, 10, "250MB")]
+CASES = [(200, 10, "50MB"), (1000, 10, "250MB"), (10000, 10, "1000MB"), (10000, 1, "2000MB")]
 
 
 def scenario(rate_mbit, delay_ms):
