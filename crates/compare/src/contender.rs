@@ -3,7 +3,7 @@
 //! Follows `host = "linux"` for what a kernel's TCP is in the simulator.
 //! Leaves out transports that one of the worlds does not have.
 
-use skyhop_scenario::{Flow, Host, Stp, Tcp, Transport};
+use skyhop_scenario::{Flow, Host, Stp, StpOver, Tcp, Transport};
 use skyhop_transport::tcp::Variant;
 use skyhop_units::{Amount, Bytes, Span};
 use std::fs;
@@ -88,13 +88,13 @@ impl Contender {
 /// Step of the timer by which real hosts send: a sleeping thread wakes no finer.
 const STEP: Span = Span::from_millis(1);
 
-/// The STP of a flow: what its transport says, or else what STP has where nothing is said, with a real host's timer.
+/// The STP of a flow: its transport's keys, or STP's defaults where there are none, sealed and with a real host's timer.
 pub fn stp_of(flow: &Flow) -> Stp {
     let stp = match &flow.transport {
         Transport::Stp(stp) => (**stp).clone(),
         _ => Stp::default(),
     };
-    Stp { granularity: stp.granularity.max(STEP), ..stp }
+    Stp { granularity: stp.granularity.max(STEP), over: Some(StpOver::SealedUdp), ..stp }
 }
 
 impl Buffers {

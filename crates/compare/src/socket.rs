@@ -170,6 +170,7 @@ pub fn endpoint(
     let mut options = Options::new(Security::Sealed(Box::new(config)));
     // The simulator's hosts know their path's MTU.
     options.mtu_base = None;
+    options.mtu = stp.packet_size + stp.overhead;
     options.stp = stp.clone();
     Endpoint::bind(SocketAddr::new(address, port), options)
 }

@@ -16,6 +16,8 @@ pub const HEADER_LEN: usize = 12;
 pub const TAG_LEN: usize = 16;
 /// Bytes that sealing adds to a packet.
 pub const OVERHEAD: usize = HEADER_LEN + TAG_LEN;
+// The simulator's packets are longer by as much.
+const _: () = assert!(OVERHEAD == skyhop_wire::stp::SEAL_LEN as usize);
 
 /// The secret from which keys of one direction come.
 pub type Secret = Zeroizing<[u8; 32]>;

@@ -94,7 +94,9 @@ impl Capture for Tap {
                     Inside::Connection(inside) => stp::emit(inside, &mut self.inside),
                     Inside::Association(inside) => stp::emit(inside, &mut self.inside),
                 }
-                emit_with(packet, &self.inside, self.snaplen, &mut self.bytes)
+                // A sealed packet is shown opened, as `skyhop wireshark decrypt` leaves it.
+                let opened = Packet { payload_len: self.inside.len() as u32, ..*packet };
+                emit_with(&opened, &self.inside, self.snaplen, &mut self.bytes)
             }
         };
         if let Err(error) = writer.packet(interface, at.as_nanos(), &self.bytes, original) {

@@ -2,7 +2,7 @@
 //!
 //! Follows docs/stp.md §2: over UDP, or straight over IP with a protocol number of its own.
 //! Differs from a host: what is inside a packet travels as a struct, so that nothing is written down and read again.
-//! Leaves out encryption.
+//! Leaves out encryption: a sealed packet is longer by its seal, and nothing else.
 
 use crate::stream::StreamEnd;
 use crate::told::{Event, Sent, event};
@@ -38,6 +38,7 @@ impl Envelope {
 
     pub fn wrap<P: Contents>(&mut self, packet: &stp::Packet<P>) -> Packet {
         self.identification = self.identification.wrapping_add(1);
+        let inside = packet.wire_len() as u32;
         Packet {
             ip: Ip {
                 version: self.carrier.ip,
@@ -48,13 +49,17 @@ impl Envelope {
                 ecn: Ecn::NotCapable,
             },
             transport: match self.carrier.over {
-                StpOver::Udp => Transport::Udp(Udp {
+                StpOver::Udp | StpOver::SealedUdp => Transport::Udp(Udp {
                     source_port: packet.source_port,
                     destination_port: packet.destination_port,
                 }),
                 StpOver::Ip => Transport::Other(stp::IP_PROTOCOL),
             },
-            payload_len: packet.wire_len() as u32,
+            payload_len: if self.carrier.over == StpOver::SealedUdp {
+                inside + stp::SEAL_LEN
+            } else {
+                inside
+            },
         }
     }
 }

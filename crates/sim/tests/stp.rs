@@ -240,6 +240,29 @@ fn a_narrow_link_is_found_and_a_wide_one_costs_nothing() {
     assert!((free.0..10.8).contains(&narrow.0), "{narrow:?}");
 }
 
+#[test]
+fn a_seal_costs_28_bytes_a_packet() {
+    let run_over = |over: &str| {
+        let text = "host = \"1999\"\nduration = \"60 s\"\n".to_owned()
+            + &link("satellite", ["server", "user"], "20 Mbit/s", 50, 2000)
+            + &flow(
+                "transfer",
+                ["server", "user"],
+                &format!(
+                    r#"{{ kind = "stp", over = "{over}", packet_size = "1400 B", congestion = "rate", max_rate = "1 Mbit/s" }}"#
+                ),
+                "kind = \"bulk\", size = \"1 MB\"",
+            );
+        let result = run(&text, 1);
+        assert_eq!(transfer(&result, 0).bytes_delivered, 1_000_000, "{over}");
+        let link = &result.links[0].forward;
+        (link.bytes, link.packets)
+    };
+    let (open, sealed) = (run_over("udp"), run_over("sealed-udp"));
+    let length = |(bytes, packets): (u64, u64)| bytes as f64 / packets as f64;
+    assert!((length(sealed) - length(open) - 28.0).abs() < 0.5, "{open:?} {sealed:?}");
+}
+
 /// A server on the Internet, a gateway, a satellite of 1.5 Mbit/s and 600 ms; the gateway speaks `beyond` over the satellite.
 fn split(beyond: &str, traffic: &str) -> String {
     "host = \"1999\"\nduration = \"120 s\"\n".to_owned()

@@ -16,10 +16,12 @@ use skyhop_units::{Amount, Bytes, Rate, Span};
 pub struct Stp {
     /// Packet format, on which the defaults of other keys depend.
     pub format: StpFormat,
-    /// Protocol that carries the packets: udp (28 bytes of headers, 48 with IPv6) or ip (20, 40). udp if left out; ip if plain.
+    /// Protocol that carries the packets: udp (28 bytes of headers, 48 with IPv6), sealed-udp (56, 76) or ip (20, 40). udp if left out; ip
+    /// if plain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over: Option<StpOver>,
-    /// Largest packet with STP's header, without lower headers. 1440 B if left out; 980 B if plain, which is 1000 B with IP's header.
+    /// Largest packet with STP's header, without lower headers. 1440 B if left out, 1412 B if sealed; 980 B if plain, which is 1000 B with
+    /// IP's header.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet_size: Option<Bytes>,
     /// Receive window, for data in order and after gaps: bytes or packets.
@@ -146,12 +148,17 @@ pub enum StpFormat {
     Plain,
 }
 
+/// Bytes that a seal adds to a packet: 12 of header, 16 of tag.
+const SEAL: u64 = 28;
+
 /// The protocol that carries STP's packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StpOver {
     /// UDP.
     Udp,
+    /// UDP, each packet sealed as hosts with keys seal it: a header and a tag of 28 bytes together.
+    SealedUdp,
     /// IP, with protocol number 253 (RFC 3692).
     Ip,
 }
@@ -184,13 +191,19 @@ impl Stp {
     pub fn headers_beneath(&self, ip: Ip) -> u64 {
         match self.over() {
             StpOver::Udp => ip.header_len() + 8,
+            StpOver::SealedUdp => ip.header_len() + 8 + SEAL,
             StpOver::Ip => ip.header_len(),
         }
     }
 
     /// Largest packet, with STP's header.
     pub fn packet_size(&self) -> Bytes {
-        self.packet_size.unwrap_or(Bytes::new(if self.plain() { 980 } else { 1440 }))
+        let usual = match self.over() {
+            _ if self.plain() => 980,
+            StpOver::SealedUdp => 1440 - SEAL,
+            StpOver::Udp | StpOver::Ip => 1440,
+        };
+        self.packet_size.unwrap_or(Bytes::new(usual))
     }
 
     /// Largest payload of a packet, bytes.

@@ -26,6 +26,8 @@ pub use sequence::{SEQUENCE_MASK, expand, wire_number};
 
 /// Default UDP port of a listener (from the dynamic range; none is assigned).
 pub const UDP_PORT: u16 = 57_824;
+/// Bytes that a seal adds to a packet: a header of 12 and a tag of 16 (docs/stp-hosts.md).
+pub const SEAL_LEN: u32 = 28;
 /// IP protocol number of STP directly over IP: one of the two reserved for experiments (RFC 3692).
 pub const IP_PROTOCOL: u8 = 253;
 /// Version of the packet layout for a single connection.
