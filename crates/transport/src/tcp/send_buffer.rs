@@ -1,7 +1,8 @@
 //! What the application has written: so many bytes not acknowledged are held, the rest waits with the application.
 //!
-//! Follows Linux 6.18: `tcp_sndbuf_expand`, two windows (three for BBR), when the application has filled the buffer and the window is not full.
-//! Differs: payload and not memory is counted; the application writes as soon as there is room, and not when a third is free.
+//! Follows Linux 6.18: `tcp_sndbuf_expand`, two windows (three for BBR), when the application has filled the buffer and the window is not full;
+//! with `linux_windows` also `sk_stream_is_writeable`, by which an application that has filled it writes again when a third is free.
+//! Differs: payload and not memory is counted; without `linux_windows` the application writes as soon as there is room for a segment.
 //! Leaves out memory pressure.
 
 use super::config::{Config, Law};
@@ -23,6 +24,8 @@ pub(crate) struct SendBuffer {
     /// Bytes that the application has offered and that had no room yet, and whether it has closed behind them.
     pub withheld: u64,
     closed: bool,
+    /// Whether the application, once it has filled the buffer, waits until a third is free.
+    thirds: bool,
 }
 
 impl SendBuffer {
@@ -33,7 +36,16 @@ impl SendBuffer {
         };
         let max = config.send_buffer_max.max(config.send_buffer);
         let (first, limit) = (first.min(max), first.min(max));
-        Self { data_end: 1, fin: false, first, max, limit, withheld: 0, closed: false }
+        Self {
+            data_end: 1,
+            fin: false,
+            first,
+            max,
+            limit,
+            withheld: 0,
+            closed: false,
+            thirds: config.linux_windows,
+        }
     }
 
     fn is_off(&self) -> bool {
@@ -49,9 +61,18 @@ impl SendBuffer {
         if self.is_off() {
             self.data_end = self.data_end.saturating_add(bytes);
         } else {
+            let waits = self.waits(una);
             self.withheld = self.withheld.saturating_add(bytes);
-            self.refill(una, mss);
+            if !waits {
+                self.refill(una, mss);
+            }
         }
+    }
+
+    /// Whether an application that has filled the buffer still sleeps.
+    fn waits(&self, una: u64) -> bool {
+        let held = self.data_end.saturating_sub(una.max(1));
+        self.thirds && self.withheld > 0 && held > self.limit / 3 * 2
     }
 
     /// Everything from `snd_max` on is taken back.
@@ -115,7 +136,9 @@ impl SendBuffer {
         if !full {
             self.expand(cwnd, mss as u64);
         }
-        self.refill(una, mss);
+        if !self.waits(una) {
+            self.refill(una, mss);
+        }
     }
 
     /// Grows with a window of `cwnd` bytes.
@@ -175,6 +198,24 @@ mod tests {
         let mut b = SendBuffer::new(&Config { send_buffer: 45_000, send_buffer_max: 0, ..Config::default() });
         b.expand(1 << 30, 1000);
         assert_eq!(b.limit, 45_000);
+    }
+
+    // sk_stream_is_writeable: what is free is at least half of what is held.
+    #[test]
+    fn linux_wakes_the_application_when_a_third_is_free() {
+        for (linux_windows, ends) in [(false, [91_001, 100_001, 120_001]), (true, [90_001, 90_001, 120_001])]
+        {
+            let config =
+                Config { linux_windows, send_buffer: 90_000, send_buffer_max: 90_000, ..Config::default() };
+            let mut b = SendBuffer::new(&config);
+            b.write(1_000_000, 1, 1000);
+            assert_eq!(b.data_end, 90_001);
+            let seen = [1_001, 10_001, 30_001].map(|una| {
+                b.make_room(una, 1000, 1_000_000, true);
+                b.data_end
+            });
+            assert_eq!(seen, ends, "{linux_windows}");
+        }
     }
 
     #[test]

@@ -1,9 +1,7 @@
 //! CUBIC.
 //!
 //! Follows RFC 9438 §4.1 to §4.8 with C = 0.4 and beta = 0.7; numbers of equations stand beside them.
-//! Differs: the window's fraction is kept in bytes, and segments acknowledged are counted by bytes. With `linux_windows` as in Linux: the
-//! estimate of Reno's window never grows faster than by alpha, the window goes towards it within a round trip, and as long as no loss has
-//! shown where the path ends it grows by a twentieth a round trip at least.
+//! Differs: the window's fraction is kept in bytes, and segments acknowledged are counted by bytes. [`super::cubic_linux`] is Linux's.
 //! Leaves out §4.9, what to do when a congestion signal was spurious.
 
 use super::{Acked, Window};
@@ -13,8 +11,6 @@ const C: f64 = 0.4;
 const BETA: f64 = 0.7;
 /// Equation 4's alpha, which gives Reno's average window with CUBIC's decrease.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
-/// Linux's growth before the first loss, and after a timeout until the next: a segment for so many acknowledged.
-const UNKNOWN: f64 = 20.0;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cubic {
@@ -23,8 +19,6 @@ pub(crate) struct Cubic {
     /// The window before the latest reduction.
     cwnd_prior: f64,
     epoch: Option<Epoch>,
-    /// As in Linux.
-    linux: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -38,10 +32,6 @@ struct Epoch {
 }
 
 impl Cubic {
-    pub fn new(linux_windows: bool) -> Self {
-        Self { linux: linux_windows, ..Self::default() }
-    }
-
     pub fn on_ack(&mut self, window: &mut Window, acked: &Acked, bytes: f64) {
         let mss = window.mss;
         if window.slow_start() {
@@ -65,20 +55,16 @@ impl Cubic {
         let rtt = acked.srtt.or(acked.rtt).unwrap_or(Span::ZERO).as_secs_f64();
         let segments = bytes / mss;
         // Equation 4 and the text behind it: Reno's own alpha once the old window is reached.
-        let alpha = if epoch.w_est >= self.cwnd_prior && !self.linux { 1.0 } else { ALPHA };
+        let alpha = if epoch.w_est >= self.cwnd_prior { 1.0 } else { ALPHA };
         epoch.w_est += alpha * segments / cwnd;
         let at = |t: f64| C * (t - epoch.k).powi(3) + self.w_max;
-        if at(t) < epoch.w_est && !self.linux {
+        if at(t) < epoch.w_est {
             // §4.3, the Reno-friendly region.
             window.cwnd = (epoch.w_est * mss).max(window.cwnd);
             return;
         }
         // §4.4 and §4.5: a round trip ahead, but at most half as much again.
-        let mut target = at(t + rtt);
-        if self.linux {
-            let unknown = if self.cwnd_prior == 0.0 { cwnd + cwnd / UNKNOWN } else { cwnd };
-            target = target.max(epoch.w_est).max(unknown);
-        }
+        let target = at(t + rtt);
         window.cwnd += (target.clamp(cwnd, 1.5 * cwnd) - cwnd) / cwnd * segments * mss;
     }
 
@@ -111,9 +97,6 @@ impl Cubic {
     pub fn on_timeout(&mut self) {
         self.epoch = None;
         self.w_max = 0.0;
-        if self.linux {
-            self.cwnd_prior = 0.0;
-        }
     }
 }
 
@@ -161,76 +144,6 @@ mod tests {
         let aimd = |alpha: f64, beta: f64| (alpha / 2.0 * (1.0 + beta) / (1.0 - beta)).sqrt();
         assert!((aimd(ALPHA, BETA) - aimd(1.0, 0.5)).abs() < 1e-12);
         assert!((ALPHA - 0.5294).abs() < 1e-4);
-    }
-
-    /// Above the old window RFC 9438 §4.3 grows by a segment in a round trip where Reno is faster than the cubic; Linux goes on by alpha.
-    #[test]
-    fn linux_grows_by_alpha_above_the_old_window_too() {
-        let mut grown = [0.0; 2];
-        for (linux, grown) in [false, true].into_iter().zip(&mut grown) {
-            let (mut c, mut w) = (Cubic::new(linux), window(20_000));
-            c.on_loss(&mut w, Time::ZERO, 20_000);
-            w.cwnd = w.ssthresh as f64;
-            c.on_recovery_exit(&w, Time::ZERO);
-            let mut at = [0.0; 2];
-            // Round trips of 1 ms, so short that the cubic is far behind.
-            for round in 0..60 {
-                let n = (w.cwnd / w.mss) as u64;
-                for i in 0..n {
-                    let mut a = acked(1000, 1);
-                    a.now = Time::ZERO + Span::from_secs_f64(0.001 * (round as f64 + i as f64 / n as f64));
-                    a.srtt = Some(Span::from_millis(1));
-                    c.on_ack(&mut w, &a, 1000.0);
-                }
-                match round {
-                    // Below: both by alpha.
-                    5 => assert!(
-                        (w.cwnd / w.mss - 14.0 - 6.0 * ALPHA).abs() < 0.6,
-                        "{linux}: {}",
-                        w.cwnd / w.mss
-                    ),
-                    39 => at[0] = w.cwnd / w.mss,
-                    59 => at[1] = w.cwnd / w.mss,
-                    _ => {}
-                }
-            }
-            *grown = (at[1] - at[0]) / 20.0;
-        }
-        assert!((grown[0] - 1.0).abs() < 0.06, "{grown:?} segments a round trip");
-        assert!((grown[1] - ALPHA).abs() < 0.04, "{grown:?} segments a round trip");
-    }
-
-    /// Linux grows by a twentieth a round trip until a loss has shown where the path ends, and after a timeout again.
-    #[test]
-    fn linux_does_not_wait_for_the_cubic_where_nothing_is_known() {
-        for (linux, grows) in [(false, 4.0), (true, 28.0)] {
-            let (mut c, mut w) = (Cubic::new(linux), window(100_000));
-            w.ssthresh = 100_000;
-            let second = |c: &mut Cubic, w: &mut Window, from: f64| {
-                w.cwnd = 100_000.0;
-                // Round trips of 200 ms: five in a second.
-                for round in 0..5 {
-                    let n = (w.cwnd / w.mss) as u64;
-                    for i in 0..n {
-                        let mut a = acked(1000, 200);
-                        let at = from + 0.2 * (round as f64 + i as f64 / n as f64);
-                        a.now = Time::ZERO + Span::from_secs_f64(at);
-                        a.srtt = Some(Span::from_millis(200));
-                        c.on_ack(w, &a, 1000.0);
-                    }
-                }
-                w.cwnd / w.mss - 100.0
-            };
-            let grown = second(&mut c, &mut w, 1.0);
-            // 100 times 1.05 to the fifth less 100; else the estimate of Reno's window, by one or by alpha.
-            assert!((grown - grows).abs() < 3.0, "{linux}: {grown}");
-            c.on_loss(&mut w, Time::ZERO + Span::from_secs(2), 100_000);
-            (w.ssthresh, w.cwnd) = (100_000, 100_000.0);
-            c.on_recovery_exit(&w, Time::ZERO + Span::from_secs(2));
-            assert!(second(&mut c, &mut w, 2.0) < 6.0);
-            c.on_timeout();
-            assert!((second(&mut c, &mut w, 4.0) - grows).abs() < 3.0);
-        }
     }
 
     /// The mean window and the last of a cycle of `one_in` segments that begins at `beta` times `maximum`.

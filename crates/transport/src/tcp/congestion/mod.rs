@@ -8,6 +8,7 @@ mod ack_train;
 mod bbr;
 mod bbr1;
 mod cubic;
+mod cubic_linux;
 mod hybla;
 mod hystart;
 mod reno;
@@ -20,6 +21,7 @@ use ack_train::AckTrain;
 use bbr::Bbr;
 use bbr1::Bbr1;
 use cubic::Cubic;
+use cubic_linux::LinuxCubic;
 use hybla::Hybla;
 use hystart::HyStart;
 use reno::Reno;
@@ -82,6 +84,7 @@ enum Control {
     Reno(Reno),
     Vegas(Vegas),
     Cubic(Cubic),
+    LinuxCubic(LinuxCubic),
     Hybla(Hybla),
     Bbr(Box<Bbr>),
     Bbr1(Box<Bbr1>),
@@ -119,7 +122,8 @@ impl Congestion {
         let control = match config.variant.law() {
             Law::Reno => Control::Reno(Reno::new(config)),
             Law::Vegas => Control::Vegas(Vegas::default()),
-            Law::Cubic => Control::Cubic(Cubic::new(config.linux_windows)),
+            Law::Cubic if config.linux_windows => Control::LinuxCubic(LinuxCubic::default()),
+            Law::Cubic => Control::Cubic(Cubic::default()),
             Law::Hybla => Control::Hybla(Hybla::default()),
             Law::Bbr => Control::Bbr(Box::new(Bbr::new(&window, chance))),
             Law::Bbr1 => Control::Bbr1(Box::new(Bbr1::new(&window, chance))),
@@ -194,8 +198,10 @@ impl Congestion {
 
     /// Nothing has been under way until now: that time does not count for a window that grows with it (CA_EVENT_TX_START).
     pub fn on_silence(&mut self, now: Time) {
-        if let Control::Cubic(cubic) = &mut self.control {
-            cubic.on_unused(now);
+        match &mut self.control {
+            Control::Cubic(cubic) => cubic.on_unused(now),
+            Control::LinuxCubic(cubic) => cubic.on_silence(now),
+            _ => {}
         }
     }
 
@@ -267,6 +273,7 @@ impl Congestion {
             Control::Reno(reno) => reno.on_ack(window, acked),
             Control::Vegas(vegas) => vegas.on_ack(window, acked),
             Control::Cubic(cubic) => cubic.on_ack(window, acked, grow),
+            Control::LinuxCubic(cubic) => cubic.on_ack(window, acked),
             Control::Hybla(hybla) => hybla.on_ack(window, acked),
             Control::Bbr(bbr) => bbr.on_ack(window, acked),
             Control::Bbr1(bbr) => bbr.on_ack(window, acked),
@@ -303,6 +310,7 @@ impl Congestion {
         }
         match &mut self.control {
             Control::Cubic(cubic) => cubic.on_loss(window, now, in_use),
+            Control::LinuxCubic(cubic) => cubic.on_loss(window),
             Control::Bbr(bbr) => bbr.on_loss(window),
             Control::Bbr1(bbr) => bbr.on_loss(window),
             Control::Reno(reno) => {
@@ -355,6 +363,7 @@ impl Congestion {
             Control::Reno(reno) => reno.on_timeout(),
             Control::Vegas(vegas) => vegas.on_timeout(window, now),
             Control::Cubic(cubic) => cubic.on_timeout(),
+            Control::LinuxCubic(cubic) => cubic.on_timeout(),
             Control::Bbr1(bbr) => bbr.on_timeout(now),
             Control::Hybla(_) | Control::Bbr(_) => {}
         }
