@@ -207,7 +207,7 @@ fn counts_can_be_set_and_swept() {
     let wrong = [("flows.f.from".to_owned(), "pc-*".to_owned())];
     let told = loaded.with(&wrong).unwrap_err().to_string();
     assert!(
-        told.starts_with("--set flows.f.from: flows.0.from: no terminal or node fits \"pc-*\""),
+        told.starts_with("--set flows.f.from: flows.0.from: no terminal or node matches \"pc-*\""),
         "{told}"
     );
 }
@@ -289,7 +289,7 @@ fn a_wrong_table_is_told_with_its_line() {
     }
     assert!(
         error(&space("file = \"towns.csv\"\naround = { lat = \"1 deg\", lon = \"1 deg\" }\ncount = 2"))
-            .ends_with("t.toml:9: populations.users.around: there is a file as well; expected one of both")
+            .ends_with("t.toml:9: populations.users.around: both file and around; expected one of them")
     );
     let told = error(&space("file = \"towns.csv\"\nradius = \"1 km\""));
     assert!(

@@ -77,7 +77,7 @@ fn one(flow: &Flow, stp: &Stp, at: &KeyPath, out: &mut Findings) {
         out.require(
             !given || stp.association.is_some(),
             || transport.key(key),
-            || format!("a {key} among the streams of an association; expected association too, or no {key}"),
+            || format!("{key} without an association; expected association too, or no {key}"),
         );
     }
     out.require(
@@ -100,12 +100,12 @@ fn one(flow: &Flow, stp: &Stp, at: &KeyPath, out: &mut Findings) {
     out.require(
         flow.real.none(),
         || at.key("real"),
-        || "programs are not led over an association; expected no real here, or no association".into(),
+        || "programs cannot use an association; expected no real here, or no association".into(),
     );
     out.require(
         !stp.plain(),
         || transport.key("format"),
-        || "an association's packets are not the papers'; expected format \"full\", or no association".into(),
+        || "format \"plain\" has no associations; expected format \"full\", or no association".into(),
     );
     let packet = stp.packet_size();
     out.require(
@@ -140,7 +140,7 @@ fn alike(
     out.require(
         one.ip == flow.ip,
         || at.key("ip"),
-        || format!("another version of IP than that of {}; expected the same", with()),
+        || format!("an IP version other than that of {}; expected the same", with()),
     );
     out.require(
         one.priority == flow.priority,
@@ -192,7 +192,7 @@ pub(super) fn check_ways(scenario: &Scenario, network: &Network, out: &mut Findi
                 || transport_of(*index).key("association"),
                 || {
                     format!(
-                        "association {} on a way that splices divide; expected a way without any, or no association",
+                        "association {} on a path that splices divide; expected a path without splices, or no association",
                         quoted(name)
                     )
                 },

@@ -40,7 +40,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
         if let Some(first) = seen.get(&name) {
             let key = if flow.name.is_some() { at.key("name") } else { at.clone() };
             let given = if flow.name.is_some() { "" } else { ", which it gets for having none" };
-            out.push(|| key, || format!("name {}{given} is that of flows.{first} already", quoted(&name)));
+            out.push(|| key, || format!("name {}{given} is taken by flows.{first}", quoted(&name)));
         } else {
             seen.insert(name, i);
         }
@@ -92,7 +92,7 @@ fn traffic(scenario: &Scenario, traffic: &Traffic, at: &KeyPath, out: &mut Findi
             out.require(
                 *interval > Span::ZERO,
                 || at.key("interval"),
-                || "interval of 0 s never ends; expected more than 0 s".into(),
+                || "interval of 0 s; expected more than 0 s".into(),
             );
             fits_a_packet(*size, 0, at, out);
         }
@@ -122,7 +122,7 @@ fn traffic(scenario: &Scenario, traffic: &Traffic, at: &KeyPath, out: &mut Findi
             out.require(
                 *persistent || !*pipelining,
                 || at.key("pipelining"),
-                || "requests go one behind the other on persistent connections only; expected persistent = true".into(),
+                || "pipelining needs persistent connections; expected persistent = true".into(),
             );
             some("pages", *pages, at, out);
         }
@@ -165,11 +165,11 @@ fn one_real_end(flow: &Flow, at: &KeyPath, out: &mut Findings) {
     };
     if let Some(kinds) = kinds {
         out.push(key, || {
-            format!("\"{real}\" leaves an end that is simulated, which has traffic of kind {kinds}; expected that, or real = true")
+            format!("\"{real}\" leaves a simulated end, which needs traffic of kind {kinds}; expected that, or real = true")
         });
     } else {
         out.require(tcp, key, || {
-            format!("\"{real}\" leaves an end that is simulated, which speaks TCP to a program; expected transport of kind tcp, or real = true")
+            format!("\"{real}\" leaves a simulated end, which speaks TCP with a program; expected transport of kind tcp, or real = true")
         });
     }
 }
@@ -227,7 +227,7 @@ fn arrivals(
             out.require(
                 link.is_none(),
                 || at.key("link"),
-                || "a link is what a load is a share of; expected with load only".into(),
+                || "link without load; expected with load only".into(),
             );
         }
         (None, Some(load)) => {
@@ -255,7 +255,7 @@ fn arrivals(
             );
         }
         (Some(_), Some(_)) => {
-            out.push(|| at.clone(), || "both \"arrivals_per_s\" and \"load\"; expected one of both".into());
+            out.push(|| at.clone(), || "both \"arrivals_per_s\" and \"load\"; expected one of them".into());
         }
         (None, None) => {
             out.push(
@@ -365,7 +365,7 @@ fn times(times: &Times, at: &KeyPath, measured: bool, out: &mut Findings) {
     out.require(
         measured || *times != Times::Mah,
         || at.key("kind"),
-        || "mah has thinking and no other times; expected another kind".into(),
+        || "mah has think times only; expected another kind".into(),
     );
 }
 /// Mean number of pages below which the results have little meaning.

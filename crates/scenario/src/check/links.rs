@@ -100,7 +100,11 @@ pub(super) fn queue(queue: Queue, at: &KeyPath, out: &mut Findings) {
             out.require(mean_packet.get() > 0, || at("mean_packet"), || "no packet has 0 bytes".into());
         }
         Queue::Codel { target, interval, .. } | Queue::FqCodel { target, interval, .. } => {
-            out.require(target > Span::ZERO, || at("target"), || "target of 0 s; expected some time".into());
+            out.require(
+                target > Span::ZERO,
+                || at("target"),
+                || "target of 0 s; expected more than 0 s".into(),
+            );
             out.require(
                 interval > target,
                 || at("interval"),
@@ -160,7 +164,7 @@ pub(super) fn loss(loss: &Loss, at: &KeyPath, out: &mut Findings) {
         Loss::Packets { probability: p } => probability("probability", p),
         Loss::BySize { ref sizes } => {
             let at = |i: usize, key: &'static str| at("sizes").index(i).key(key);
-            out.require(!sizes.is_empty(), || at_sizes.clone(), || "no size; expected one at least".into());
+            out.require(!sizes.is_empty(), || at_sizes.clone(), || "no sizes; expected at least one".into());
             for (i, SizeLoss { up_to, probability: p }) in sizes.iter().enumerate() {
                 let fits = (0.0..=1.0).contains(p);
                 out.require(fits, || at(i, "probability"), || format!("probability {p} is outside 0 to 1"));
@@ -168,7 +172,7 @@ pub(super) fn loss(loss: &Loss, at: &KeyPath, out: &mut Findings) {
                 out.require(
                     *up_to > before,
                     || at(i, "up_to"),
-                    || format!("{up_to} is not more than {before}; expected sizes that grow"),
+                    || format!("{up_to} is not more than {before}; expected increasing sizes"),
                 );
             }
         }
@@ -176,7 +180,11 @@ pub(super) fn loss(loss: &Loss, at: &KeyPath, out: &mut Findings) {
             probability("loss_good", loss_good);
             probability("loss_bad", loss_bad);
             for (key, span) in [("good", good), ("bad", bad)] {
-                out.require(span > Span::ZERO, || at(key), || "mean time of 0 s; expected some time".into());
+                out.require(
+                    span > Span::ZERO,
+                    || at(key),
+                    || "mean time of 0 s; expected more than 0 s".into(),
+                );
             }
         }
         Loss::GilbertElliottPackets { to_bad, to_good, loss_good, loss_bad } => {
@@ -238,14 +246,14 @@ pub(super) fn clock(
     out.require(
         trace.is_none() || intervals.is_empty(),
         || at.key("trace"),
-        || "there is a schedule as well; expected one of both".into(),
+        || "both trace and schedule; expected one of them".into(),
     );
     out.require(
         repeat.is_none() || trace.is_some() || !intervals.is_empty(),
         || at.key("repeat"),
-        || "neither schedule nor trace is there to begin again".into(),
+        || "repeat without a schedule or a trace; expected one of them, or no repeat".into(),
     );
-    out.require(repeat != Some(Span::ZERO), || at.key("repeat"), || "0 s; expected some time".into());
+    out.require(repeat != Some(Span::ZERO), || at.key("repeat"), || "0 s; expected more than 0 s".into());
 }
 
 /// Checks jitter, reordering, and the schedule or the trace.

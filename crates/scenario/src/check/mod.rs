@@ -42,7 +42,7 @@ pub fn check(scenario: &Scenario) -> (Vec<Finding>, usize) {
     out.require(
         scenario.record.sample_interval.is_none_or(|interval| interval > Span::ZERO),
         || at("record").key("sample_interval"),
-        || "interval of 0 s never ends; expected more than 0 s".into(),
+        || "interval of 0 s; expected more than 0 s".into(),
     );
     links::check(scenario, &mut out);
     space::check(scenario, &mut out);

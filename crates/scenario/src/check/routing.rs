@@ -55,7 +55,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
                 "{key} among several constellations; expected it with [constellation] and \"hybrid\", \"geographic\" or \"central\""
             ),
             false => format!(
-                "scheme \"{name}\" knows where every terminal is; expected \"hybrid\", \"geographic\" or \"central\" with {key}"
+                "scheme \"{name}\" has no {key}; expected \"hybrid\", \"geographic\" or \"central\" with {key}"
             ),
         };
         out.require(!global || !given, || at.key(key), message);
@@ -66,7 +66,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
             || at.key("scheme"),
             || {
                 format!(
-                    "scheme \"{name}\" knows no way through gateway {}; expected one of {those}",
+                    "scheme \"{name}\" cannot route through gateway {}; expected one of {those}",
                     quoted(gateway)
                 )
             },
@@ -94,7 +94,7 @@ fn several(scenario: &Scenario, out: &mut Findings) {
     out.require(
         routing.prefer.is_empty() || routing.scheme == Scheme::Shortest,
         || at.key("prefer"),
-        || format!("scheme \"{scheme}\" prefers nothing; \"shortest\" does"),
+        || format!("scheme \"{scheme}\" has no prefer; \"shortest\" does"),
     );
     for (i, name) in routing.prefer.iter().enumerate() {
         let at = || at.key("prefer").index(i);

@@ -222,7 +222,7 @@ fn rules(c: &Constellation, at: &KeyPath, out: &mut Findings) {
     out.require(
         c.handover_period.is_none_or(|period| period > Span::ZERO),
         || at.key("handover_period"),
-        || "period of 0 s never ends; expected more than 0 s".into(),
+        || "period of 0 s; expected more than 0 s".into(),
     );
     out.require(
         c.update_interval >= Span::from_millis(1),
@@ -254,7 +254,7 @@ fn beam(scenario: &Scenario, terminal: &Terminal, at: &KeyPath, out: &mut Findin
     out.require(
         !terminal.gateway,
         || at.key("beam"),
-        || "a gateway shares no beam; expected beam with terminals that are none".into(),
+        || "a gateway shares no beam; expected beam with terminals that are no gateways".into(),
     );
 }
 
@@ -344,7 +344,7 @@ fn handover(c: &Constellation, at: &KeyPath, out: &mut Findings) {
         ("isl_acquisition", c.isl_acquisition),
     ] {
         let fine = span <= Span::from_secs(3600);
-        out.require(fine, || at.key(key), || format!("{span} is more than an hour"));
+        out.require(fine, || at.key(key), || format!("{span}; expected at most 3600 s"));
     }
     let loss = c.handover_loss;
     out.require(

@@ -38,7 +38,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
         out.require(
             splice.give_up > Span::ZERO,
             || at.key("give_up"),
-            || "gives up after 0 s; expected more than 0 s, such as the 100 s of RFC 1122".into(),
+            || "give_up of 0 s; expected more than 0 s, such as the 100 s of RFC 1122".into(),
         );
         let opens = match splice.kind {
             SpliceKind::Split => None,
@@ -46,7 +46,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
             SpliceKind::Cache => Some("a cache opens a connection onwards for what it does not hold"),
         };
         if let (Some(why), Some(_)) = (opens, splice.opens) {
-            out.push(|| at.key("opens"), || format!("{why}; leave opens out, or take kind \"split\""));
+            out.push(|| at.key("opens"), || format!("{why}; leave opens out, or choose kind \"split\""));
         }
         hit_ratio(splice, &at, out);
         for (key, transport) in [("transport", &splice.transport), ("transport_back", &splice.transport_back)]
@@ -83,7 +83,7 @@ fn hit_ratio(splice: &Splice, at: &KeyPath, out: &mut Findings) {
         }
         Some(_) if !cache => out.push(
             || at.key("hit_ratio"),
-            || "only a cache has a hit_ratio; leave it out, or take kind \"cache\"".into(),
+            || "only a cache has a hit_ratio; leave it out, or choose kind \"cache\"".into(),
         ),
         Some(ratio) => out.require(
             (0.0..=1.0).contains(&ratio),
@@ -182,7 +182,7 @@ impl Ways<'_> {
                     || KeyPath::default().key("splices").key(second).key("kind"),
                     || {
                         format!(
-                            "flow \"{}\" crosses the cache splices.{first} too; expected one cache on a way",
+                            "flow \"{}\" crosses the cache splices.{first} too; expected one cache on a path",
                             self.scenario.flow_name(flow)
                         )
                     },
@@ -228,7 +228,7 @@ impl Ways<'_> {
                     || {
                         let flow = self.scenario.flow_name(flow);
                         format!(
-                            "flow \"{flow}\" goes by splices.{first} already; expected one in the constellation"
+                            "flow \"{flow}\" passes splices.{first} already; expected one splice in the constellation"
                         )
                     },
                 );
@@ -271,7 +271,7 @@ impl Crossed<'_> {
             || self.at.key("at"),
             || {
                 let terminal = scenario.terminals.contains_key(place);
-                let how = if terminal { "; name the flows that are to go by it with \"flows\"" } else { "" };
+                let how = if terminal { "; name the flows that pass it in \"flows\"" } else { "" };
                 format!("no flow crosses {} between its ends{how}", quoted(place))
             },
         );

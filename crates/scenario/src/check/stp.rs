@@ -36,7 +36,7 @@ pub(super) fn check(stp: &Stp, at: &KeyPath, out: &mut Findings) {
         || at.key("window"),
         || {
             format!(
-                "window of {} is more than {MOST_PACKETS} packets, half of the numbers there are",
+                "window of {} is more than {MOST_PACKETS} packets, half of all sequence numbers",
                 stp.window
             )
         },
@@ -68,7 +68,7 @@ pub(super) fn check(stp: &Stp, at: &KeyPath, out: &mut Findings) {
     out.require(
         (0.0..=2.0).contains(&stp.spread),
         || at.key("spread"),
-        || format!("spread of {}; expected a part of the RTT, 0 to 2", stp.spread),
+        || format!("spread of {}; expected a fraction of the RTT, 0 to 2", stp.spread),
     );
     let waits = [
         ("granularity", Some(stp.granularity)),
@@ -94,7 +94,7 @@ pub(super) fn check(stp: &Stp, at: &KeyPath, out: &mut Findings) {
         out.require(
             timeout != Some(Span::ZERO),
             || at.key(key),
-            || "timeout of 0 s never ends; expected more than 0 s".into(),
+            || "timeout of 0 s; expected more than 0 s".into(),
         );
     }
     out.require(

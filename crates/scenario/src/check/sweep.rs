@@ -21,7 +21,7 @@ pub(super) fn check(scenario: &Scenario, out: &mut Findings) {
             out.require(!values.is_empty(), at, || "no values to try; expected at least one".into());
             out.require(!path.starts_with("sweep"), at, || "a sweep cannot vary itself".into());
             let twice = group == "zip" && grid.contains_key(path);
-            out.require(!twice, at, || "is in the grid as well; expected one of both".into());
+            out.require(!twice, at, || "is in the grid too; expected in one of them".into());
         }
     }
     if let Some((first, length)) = zip.iter().next().map(|(path, values)| (path, values.len())) {

@@ -80,11 +80,7 @@ pub(super) fn check(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
         || format!("{key} of 0 s; expected more than 0 s, or kind \"none\" to acknowledge at once"),
     );
     for (key, timeout) in [("rto_initial", tcp.rto_initial), ("rto_max", tcp.rto_max)] {
-        out.require(
-            timeout > Span::ZERO,
-            || at.key(key),
-            || "timeout of 0 s never ends; expected more than 0 s".into(),
-        );
+        out.require(timeout > Span::ZERO, || at.key(key), || "timeout of 0 s; expected more than 0 s".into());
     }
     out.require(
         tcp.rto_min <= tcp.rto_max,
@@ -100,7 +96,7 @@ pub(super) fn check(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
     out.require(
         tcp.overhead <= Span::from_secs(1),
         || at.key("overhead"),
-        || format!("a host that waits up to {}; expected at most 1 s", tcp.overhead),
+        || format!("overhead of {}; expected at most 1 s", tcp.overhead),
     );
 }
 
@@ -169,7 +165,7 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
         out.require(
             !matches!(tcp.variant, Variant::Vegas | Variant::Tahoe),
             || at.key("recovery"),
-            || format!("recovery {given} beside variant {name}, which has its own only; leave it out"),
+            || format!("recovery {given} beside variant {name}, which has only its own; leave it out"),
         );
         out.require(
             !model || matches!(recovery, R::Rfc6675 | R::Rack),
@@ -195,7 +191,7 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
     out.require(
         renos_law || tcp.increase == Increase::One,
         || at.key("increase"),
-        || format!("variant {name} has its own growth; leave increase out, or take a variant with Reno's"),
+        || format!("variant {name} has its own growth; leave increase out, or choose a variant with Reno's"),
     );
     out.require(
         renos_law || tcp.byte_counting.is_none(),
@@ -211,7 +207,7 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
         || at.key("byte_counting"),
         || {
             let l = tcp.byte_counting.unwrap_or(0);
-            format!("{l} segments an acknowledgment; expected 1 to {MOST_COUNTED} (RFC 3465 knows 1 and 2)")
+            format!("{l} segments an acknowledgment; expected 1 to {MOST_COUNTED} (RFC 3465 has 1 and 2)")
         },
     );
     let recovery = tcp.recovery.unwrap_or(tcp.variant.recovery());
@@ -237,7 +233,7 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
     out.require(
         !model || tcp.after_idle == AfterIdle::Keep,
         || at.key("after_idle"),
-        || format!("variant {name} has its own way to begin again; leave it out"),
+        || format!("variant {name} has a restart after idle of its own; leave it out"),
     );
     out.require(
         tcp.ecn || !tcp.ack_congestion,

@@ -52,7 +52,7 @@ impl Expansion<'_> {
                 for (key, given) in
                     [("pair", flow.pair.is_some()), ("start_spread", flow.start_spread.is_some())]
                 {
-                    let message = || "for one flow; expected count, or groups as its ends".into();
+                    let message = || "no effect on one flow; expected count, or groups as its ends".into();
                     self.out.require(!given, || at.key(key), message);
                 }
                 self.origins.flows.push(i as u32);
@@ -63,13 +63,13 @@ impl Expansion<'_> {
             self.out.require(
                 !in_path,
                 || at.key("path"),
-                || "one path for groups of nodes; expected from and to alone, or one name of each".into(),
+                || "path beside groups of nodes; expected from and to alone, or a single name in each".into(),
             );
             let largest = groups.iter().flatten().map(Vec::len).max().unwrap_or(1);
             let count = flow.count.map_or(largest, |count| count as usize);
             let all = self.scenario.flows.len() + count;
             if all > MOST {
-                let message = || format!("{all} flows and more; expected at most {MOST} in all");
+                let message = || format!("{all} flows or more; expected at most {MOST} in all");
                 self.out.push(|| at.key("count"), message);
                 return;
             }
@@ -97,14 +97,15 @@ impl Expansion<'_> {
                         true => "; expected terminals, or links whose between has such names".into(),
                         false => expected(name, nodes.iter().copied()),
                     };
-                    format!("no terminal or node fits {}{all}", quoted(name))
+                    format!("no terminal or node matches {}{all}", quoted(name))
                 });
                 members.extend(found.into_iter().map(str::to_owned));
             } else {
-                self.out.push(at, || format!("{} stars in a name; expected one", name.matches('*').count()));
+                self.out
+                    .push(at, || format!("{} asterisks in a name; expected one", name.matches('*').count()));
             }
         }
-        self.out.require(!end.0.is_empty(), || at.clone(), || "no names; expected one at least".into());
+        self.out.require(!end.0.is_empty(), || at.clone(), || "no names; expected at least one".into());
         (!members.is_empty()).then_some(members)
     }
 
@@ -162,7 +163,7 @@ impl Expansion<'_> {
             let Some(name) = flow.name.as_deref() else { continue };
             if let Some(before) = seen.insert(name, *origin) {
                 let at = || KeyPath::default().key("flows").index(*origin as usize).key("name");
-                self.out.push(at, || format!("name {} is that of flows.{before} already", quoted(name)));
+                self.out.push(at, || format!("name {} is taken by flows.{before}", quoted(name)));
                 return;
             }
         }
@@ -170,7 +171,7 @@ impl Expansion<'_> {
         let taken = kinds.filter_map(|name| Some((name, *seen.get(name)?))).next();
         if let Some((name, before)) = taken {
             let at = || KeyPath::default().key("flows").index(before as usize).key("name");
-            self.out.push(at, || format!("name {} is that of many flows already", quoted(name)));
+            self.out.push(at, || format!("name {} is taken by flows of a count", quoted(name)));
         }
     }
 

@@ -21,7 +21,7 @@ impl Expansion<'_> {
                 let at = || KeyPath::default().key("links").key(name).key("between").index(end);
                 self.out.require(!node.contains('*'), at, || {
                     format!(
-                        "{} for one link; expected a star in the link's name too, such as \"{name}-*\"",
+                        "{} for one link; expected an asterisk in the link's name too, such as \"{name}-*\"",
                         quoted(node)
                     )
                 });
@@ -67,7 +67,7 @@ impl Expansion<'_> {
         }
         let ends = between.iter().map(|end| quoted(end)).collect::<Vec<_>>().join(" nor ");
         let message =
-            || format!("no terminal or node fits {ends}; expected a pattern that one fits, or count");
+            || format!("no terminal or node matches {ends}; expected a pattern that matches one, or count");
         self.out.push(|| at.key("between"), message);
         None
     }
@@ -77,16 +77,19 @@ impl Expansion<'_> {
         let at = KeyPath::default().key("links").key(name);
         *sum += stems.len();
         if *sum > MOST {
-            let message = || format!("{sum} links and more; expected at most {MOST} in all");
+            let message = || format!("{sum} links or more; expected at most {MOST} in all");
             return self.out.push(|| at.clone(), message);
         }
         let Some(pattern) = Pattern::of(name) else {
             let stars = name.matches('*').count();
             let message = || match stars {
                 0 => {
-                    format!("{} links of one name; expected a star in it, such as \"{name}-*\"", stems.len())
+                    format!(
+                        "{} links of one name; expected an asterisk in it, such as \"{name}-*\"",
+                        stems.len()
+                    )
                 }
-                _ => format!("{stars} stars in a name; expected one"),
+                _ => format!("{stars} asterisks in a name; expected one"),
             };
             return self.out.push(|| at.clone(), message);
         };
@@ -95,7 +98,7 @@ impl Expansion<'_> {
             self.out.require(
                 stars < 2,
                 || at.key("between").index(end),
-                || format!("{stars} stars in a name; expected one"),
+                || format!("{stars} asterisks in a name; expected one"),
             );
         }
         let end = |end: &String, stem: &str| match self.written.populations.contains_key(end) {
@@ -106,7 +109,7 @@ impl Expansion<'_> {
             let between = link.between.as_ref().map(|[a, b]| [end(a, stem), end(b, stem)]);
             let own = pattern.fill(stem);
             if self.scenario.links.contains_key(&own) {
-                let message = || format!("its link {} is there already; expected another name", quoted(&own));
+                let message = || format!("link {} of it exists already; expected another name", quoted(&own));
                 return self.out.push(|| at.clone(), message);
             }
             self.origins.links.insert(own.clone(), name.to_owned());

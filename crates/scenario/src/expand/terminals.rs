@@ -28,7 +28,7 @@ impl Expansion<'_> {
             let at = key.key(name);
             crate::check::name::is_plain(name, || at.clone(), &mut self.out);
             if written.terminals.contains_key(name) {
-                let message = || format!("name {} is that of a terminal", quoted(name));
+                let message = || format!("name {} is taken by a terminal", quoted(name));
                 self.out.push(|| at.clone(), message);
             }
             if !written.has_satellites() {
@@ -40,7 +40,7 @@ impl Expansion<'_> {
             let count = population.count.map_or(places.len(), |count| count as usize);
             sum += count;
             if sum > most {
-                let message = || format!("{sum} terminals and more; expected at most {MOST} in all");
+                let message = || format!("{sum} terminals or more; expected at most {MOST} in all");
                 self.out.push(|| at.key("count"), message);
                 continue;
             }
@@ -63,7 +63,7 @@ impl Expansion<'_> {
         out.require(
             file.is_none() || around.is_none(),
             || at.key("around"),
-            || "there is a file as well; expected one of both".into(),
+            || "both file and around; expected one of them".into(),
         );
         out.require(
             file.is_some() || around.is_some(),
@@ -157,7 +157,7 @@ impl Expansion<'_> {
         for (member, terminal) in members {
             if self.scenario.terminals.contains_key(&member) {
                 let message =
-                    || format!("its terminal {} is there already; expected another name", quoted(&member));
+                    || format!("terminal {} of it exists already; expected another name", quoted(&member));
                 self.out.push(|| at.clone(), message);
                 return;
             }

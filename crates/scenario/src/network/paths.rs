@@ -122,8 +122,9 @@ impl Builder<'_> {
                     format!("unknown {what} {}{}{nodes}{near}", quoted(name), expected("", links))
                 });
             } else if named.last() != Some(&None) {
-                self.out
-                    .push(here, || format!("node {} follows a node; expected a link between", quoted(name)));
+                self.out.push(here, || {
+                    format!("node {} follows a node; expected a link between them", quoted(name))
+                });
             } else {
                 let node = self.node(name);
                 named.pop();
@@ -142,7 +143,7 @@ impl Builder<'_> {
             _ => {
                 self.out.push(
                     || at.index(end),
-                    || format!("node {} follows a node; expected a link between", quoted(last)),
+                    || format!("node {} follows a node; expected a link between them", quoted(last)),
                 );
                 return None;
             }

@@ -114,7 +114,7 @@ impl Builder<'_> {
         let [before, there] = [&path[end - 1], &path[end]].map(|name| quoted(name));
         let message = match kinds[end] {
             Element::Fleet(_) | Element::Satellite(_) => {
-                format!("{there} comes behind {before}; expected a terminal between them")
+                format!("{there} follows {before}; expected a terminal between them")
             }
             _ if end == begin + 1 => {
                 format!("no link of the path leads from {before} to {there}; expected one between them")
@@ -132,7 +132,7 @@ impl Builder<'_> {
             if !matches!(self.element(name), Element::Fleet(_)) && !seen.insert(name) {
                 self.out.push(
                     || at.index(i),
-                    || format!("path comes to {} twice; expected a way without a loop", quoted(name)),
+                    || format!("path visits {} twice; expected a path without a loop", quoted(name)),
                 );
                 return false;
             }

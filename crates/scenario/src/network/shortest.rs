@@ -58,7 +58,7 @@ impl Builder<'_> {
                     None => {
                         let (from, to) = (quoted(&self.nodes[from]), quoted(&self.nodes[to]));
                         let at = || KeyPath::default().key("flows").index(i).key("to");
-                        self.out.push(at, || format!("no way from {from} to {to} over the links"));
+                        self.out.push(at, || format!("no path from {from} to {to} over the links"));
                     }
                 }
             }
@@ -90,7 +90,7 @@ impl Builder<'_> {
                         known = false;
                         self.out.push(
                             || at.key(key),
-                            || format!("no way from {} to a terminal over the links", quoted(end)),
+                            || format!("no path from {} to a terminal over the links", quoted(end)),
                         );
                     }
                     Some(_) => {}
