@@ -80,7 +80,7 @@ fn emulated(folder: &Path, sets: &[&str], count: u32) -> Option<(Vec<(f64, f64)>
     let mut command = Command::new(SKYHOP);
     command.args(["emulate", "--profile", "iridium", "--from", PLACES[0], "--to", PLACES[1], "--out"]);
     command.arg(&results).args(sets).args(["--sysctl", "net.ipv4.ping_group_range=0 0"]);
-    // Where that is allowed, the program is woken as soon as its answer is there.
+    // With that permission the program is woken as soon as its answer is there.
     command.args(["--", "sh", "-c", "chrt -f 40 true 2>&- && exec chrt -f 40 \"$@\"; exec \"$@\"", "sh"]);
     command
         .arg(std::env::current_exe().unwrap())

@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, Scope};
 use std::time::Duration;
 
-/// Where a flow's server listens, by the flow; where clients' ports begin, and how many of them there are.
+/// First port of the servers, by flow; first port of the clients, and their number.
 const LISTEN: u16 = 40_000;
 const CLIENT: u16 = 5_000;
 const CLIENTS: u32 = 30_000;
@@ -164,7 +164,7 @@ impl Carrier {
     ) -> Measured {
         if self.place.contender == Contender::Stp {
             clock.sleep_until(times.start);
-            // Where no association opens, no connection will, and the measurement says so.
+            // Without an association no connection opens, and the measurement reports that.
             let _ = self.associate();
             times.start = times.start.max(clock.now());
         }
@@ -302,7 +302,7 @@ impl Common<'_> {
             Err(_) => {
                 self.tell(Notice::Reset { connection, end: End::Client });
                 self.tell_over();
-                // Nobody comes to the other end.
+                // The other end will see no connection.
                 locked(&self.expected).remove(&self.key(connection));
                 self.tell_over();
             }
@@ -331,7 +331,7 @@ impl Common<'_> {
             match &self.carrier.doors {
                 Doors::Tcp(listener) => {
                     let Ok((stream, peer)) = listener.accept() else { continue };
-                    // What accepts gives its timeout on.
+                    // An accepted socket inherits the timeout.
                     let _ = stream.set_read_timeout(None);
                     let key = u32::from(peer.port().wrapping_sub(CLIENT));
                     scope.spawn(move || self.accepted(Connection::Tcp(stream), Some(key), scope));

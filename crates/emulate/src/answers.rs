@@ -154,7 +154,7 @@ impl Http {
 }
 
 impl Answer {
-    /// What a port of a simulated host does; `None` if nobody listens there. `source` is what RFC 864's gives.
+    /// The service of a port of a simulated host, or `None` if the port is closed. `source` is the content that RFC 864 generates.
     pub fn at(port: u16, source: u64) -> Option<Self> {
         match port {
             7 => Some(Answer::Echo(Vec::new())),
@@ -165,7 +165,7 @@ impl Answer {
         }
     }
 
-    /// Whether it sends data worth counting.
+    /// Returns true if the service sends data that is to be counted.
     pub fn sends(&self) -> bool {
         !matches!(self, Answer::Sink)
     }

@@ -37,7 +37,7 @@ pub(crate) fn attend(
 ) -> Result<u8, Error> {
     let names = plan.names();
     let _server = match options.server.as_slice() {
-        // Whoever is behind a device has servers of their own.
+        // Machines behind a device have servers of their own.
         [] if plan.hosts[plan.server].device.is_some() => None,
         [] => {
             Servers { folder: options.folder.clone() }.start(&hosts[plan.server].namespace)?;
@@ -54,7 +54,7 @@ pub(crate) fn attend(
     if options.command.is_empty() {
         while let Err(RecvTimeoutError::Timeout) = loop_ended.recv_timeout(LOOK) {
             if !signals().none() {
-                // Who routes through it ends it so.
+                // A user who routes through the device ends the run this way.
                 let routes = hosts.iter().any(|host| host.attached.is_some());
                 return Ok(if routes { 0 } else { INTERRUPTED });
             }
@@ -66,7 +66,7 @@ pub(crate) fn attend(
     }
     let host = &hosts[plan.at.unwrap_or(plan.user)].namespace;
     let place = if options.shell { inside::Place::Shell } else { inside::Place::Front };
-    // Whoever has it in between, it comes back when the command has ended.
+    // The terminal is given back when the command has ended, in whatever state the command left it.
     let _terminal = Terminal::of_this_process();
     let child = Killed(inside::start(host, &names, (&options.inside, &options.command), place)?);
     watch_over(child, loop_ended, signals)

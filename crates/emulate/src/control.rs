@@ -44,7 +44,7 @@ impl Control {
                 let own = rustix::process::geteuid();
                 let theirs = rustix::net::sockopt::socket_peercred(&stream).map(|peer| peer.uid);
                 if theirs.is_ok_and(|uid| uid == own || uid.is_root()) {
-                    // Who asks and goes away has no answer.
+                    // A client that hangs up after its request gets no answer.
                     let _ = ear.answer(&stream);
                 }
             }
@@ -71,7 +71,7 @@ impl Ear {
     fn answer(&mut self, stream: &UnixStream) -> std::io::Result<()> {
         stream.set_read_timeout(Some(Duration::from_secs(1)))?;
         let mut line = String::new();
-        // Who only looks whose socket this is asks nothing.
+        // A client that only probes for the owner of this socket asks nothing.
         if BufReader::new(stream).read_line(&mut line)? == 0 {
             return Ok(());
         }

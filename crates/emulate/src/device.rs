@@ -106,7 +106,7 @@ impl Attached {
             let switched = parameter(&own).as_deref() == Some("0");
             let rule = Rule { version, device: device.to_owned(), to, switched };
             rule.add(&mut self.netlink).tried(|| format!("cannot add a rule for {device}"))?;
-            // Whoever ends this now puts it back.
+            // The rule is removed however the run ends from here.
             self.rules.push(rule);
             if switched {
                 set_parameter(&own, "1")?;

@@ -134,7 +134,7 @@ pub struct Driver {
     pub beside: Beside,
     clock: Clock,
     between: Vec<Between>,
-    /// Where packets go, by port.
+    /// Destinations of packets, by port.
     routes: Vec<Routes>,
     bursts: Bursts,
     ahead: Ahead,

@@ -34,7 +34,7 @@ const NOT_FOUND: u8 = 127;
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_PREPARED: u8 = 125;
 
-/// Where a command is found: its path if it has one, else the first of `PATH`.
+/// Path of a command: its own if it has one, else in the first folder of `PATH` that holds it.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ pub fn find(command: &OsStr) -> Result<PathBuf, Error> {
     found.ok_or_else(|| Error::Command(format!("{shown}: command not found"), NOT_FOUND))
 }
 
-/// Who has the terminal.
+/// Owner of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// The command: it reads and writes what skyhop was given.

@@ -31,9 +31,9 @@ pub struct Offload {
     pub header_len: u16,
     /// Payload of each segment but the last.
     pub segment_size: u16,
-    /// Where the transport header begins.
+    /// Offset of the transport header.
     pub checksum_start: u16,
-    /// Where its checksum is from there.
+    /// Offset of the checksum within the transport header.
     pub checksum_offset: u16,
 }
 
@@ -147,7 +147,7 @@ impl Shape {
         u32::from(self.segment) * index
     }
 
-    /// Where in the frame the payload of packets `first` to `last` is.
+    /// Byte range in the frame of the payload of packets `first` to `last`.
     pub fn payload(&self, first: u32, last: u32) -> std::ops::Range<usize> {
         if self.transport.is_none() {
             return 0..self.len as usize;

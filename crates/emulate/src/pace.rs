@@ -201,7 +201,7 @@ mod tests {
         }
         let share = awake.as_secs_f64() / end.as_secs_f64();
         assert!((0.049..=0.0501).contains(&share), "{share}");
-        // What else is due first is slept for.
+        // The pace sleeps until the next thing that is due.
         assert_eq!(pace.wait(us(20_000_000), us(20_000_300), us(20_000_100)), Wait::Asleep(us(20_000_100)));
     }
 }

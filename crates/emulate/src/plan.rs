@@ -61,9 +61,9 @@ pub struct Plan {
     pub flows: Vec<RealFlow>,
     /// Flows that are left to programs at one.
     pub halves: Vec<HalfFlow>,
-    /// Where the command runs: `user` to all others.
+    /// Host on which the command runs: `user` to all others.
     pub user: usize,
-    /// Where the server runs.
+    /// Host on which the server runs.
     pub server: usize,
     /// The host where the command runs if that is another one than the user, which is a device then; `None` where all hosts are devices.
     pub at: Option<usize>,
@@ -168,7 +168,7 @@ impl Plan {
             [from, to] if to == plan.user => Some(from),
             _ => None,
         });
-        // Where the peer is simulated, programs that serve it are at the user's own host.
+        // With a simulated peer, the programs that serve it are at the user's own host.
         plan.server = peer.unwrap_or(plan.user);
         let here = |host: &usize| plan.hosts[*host].device.is_none();
         plan.at = [plan.user, plan.server].into_iter().chain(0..plan.hosts.len()).find(here);
@@ -189,7 +189,7 @@ impl Plan {
             ));
         };
         let named = |name: &str| ends.into_iter().find(|host| self.hosts[*host].name == name);
-        // Who asks is the user; of a transfer, who gets it.
+        // The user is the end that asks; of a transfer, the end that receives it.
         let asks = scenario.flows[flow].traffic.asks()
             || matches!(scenario.flows[flow].traffic, Traffic::Ping { .. });
         let by_traffic = ends[usize::from(!asks)];

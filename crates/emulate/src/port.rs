@@ -245,7 +245,7 @@ pub struct Io<'a> {
     pub early: bool,
     /// How late packets are.
     pub release: &'a mut Histogram,
-    /// Who wants to see packets.
+    /// Observer of packets.
     pub tap: Option<&'a mut (dyn Tap + Send + 'static)>,
 }
 

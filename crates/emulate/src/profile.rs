@@ -4,7 +4,7 @@
 //! Differs from a file: what a profile has can be printed, changed and kept as a scenario.
 //! Leaves out weather and load, which every user has another of.
 
-/// Where the ends of a profile with satellites that move are, in degrees, and what they are called.
+/// Places of the two ends of a profile with moving satellites, in degrees, and their names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ends {
     /// Name, latitude and longitude of the user.

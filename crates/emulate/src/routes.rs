@@ -1,4 +1,4 @@
-//! Where a port's packets go: the flow to the host that has the address, or to the device behind which it is.
+//! Destinations of a port's packets: the flow to the host that has the address, or to the device that leads to it.
 //!
 //! Follows the longest prefix, as every router; addresses of hosts come first.
 //! Differs from a routing table: there are as many entries as flows at the port, and a few prefixes where several of them lead to devices.

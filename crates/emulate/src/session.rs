@@ -270,7 +270,7 @@ fn own_device(host: &Host, mtu: u32, options: &Options) -> Result<(Tun, Netlink,
     let mut tun = Tun::new(DEVICE, options.offload)?;
     // No address that nobody has asked for, and no search for routers.
     for (name, value) in [("addr_gen_mode", "1"), ("accept_ra", "0")] {
-        // Where that cannot be said, some packets go to nobody.
+        // Failure is harmless: a few packets go to addresses that no host has.
         let _ = set_parameter(&format!("ipv6/conf/{DEVICE}/{name}"), value);
     }
     for (name, value) in &options.sysctls {

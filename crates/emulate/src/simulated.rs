@@ -34,7 +34,7 @@ type Key = (bool, SocketAddrV4, u16);
 struct Talk {
     carry: Carry,
     answer: Answer,
-    /// Whether what holds its data up is counted.
+    /// True if the causes that limit its sender are counted.
     sends: bool,
     /// Bytes that have come and that were acknowledged.
     moved: u64,
@@ -42,7 +42,7 @@ struct Talk {
     finished: bool,
 }
 
-/// What a host does by itself.
+/// Client of a simulated host.
 #[derive(Debug)]
 pub enum Client {
     /// Sends parts of a transfer, each over a connection.
@@ -61,23 +61,23 @@ pub enum Client {
     },
 }
 
-/// What a host is made of.
+/// Parts of a simulated host.
 pub struct Made {
     /// Its own address and the peer's.
     pub ends: [Ipv4Addr; 2],
     /// The peer's name.
     pub peer: String,
-    /// What its TCP is.
+    /// Configuration of its TCP.
     pub config: Config,
     /// The most bytes of its packets.
     pub mtu: u32,
-    /// Where initial sequence numbers come from.
+    /// Source of initial sequence numbers.
     pub chance: Stream,
     /// Bytes for who connects to port 19.
     pub source: u64,
     /// Sizes and times of requests, if the flow has any.
     pub exchanges: Option<Exchanges>,
-    /// What it does by itself, and when it begins.
+    /// Its client, and the time at which the client begins.
     pub client: Option<(Client, Time)>,
 }
 
@@ -93,7 +93,7 @@ pub struct SimulatedHost {
     counted: Counted,
 }
 
-/// What its connections have counted.
+/// Counters of its connections.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counted {
     connections: u64,
@@ -193,7 +193,7 @@ impl SimulatedHost {
 
     /// Bytes of a packet have come.
     pub fn handle_bytes(&mut self, now: Time, bytes: &[u8]) {
-        // What is no packet, or no longer, is dropped as by any host.
+        // Anything but a whole packet is dropped, as by any host.
         let Ok((packet, payload)) = parse_with_payload(bytes) else { return };
         if packet.ip.destination != self.made.ends[0] {
             return;
@@ -426,7 +426,7 @@ impl SimulatedHost {
         }
     }
 
-    /// What it has counted up to `now`, since `start`, and the time of its senders by what held them up.
+    /// Counters from `start` up to `now`, and the time of its senders by the cause that limited them.
     pub fn result(&self, start: Time, now: Time) -> (OneEndResult, Option<[Span; Cause::COUNT]>) {
         let mut all = self.counted;
         self.talks.values().for_each(|talk| all.add(talk, now));

@@ -406,7 +406,7 @@ fn sharing(seeds: u64, word: &str) {
                         own.push(shares(mbps, rtt_ms, &queue, &[(kind, 0.0), (kind, late)], seed).0);
                     }
                     let (stp, other) = if stp_first { (0, 1) } else { (1, 0) };
-                    // What the neighbour gets in its place beside its own kind, and what that second flow gets.
+                    // The neighbour's goodput beside STP in place of its own kind, and the goodput of that second flow.
                     let (n, s) = (mean(&mixed, other), mean(&mixed, stp));
                     let (n_own, s_own) = (mean(&own, other), mean(&own, stp));
                     let bad = if n < 0.7 * n_own || s < 0.7 * s_own { "  <--" } else { "" };

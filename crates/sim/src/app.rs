@@ -72,7 +72,7 @@ pub(crate) fn application(
     })
 }
 
-/// What a browser does, or who asks again and again.
+/// Behaviour of a browser, or of a client that asks again and again.
 fn browsing(from: &Reader<'_>, traffic: &Traffic) -> Result<Browsing, BuildError> {
     Ok(match traffic {
         Traffic::Web {
@@ -157,7 +157,7 @@ impl Exchanges {
         seconds(self.does.server_time.draw(&mut self.server_time))
     }
 
-    /// Whether a connection serves one exchange after another.
+    /// Returns true if a connection serves several exchanges in turn.
     pub fn persistent(&self) -> bool {
         self.does.persistent
     }

@@ -61,7 +61,7 @@ impl Opened {
     }
 }
 
-/// What an association is made from.
+/// Parts of an association.
 pub(crate) struct Making {
     pub config: Config,
     pub carrier: Carrier,
@@ -75,7 +75,7 @@ struct End {
     envelope: Envelope,
 }
 
-/// What earlier pairs of trunks have counted, and what streams have.
+/// Counters of earlier pairs of trunks and of streams.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counted {
     streams: u64,
@@ -105,7 +105,7 @@ pub(crate) struct Association {
     pub slots: [Slot; 2],
     /// How many have been begun: a packet of an earlier one is nobody's.
     pub generation: u32,
-    /// Whether it is among those to be driven.
+    /// True if it is among the associations to be driven.
     pub due: bool,
     making: Making,
     /// By side: of its first flow the `from`, and the `to`.
@@ -275,12 +275,12 @@ impl Association {
         self.ends.as_ref().map_or(0, |ends| ends[side].trunk.unacknowledged(id))
     }
 
-    /// Whether a stream has nothing left to send.
+    /// Returns true if a stream has nothing left to send.
     pub fn all_sent(&self, side: usize, id: u64) -> bool {
         self.ends.as_ref().is_none_or(|ends| ends[side].trunk.unsent(id) == 0)
     }
 
-    /// What has happened next, and at which side.
+    /// Takes the next event, with the side at which it happened.
     pub fn poll_event(&mut self) -> Option<(usize, TrunkEvent)> {
         let ends = self.ends.as_mut()?;
         ends.iter_mut().enumerate().find_map(|(side, end)| Some((side, end.trunk.poll_event()?)))
@@ -318,7 +318,7 @@ impl Association {
         self.ends.as_ref().map_or([None; 2], |ends| ends.each_ref().map(|end| end.trunk.poll_timeout()))
     }
 
-    /// Whether there is a path.
+    /// Tells both ends that there is a path, or none.
     pub fn set_path_up(&mut self, now: Time, up: bool) {
         for end in self.ends.iter_mut().flat_map(|ends| ends.iter_mut()) {
             end.trunk.set_path_up(now, up);
@@ -355,7 +355,7 @@ impl Association {
         self.ends.as_ref().map_or([[0; 2]; 2], |ends| ends.each_ref().map(of))
     }
 
-    /// What it has counted, and the network of its packets.
+    /// Its counters, and those of the network for its packets.
     pub fn result(&self, account: &Account) -> AssociationResult {
         let mut counted = self.counted;
         for end in self.ends.iter().flat_map(|ends| ends.iter()) {

@@ -40,7 +40,7 @@ impl Simulation {
     ///
     /// # Errors
     ///
-    /// What only building finds wrong: orbits, elements, traces, measured distributions.
+    /// Builds a simulation; finds the mistakes that only building shows: in orbits, elements, traces, measured distributions.
     pub fn new(scenario: &Scenario, files: &Files, seed: u64) -> Result<Self, BuildError> {
         Self::with_programs(scenario, files, seed, &[])
     }
@@ -186,7 +186,7 @@ fn class_of(flow: &scenario::Flow) -> Class {
     }
 }
 
-/// Whether a flow begins where the first of its association ends.
+/// Side of its association at which a flow begins: true if not where the first flow does.
 fn side_of(plan: &Plan, first: usize, flow: usize) -> bool {
     let [first, flow] = [first, flow].map(|flow| plan.ends(&plan.routes[flow])[0]);
     first != flow
@@ -201,7 +201,7 @@ struct FlowBuilder<'a> {
     index: usize,
     flow: &'a scenario::Flow,
     crossings: &'a [Crossing],
-    /// Whether its packets are those of programs.
+    /// True if its packets are those of programs.
     programs: bool,
     /// Set if its connections are streams.
     stream: Option<StreamOf>,
@@ -351,7 +351,7 @@ impl<'a> FlowBuilder<'a> {
                     stops.push(node(&splices[crossing.splice].at)?);
                 }
                 stops.push(ends[1]);
-                // Where links and satellites are one graph, so are their numbers.
+                // Links and satellites in one graph share its numbers.
                 let base = if self.plan.meets_satellites { 0 } else { self.plan.nodes.len() as u32 };
                 let legs = stops.windows(2).map(|leg| Way::Space([leg[0], leg[1]])).collect();
                 (legs, [base + ends[0].0, base + ends[1].0])

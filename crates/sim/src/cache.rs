@@ -10,13 +10,13 @@ use skyhop_traffic::{Action, End};
 use skyhop_units::Time;
 use std::collections::VecDeque;
 
-/// What a cache knows of a connection.
+/// A cache's state for one connection.
 pub(crate) struct Cache {
     hit_ratio: f64,
     chance: Stream,
     /// Lengths of the requests that the client has written and nobody has decided on.
     requests: VecDeque<u64>,
-    /// What has been drawn for the first of them.
+    /// Outcome drawn for the first of them.
     drawn: Option<bool>,
     /// For each request that is decided and not answered: whether the answer comes from here.
     here: VecDeque<bool>,
@@ -24,7 +24,7 @@ pub(crate) struct Cache {
     expected: u64,
 }
 
-/// What became of a request.
+/// A cache's decision on a request.
 pub(crate) enum Decision {
     /// It is answered here; so many bytes were taken out.
     Hit(u64),
@@ -69,7 +69,7 @@ impl Cache {
         })
     }
 
-    /// What an application asks for meets the cache before it meets an end.
+    /// Shows an application's action to the cache before it reaches an end.
     pub fn divert(&mut self, now: Time, action: &Action, splice: &mut Splice) -> Diverted {
         let mut diverted = Diverted { touched: false, done: false };
         match *action {

@@ -11,7 +11,7 @@ use skyhop_transport::stp;
 use skyhop_transport::tcp::{Config, DelayedAck, Increase, Open, Saved};
 use skyhop_wire::Version;
 
-/// What the two ends of a flow's connections speak: what the flow says, unless the splice beside an end speaks another
+/// Protocols of the two ends of a flow's connections: the flow's, unless the splice beside an end speaks another
 /// protocol with it.
 pub(crate) fn protocols<'a>(
     flow: &scenario::Flow,
@@ -26,7 +26,7 @@ pub(crate) fn protocols<'a>(
     [with(splices.clone().next(), 0), with(splices.next_back(), 1)]
 }
 
-/// What a transport's words mean. Streams over UDP are refused by the scenario's checks.
+/// Protocol and configuration of a scenario's transport. Streams over UDP are refused by the scenario's checks.
 pub(crate) fn protocol(transport: &scenario::Transport, ip: scenario::Ip) -> Protocol {
     match transport {
         scenario::Transport::Tcp(keys) => Protocol::Tcp(Box::new(tcp(keys, ip))),
@@ -147,7 +147,7 @@ pub fn stp(keys: &scenario::Stp, ip: scenario::Ip) -> stp::Config {
         keep_alive: keys.keep_alive,
         linger: keys.linger,
         saved: keys.saved.map(|saved| stp::Saved { rtt: saved.rtt, rate: saved.rate }),
-        // What packets look like, and what no key is for.
+        // The form of packets, and settings that have no key.
         ..base
     }
 }

@@ -38,7 +38,7 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
-    /// Whether nothing more will come of it.
+    /// Returns true if it is over, with no event left to come.
     pub fn over(&self) -> bool {
         self.ends.iter().all(Endpoint::over)
     }
@@ -53,7 +53,7 @@ impl Conversation {
         (touched.then_some(Actor::Splice(leg as u8)), done)
     }
 
-    /// Whether a packet for one of its actors is TCP's, or about TCP.
+    /// Returns true if a packet for one of its actors is TCP's, or an ICMP message about TCP.
     #[inline]
     pub fn takes_tcp(&self, actor: Actor, packet: &Packet) -> bool {
         match actor {
@@ -106,7 +106,7 @@ fn side(backward: bool) -> Side {
     if backward { Side::Server } else { Side::Client }
 }
 
-/// What connections have counted, those that are forgotten included.
+/// Totals over connections, those already forgotten included.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Totals {
     /// Payload delivered in order, to the client and to the server.
@@ -149,11 +149,11 @@ impl Totals {
 
 /// How a flow's connections are made.
 pub(crate) struct Sockets {
-    /// What the client's end speaks, and the server's; they differ if a splice is between them.
+    /// Protocols of the client's and the server's end; they differ if a splice is between them.
     pub protocols: [Protocol; 2],
     /// MTU of each end's own link.
     pub mtus: [Option<u32>; 2],
-    /// Whether a link on the way may be too narrow, so that what was found of it is remembered.
+    /// True if a link on the path may be narrower than a packet, so that the MTU found is remembered.
     pub narrow: bool,
     pub addresses: [SocketAddrV4; 2],
     pub seed: Seed,
@@ -163,7 +163,7 @@ pub(crate) struct Sockets {
     pub flow: u32,
     /// Of the client and of the server.
     pub initial_sequence: [Stream; 2],
-    /// What splices it, from the client on.
+    /// Its splices, from the client on.
     pub splicing: Vec<Splicing>,
     /// Set if its connections are streams of an association.
     pub stream: Option<StreamOf>,
@@ -218,7 +218,7 @@ pub(crate) struct Conversations {
     by_connection: BTreeMap<u32, ConversationId>,
     opened: u32,
     forgotten: Totals,
-    /// What each end's host remembers of the other, from the first connection on.
+    /// State that each end's host keeps of the other, from the first connection on.
     memory: Option<[Memory; 2]>,
 }
 
@@ -345,7 +345,7 @@ impl Conversations {
         Some(conversation)
     }
 
-    /// Whether every conversation is over.
+    /// Returns true if every conversation is over.
     pub fn all_over(&self) -> bool {
         self.places.iter().flatten().all(Conversation::over)
     }
@@ -357,7 +357,7 @@ impl Conversations {
         }
     }
 
-    /// What the end speaks that sends what the flow is for, or the one that receives it.
+    /// Protocol of the end that sends the flow's data, or of the end that receives it.
     pub fn protocol(&self, sends: bool) -> &Protocol {
         &self.sockets.protocols[usize::from((self.senders == [End::Client]) != sends)]
     }
@@ -367,7 +367,7 @@ impl Conversations {
         self.senders
     }
 
-    /// What all of them have counted up to `now`.
+    /// Totals of all conversations up to `now`.
     pub fn totals(&self, now: Time) -> Totals {
         let mut totals = self.forgotten;
         for conversation in self.places.iter().flatten() {

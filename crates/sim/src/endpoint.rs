@@ -14,10 +14,10 @@ use std::net::SocketAddrV4;
 
 pub(crate) use crate::told::{Event, Sent};
 
-/// What every path is taken to carry, STP's header included (RFC 8899 §5.1.2).
+/// Packet size that every path is assumed to carry, STP's header included (RFC 8899 §5.1.2).
 const STP_BASE: u32 = 1200;
 
-/// What an end of a connection speaks, and how.
+/// Protocol of a connection's end, with its configuration.
 pub(crate) enum Protocol {
     Tcp(Box<tcp::Config>),
     /// And what carries it.
@@ -33,7 +33,7 @@ pub(crate) enum Endpoint {
 }
 
 impl Protocol {
-    /// Whether a connection begins with what earlier ones have left; over a narrow way that is its MTU.
+    /// Returns true if a connection begins with state of earlier ones; on a narrow path that state is its MTU.
     pub fn remembers(&self, narrow: bool) -> bool {
         match self {
             Protocol::Tcp(config) => config.open != Open::Handshake || config.share || narrow,
@@ -76,7 +76,7 @@ impl Protocol {
 }
 
 impl Endpoint {
-    /// Whether nothing more will come of it.
+    /// Returns true if it is over, with no event left to come.
     pub fn over(&self) -> bool {
         match self {
             Endpoint::Tcp(tcp) => matches!(tcp.state(), State::Closed | State::TimeWait),
@@ -92,7 +92,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether it was closed or broken, and nobody waits for what is still under way.
+    /// Returns true if it was closed or broken, and no end waits for data still in flight.
     pub fn closed(&self) -> bool {
         match self {
             Endpoint::Tcp(tcp) => tcp.state() == State::Closed,
@@ -100,7 +100,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether it has sent its FIN or is about to, and it is not acknowledged.
+    /// Returns true if its FIN is sent or about to be, and not acknowledged.
     pub fn closing(&self) -> bool {
         match self {
             Endpoint::Tcp(tcp) => {
@@ -111,7 +111,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether the peer has all that was written, and knows that it is all.
+    /// Returns true if the peer has all data and the FIN.
     pub fn fin_acknowledged(&self) -> bool {
         match self {
             Endpoint::Tcp(tcp) => tcp.fin_acknowledged(),
@@ -218,7 +218,7 @@ impl Endpoint {
         }
     }
 
-    /// What this end would leave to a later connection between the two hosts.
+    /// State that this end leaves to a later connection between the two hosts.
     pub fn memory(&self) -> Memory {
         match self {
             Endpoint::Tcp(tcp) => tcp.memory(),
@@ -234,7 +234,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether there is a path to the peer and back.
+    /// Tells the end that there is a path to the peer and back, or none.
     pub fn set_path_up(&mut self, now: Time, up: bool) {
         match self {
             Endpoint::Tcp(tcp) => tcp.set_path_up(now, up),

@@ -19,9 +19,9 @@ pub(crate) struct Flow {
     pub name: String,
     /// Its routes in the network: from host to host, or over each leg between hosts and splices.
     pub routes: Range<u32>,
-    /// Where the network counts its packets.
+    /// Index of the network's account of its packets.
     pub account: u32,
-    /// Whether satellites carry it all the way.
+    /// True if its whole path is over satellites.
     pub through_space: bool,
     /// The association whose streams its connections are.
     pub association: Option<String>,
@@ -52,7 +52,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Whether a connection that is over is kept, because its numbers are the flow's.
+    /// Returns true if a finished connection is kept, because its numbers are the flow's.
     pub fn keeps(&self) -> bool {
         match &self.application {
             Application::Bulk(_) => true,
@@ -60,7 +60,7 @@ impl Stream {
         }
     }
 
-    /// Whether the flow's connection was broken, so that it is over.
+    /// Returns true if the flow's connection was broken, so that it is over.
     pub fn broken(&self) -> bool {
         match &self.application {
             Application::Bulk(bulk) => bulk.reset(),
@@ -76,7 +76,7 @@ impl Flow {
         self.routes.len()
     }
 
-    /// Whether nothing more will come of it; `account` has its packets.
+    /// Returns true if the flow is over, with no event left to come; `account` has its packets.
     pub fn finished(&self, now: Time, account: &Account) -> bool {
         match &self.app {
             App::Stream(stream) => {
@@ -86,7 +86,7 @@ impl Flow {
             App::Ping(_) | App::Datagrams(_) => {
                 self.stop.is_some_and(|stop| stop <= now) && account.in_flight() == 0
             }
-            // What programs will do is not known.
+            // Programs may send at any time.
             App::Programs(_) => false,
         }
     }

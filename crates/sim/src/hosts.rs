@@ -1,4 +1,4 @@
-//! What hosts do: applications, the ends of their connections, and the packets between both and the network.
+//! Hosts at work: applications, the ends of their connections, and the packets between both and the network.
 //!
 //! Follows the sans-IO contract: one input, then events to the application, its actions, packets out, and the timer.
 //! Differs from a real host: both ends of a flow are at hand, and an application takes what arrives at once.

@@ -5,14 +5,14 @@
 use skyhop_network::Rank;
 use skyhop_traffic::End;
 
-/// Where a conversation is found, also after its place has gone to another.
+/// Key of a conversation that stays valid after its slot has gone to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ConversationId {
     pub place: u32,
     pub generation: u32,
 }
 
-/// Who has a part in a conversation.
+/// A participant of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Actor {
     /// One of its ends.

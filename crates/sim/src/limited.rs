@@ -1,4 +1,4 @@
-//! What limited flows, put together when all is over: bottlenecks, and warnings where a buffer was too small for the path.
+//! The limits of flows, put together at the end of a run: bottlenecks, and warnings of buffers too small for the path.
 //!
 //! Follows the rule that a window holds a product of rate and round trip, and what the bottleneck's queue takes beside it.
 //! Differs from the check of a scenario: this knows what happened.
@@ -14,7 +14,7 @@ use skyhop_units::{Amount, Time};
 
 /// Links whose busy times differ by less than this are equally busy.
 const EQUALLY_BUSY: f64 = 0.01;
-/// What share of its time a buffer may hold a transfer up before somebody should know.
+/// Share of a transfer's time that a buffer may limit it before a warning is given.
 const WORTH_A_WARNING: f64 = 1.0 / 3.0;
 /// A bottleneck that is so busy is used: a buffer that holds a sender up there only keeps the queue short.
 const USED: f64 = 0.75;
@@ -51,7 +51,7 @@ fn bottleneck(flow: &Flow, network: &Network, end: Time) -> Option<u32> {
     busiest.map(|(wire, _)| *wire)
 }
 
-/// What to write if a buffer of a bulk flow was too small for its path.
+/// Warning for a bulk flow whose buffer was too small for its path.
 fn too_small(flow: &Flow, network: &Network, result: &FlowResult, wire: u32, end: Time) -> Option<String> {
     let (App::Stream(stream), FlowKind::Transfer(transfer)) = (&flow.app, &result.kind) else {
         return None;
@@ -59,7 +59,7 @@ fn too_small(flow: &Flow, network: &Network, result: &FlowResult, wire: u32, end
     let limits = result.limits.as_ref()?;
     let often = |cause: &Cause| limits.share(*cause).is_some_and(|share| share > WORTH_A_WARNING);
     let cause = [Cause::ReceiveWindow, Cause::SendBuffer].into_iter().find(often)?;
-    // What closes the window of a leg may be the leg behind it.
+    // The window of a leg may be closed by the leg behind it.
     if flow.legs() > 1 {
         return None;
     }
@@ -68,7 +68,7 @@ fn too_small(flow: &Flow, network: &Network, result: &FlowResult, wire: u32, end
     }
     let sends = cause == Cause::SendBuffer;
     let (key, size, packet) = match stream.conversations.protocol(sends) {
-        // Where a buffer tunes itself, it is the most that counts.
+        // Of a buffer that tunes itself the maximum counts.
         Protocol::Tcp(tcp) => {
             let (key, first, most) = match sends {
                 true => ("send_buffer", tcp.send_buffer, tcp.send_buffer_max),

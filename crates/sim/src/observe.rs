@@ -1,4 +1,4 @@
-//! What is looked at while a run goes on: windows, queues, splices, paths.
+//! Samples taken during a run: windows, queues, splices, paths.
 //!
 //! Follows the scenario's `record` table; metrics are named in [`skyhop_results`].
 //! Differs from a log: values at instants.
@@ -43,7 +43,7 @@ pub(crate) struct Observer {
     splices: Option<usize>,
     /// The first association's series: of its first flow's `from` and of the `to`, window and bytes in flight; the others follow.
     associations: Option<usize>,
-    /// Whether pages and short transfers are listed one by one.
+    /// True if pages and short transfers are listed one by one.
     completions: bool,
     /// From one look to the next.
     interval: Span,
@@ -112,7 +112,7 @@ impl Observer {
         observer
     }
 
-    /// Whether there is something to look at by the clock.
+    /// Returns true if anything is sampled by the clock.
     pub fn has_clock(&self) -> bool {
         !self.transfers.is_empty() || !self.queues.is_empty()
     }

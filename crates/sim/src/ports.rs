@@ -1,4 +1,4 @@
-//! Where an emulator hands packets of programs in at one end of a flow, and takes them out at the other.
+//! Ports through which an emulator hands in packets of programs at one end of a flow and takes them out at the other.
 //!
 //! Follows the network's own contract; everything else of a run goes on as in the simulator, in the same queues.
 //! Leaves out clocks and devices: whoever drives it says what time it is.

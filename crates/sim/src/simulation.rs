@@ -32,7 +32,7 @@ pub struct Simulation {
     pub(crate) network: Network,
     /// The first slot that is not the network's.
     pub(crate) first_slot: Slot,
-    /// Who has the slots from there on.
+    /// Owners of the slots from there on.
     pub(crate) owners: Vec<Owner>,
     /// Slots that are free.
     pub(crate) spare: Vec<Slot>,
@@ -93,7 +93,7 @@ impl Simulation {
         self.end
     }
 
-    /// Whether the end is reached, or every flow has completed.
+    /// Returns true if the end is reached, or every flow has completed.
     pub fn finished(&self) -> bool {
         self.now >= self.end || self.unfinished.none()
     }
@@ -236,7 +236,7 @@ impl Simulation {
         }
     }
 
-    /// Whether no packet has been made or lost track of: sent = delivered + dropped + lost + in flight, and what is
+    /// Checks that no packet was made or lost track of: sent = delivered + dropped + lost + in flight, and what is
     /// in flight is what the links hold. An error says what differs.
     pub fn check_conservation(&self) -> Result<(), String> {
         self.network.check_conservation().map_err(|differs| format!("at {}: {differs}", self.now))

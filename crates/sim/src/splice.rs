@@ -23,7 +23,7 @@ pub(crate) struct Splicing {
     name: String,
     /// Of the side to the client and of the side to the server.
     initial_sequence: [Stream; 2],
-    /// What carries STP on each side, if it speaks that.
+    /// Carrier of STP's packets on each side that speaks STP.
     carriers: [Option<Carrier>; 2],
     /// Of a cache.
     hit_ratio: Option<f64>,
@@ -80,13 +80,13 @@ impl Splicing {
         self
     }
 
-    /// What a cache knows of a connection.
+    /// Cache state of a connection.
     pub fn cache(&self, connection: u32, seed: Seed) -> Option<Box<Cache>> {
         let hits = seed.stream(&format!("{}/connection/{connection}/hits", self.name));
         Some(Box::new(Cache::new(self.hit_ratio?, hits)))
     }
 
-    /// What carries STP's packets of a connection on each side.
+    /// Envelopes of STP's packets of a connection on each side.
     pub fn envelopes(&self, [client, server]: [SocketAddrV4; 2]) -> [Option<Envelope>; 2] {
         let [back, onwards] = self.carriers;
         [
@@ -116,13 +116,13 @@ pub(crate) struct Joint {
     pub slot: Slot,
     /// Index among the scenario's splices.
     pub place: u32,
-    /// What it held when it was last looked at.
+    /// Bytes that it held when it was last sampled.
     pub held: u64,
-    /// What it answers itself, if it is a cache.
+    /// Its cache, if its kind is `cache`.
     pub cache: Option<Box<Cache>>,
 }
 
-/// What the splices of one name have counted.
+/// Counters of the splices of one name.
 pub(crate) struct Place {
     pub held: u64,
     pub result: SpliceResult,

@@ -103,7 +103,7 @@ impl Alone {
         }
     }
 
-    /// What may be in flight, bytes: where there is a rate and no window, what it sends in a round trip.
+    /// Window in bytes; with a rate and no window, the bytes sent in a round trip.
     pub fn cwnd(&self) -> u64 {
         match (self.machine.window(), self.machine.rate_bps(), self.machine.srtt()) {
             (u64::MAX, Some(bps), Some(srtt)) => (bps / 8.0 * srtt.as_secs_f64()) as u64,
@@ -205,7 +205,7 @@ impl StpEnd {
         }
     }
 
-    /// What may be in flight; 0 of a stream, whose association has the window.
+    /// Window in bytes; 0 for a stream, whose association has the window.
     pub fn cwnd(&self) -> u64 {
         match self {
             StpEnd::Alone(end) => end.cwnd(),
@@ -220,7 +220,7 @@ impl StpEnd {
         }
     }
 
-    /// Whether there is a path; the association of a stream is told by itself.
+    /// Tells a connection that there is a path, or none; the association of a stream is told separately.
     pub fn set_path_up(&mut self, now: Time, up: bool) {
         if let StpEnd::Alone(end) = self {
             end.machine.set_path_up(now, up);

@@ -39,7 +39,7 @@ pub(crate) struct StreamEnd {
     pub of: StreamOf,
     /// The association's side at which it is.
     pub side: u8,
-    /// Whether it opens the stream, and has asked for that.
+    /// True if it opens the stream and has asked for that.
     pub asked: Option<bool>,
     /// Number of the stream, if this end knows it.
     pub id: Option<u64>,
@@ -101,13 +101,13 @@ impl StreamEnd {
         self.ending = Ending::Stopped;
     }
 
-    /// Whether this direction is closed, and the peer is not known to have all of it.
+    /// Returns true if this direction is closed, and the peer is not known to have all of it.
     pub fn closing(&self) -> bool {
         self.ending != Ending::Open && !self.over
     }
 }
 
-/// What a stream's sending half waits for.
+/// State of a stream's sending half: the event that it waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// For its number: the peer takes no more streams yet, or the association is not open.
@@ -129,11 +129,11 @@ pub(crate) enum Phase {
 /// A stream that waits for its own credit while the association has nothing else to send is held up by the receiver.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
-    /// Whether anybody asks.
+    /// True if its causes are counted.
     pub counts: bool,
     phase: Option<Phase>,
     since: Time,
-    /// What the association had counted then.
+    /// The association's counters at that time.
     then: [Span; Cause::COUNT],
     pub spent: [Span; Cause::COUNT],
 }
@@ -181,7 +181,7 @@ impl Held {
             Phase::Sending => cause != Cause::Application,
             Phase::Sent => matches!(cause, Cause::Recovery | Cause::NoLink),
         };
-        // What was taken back of a cause, when a timeout showed what had been waited for, is in another.
+        // Time taken back from one cause, when a timeout showed the true one, is in another.
         for cause in Cause::ALL.into_iter().filter(|cause| counts(*cause)) {
             give(cause, all[cause as usize].saturating_sub(self.then[cause as usize]));
         }

@@ -37,7 +37,7 @@ fn end_at(flows: &mut [Flow], (flow, id): Owned, side: usize) -> Option<(End, &m
 }
 
 impl Simulation {
-    /// What an application has asked of an end of a stream goes to its association, which is to be driven.
+    /// Hands an application's requests at an end of a stream to its association, which is then to be driven.
     #[inline(never)]
     pub(crate) fn flush_stream(&mut self, index: usize, id: ConversationId, end: End) {
         let now = self.now;
@@ -158,7 +158,7 @@ impl Simulation {
                 end.id = Some(id);
                 end.tell(Event::Connected);
                 association.hold(self.now, end, Phase::Idle);
-                // What was written before the stream was known.
+                // Data written before the stream was known.
                 association.flush(self.now, end);
             }
             TrunkEvent::Received(..) => {
@@ -238,7 +238,7 @@ impl Simulation {
         }
     }
 
-    /// Whether a route is an association's: its number.
+    /// The number of an association, if the route is an association's.
     #[inline]
     pub(crate) fn association_of((number, leg): (u32, u8)) -> Option<u32> {
         (leg == ASSOCIATION_LEG).then_some(number)

@@ -11,7 +11,7 @@ use skyhop_units::Span;
 
 pub(crate) use skyhop_transport::tcp::Event;
 
-/// What a sending end has counted.
+/// Counters of a sending end.
 pub(crate) struct Sent {
     pub segments: u64,
     pub segments_retransmitted: u64,

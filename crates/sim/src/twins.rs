@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 pub(crate) struct Twins(BTreeSet<(Time, bool, u16)>);
 
 impl Twins {
-    /// Whether this packet is the first of those that are the same.
+    /// Returns true if this packet is the first of several equal ones.
     #[inline]
     pub fn is_first(&mut self, frame: &Frame) -> bool {
         !frame.twin || self.0.insert((frame.sent_at, frame.backward, frame.packet.ip.identification))

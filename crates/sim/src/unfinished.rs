@@ -22,7 +22,7 @@ impl Unfinished {
         }
     }
 
-    /// Whether all have finished.
+    /// Returns true if all have finished.
     pub fn none(&self) -> bool {
         self.first == self.flows
     }

@@ -400,7 +400,7 @@ fn connections_of_one_flow_have_queues_of_their_own() {
     let fair = overtaking(
         "fq-codel\", target = \"1 s\", interval = \"10 s\", queues = 65536, limit = \"1000 packets",
     );
-    // What is no longer new waits for a round: two packets of each long transfer, of which there are a few.
+    // Data already sent once waits for a round: two packets of each long transfer, of which there are a few.
     assert!(fair.0 >= alone && fair.1 < alone + 4.0 * 0.004_16 && fair.2 < 0.1, "{fair:?}");
     let shared = overtaking("drop-tail\", limit = \"1000 packets");
     assert!(shared.1 > 0.4, "{shared:?}");

@@ -193,7 +193,7 @@ fn draft_5_3_3_the_cycle_of_probe_bw_and_5_3_4_probe_rtt() {
     );
     assert!((0.93..=0.975).contains(&share), "{share} of the rate");
     assert!((0.01..=0.1).contains(&queue), "{queue} of the queue on average");
-    // What STARTUP overflows, of 470,000.
+    // Packets that STARTUP overflows, of 470,000.
     assert!(r.transfer.segments_retransmitted <= 100, "{} repeats", r.transfer.segments_retransmitted);
     assert_eq!(r.transfer.timeouts, 0);
 }

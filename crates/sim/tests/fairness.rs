@@ -190,7 +190,7 @@ fn ours(row: &Row, runs: &[Run]) -> (Vec<f64>, f64, f64) {
     )
 }
 
-/// What differs from ns-2 by more than is allowed, or a part of that: a mean of three differs from one of three to six by chance, too.
+/// Differences from ns-2 above the tolerance, or a part of it: a mean of three differs from one of three to six by chance, too.
 fn far(row: &Row, (flows, jain, utilisation): &(Vec<f64>, f64, f64), part: f64) -> Vec<String> {
     let label = format!("{} {} {} {}", row.topology, row.queue, row.policy, row.k);
     let mut wrong = Vec::new();

@@ -1,4 +1,4 @@
-//! What HT chapter 4 prints, held as tests where a run is cheap: table 4.1, figures 4.14 to 4.18, table 4.2's experiments.
+//! Numbers of HT chapter 4, held as tests where a run is cheap: table 4.1, figures 4.14 to 4.18, table 4.2's experiments.
 //!
 //! Follows sections 4.1.5, 4.2.3 and 4.2.4; `papers/henderson1999` has all of the chapter, with its figures.
 //! Differs: the web load of table 4.1 is Poisson transfers of 10 packets; replies are the fit to Mah's that is shipped.

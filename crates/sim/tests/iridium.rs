@@ -114,7 +114,7 @@ fn the_path_over_time_is_that_of_the_packets() {
     assert!(delays.len() >= 1440, "{} looks", delays.len());
     let mut most = 0.0f64;
     for (at, ping) in pings {
-        // What held when it left: ten milliseconds before, or at a change since.
+        // The delay at departure: ten milliseconds before, or at a change since.
         let now = delays.partition_point(|(t, _)| *t <= at) - 1;
         let ((_, delay), (_, count)) = (delays[now], satellites[now]);
         assert!(

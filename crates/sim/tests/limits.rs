@@ -1,4 +1,4 @@
-//! What limited a flow: a case for each cause, shares in closed form, sums over every scenario of the repository.
+//! Limits of flows: a case for each cause, shares in closed form, sums over every scenario of the repository.
 //!
 //! Follows docs/results.md, which has the rules; the expected shares are worked out beside each case.
 //! Differs from the machine's own tests: scenarios, links and transports are real.
@@ -156,7 +156,7 @@ fn a_window_below_the_product_is_told_whatever_the_law_and_the_pace() {
         assert!(warning.contains("flow f ") && warning.contains("window of 256 kB"), "{warning}");
         assert!(warning.ends_with("write transport.window = \"3.1 MB\""), "{warning}");
         assert_eq!(limits(&result).bottleneck.as_deref(), Some("sat"));
-        // What is to be written helps.
+        // The advice of the warning helps.
         let better = flow.replace("256 kB", "3.1 MB");
         let result = run(&over(link, &better));
         assert!(result.warnings.is_empty(), "{:?}", result.warnings);

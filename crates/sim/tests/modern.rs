@@ -1,4 +1,4 @@
-//! What readers of the papers run today: CUBIC, Hybla, BBR, RACK-TLP and Careful Resume over a geostationary path.
+//! Transports that readers of the papers run today: CUBIC, Hybla, BBR, RACK-TLP and Careful Resume over a geostationary path.
 //!
 //! 10 Mbit/s, RTT 600 ms, a queue of one bandwidth-delay product, 100 s. Expectations are closed forms: what a link of this rate can
 //! carry, the square-root law of Reno under random losses (Mathis 1997), what BBR's draft promises of its probes.
@@ -103,7 +103,7 @@ fn mbps(transport: &str, loss: f64) -> f64 {
     run(transport, loss, "", 600).goodput_bps / 1e6
 }
 
-/// What the link can carry, Mbit/s of payload.
+/// Capacity of the link, Mbit/s of payload.
 const MOST: f64 = 10.0 * SHARE;
 
 #[test]

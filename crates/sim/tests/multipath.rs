@@ -171,7 +171,7 @@ fn plateau_and_knee_are_those_of_ns2() {
         if row.multi {
             curves.entry(of.clone()).or_default().push((row, goodput));
         }
-        // Where ns-2 repeats nothing the pattern of a window's packets decides, which has to be the same.
+        // Without repeats in ns-2 the pattern of a window's packets decides, which has to be the same.
         if row.cuts == 0 {
             *(if row.multi { &mut plateau } else { &mut single }) += 1;
             let exact = deviation.abs() < 0.001 && ours.segments_retransmitted == 0;

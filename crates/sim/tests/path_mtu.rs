@@ -72,7 +72,7 @@ fn transfer(tunnel: &str, size: &str, transport: &str) -> (TransferResult, RunRe
     (transfer, result)
 }
 
-/// What a packet of so many bytes takes over a link, s.
+/// One-way time over a link of a packet of so many bytes, ms.
 fn ms(bytes: f64, mbit_s: f64, delay_ms: f64) -> f64 {
     bytes * 8.0 / mbit_s / 1000.0 + delay_ms
 }

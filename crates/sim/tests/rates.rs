@@ -165,7 +165,7 @@ fn a_named_isl_is_narrower_than_the_others() {
     };
     let [forward, _] = narrow("rate = \"1 Mbit/s\"");
     assert!((0.97e6..=1.001e6).contains(&forward), "{forward}");
-    // What is said of the reverse direction alone leaves forward as it was: 3 Mbit/s of payload in 1500 of 1472 bytes.
+    // A rate of the reverse direction alone leaves forward as it was: 3 Mbit/s of payload in 1500 of 1472 bytes.
     let [forward, _] = narrow("reverse = { rate = \"1 Mbit/s\" }");
     assert!((2.9e6..=3.1e6).contains(&forward), "{forward}");
 }

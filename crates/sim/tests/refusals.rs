@@ -1,4 +1,4 @@
-//! What a scenario is told whose mistake only shows when its orbits are computed.
+//! Messages for mistakes in a scenario that only show when its orbits are computed.
 //!
 //! Follows the list in `crates/scenario/tests/mistakes.txt`, whose mistakes are found without orbits.
 //! Differs: each is said with its key and without a line.

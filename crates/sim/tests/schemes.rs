@@ -187,7 +187,7 @@ fn failures_reach_geographic_routing_through_packets_only() {
     let best = run("scheme = \"shortest\"", &extra, "10 min");
     let routing = result.routing.unwrap();
     println!("{} and {} of 360 answered, {routing:?}", answered(&result), answered(&best));
-    // What remains are minutes in which the failed satellite was the only one above a terminal's mask.
+    // The rest are minutes in which the failed satellite was the only one above a terminal's mask.
     assert!((300..360).contains(&answered(&best)), "{}", answered(&best));
     assert_eq!(answered(&result), answered(&best));
     assert!((2..=24 + 8 + 5).contains(&routing.state_entries_max), "{routing:?}");
@@ -218,7 +218,7 @@ fn terminals_with_several_antennas_are_reached_by_every_scheme() {
         // The protocol of 1999 has dead ends at the seam.
         let least = if scheme == "hybrid" { 500 } else { 720 };
         assert!((least..=720).contains(&one) && (least..=720).contains(&two), "{scheme}");
-        // Whoever may choose between two satellites has no longer way, and none has a shorter one than the shortest.
+        // A choice between two satellites never lengthens a path, and no path is shorter than the shortest.
         assert!(two_s < one_s && two_s > shortest_s - MOTION_S, "{scheme}");
     }
 }

@@ -160,7 +160,7 @@ fn a_handover_takes_the_share_along_at_once() {
         let bits: Vec<f64> =
             goodputs(&result).iter().map(|g| g * 1500.0 / 1472.0 * 20.0 / 19.74 / 1e6).collect();
         println!("{bits:.3?} Mbit/s");
-        // What waited in the satellite that failed is lost: a quarter of a second of 20.
+        // The queue of the failed satellite is lost: a quarter of a second of 20.
         for got in bits {
             assert!((expected * 0.97..=expected * 1.01).contains(&got), "{got} of {expected}");
         }

@@ -1,4 +1,4 @@
-//! What a run over satellites says besides its numbers: shells that nothing joins, old elements, and no false alarms.
+//! Warnings of runs over satellites: shells that nothing joins, old elements, and no false alarms.
 //!
 //! Follows scenarios that leave out antennas and policies, and those that do not.
 //! Differs from `refusals`: these run.

@@ -12,7 +12,7 @@ use skyhop_units::{Span, Time};
 
 const TCP: &str = r#"{ kind = "tcp", variant = "sack1", mss = "1000 B", window = "240 segments", initial_window = "2 segments", initial_ssthresh = "240 segments", rto_initial = "3 s", grow_unused = true, overhead = "832 us" }"#;
 
-/// What ns-2 has for a satellite flow of 600 ms beside one of 20 ms behind a router of 10 Mbit/s, kbit/s.
+/// ns-2's goodput of a satellite flow of 600 ms beside one of 20 ms behind a router of 10 Mbit/s, kbit/s.
 fn ns2_end_to_end() -> Option<f64> {
     let text = testing::shared_text("reference/ns2/compete.csv")?;
     let row = text.lines().find(|line| line.starts_with("sack,600,10.0,"))?;

@@ -24,7 +24,7 @@ const PATH: Case =
 const PROVISIONED: &str = r#", congestion = "rate", max_rate = "250 Mbit/s", initial_credit = 20000"#;
 const SAVED: &str = r#", saved = { rtt = "600 ms", rate = "250 Mbit/s" }"#;
 
-/// What a run is judged by.
+/// Numbers by which a run is judged.
 #[derive(Debug, Clone, Copy)]
 struct Outcome {
     seconds: f64,

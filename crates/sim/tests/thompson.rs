@@ -84,7 +84,7 @@ fn utilisation(case: &Case) -> f64 {
         "delack200" => "{ kind = \"one-shot\", timeout = \"200 ms\" }",
         _ => "{ kind = \"none\" }",
     };
-    // What ns-2.35 does by default (docs/tcp.md).
+    // The default of ns-2.35 (docs/tcp.md).
     let variant = if case.stack == "sack" { "sack1" } else { case.stack };
     let more = if variant == "reno" { "precise_halving = true" } else { "" };
     let text = format!(
