@@ -68,7 +68,7 @@ pub struct Association {
     pub(crate) doubted_at: Option<Time>,
     /// Where the peer seems to have moved to.
     pub(crate) moving: Option<Moving>,
-    /// Whether the packet that was opened last is newer than all before it.
+    /// True if the packet that was opened last is newer than all before it.
     pub(crate) newest: bool,
     initiator: bool,
     peer_index: u32,
@@ -110,7 +110,7 @@ impl Association {
         self.sealer.seal(kind::SEALED, self.peer_index, buffer, start);
     }
 
-    /// Whether this host has opened the association.
+    /// Returns true if this host has opened the association.
     pub fn initiator(&self) -> bool {
         self.initiator
     }

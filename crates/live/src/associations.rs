@@ -29,7 +29,7 @@ pub struct Config {
     pub keys: Keys,
     /// How packets are sealed; as a responder the cipher is the initiator's.
     pub sealing: Sealing,
-    /// Whether others may open associations.
+    /// True if others may open associations.
     pub accepts: bool,
     /// First packets that are answered and not yet followed by a sealed one: at most so many are remembered.
     pub half_open_max: usize,
@@ -43,7 +43,7 @@ pub struct Config {
     pub hello_interval: Span,
     /// How often the first packet is sent.
     pub hello_tries: u32,
-    /// Whether secrets are reported, for captures to be decrypted with.
+    /// True if secrets are reported, for captures to be decrypted with.
     pub key_log: bool,
 }
 
@@ -217,7 +217,7 @@ impl Associations {
         self.counters
     }
 
-    /// Whether others may open associations from now on.
+    /// Lets others open associations from now on, or not.
     pub fn accept(&mut self, accepts: bool) {
         self.config.accepts = accepts;
     }

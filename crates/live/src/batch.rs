@@ -29,7 +29,7 @@ impl Batch {
         Batch { buffer: Vec::with_capacity(FULL + PART_MAX), parts: Vec::new(), sent: 0, segments_max }
     }
 
-    /// Whether it is time to send.
+    /// Returns true if it is time to send.
     pub fn is_full(&self) -> bool {
         self.buffer.len() >= FULL
     }
@@ -77,7 +77,7 @@ impl Batch {
         }
     }
 
-    /// Whether there is nothing to send.
+    /// Returns true if there is nothing to send.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }

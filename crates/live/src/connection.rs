@@ -115,7 +115,7 @@ pub(crate) struct Conn {
     /// Bytes beneath STP in each packet.
     pub overhead: u32,
     pub traffic: Traffic,
-    /// Whether the application still has it.
+    /// True if the application still has it.
     pub owned: bool,
     pub connected: bool,
     pub peer_finished: bool,
@@ -223,7 +223,7 @@ impl Conn {
         self.hint.as_ref().map(|hint| hint.since + HINT_PATIENCE)
     }
 
-    /// Whether a hint has proven right. `big` says that only acknowledged data speak against it, because small packets pass.
+    /// Judges whether a hint has proven right. `big` says that only acknowledged data speak against it, because small packets pass.
     pub fn judge_hint(&mut self, now: Time) {
         let Some(hint) = self.hint.take_if(|hint| now.since(hint.since) >= HINT_PATIENCE) else { return };
         let too_big = hint.failed.kind == io::ErrorKind::InvalidInput;
@@ -272,7 +272,7 @@ impl Conn {
         }
     }
 
-    /// Whether nothing is left to be done.
+    /// Returns true if nothing is left to be done.
     pub fn is_over(&self) -> bool {
         !self.owned && (self.machine.over() || self.failed.is_some())
     }

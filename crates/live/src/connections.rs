@@ -141,7 +141,7 @@ impl Connections {
         Some(first)
     }
 
-    /// Whether all are at their end, with nobody's turn left.
+    /// Returns true if all are at their end, with nobody's turn left.
     pub fn at_rest(&self) -> bool {
         let rests = |slot: &Slot| slot.conn.as_ref().is_none_or(|c| c.machine.over() || c.failed.is_some());
         self.dirty.is_empty() && self.slots.iter().all(rests)

@@ -36,7 +36,7 @@ impl Cookies {
         code(&self.secrets[0], from, ephemeral)
     }
 
-    /// Whether this is such a cookie, and not too old.
+    /// Returns true if this is such a cookie, and not too old.
     pub fn good(
         &mut self,
         now: Time,

@@ -235,7 +235,7 @@ impl Initiator {
         packet
     }
 
-    /// Whether this is the beginning of this attempt's ephemeral key.
+    /// Returns true if this is the beginning of this attempt's ephemeral key.
     pub fn echoes(&self, echo: &[u8]) -> bool {
         self.message.starts_with(echo)
     }

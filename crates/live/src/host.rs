@@ -117,7 +117,7 @@ impl Host {
         self.connections.named(name)
     }
 
-    /// Whether all connections are at their end.
+    /// Returns true if all connections are at their end.
     pub fn at_rest(&self) -> bool {
         self.connections.at_rest() && self.outgoing.is_empty()
     }

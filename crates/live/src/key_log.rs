@@ -101,7 +101,7 @@ impl KeyLog {
         self.lines.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }

@@ -42,7 +42,7 @@ impl Openings {
         self.count
     }
 
-    /// Whether a BGN without an association is seen for the first time, as far as is remembered.
+    /// Returns true if a BGN without an association is seen for the first time, as far as is remembered.
     pub fn first_seen(&mut self, begun: Begun) -> bool {
         if !self.seen.insert(begun) {
             return false;

@@ -51,7 +51,7 @@ impl ReplayWindow {
         }
     }
 
-    /// Whether `counter` is above all that have been seen.
+    /// Returns true if `counter` is above all that have been seen.
     pub fn is_newest(&self, counter: u64) -> bool {
         counter >= self.next
     }

@@ -239,7 +239,7 @@ impl Socket {
     }
 }
 
-/// Whether sending failed because the packet is larger than the interface carries.
+/// Returns true if sending failed because the packet is larger than the interface carries.
 pub fn is_too_big(e: &io::Error) -> bool {
     quinn_udp::is_msg_size_err(e)
 }

@@ -327,7 +327,7 @@ impl StpStream {
         }
     }
 
-    /// Whether packets can be sent.
+    /// Ready when packets can be sent.
     pub(crate) fn poll_started(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
         self.poll_with(|conn| match (&conn.failed, conn.channel) {
             (Some(failed), _) => Poll::Ready(Err(failed.error())),
@@ -339,7 +339,7 @@ impl StpStream {
         })
     }
 
-    /// Whether all has been acknowledged.
+    /// Ready when everything has been acknowledged.
     pub(crate) fn poll_finished(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
         self.poll_with(|conn| {
             if conn.machine.end_acknowledged() {

@@ -100,7 +100,7 @@ fn read(stream: &mut TcpStream, mut bytes: usize) {
     }
 }
 
-/// Whether a share of the receiver's memory, of 256, is what full frames have.
+/// Returns true if a share of the receiver's memory, of 256, is what full frames have.
 fn expected_share(share: u64) -> bool {
     (WINDOW_SHARE.0..WINDOW_SHARE.0 + 2).contains(&share)
 }
