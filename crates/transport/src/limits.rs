@@ -68,7 +68,7 @@ pub(crate) enum State {
 pub struct Limits {
     /// `None` before anybody has asked for it: an end that only receives is not to pay for it.
     state: Option<State>,
-    /// Whether the path is out.
+    /// True if the path is out.
     out: bool,
     /// Up to when time has been accounted for.
     since: Time,
@@ -89,7 +89,7 @@ impl Limits {
         }
     }
 
-    /// Whether [`Limits::begin`] has been called.
+    /// Returns true if [`Limits::begin`] has been called.
     #[inline]
     pub(crate) fn counts(&self) -> bool {
         self.state.is_some()
@@ -125,7 +125,7 @@ impl Limits {
         self.state = Some(State::Held(Cause::Recovery));
     }
 
-    /// Whether there is a way to the peer and back.
+    /// Tells that there is a path to the peer and back, or none.
     pub(crate) fn set_path_up(&mut self, now: Time, up: bool) {
         if self.out == up {
             self.settle(now);

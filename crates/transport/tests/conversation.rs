@@ -588,7 +588,7 @@ struct Pair {
     drop: [Vec<usize>; 2],
     /// Numbers of packets that arrive later, and by how much.
     late: [Vec<(usize, Span)>; 2],
-    /// Whether the application takes what arrives.
+    /// True if the application takes what arrives.
     reads: [bool; 2],
     /// Arrival, receiver, packet; in order of arrival.
     wire: VecDeque<(Time, usize, Packet)>,

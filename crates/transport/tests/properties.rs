@@ -309,7 +309,7 @@ struct Net {
     initial: [u32; 2],
     bytes: [u64; 2],
     offered: [bool; 2],
-    /// Whether timers are called for before their time, too.
+    /// True if timers are called for before their time, too.
     too_early: bool,
     /// In order of arrival, then of sending.
     wire: BTreeMap<(Time, u64), (usize, Packet)>,

@@ -25,7 +25,7 @@ impl Default for Allowance {
 }
 
 impl Allowance {
-    /// Whether so much may leave.
+    /// Returns true if so much may leave.
     pub fn allows(&self, bytes: u64) -> bool {
         bytes <= self.bytes
     }
@@ -37,13 +37,13 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.allowance.bytes = bytes;
     }
 
-    /// Whether the next data may leave beside so many bytes of control.
+    /// Returns true if the next data may leave beside so many bytes of control.
     pub(super) fn allowed(&self, control: usize) -> bool {
         let packet = HEADER_LEN as u64 + control as u64 + BESIDE;
         self.allowance.bytes == u64::MAX || self.allowance.allows(packet + self.sender.next_size())
     }
 
-    /// Whether data wait for nothing but the proof.
+    /// Returns true if data wait for nothing but the proof.
     pub(super) fn waits_for_proof(&self) -> bool {
         !self.allowed(0) && self.established() && (self.sender.has_new() || self.sender.has_retransmissions())
     }

@@ -182,7 +182,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     pub fn ends(&self) -> Ends {
         self.ends
     }
-    /// Whether both know of each other.
+    /// Returns true if both know of each other.
     pub fn established(&self) -> bool {
         self.receiver.is_some()
     }
@@ -277,13 +277,13 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.shutdown();
     }
 
-    /// Whether the peer's END is to wait, with all before it acknowledged, until [`Connection::release_end`]: for somebody
+    /// Holds the peer's END back, with all before it acknowledged, until [`Connection::release_end`]: for somebody
     /// in the middle, who must not say of a whole transfer that it has arrived before it has.
     pub fn hold_end(&mut self, hold: bool) {
         self.hold_end = hold;
     }
 
-    /// Whether the peer's END is in order and waits.
+    /// Returns true if the peer's END is in order and waits.
     pub fn end_waits(&self) -> bool {
         self.hold_end && !self.peer_finished && self.receiver.as_ref().is_some_and(Receiver::complete)
     }
@@ -303,12 +303,12 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         }
     }
 
-    /// Whether [`Connection::shutdown`] has been called.
+    /// Returns true if [`Connection::shutdown`] has been called.
     pub fn is_shut_down(&self) -> bool {
         self.write_closed
     }
 
-    /// Whether the peer has acknowledged everything and the END.
+    /// Returns true if the peer has acknowledged everything and the END.
     pub fn end_acknowledged(&self) -> bool {
         self.end_acked
     }

@@ -26,7 +26,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         &self.limits
     }
 
-    /// Whether there is a path to the peer and back, as whoever drives this end knows; there is one at first.
+    /// Tells that there is a path to the peer and back, or none, as the driver of this end knows; there is one at first.
     pub fn set_path_up(&mut self, now: Time, up: bool) {
         self.limits.set_path_up(now, up);
     }

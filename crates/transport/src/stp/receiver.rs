@@ -134,7 +134,7 @@ impl<P: Contents> Receiver<P> {
         self.ready_bytes + self.behind_bytes
     }
 
-    /// Whether everything up to the peer's END is in order.
+    /// Returns true if everything up to the peer's END is in order.
     pub fn complete(&self) -> bool {
         self.end == Some(self.next)
     }

@@ -178,7 +178,7 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
         self.slots.iter().filter_map(|slot| slot.data.as_ref()).map(|data| data.len() as u64).sum()
     }
 
-    /// Whether of what is outstanding the peer takes anything: early data may lie beyond its edge.
+    /// Returns true if of what is outstanding the peer takes anything: early data may lie beyond its edge.
     pub fn moves(&self) -> bool {
         self.acked < self.next.min(self.limit)
     }
@@ -187,17 +187,17 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
         !self.retransmit.is_empty()
     }
 
-    /// Whether the oldest packet has been sent again, or waits to be: what is behind it cannot be taken.
+    /// Returns true if the oldest packet has been sent again, or waits to be: what is behind it cannot be taken.
     pub fn repairs_oldest(&self) -> bool {
         self.slots.front().is_some_and(|slot| slot.sent > 1 || slot.queued)
     }
 
-    /// Whether the oldest packet waits to be sent again.
+    /// Returns true if the oldest packet waits to be sent again.
     pub fn oldest_waits(&self) -> bool {
         self.retransmit.first() == Some(&self.acked)
     }
 
-    /// Whether there is a new packet that the peer takes.
+    /// Returns true if there is a new packet that the peer takes.
     pub fn has_new(&self) -> bool {
         self.unsent() > 0 && self.next < self.limit
     }
@@ -237,7 +237,7 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
         Some((number, data))
     }
 
-    /// Whether the next to be sent again has been before.
+    /// Returns true if the next to be sent again has been before.
     pub fn repaired_before(&self) -> bool {
         let next = self.retransmit.first().and_then(|number| self.slots.get((number - self.acked) as usize));
         next.is_some_and(|slot| slot.sent > 1)
@@ -255,7 +255,7 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
         copies
     }
 
-    /// Whether `copies` of all that is lost twice are few: with one packet in n lost, one in n squared is.
+    /// Returns true if `copies` of all that is lost twice are few: with one packet in n lost, one in n squared is.
     pub fn few_copies(&self, copies: u32) -> bool {
         self.loss().powi(2) * f64::from(copies) <= MOST_COPIES
     }
@@ -360,7 +360,7 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
         self.dropped.or_else(kept)
     }
 
-    /// Whether the last POLL has no answer.
+    /// Returns true if the last POLL has no answer.
     pub fn last_unanswered(&self) -> bool {
         self.polls.back().is_some_and(|poll| !poll.answered)
     }

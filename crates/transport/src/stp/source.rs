@@ -11,9 +11,9 @@ use std::collections::VecDeque;
 pub trait Source<P: Contents> {
     /// Version of the packets.
     const VERSION: u8;
-    /// Whether the receiving half puts packets in order before it hands them on.
+    /// True if the receiving half puts packets in order before it hands them on.
     const ORDERED: bool;
-    /// Whether a packet that is sent again can be split, so that packets may become smaller with their path.
+    /// True if a packet that is sent again can be split, so that packets may become smaller with their path.
     const SPLITS: bool;
     /// The least that a peer may want to take in one packet, bytes.
     const LEAST_PAYLOAD: u16;

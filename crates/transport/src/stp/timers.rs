@@ -39,7 +39,7 @@ pub(super) struct Timers {
     /// Distance of packets when a window is spread.
     interval: Span,
     progress_at: Time,
-    /// Whether this end waited for the peer when its timers were last set.
+    /// True if this end waited for the peer when its timers were last set.
     waited: bool,
     linger_until: Option<Time>,
     /// When the peer was last heard, and how long it had been silent before.
@@ -50,7 +50,7 @@ impl Timers {
     pub fn srtt(&self) -> Option<Span> {
         self.smoothed.srtt()
     }
-    /// Whether the latest POLL that counted went without an answer.
+    /// Returns true if the latest POLL that counted went without an answer.
     pub fn unanswered(&self) -> bool {
         self.poll_backoff > 0
     }
@@ -99,13 +99,13 @@ impl Timers {
 }
 
 impl<P: Contents, S: Source<P>> Connection<P, S> {
-    /// Whether packets are few enough to ask by bursts.
+    /// Returns true if packets are few enough to ask by bursts.
     pub(super) fn small_window(&self) -> bool {
         let packets = self.controller.window() / self.sender.max_payload.max(1) as u64;
         packets <= u64::from(self.config.poll_threshold)
     }
 
-    /// Whether the window has room for one more packet of data.
+    /// Returns true if the window has room for one more packet of data.
     pub(super) fn fits(&self) -> bool {
         let in_flight = self.sender.in_flight;
         // What everything else waits for goes in any case: what is in flight may lie beyond the peer's edge and never be answered.
@@ -114,7 +114,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             || in_flight + self.sender.next_size() <= self.controller.window()
     }
 
-    /// Whether data could leave but for the pace.
+    /// Returns true if data could leave but for the pace.
     pub(super) fn would_send(&self) -> bool {
         (self.sender.has_new() || self.sender.has_retransmissions())
             && self.fits()
@@ -174,12 +174,12 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.timers.next_send = self.timers.next_send.min(now + self.timers.interval);
     }
 
-    /// Whether all has been sent, and what is asked for now is only whether it has come.
+    /// Returns true if all has been sent, and what is asked for now is only whether it has come.
     pub(super) fn last_word(&self) -> bool {
         self.config.features != Features::PLAIN && self.write_closed && self.sender.unsent() == 0
     }
 
-    /// Whether the next new packet of data, if it leaves now, is the last for the time being.
+    /// Returns true if the next new packet of data, if it leaves now, is the last for the time being.
     pub(super) fn would_be_last(&self, room: usize) -> bool {
         let sender = &self.sender;
         sender.unsent() <= room as u64
@@ -187,7 +187,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             || (self.small_window() && sender.in_flight + 2 * room as u64 > self.controller.window())
     }
 
-    /// Whether a POLL belongs on the next new packet of data.
+    /// Returns true if a POLL belongs on the next new packet of data.
     pub(super) fn poll_rides(&self, room: usize) -> bool {
         // The first packet asks for the round trip; others cut a train into parts.
         let next = self.sender.next;
@@ -196,7 +196,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.timers.want_poll || asks || self.would_be_last(room)
     }
 
-    /// Whether a POLL has to go by itself.
+    /// Returns true if a POLL has to go by itself.
     pub(super) fn poll_alone(&self, now: Time) -> bool {
         if !self.timers.want_poll {
             return false;
@@ -294,12 +294,12 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         }
     }
 
-    /// Whether data wait that the peer does not take.
+    /// Returns true if data wait that the peer does not take.
     fn waits_for_credit(&self) -> bool {
         self.sender.unsent() > 0 && self.sender.next >= self.sender.limit
     }
 
-    /// Whether only the peer can bring this end further.
+    /// Returns true if only the peer can bring this end further.
     pub(super) fn waits_for_peer(&self) -> bool {
         let opening = self.initiator && !self.established() && self.begins_sent > 0;
         let ending = self.ends_sent > 0 && !self.end_acked;

@@ -52,7 +52,7 @@ impl Acknowledger {
         (self.at, self.now) = (None, false);
     }
 
-    /// Whether what adapts wants a segment acknowledged at once.
+    /// Returns true if what adapts wants a segment acknowledged at once.
     pub fn is_quick(&self) -> bool {
         self.ato.as_ref().is_some_and(|ato| ato.is_quick())
     }

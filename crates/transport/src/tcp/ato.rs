@@ -113,13 +113,13 @@ impl Ato {
         }
     }
 
-    /// Whether an application that has read everything acknowledges it by that: no more is to be expected soon
+    /// Returns true if an application that has read everything acknowledges it by that: no more is to be expected soon
     /// (`tcp_cleanup_rbuf`).
     pub fn is_end(&self) -> bool {
         self.bounds.is_some() && self.ends > self.answers as u32
     }
 
-    /// Whether a segment is acknowledged without a wait.
+    /// Returns true if a segment is acknowledged without a wait.
     pub fn is_quick(&self) -> bool {
         self.quick > 0 && !self.answers
     }

@@ -191,7 +191,7 @@ impl Carry {
         self.written.release(self.machine.sender.flight.snd_una.max(1));
     }
 
-    /// Whether a packet is of this connection, or speaks of a packet of it.
+    /// Returns true if a packet is of this connection, or speaks of a packet of it.
     fn concerns(&self, packet: &Packet) -> bool {
         let Connection { local, remote, .. } = &self.machine;
         match &packet.transport {

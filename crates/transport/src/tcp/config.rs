@@ -131,27 +131,27 @@ impl Variant {
         }
     }
 
-    /// Whether it is Reno's window over a recovery of its own, so that its name means nothing where the host has another.
+    /// Returns true if it is Reno's window over a recovery of its own, so that its name means nothing where the host has another.
     pub fn is_recovery(self) -> bool {
         self.law() == Law::Reno && !matches!(self, Variant::Tahoe | Variant::Reno)
     }
 }
 
 impl Law {
-    /// Whether it is a model of the path, which has to know what has been delivered, and paces.
+    /// Returns true if it is a model of the path, which has to know what has been delivered, and paces.
     pub fn needs_model(self) -> bool {
         matches!(self, Law::Bbr | Law::Bbr1)
     }
 }
 
 impl LossRecovery {
-    /// Whether it lives on selective acknowledgments.
+    /// Returns true if it lives on selective acknowledgments.
     pub fn sack(self) -> bool {
         use LossRecovery::*;
         matches!(self, SackReno | SackNewReno | Rfc6675 | Sack1 | Fack | Rack)
     }
 
-    /// Whether what is in flight is known segment by segment, so that a pipe and not the count of duplicates says what
+    /// Returns true if what is in flight is known segment by segment, so that a pipe and not the count of duplicates says what
     /// may be sent.
     pub(crate) fn pipe(self) -> bool {
         use LossRecovery::*;
@@ -430,7 +430,7 @@ impl Config {
         self.recovery.unwrap_or(self.variant.recovery())
     }
 
-    /// Whether packets may have to wait for their turn by a rate.
+    /// Returns true if packets may have to wait for their turn by a rate.
     pub(crate) fn pacing_possible(&self) -> bool {
         self.pacing
             || self.after_idle == AfterIdle::Spread
@@ -439,7 +439,7 @@ impl Config {
             || self.variant.law() == Law::Hybla
     }
 
-    /// Whether SACK is offered and accepted.
+    /// Returns true if SACK is offered and accepted.
     pub fn sack(&self) -> bool {
         self.recovery().sack()
     }

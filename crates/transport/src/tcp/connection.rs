@@ -203,13 +203,13 @@ impl Connection {
         self.receiver.held()
     }
 
-    /// Whether the peer's FIN is to wait, with all before it acknowledged, until [`Connection::release_fin`]: for
+    /// Holds the peer's FIN back, with all before it acknowledged, until [`Connection::release_fin`]: for
     /// somebody in the middle, who must not say of a whole transfer that it has arrived before it has.
     pub fn hold_fin(&mut self, hold: bool) {
         self.receiver.hold_fin = hold;
     }
 
-    /// Whether the peer's FIN has come into order and waits.
+    /// Returns true if the peer's FIN has come into order and waits.
     pub fn fin_waits(&self) -> bool {
         self.receiver.fin_waits()
     }
@@ -222,7 +222,7 @@ impl Connection {
         }
     }
 
-    /// Whether the peer has acknowledged the FIN, and so all that was written.
+    /// Returns true if the peer has acknowledged the FIN, and so all that was written.
     pub fn fin_acknowledged(&self) -> bool {
         self.sender.fin_acknowledged()
     }

@@ -28,7 +28,7 @@ pub(crate) struct Flight {
     pub mss: u32,
     pub scoreboard: Ranges,
     pub segments: Segments,
-    /// Whether segments are kept track of one by one.
+    /// True if segments are kept track of one by one.
     pub tracked: bool,
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// Whether a mark echoed when all below `una` is acknowledged asks for another reduction.
+    /// Returns true if a mark echoed when all below `una` is acknowledged asks for another reduction.
     pub fn ask(&self, una: u64) -> bool {
         una >= self.reduced_at
     }

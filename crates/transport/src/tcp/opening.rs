@@ -38,7 +38,7 @@ impl Beginning {
         self.peer_count.map(|_| Opening::Count(self.count))
     }
 
-    /// Whether `count` is of a later connection of the peer's than this one.
+    /// Returns true if `count` is of a later connection of the peer's than this one.
     pub fn follows(&self, count: u32) -> bool {
         self.peer_count.is_some_and(|last| count.wrapping_sub(last) as i32 > 0)
     }

@@ -59,7 +59,7 @@ impl Pacer {
 }
 
 impl Sender {
-    /// Whether the pace lets a packet go now; if not, when.
+    /// Returns true if the pace lets a packet go now; else sets the timer for when it will.
     pub(super) fn pace_allows(&mut self, now: Time) -> bool {
         // Only a host with something to send needs the timer.
         if self.pacer.pace_from <= now || !self.would_send() {
@@ -110,7 +110,7 @@ impl Sender {
         }
     }
 
-    /// Whether the host's own random delay is still to pass before anything may go.
+    /// Returns true if the host's own random delay is still to pass before anything may go.
     pub(super) fn held_up(&mut self, now: Time) -> bool {
         if self.config.overhead == Span::ZERO || self.pacer.released || !self.would_send() {
             return false;
@@ -123,7 +123,7 @@ impl Sender {
         true
     }
 
-    /// Whether the windows would let something go.
+    /// Returns true if the windows would let something go.
     pub(super) fn would_send(&self) -> bool {
         if self.flight.how.pipe() {
             return self.pipe_would_send();

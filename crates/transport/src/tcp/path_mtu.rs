@@ -305,7 +305,7 @@ impl Sender {
         Turn::Probe(Outgoing { seq: self.flight.snd_max, len: len as u32, fin: false })
     }
 
-    /// Whether all that is lost is a probe; then it was too large, and its loss is no signal (RFC 4821 §7.6.1).
+    /// Returns true if all that is lost is a probe; then it was too large, and its loss is no signal (RFC 4821 §7.6.1).
     pub(super) fn only_probe_lost(&mut self, now: Time) -> bool {
         let Some((start, _, _)) = self.path.probe else { return false };
         let index = self.flight.segments.starting_at(start);

@@ -63,7 +63,7 @@ impl PeerWindow {
         self.persist_at = Some(now + (rto * (1 << self.probes)).min(most));
     }
 
-    /// Whether a byte is to ask for the window now, once.
+    /// Returns true, once, if a byte is to ask for the window now.
     #[inline]
     pub fn take_probe(&mut self) -> bool {
         std::mem::take(&mut self.probe)

@@ -70,12 +70,12 @@ impl Tuning {
         }
     }
 
-    /// Whether less than half of the buffer is free.
+    /// Returns true if less than half of the buffer is free.
     pub fn scarce(&self, held: u64) -> bool {
         held > self.clamp / 2
     }
 
-    /// Whether the application has made so much room that the sender should hear of it: a window of at least twice `left`.
+    /// Returns true if the application has made so much room that the sender should hear of it: a window of at least twice `left`.
     pub fn reopened(&self, left: u64, window: u64) -> bool {
         2 * left <= self.clamp && window > 0 && window >= 2 * left
     }

@@ -31,9 +31,9 @@ pub(crate) struct Receiver {
     /// A FIN in order is not acknowledged yet.
     pub hold_fin: bool,
     pub acks: Acknowledger,
-    /// Whether acknowledgments or the window adapt.
+    /// True if acknowledgments or the window adapt.
     pub adapts: bool,
-    /// Whether duplicates are reported, and the one to report next.
+    /// True if duplicates are reported; `duplicate` is the one to report next.
     dsack: bool,
     duplicate: Option<(u64, u64)>,
     /// Payload delivered in order.
@@ -68,7 +68,7 @@ impl Receiver {
         (self.irs, self.rcv_nxt, self.announced) = (irs, 1, 1 + self.window);
     }
 
-    /// Whether any of [seq, seq + len) lies in the window, or stands right behind a full one: a FIN, or an acknowledgment
+    /// Returns true if any of [seq, seq + len) lies in the window, or stands right behind a full one: a FIN, or an acknowledgment
     /// that follows it. (§3.10.7.4 by the letter turns away all acknowledgments from a peer that has used its window.)
     pub fn acceptable(&self, seq: u64, len: u64) -> bool {
         let edge = self.announced.max(self.rcv_nxt) + (len == 0) as u64;
@@ -182,7 +182,7 @@ impl Receiver {
         takes
     }
 
-    /// Whether a FIN in order is held.
+    /// Returns true if a FIN in order is held.
     pub fn fin_waits(&self) -> bool {
         self.fin_at == Some(self.rcv_nxt)
     }
@@ -202,7 +202,7 @@ impl Receiver {
         self.unread + self.out_of_order.total()
     }
 
-    /// Whether the peer's FIN has come into order.
+    /// Returns true if the peer's FIN has come into order.
     pub fn finished(&self) -> bool {
         self.fin_at.is_some_and(|at| self.rcv_nxt > at)
     }

@@ -70,7 +70,7 @@ pub(crate) struct Progress {
     pub original: Option<u64>,
     /// The age of the segment delivered last, if it was sent only once.
     pub last_rtt: Option<Span>,
-    /// Whether a segment below another delivered earlier has come, sent only once: reordering, in bytes.
+    /// True if a segment below another delivered earlier has come, sent only once: reordering, in bytes.
     pub reordered: Option<u64>,
     /// The segment for the rate sample: delivered, delivered_at, first_sent_at, sent_at, app-limited, in flight, lost.
     sample: Option<Segment>,

@@ -14,7 +14,7 @@ const FIRST_SEGMENTS: u64 = 10;
 pub(crate) struct SendBuffer {
     /// One past the last byte the application has written, as far as there is room.
     pub data_end: u64,
-    /// Whether a FIN follows the data.
+    /// True if a FIN follows the data.
     pub fin: bool,
     /// For a window of ten segments, and the largest.
     first: u64,
@@ -24,7 +24,7 @@ pub(crate) struct SendBuffer {
     /// Bytes that the application has offered and that had no room yet, and whether it has closed behind them.
     pub withheld: u64,
     closed: bool,
-    /// Whether the application, once it has filled the buffer, waits until a third is free.
+    /// True if the application, once it has filled the buffer, waits until a third is free.
     thirds: bool,
 }
 
@@ -69,7 +69,7 @@ impl SendBuffer {
         }
     }
 
-    /// Whether an application that has filled the buffer still sleeps.
+    /// Returns true if an application that has filled the buffer still sleeps.
     fn waits(&self, una: u64) -> bool {
         let held = self.data_end.saturating_sub(una.max(1));
         self.thirds && self.withheld > 0 && held > self.limit / 3 * 2
@@ -109,7 +109,7 @@ impl SendBuffer {
         self.end().saturating_sub(snd_max)
     }
 
-    /// Whether all that was written has been sent.
+    /// Returns true if all that was written has been sent.
     pub fn all_sent(&self, snd_max: u64) -> bool {
         snd_max >= self.data_end && self.withheld == 0
     }

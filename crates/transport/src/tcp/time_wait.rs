@@ -22,12 +22,12 @@ impl Connection {
         if self.short(now) { self.sender.timer.rtt.rto() * 8 } else { MSL * 2 }
     }
 
-    /// Whether it has lasted less than an MSL, so that counts cannot have come round.
+    /// Returns true if it has lasted less than an MSL, so that counts cannot have come round.
     fn short(&self, now: Time) -> bool {
         self.beginning.opened_at.is_some_and(|at| now.since(at) < MSL)
     }
 
-    /// Whether a new connection between the same ports may take this one's place now, although it still waits: this end
+    /// Returns true if a new connection between the same ports may take this one's place now, although it still waits: this end
     /// opens it. Only with T/TCP, and if this connection was short.
     pub fn gives_way(&self, now: Time) -> bool {
         match self.state {
@@ -37,7 +37,7 @@ impl Connection {
         }
     }
 
-    /// Whether `packet` opens the next connection between the same ports, with a count above this one's. Then this one is
+    /// Returns true if `packet` opens the next connection between the same ports, with a count above this one's. Then this one is
     /// over: its FIN had arrived, or the peer would not begin anew. There is an event if it had not been over before.
     /// Whoever keeps the connections makes a new one, with this one's [`Connection::memory`], and hands it the packet.
     pub fn makes_way(&mut self, packet: &Packet) -> bool {

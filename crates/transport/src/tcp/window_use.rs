@@ -13,7 +13,7 @@ use skyhop_units::{Span, Time};
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WindowUse {
-    /// Whether the window was full in this round trip, or else the most bytes outstanding; the round trip ends when this is acknowledged.
+    /// True if the window was full in this round trip; otherwise `most` bytes were outstanding. It ends when `round_end` is acknowledged.
     full: bool,
     most: u64,
     round_end: u64,
@@ -22,7 +22,7 @@ pub(crate) struct WindowUse {
 }
 
 impl WindowUse {
-    /// Whether the window may grow. In slow start half of it in use is enough, since it doubles.
+    /// Returns true if the window may grow. In slow start half of it in use is enough, since it doubles.
     pub fn limits(&self, slow_start: bool, cwnd: u64) -> bool {
         self.full || (slow_start && cwnd < 2 * self.most)
     }

@@ -78,7 +78,7 @@ pub struct Path {
     agenda: BTreeMap<(Time, u64), (usize, Packet<Length>)>,
     order: u64,
     pub events: [Vec<(Time, Event)>; 2],
-    /// Whether each end's application reads.
+    /// True if each end's application reads.
     pub reads: bool,
 }
 

@@ -74,7 +74,7 @@ impl Observer {
         }
     }
 
-    /// Whether an end's numbers have gone from 2^24-1 to 0.
+    /// Returns true if an end's numbers have gone from 2^24-1 to 0.
     pub fn wrapped(&self) -> bool {
         self.directions.iter().any(|d| d.first + d.sent.len() as u64 > 1 << 24)
     }

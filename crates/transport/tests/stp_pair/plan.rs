@@ -49,7 +49,7 @@ pub struct Side {
     pub initial: u32,
     /// Sizes of its writes, in bytes.
     pub writes: Vec<usize>,
-    /// Whether it writes before it is connected (the opener only).
+    /// True if it writes before it is connected (the opener only).
     pub early: bool,
     /// Writes come so far apart.
     pub pause_ms: u64,
@@ -121,7 +121,7 @@ impl Plan {
         Self { sides, delay_ms, fates, goes_on, dies, too_early, config }
     }
 
-    /// Whether the channel is so kind that giving up would be wrong: a few packets are lost and no more.
+    /// Returns true if the channel is so kind that giving up would be wrong: a few packets are lost and no more.
     pub fn must_succeed(&self) -> bool {
         let kind = |fates: &Vec<Fate>| fates.iter().filter(|f| f.lost || f.flip.is_some()).count() <= 3;
         self.dies.is_none() && !self.goes_on && self.fates.iter().all(kind)

@@ -160,7 +160,7 @@ impl Plan {
         }
     }
 
-    /// Whether nothing but the application can end a stream.
+    /// Returns true if nothing but the application can end a stream.
     pub fn must_succeed(&self) -> bool {
         self.disaster == Disaster::None
     }

@@ -59,7 +59,7 @@ impl Rival {
         (queue > 0.7 * self.queue).then_some(self.before)
     }
 
-    /// Whether the rate has halved beside a queue, which has not gone with it.
+    /// Returns true if the rate has halved beside a queue, which has not gone with it.
     pub fn starves(&self, rate: f64) -> bool {
         self.stood > 0 && rate < self.before / 2.0
     }

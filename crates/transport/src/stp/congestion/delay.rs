@@ -148,7 +148,7 @@ impl Delay {
         }
     }
 
-    /// Whether a POLL belongs on the new packet of this number.
+    /// Returns true if a POLL belongs on the new packet of this number.
     pub fn asks(&self, number: u64, first: u64) -> bool {
         match self.phase {
             Phase::Start => number - first == self.opening.first_packets / 2,
@@ -208,7 +208,7 @@ impl Delay {
         Some(self.samples.least_rtt(from, 64)?.saturating_sub(floor).as_secs_f64())
     }
 
-    /// Whether no POLL that left since `from` has seen a queue.
+    /// Returns true if no POLL that left since `from` has seen a queue.
     fn empty(&self, from: Time) -> bool {
         let seen = self.samples.most_rtt(from, 64).zip(self.floor.get());
         // Jitter of a queue that is filled and emptied is no excuse: a quarter of it is.

@@ -43,7 +43,7 @@ impl Floor {
         self.get().map_or(0.1, |rtt| rtt.as_secs_f64()).max(1e-4)
     }
 
-    /// Whether it is about to be forgotten: its own queue has to go for it to be seen again.
+    /// Returns true if it is about to be forgotten: its own queue has to go for it to be seen again.
     pub fn due(&self, now: Time) -> bool {
         self.least.is_some_and(|(least, at)| {
             now.since(at)
@@ -68,7 +68,7 @@ impl Floor {
         self.least = Some((rtt, now));
     }
 
-    /// Whether a step is being looked at.
+    /// Returns true if a step is being looked at.
     pub fn steps(&self) -> bool {
         self.step.is_some()
     }
@@ -108,7 +108,7 @@ impl Floor {
         false
     }
 
-    /// Whether a look has found a queue of late: the next jump is that queue's.
+    /// Returns true if a look has found a queue of late: the next jump is that queue's.
     fn rests(&self, now: Time, least: f64) -> bool {
         self.queued.is_some_and(|at| now.since(at).as_secs_f64() < APART * least)
     }

@@ -42,7 +42,7 @@ impl Losses {
         if self.sent < 50.0 { 0.0 } else { (self.lost / self.sent).min(0.5) }
     }
 
-    /// Whether so many of so many are more than the channel loses, chance and all.
+    /// Returns true if so many of so many are more than the channel loses, chance and all.
     pub fn beyond(&self, lost: f64, sent: f64) -> bool {
         let usual = sent * (self.lost + 1.0) / (self.sent + 20.0);
         lost - usual > 3.0 * usual.sqrt() + 3.0
@@ -92,7 +92,7 @@ impl Losses {
         }
     }
 
-    /// Whether a sample has lost more than the channel does: any packet, if that loses none.
+    /// Returns true if a sample has lost more than the channel does: any packet, if that loses none.
     pub fn any(&self, sample: &Sample) -> bool {
         let usual = sample.sent as f64 * self.usual();
         sample.lost() as f64 > usual + 2.0 * usual.sqrt()

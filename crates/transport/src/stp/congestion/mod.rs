@@ -82,12 +82,12 @@ impl Controller {
         }
     }
 
-    /// Whether the first packets are to be measured as a train.
+    /// Returns true if the first packets are to be measured as a train.
     pub fn measures_trains(&self) -> bool {
         matches!(self, Self::Delay(delay) if delay.rate().is_none())
     }
 
-    /// Whether a POLL belongs on the new packet of this number; `first` is the connection's first.
+    /// Returns true if a POLL belongs on the new packet of this number; `first` is the connection's first.
     pub fn asks(&self, number: u64, first: u64) -> bool {
         matches!(self, Self::Delay(delay) if delay.asks(number, first))
     }

@@ -153,7 +153,7 @@ impl Samples {
         sample
     }
 
-    /// Whether packets that were taken for lost have turned out to be late.
+    /// Returns true if packets that were taken for lost have turned out to be late.
     pub fn reorders(&self) -> bool {
         self.answers.front().zip(self.answers.back()).is_some_and(|(one, two)| two.needless > one.needless)
     }

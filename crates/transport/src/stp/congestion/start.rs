@@ -91,7 +91,7 @@ impl Train {
         self.end - self.first
     }
 
-    /// Whether a POLL belongs on the packet of this number: the first, the last, and those that cut the train into four.
+    /// Returns true if a POLL belongs on the packet of this number: the first, the last, and those that cut the train into four.
     pub fn asks(&self, number: u64) -> bool {
         let packets = self.packets();
         let cut = |quarter: u64| number == self.first + packets * quarter / 4;

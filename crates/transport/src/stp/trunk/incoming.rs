@@ -123,7 +123,7 @@ impl<P: Payload> Incoming<P> {
         (id % 2 == self.peer && !self.opened.has(count)).then_some(count)
     }
 
-    /// Whether a packet is within the budgets. One that is not is to be dropped whole, as if it had been lost.
+    /// Returns true if a packet is within the budgets. One that is not is to be dropped whole, as if it had been lost.
     pub fn takes(&self, frames: &Frames<P>) -> bool {
         if self.pieces >= self.most_pieces && !self.advances(frames) {
             return false;
@@ -164,7 +164,7 @@ impl<P: Payload> Incoming<P> {
         })
     }
 
-    /// Whether a packet brings a stream forward or adds no piece: then it is taken though pieces are many, up to twice as many.
+    /// Returns true if a packet brings a stream forward or adds no piece: then it is taken though pieces are many, up to twice as many.
     fn advances(&self, frames: &Frames<P>) -> bool {
         let mut adds = false;
         let forward = frames.0.iter().any(|frame| {
@@ -254,7 +254,7 @@ impl<P: Payload> Incoming<P> {
         }
     }
 
-    /// Whether all of a stream has just come into order.
+    /// Returns true if all of a stream has just come into order.
     pub fn finishes(&mut self, id: u64) -> bool {
         self.streams.get_mut(&id).is_some_and(Reassembly::finishes)
     }

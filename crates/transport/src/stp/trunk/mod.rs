@@ -162,11 +162,11 @@ impl<P: Payload> Trunk<P> {
     pub fn saved(&self) -> Option<super::Saved> {
         self.path.saved()
     }
-    /// Whether both know of each other.
+    /// Returns true if both know of each other.
     pub fn established(&self) -> bool {
         self.path.established()
     }
-    /// Whether nothing more will come of it; it may still answer copies.
+    /// Returns true if nothing more will come of it; it may still answer copies.
     pub fn is_over(&self) -> bool {
         self.over
     }
@@ -195,7 +195,7 @@ impl<P: Payload> Trunk<P> {
         self.incoming.stream(id).map_or(0, |stream| stream.readable())
     }
 
-    /// Whether the peer takes one more stream.
+    /// Returns true if the peer takes one more stream.
     pub fn may_open(&self) -> bool {
         !self.closing && !self.over && self.stats.opened < self.path.source().may_open()
     }
@@ -356,7 +356,7 @@ impl<P: Payload> Trunk<P> {
         self.path.limits()
     }
 
-    /// Whether there is a path to the peer and back.
+    /// Tells that there is a path to the peer and back, or none.
     pub fn set_path_up(&mut self, now: Time, up: bool) {
         self.path.set_path_up(now, up);
     }

@@ -66,7 +66,7 @@ impl<P: Payload> Reassembly<P> {
         self.behind.len()
     }
 
-    /// Whether a piece contradicts what is known of the end.
+    /// Returns true if a piece contradicts what is known of the end.
     pub fn contradicts(&self, offset: u64, len: u64, end: bool) -> bool {
         let upto = offset + len;
         self.end.is_some_and(|known| upto > known || (end && upto != known)) || (end && upto < self.high)
@@ -145,12 +145,12 @@ impl<P: Payload> Reassembly<P> {
         Some(taken)
     }
 
-    /// Whether all has come into order, and the application has not been told.
+    /// Returns true if all has come into order, and the application has not been told.
     pub fn finishes(&mut self) -> bool {
         self.end == Some(self.next) && !std::mem::replace(&mut self.finished, true)
     }
 
-    /// Whether the application has it all.
+    /// Returns true if the application has it all.
     pub fn over(&self) -> bool {
         self.finished && self.ready.is_empty()
     }

@@ -104,7 +104,7 @@ impl<P: Payload> Sending<P> {
         Some((offset, data, self.end_rides()))
     }
 
-    /// Whether what has just been taken is the last, and the end goes with it.
+    /// Returns true if what has just been taken is the last, and the end goes with it.
     fn end_rides(&mut self) -> bool {
         let rides = self.ending == Ending::Due && self.unsent() == 0;
         if rides {
@@ -142,23 +142,23 @@ impl<P: Payload> Sending<P> {
         Some((offset, taken))
     }
 
-    /// Whether an opening or an end has to go without data.
+    /// Returns true if an opening or an end has to go without data.
     pub fn is_bare(&self) -> bool {
         let opens = !self.announced && self.ready() == 0;
         (self.unsent() == 0 && self.ending == Ending::Due) || opens
     }
 
-    /// Whether it ends with nothing sent, and needs no opening.
+    /// Returns true if it ends with nothing sent, and needs no opening.
     pub fn ends_empty(&self) -> bool {
         self.ending == Ending::Due && self.opening.is_none() && self.next == 0 && self.unsent() == 0
     }
 
-    /// Whether everything has arrived, the end included.
+    /// Returns true if everything has arrived, the end included.
     pub fn complete(&self) -> bool {
         self.ending == Ending::Arrived && self.acked == self.next && self.unsent() == 0
     }
 
-    /// Whether all that was written has arrived, and has not been told yet.
+    /// Returns true if all that was written has arrived, and has not been told yet.
     pub fn all_arrived(&mut self) -> bool {
         self.busy && self.unacknowledged() == 0 && std::mem::take(&mut self.busy)
     }

@@ -51,9 +51,9 @@ pub(crate) struct Acked {
     /// snd_una after it, and snd_nxt.
     pub una: u64,
     pub next: u64,
-    /// Whether the window is what holds the sender up.
+    /// True if the window is what holds the sender up.
     pub limited: bool,
-    /// Whether losses are being repaired.
+    /// True if losses are being repaired.
     pub in_recovery: bool,
     pub rate: Option<RateSample>,
 }
@@ -106,7 +106,7 @@ pub(crate) struct Congestion {
     train: Option<Box<AckTrain>>,
     resume: Option<Resume>,
     paced: bool,
-    /// Whether half a window keeps its fraction of a segment, and what the latest signal left of the window.
+    /// True if half a window keeps its fraction of a segment, and what the latest signal left of the window.
     precise: bool,
     reduced: u64,
 }
@@ -160,12 +160,12 @@ impl Congestion {
         if self.precise { self.reduced } else { self.window.ssthresh }
     }
 
-    /// Whether it sets the window during recovery, too.
+    /// Returns true if it sets the window during recovery, too.
     pub fn owns_recovery(&self) -> bool {
         matches!(self.control, Control::Bbr(_) | Control::Bbr1(_))
     }
 
-    /// Whether samples of the rate taken now say nothing of the path.
+    /// Returns true if samples of the rate taken now say nothing of the path.
     pub fn probing_rtt(&self) -> bool {
         match &self.control {
             Control::Bbr(bbr) => bbr.probing_rtt(),

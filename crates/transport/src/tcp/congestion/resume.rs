@@ -52,7 +52,7 @@ impl Resume {
         }
     }
 
-    /// Whether what is sent is to be spread over a round trip (§4.2: the jump must not be a burst).
+    /// Returns true if what is sent is to be spread over a round trip (§4.2: the jump must not be a burst).
     pub fn paced(&self) -> bool {
         matches!(self.phase, Phase::Unvalidated { .. })
     }

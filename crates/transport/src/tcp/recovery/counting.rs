@@ -13,11 +13,11 @@ use skyhop_units::Time;
 pub(crate) struct Counting {
     /// Rule 1: `snd_recover`. Recovery ends when this is acknowledged, and does not begin again below it.
     pub recover: u64,
-    /// Whether this is the recovery phase.
+    /// True if this is the recovery phase.
     pub active: bool,
     /// Duplicates since the last new acknowledgment.
     pub duplicates: u32,
-    /// Whether a partial acknowledgment has been seen in this phase.
+    /// True if a partial acknowledgment has been seen in this phase.
     partial_seen: bool,
     /// One past the last byte sent again in this phase.
     pub retransmitted_to: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Counting {
 }
 
 impl Counting {
-    /// Whether the latest acknowledgment has released as many new segments as it may.
+    /// Returns true if the latest acknowledgment has released as many new segments as it may.
     pub fn burst_spent(&self, config: &Config) -> bool {
         self.active && config.recovery_burst.is_some_and(|most| self.released >= most)
     }
@@ -190,7 +190,7 @@ impl Sender {
         ((passed || asked_for) && hole < self.counting.recover).then_some(hole)
     }
 
-    /// Whether duplicates may begin a recovery: more than `recover` is acknowledged (RFC 6582 §3.2 step 2), since the
+    /// Returns true if duplicates may begin a recovery: more than `recover` is acknowledged (RFC 6582 §3.2 step 2), since the
     /// receiver answers each needless repeat with a duplicate, the last of them at `recover` itself.
     fn past_recover(&self) -> bool {
         use LossRecovery::*;

@@ -114,7 +114,7 @@ impl Sender {
                 && (self.pipe.phase == Phase::Fast || self.flight.segments.sacked > 0))
     }
 
-    /// Whether what was outstanding at the last signal is acknowledged. ns-2's Sack1 asks for more after a timeout, and for nothing after
+    /// Returns true if what was outstanding at the last signal is acknowledged. ns-2's Sack1 asks for more after a timeout, and for nothing after
     /// a recovery; its FACK never asks.
     fn past_recovery_point(&self) -> bool {
         let (una, recover) = (self.flight.snd_una, self.pipe.recover);
@@ -240,7 +240,7 @@ impl Sender {
         }
     }
 
-    /// Whether something sent after a repeat has arrived and the repeat has not.
+    /// Returns true if something sent after a repeat has arrived and the repeat has not.
     fn repeat_was_lost(&mut self) -> bool {
         let highest = self.flight.segments.highest_sacked;
         while let Some(&(start, at)) = self.flight.segments.order.front() {
@@ -379,7 +379,7 @@ impl Sender {
         self.last_resort(now)
     }
 
-    /// Whether new data have to wait though the pipe has room.
+    /// Returns true if new data have to wait though the pipe has room.
     fn holds_new(&self) -> bool {
         let mss = self.flight.mss as u64;
         // With no timer running nothing would end the wait.
@@ -395,7 +395,7 @@ impl Sender {
         }
     }
 
-    /// Whether what goes next goes for a duplicate: limited transmit, or the repeat that begins a recovery.
+    /// Returns true if what goes next goes for a duplicate: limited transmit, or the repeat that begins a recovery.
     pub(in crate::tcp) fn answers_duplicate(&self) -> bool {
         if !self.flight.how.pipe() {
             let more = self.counting.limited_transmit(&self.config, self.flight.threshold, self.flight.mss);
@@ -412,7 +412,7 @@ impl Sender {
         }
     }
 
-    /// Whether the window has room for `bytes` more.
+    /// Returns true if the window has room for `bytes` more.
     pub(super) fn has_room(&self, bytes: u64) -> bool {
         let cwnd = self.congestion.cwnd();
         if self.flight.how == LossRecovery::Sack1 && self.pipe.phase == Phase::Fast {
@@ -428,7 +428,7 @@ impl Sender {
         self.flight.segments.pipe + bytes <= cwnd || self.flight.segments.pipe == 0
     }
 
-    /// Whether the windows would let something go.
+    /// Returns true if the windows would let something go.
     pub(in crate::tcp) fn pipe_would_send(&self) -> bool {
         let mss = self.flight.mss as u64;
         if self.pipe.stalled || self.fack_waits() {

@@ -14,7 +14,7 @@ impl Sender {
         self.flight.segments.front().map(|s| (s.sent_at, s.sent))
     }
 
-    /// Whether the oldest segment is older than the fine-grained timeout.
+    /// Returns true if the oldest segment is older than the fine-grained timeout.
     fn expired(&mut self, now: Time) -> bool {
         let Some((sent_at, _)) = self.oldest() else { return false };
         let age = now.since(sent_at).as_secs_f64();

@@ -56,7 +56,7 @@ impl Cycle {
         self.ack_phase = AckPhase::ProbeStopping;
     }
 
-    /// Whether the wait is over.
+    /// Returns true if the wait is over.
     pub fn waited(&self, now: Time) -> bool {
         now.since(self.stamp).as_secs_f64() > self.wait_s
     }

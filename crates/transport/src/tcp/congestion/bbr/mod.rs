@@ -382,7 +382,7 @@ impl Bbr {
         self.prior_cwnd = if keep { self.prior_cwnd.max(window.cwnd) } else { window.cwnd };
     }
 
-    /// Whether its samples say little of the bandwidth now (§5.3.4.3).
+    /// Returns true if its samples say little of the bandwidth now (§5.3.4.3).
     pub fn probing_rtt(&self) -> bool {
         self.state == State::ProbeRtt
     }

@@ -10,7 +10,7 @@ pub(super) struct Rounds {
     pub delivered: u64,
     /// The round ends when a packet is delivered that was sent after this much had been.
     next: u64,
-    /// Whether the acknowledgment being handled has begun one.
+    /// True if the acknowledgment being handled has begun one.
     pub start: bool,
     pub count: u64,
     pub since_probe_up: u64,
