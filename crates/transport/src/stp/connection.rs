@@ -465,7 +465,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             }
         }
         if let Some(ustat) = &control.ustat {
-            match self.sender.on_ustat(ustat) {
+            match self.sender.on_ustat(now, ustat) {
                 Some(feedback) => self.learn(now, feedback, false),
                 None => self.sender.stats.ignored += 1,
             }

@@ -452,7 +452,7 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
     }
 
     /// A USTAT; `None` if it is stale or cannot be true.
-    pub fn on_ustat(&mut self, ustat: &Ustat) -> Option<Feedback> {
+    pub fn on_ustat(&mut self, now: Time, ustat: &Ustat) -> Option<Feedback> {
         let next = expand(ustat.next, self.acked)?;
         if next < self.acked || next > self.next {
             return None;
@@ -467,7 +467,10 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
         }
         let mut feedback = Feedback::default();
         self.credit(ustat.credit, next);
-        self.acknowledge(next, u64::MAX, &mut feedback);
+        // A repeat that left within the smallest round trip cannot be what has arrived.
+        let least =
+            self.stats.rtt.min.map_or(u64::MAX, |rtt| now.as_nanos().saturating_sub(rtt.as_nanos()) / 1000);
+        self.acknowledge(next, least, &mut feedback);
         feedback.seen = next;
         for (start, end) in gaps {
             for number in start..end {
