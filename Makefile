@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help tools build demo test test-rust test-python test-programs check bench bench-instructions bench-emulate compare stp-tails papers fuzz mutants schema clean
+.PHONY: help tools build demo test test-rust test-python test-programs check bench bench-instructions bench-emulate compare stp-tails papers site fuzz mutants schema clean
 
 CARGO := cargo
 SKYHOP := target/release/skyhop
@@ -46,6 +46,7 @@ $(VENV)/installed: tools python/requirements-test.txt pyproject.toml Cargo.lock 
 check:  ## Format, circles of files, lints and documentation, all as errors
 	$(CARGO) fmt --check
 	tools/circles.py
+	tools/site_links.py
 	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --locked --workspace --no-deps -q
 	! $(CARGO) tree --locked -p skyhop-network -e normal --prefix none | grep '^skyhop-sim ' # hosts use the network, and not the other way
@@ -70,6 +71,14 @@ bench-instructions: build  ## Instructions per packet hop, which a busy machine 
 
 papers: $(VENV)/installed  ## Published numbers beside ours: one table, and the figures
 	$(PYTHON) papers/harness.py
+
+SITE := out/site-tools
+
+site:  ## The documents as a site that works offline, with search: out/site/index.html
+	test -x $(SITE)/bin/python || python3 -m venv $(SITE)
+	$(SITE)/bin/pip install -q -r docs/site/requirements.txt
+	$(SITE)/bin/sphinx-build -q -W --keep-going -c docs/site docs out/site
+	tools/site_links.py out/site
 
 FUZZ_SECONDS := 300
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))

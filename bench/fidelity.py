@@ -25,7 +25,7 @@ TRANSPORTS = ["reno", "cubic", "bbr", "stp"]
 PATHS = sorted((ROOT / "bench/fidelity").glob("*.toml"))
 HEAD = """# Simulated and emulated
 
-For whoever wants to know how far a simulated TCP is the kernel's. `skyhop compare` runs a scenario's transfers in the simulator (`host = "linux"`) and, with
+For readers who want to know how closely a simulated TCP follows the kernel's. `skyhop compare` runs a scenario's transfers in the simulator (`host = "linux"`) and, with
 the same seed, over the kernel's own TCP behind the emulated path: the same links, the same losses by packet number. `make compare` writes this page.
 
 Without losses the emulated time may be 10 % off, STP's 5 %. With losses the mean of five emulated runs has to lie among the central 95 % of means of five
