@@ -12,7 +12,7 @@ use skyhop_units::Time;
 use std::net::SocketAddr;
 use std::ops::Range;
 
-/// What has come of packets, counted.
+/// Counters of packets, by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Sealed packets that were opened.
@@ -48,7 +48,7 @@ pub struct Sealing {
     pub epoch_bits: u32,
 }
 
-/// Where a peer seems to be.
+/// An unproven new address of a peer.
 #[derive(Debug)]
 pub(crate) struct Moving {
     pub to: SocketAddr,
@@ -58,7 +58,7 @@ pub(crate) struct Moving {
 
 /// An open association.
 pub struct Association {
-    /// Where the peer is.
+    /// Address of the peer.
     pub peer: SocketAddr,
     /// The peer's public key, with a pair of keys.
     pub key: Option<PublicKey>,
@@ -66,7 +66,7 @@ pub struct Association {
     pub heard_at: Time,
     /// When the peer was last suspected of not knowing the association any more.
     pub(crate) doubted_at: Option<Time>,
-    /// Where the peer seems to have moved to.
+    /// The unproven address to which the peer seems to have moved.
     pub(crate) moving: Option<Moving>,
     /// True if the packet that was opened last is newer than all before it.
     pub(crate) newest: bool,
@@ -115,7 +115,7 @@ impl Association {
         self.initiator
     }
 
-    /// What the peer calls the association.
+    /// The peer's index of the association.
     pub(crate) fn peer_index(&self) -> u32 {
         self.peer_index
     }

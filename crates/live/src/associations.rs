@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// How associations are opened and kept.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// What this host proves itself with.
+    /// Keys that authenticate this host.
     pub keys: Keys,
     /// How packets are sealed; as a responder the cipher is the initiator's.
     pub sealing: Sealing,
@@ -91,14 +91,14 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What happened to associations.
+/// Events of associations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// An association is open.
     Opened {
         /// Its number.
         id: u32,
-        /// Where the peer is.
+        /// Address of the peer.
         peer: SocketAddr,
         /// The peer's public key, with a pair of keys; `None` with a shared key.
         key: Option<PublicKey>,
@@ -121,7 +121,7 @@ pub enum Event {
     Moved {
         /// The association's number.
         id: u32,
-        /// Where the peer is now.
+        /// New address of the peer.
         peer: SocketAddr,
     },
     /// Somebody's first packet was refused.
@@ -140,7 +140,7 @@ struct Attempt {
     to: SocketAddr,
     send_at: Time,
     tries: u32,
-    /// What unauthenticated packets say. One of them proves nothing, so the attempt goes on for a while.
+    /// Hints from unauthenticated packets. One of them proves nothing, so the attempt goes on for a while.
     hints: u32,
     /// A cookie was asked for.
     asked: bool,
@@ -212,7 +212,7 @@ impl Associations {
         }
     }
 
-    /// What has come of packets so far.
+    /// Counters of packets so far.
     pub fn counters(&self) -> Counters {
         self.counters
     }
@@ -326,7 +326,7 @@ impl Associations {
 
     fn fail(&mut self, id: u32, why: Failure) {
         self.attempts.remove(&id);
-        // Nobody waits for a probe: that the peer does not answer is what the connections find out themselves.
+        // An unanswered probe needs no event: the connections notice the silence themselves.
         if self.probes.remove(&id).is_none() {
             self.events.push_back(Event::Failed { id, why });
         }
@@ -344,7 +344,7 @@ impl Associations {
         self.outgoing.pop_front()
     }
 
-    /// What happened next.
+    /// Takes the next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
@@ -379,7 +379,7 @@ impl Associations {
         (!is_message).then_some((id, contents))
     }
 
-    /// Whoever can seal has read the answer: the address is proven, and the peer has the key.
+    /// A peer that can seal has read the answer: the address is proven, and the peer has the key.
     fn complete(&mut self, now: Time, id: u32, from: SocketAddr, packet: &mut [u8]) -> Option<Range<usize>> {
         let half_open = self.half_open.get_mut(&id)?;
         let contents = half_open.association.open(now, from, packet, &mut self.counters)?;

@@ -13,7 +13,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::task::{Context, Waker};
 
-/// What carries a connection's packets to the peer.
+/// Carrier of a connection's packets to the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Channel {
     /// An association.
@@ -22,7 +22,7 @@ pub(crate) enum Channel {
     Plain(SocketAddr),
 }
 
-/// What tells a connection of this host from all others.
+/// Key that identifies a connection of this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub channel: Channel,
@@ -31,7 +31,7 @@ pub(crate) struct Key {
     pub instance: u16,
 }
 
-/// What has crossed the network for a connection; bytes with the headers of IP and UDP.
+/// Traffic of a connection; bytes with the headers of IP and UDP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Traffic {
     /// Packets sent.
@@ -44,7 +44,7 @@ pub struct Traffic {
     pub bytes_received: u64,
 }
 
-/// Who waits.
+/// Tasks that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters(Vec<Waker>);
 
@@ -106,7 +106,7 @@ const HINT_PATIENCE: Span = Span::from_secs(3);
 /// A connection.
 pub(crate) struct Conn {
     pub machine: stp::Connection<Bytes>,
-    /// Where packets go. `None` until the association is open.
+    /// Channel on which packets are sent. `None` until the association is open.
     pub channel: Option<Channel>,
     pub key: Option<Key>,
     pub peer: SocketAddr,
@@ -195,7 +195,7 @@ impl Conn {
             self.finishers.wake();
         }
         if !self.owned {
-            // Nobody reads; what comes is dropped, so that the peer may come to its end.
+            // Without a reader, data are dropped, so that the peer can finish.
             while self.machine.read(usize::MAX).is_some() {}
         }
     }
@@ -263,7 +263,7 @@ impl Conn {
         }
     }
 
-    /// Who answers what was sent to it is where it says that it is.
+    /// A peer that answers what was sent to it has the address that it claims.
     pub fn believe(&mut self, packet: &Packet<Bytes>) {
         let control = packet.control.as_ref();
         if self.unproven && control.is_some_and(|c| c.stat.is_some() || c.ustat.is_some() || c.end_ack) {

@@ -94,7 +94,7 @@ impl Connections {
         self.by_key.get(key).copied()
     }
 
-    /// What carries connections' packets.
+    /// Channels in use by connections.
     pub fn channels(&self) -> BTreeSet<Channel> {
         self.by_key.keys().map(|key| key.channel).collect()
     }

@@ -1,4 +1,4 @@
-//! What two hosts say to each other inside an association, beside STP's packets: is an older one still known, are you there.
+//! Control messages between two hosts inside an association, beside STP's packets: is an older one still known, are you there.
 //!
 //! Follows RFC 9000 §8.2 (a new path is used when it has answered) and §10.3 (a host that has lost its state says so).
 //! Differs: what §10.3 puts into a token, which everybody can read once it was used, is a question inside a new association here; so

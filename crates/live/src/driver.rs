@@ -44,7 +44,7 @@ impl Clock {
     }
 }
 
-/// What the thread and the application's handles share.
+/// State shared by the thread and the application's handles.
 pub(crate) struct Shared {
     host: Mutex<Host>,
     poller: Poller,

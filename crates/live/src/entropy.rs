@@ -10,7 +10,7 @@ use snow::resolvers::{CryptoResolver, DefaultResolver};
 use snow::types::{Cipher, Dh, Hash, Random};
 use std::sync::Arc;
 
-/// Where random bytes are from.
+/// Source of random bytes.
 pub trait Entropy: Send + Sync {
     /// Fills all of `bytes`.
     fn fill(&self, bytes: &mut [u8]);

@@ -100,7 +100,7 @@ pub struct Hello<'a> {
     pub pattern: u8,
     /// Number of the cipher.
     pub cipher: u8,
-    /// What the initiator calls the association.
+    /// The initiator's index of the association.
     pub index: u32,
     /// The cookie, if there is one.
     pub cookie: &'a [u8],
@@ -254,13 +254,13 @@ impl Initiator {
     }
 }
 
-/// What a responder makes of a first packet.
+/// A responder's answer to a first packet.
 pub struct Answer {
     /// The packet that answers it.
     pub packet: Vec<u8>,
     /// The secrets.
     pub secrets: Secrets,
-    /// Who asks, with a pair of keys.
+    /// Public key of the initiator, with a pair of keys.
     pub peer: Option<PublicKey>,
 }
 

@@ -186,7 +186,7 @@ impl Host {
     /// The connection knows where its packets go.
     fn start(&mut self, slot: usize, channel: Channel) {
         let Some(conn) = self.connections.get_mut(slot) else { return };
-        // Who waits for the connection to be on its way may write now.
+        // Writers that waited for the connection to open may write now.
         conn.writers.wake();
         conn.finishers.wake();
         let Ends { local_port, remote_port, instance, .. } = conn.machine.ends();
@@ -298,7 +298,7 @@ impl Host {
         conn.traffic.packets_received += 1;
         conn.traffic.bytes_received += conn.beneath() + len as u64;
         conn.believe(&packet);
-        // Who has connected may move: which address it sends from is the kernel's to know.
+        // An end that has connected may move: the kernel chooses the address that it sends from.
         conn.reply_from = to.filter(|_| conn.accepted);
         conn.machine.handle_packet(now, &packet);
         self.settle(slot);
@@ -315,7 +315,7 @@ impl Host {
     ) -> Option<usize> {
         let begin = packet.control.as_ref()?.begin?;
         let plain = matches!(key.channel, Channel::Plain(_));
-        // Who never listens says nothing: over IP it also sees what it has sent to itself.
+        // A host that never listens stays silent: over IP it also sees the packets that it has sent to itself.
         let listens = self.listening.then_some(key.local_port == self.local.port())?;
         if !listens
             || self.accepted.len() >= self.options.backlog
@@ -443,7 +443,7 @@ impl Host {
         }
     }
 
-    /// What the kernel has been told by the network.
+    /// Handles an error that the network reported to the kernel.
     pub fn handle_trouble(&mut self, now: Time, trouble: Trouble) {
         let mtu = self.options.least_mtu();
         match trouble {

@@ -120,7 +120,7 @@ fn parse(line: &str) -> Result<Line, &'static str> {
     Ok(Line { indices, cipher, secrets: Secrets { forward: secret(forward)?, back: secret(back)? } })
 }
 
-/// What a datagram of a capture is.
+/// A datagram of a capture, decrypted if possible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
     /// Nothing of these associations, as far as can be said.
@@ -197,7 +197,7 @@ impl Reader {
         Reader { directions, known: BTreeSet::new(), opened: BTreeSet::new(), tally: Tally::default() }
     }
 
-    /// What there was so far.
+    /// Counts so far.
     pub fn tally(&self) -> Tally {
         Tally { associations: self.opened.len() as u64, ..self.tally }
     }

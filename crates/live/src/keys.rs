@@ -28,7 +28,7 @@ impl fmt::Debug for PublicKey {
     }
 }
 
-/// What a host proves itself with.
+/// Keys that authenticate a host.
 #[derive(Clone)]
 pub enum Keys {
     /// A key that both hosts have.

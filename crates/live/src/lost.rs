@@ -62,7 +62,7 @@ impl Associations {
         let mut questions = Vec::new();
         self.probes.retain(|&id, probe| {
             let Some((_, asked)) = probe.ask.filter(|(at, _)| *at <= now) else { return true };
-            // What was forgotten meanwhile needs no answer.
+            // A probe of an association forgotten meanwhile needs no answer.
             let Some(doubted) = self.open.get(&probe.doubted).filter(|_| asked < ASKS) else { return false };
             questions.push((id, Message::Ask(doubted.peer_index())));
             probe.ask = Some((now + ASK_INTERVAL, asked + 1));

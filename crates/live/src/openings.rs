@@ -10,14 +10,14 @@ use std::net::IpAddr;
 /// BGNs that are remembered.
 pub(crate) const REMEMBERED: usize = 16_384;
 
-/// What tells a BGN without an association from others: address, port and instance of the peer, and its count.
+/// Identity of a BGN without an association: address, port and instance of the peer, and its count.
 pub(crate) type Begun = (IpAddr, u16, u16, u32);
 
 /// The numbers.
 pub(crate) struct Openings {
     /// The count of the last BGN from here.
     count: u32,
-    /// What [`Time::ZERO`] is in milliseconds of 1970's epoch.
+    /// [`Time::ZERO`] in milliseconds since 1970.
     epoch_ms: u64,
     seen: BTreeSet<Begun>,
     /// The same, oldest first.

@@ -1,4 +1,4 @@
-//! What an endpoint may be told.
+//! Options of an endpoint.
 //!
 //! Follows HT §5.1 for what belongs to the protocol (`stp`); the rest is of hosts: keys, sizes, patience.
 //! Differs: the size of packets is given as the network's, and STP's share of it is worked out here.
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Who may talk.
+/// Peers that are allowed.
 #[derive(Debug, Clone)]
 pub enum Security {
     /// Hosts that have the key, and everything is sealed.
@@ -27,7 +27,7 @@ pub enum Security {
     Insecure,
 }
 
-/// What an endpoint tells of strangers and of itself, for a log.
+/// A notice about strangers or the endpoint itself, for a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Notice {
     /// An association with a peer is open.
@@ -61,15 +61,15 @@ pub type Listener = Arc<dyn Fn(&Notice) + Send + Sync>;
 /// Configuration of an endpoint.
 #[derive(Clone)]
 pub struct Options {
-    /// Who may talk.
+    /// Peers that are allowed.
     pub security: Security,
-    /// What carries packets.
+    /// Carrier of packets.
     pub carrier: Carrier,
     /// The protocol. `packet_size` and `overhead` are worked out from `mtu`.
     pub stp: stp::Config,
     /// The largest packet of the network layer, bytes.
     pub mtu: u32,
-    /// Where the search for the path's MTU begins; without it `mtu` is taken to be the path's.
+    /// Packet size at which the search for the path's MTU begins; without it `mtu` is taken to be the path's.
     pub mtu_base: Option<u32>,
     /// Bytes that may be written and not yet be acknowledged; more waits.
     pub send_buffer: usize,
@@ -81,9 +81,9 @@ pub struct Options {
     pub connections_max: usize,
     /// An association that was silent for so long is opened anew before it is used again.
     pub association_idle: Duration,
-    /// Where the secrets go, line by line, for a capture to be decrypted with.
+    /// File of secrets, a line each, with which a capture can be decrypted.
     pub key_log: Option<PathBuf>,
-    /// Who takes notices.
+    /// Receiver of notices.
     pub notices: Option<Listener>,
 }
 

@@ -5,7 +5,7 @@
 //! and 600 ms), where 64 or 2,048 packets would throw away what was merely reordered.
 //! Leaves out any knowledge of keys: mark a counter only after its packet has opened.
 
-/// What a counter is.
+/// Verdict on a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Not seen yet.
@@ -38,7 +38,7 @@ impl ReplayWindow {
         self.size
     }
 
-    /// What `counter` is. Changes nothing: the packet may be a forgery.
+    /// Judges `counter`. Changes nothing: the packet may be a forgery.
     pub fn check(&self, counter: u64) -> Verdict {
         if counter >= self.next {
             Verdict::Fresh

@@ -29,7 +29,7 @@ impl Associations {
         self.say(id, Some(from), Message::Challenge(token));
     }
 
-    /// Who answers from where it was asked is there.
+    /// A peer that answers from the address that was asked is there.
     pub(crate) fn handle_response(&mut self, id: u32, from: SocketAddr, token: [u8; 8]) {
         let Some(association) = self.open.get_mut(&id) else { return };
         if association.moving.take_if(|moving| moving.to == from && moving.token == token).is_some() {

@@ -12,7 +12,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What carries the packets.
+/// Carrier of the packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Carrier {
     /// UDP.
@@ -27,7 +27,7 @@ const BATCH: usize = 8;
 /// The most that one of them is.
 const DATAGRAM_MAX: usize = 65_536;
 
-/// What waits longer than this in the kernel waits for this host, and that the peer should feel.
+/// Packets older than this waited in the kernel for this host, and the peer should see that delay.
 const AGE_MAX: Duration = Duration::from_millis(20);
 
 /// Errors of a socket that a message of ICMP has raised; the messages are read from their own queue. Anyone may send one.
@@ -49,9 +49,9 @@ pub struct Part {
     pub to: SocketAddr,
     /// From which of this host's addresses, if that is known.
     pub from: Option<IpAddr>,
-    /// Where they begin in the batch.
+    /// Offset of their beginning in the batch.
     pub start: usize,
-    /// Where they end.
+    /// Offset of their end.
     pub end: usize,
     /// Length of each.
     pub segment: usize,
@@ -127,7 +127,7 @@ impl Socket {
         if self.carrier == Carrier::Udp { self.state.max_gso_segments() } else { 1 }
     }
 
-    /// What the kernel's buffer for incoming packets holds, bytes.
+    /// Size of the kernel's buffer for incoming packets, bytes.
     pub fn receive_buffer(&self) -> usize {
         self.io.recv_buffer_size().unwrap_or(0)
     }

@@ -59,12 +59,12 @@ pub struct StpStream {
     timeouts: Mutex<(Option<Duration>, Option<Duration>)>,
 }
 
-/// What a connection has done so far.
+/// Statistics of a connection so far.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StreamStats {
     /// The machine's counters.
     pub stp: Stats,
-    /// What has crossed the network.
+    /// Traffic over the network.
     pub traffic: Traffic,
     /// Bytes written.
     pub written: u64,
@@ -137,7 +137,7 @@ impl Endpoint {
         self.handle.0.lock().lateness
     }
 
-    /// What has come of sealed packets so far; `None` without encryption.
+    /// Counters of sealed packets so far; `None` without encryption.
     pub fn counters(&self) -> Option<Counters> {
         self.handle.0.lock().associations.as_ref().map(|associations| associations.counters())
     }
@@ -276,7 +276,7 @@ impl StpStream {
         block_on(timeout, |cx| self.poll_finished(cx))
     }
 
-    /// What the connection has done so far.
+    /// Statistics of the connection so far.
     pub fn stats(&self) -> StreamStats {
         let stats = self.with(|conn| {
             Ok(StreamStats {
@@ -500,7 +500,7 @@ impl Wake for Parker {
     }
 }
 
-/// What the error says when a timeout that was set has passed; the connection is as it was.
+/// Text of the error when a timeout has passed; the connection is as it was.
 pub const NOTHING_HAPPENED: &str = "nothing has happened for too long";
 
 /// Waits for what a poll gives.

@@ -76,7 +76,7 @@ impl StpStream {
         poll_fn(|cx| self.0.poll_finished(cx)).await
     }
 
-    /// What the connection has done so far.
+    /// Statistics of the connection so far.
     pub fn stats(&self) -> StreamStats {
         self.0.stats()
     }
