@@ -11,7 +11,7 @@ use skyhop_units::{Span, Time};
 #[derive(Debug)]
 pub(crate) struct Acknowledger {
     policy: DelayedAck,
-    /// What adapts in it.
+    /// State of adaptive delayed acknowledgments.
     pub ato: Option<Box<Ato>>,
     /// In-order segments that are acknowledged together: now, and unless acknowledgments are marked.
     every: u32,
@@ -21,7 +21,7 @@ pub(crate) struct Acknowledger {
     relax: Span,
     /// When acknowledgments were last halved.
     halved: Option<Time>,
-    /// What fills a gap is acknowledged at once.
+    /// True if a segment that fills a gap is acknowledged at once.
     pub gap_fillers: bool,
     unacknowledged: u32,
     /// An acknowledgment is due now.
@@ -64,7 +64,7 @@ impl Acknowledger {
         }
     }
 
-    /// What the sending half knows of the path by now, and whether the segment that comes was pushed.
+    /// Takes over the sending half's timers, and whether the segment that comes was pushed.
     #[cold]
     pub fn know(&mut self, rto: Span, srtt: Option<Span>, pushed: bool) {
         if let Some(ato) = &mut self.ato {

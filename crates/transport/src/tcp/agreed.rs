@@ -1,4 +1,4 @@
-//! What both ends have agreed on by their SYNs, but for timestamps.
+//! Options on which both ends have agreed by their SYNs, timestamps apart.
 //!
 //! Follows RFC 2018 §2 (SACK permitted), RFC 7323 §2 (window scale), RFC 3168 §6.1.1 (ECN).
 //! Differs from nothing there.
@@ -18,7 +18,7 @@ pub(super) struct Agreed {
 }
 
 impl Agreed {
-    /// What an end offers; it is agreed on with [`Agreed::meet`].
+    /// Options that an end offers; [`Agreed::meet`] agrees on them.
     pub fn offer(config: &Config) -> Self {
         Self { sack: config.sack(), ecn: config.ecn, scale_in: 0, scale_out: config.window_scale() }
     }

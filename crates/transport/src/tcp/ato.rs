@@ -61,7 +61,7 @@ impl Ato {
         self.bounds.map_or(ATO_MIN, |(least, _)| least)
     }
 
-    /// What the sending half knows of the path by now, and whether the segment that comes is a pushed one.
+    /// Takes over the sending half's timers, and whether the segment that comes is a pushed one.
     pub fn know(&mut self, rto: Span, srtt: Option<Span>, pushed: bool) {
         (self.rto, self.srtt, self.pushed) = (rto, srtt, pushed);
     }

@@ -42,11 +42,11 @@ pub struct Refused {
 #[derive(Debug)]
 pub struct Carry {
     machine: Connection,
-    /// What is written and not acknowledged.
+    /// Bytes written and not acknowledged.
     written: Stretch,
     /// The most that it holds.
     capacity: usize,
-    /// What has arrived and is not read, and what of it lies behind gaps.
+    /// Bytes that have arrived and are not read, those behind gaps included.
     arrived: Stretch,
     behind_gaps: Ranges,
     refused: Refused,
@@ -55,7 +55,7 @@ pub struct Carry {
 impl Carry {
     /// An end that opens the connection. `initial_seq` is its initial sequence number.
     ///
-    /// Where `config.link_mtu` does not say what this end's link carries, it is the packet of an `mss`: options beside data take their room
+    /// Without `config.link_mtu` this end's link carries the packet of an `mss`: options beside data take their room
     /// from the data (RFC 6691), as real links carry no more.
     pub fn connect(config: Config, local: SocketAddrV4, remote: SocketAddrV4, initial_seq: u32) -> Self {
         Self::around(Connection::connect(bounded(config), local, remote, initial_seq))
@@ -228,7 +228,7 @@ impl Carry {
         self.behind_gaps.remove_below(1 + receiver.delivered);
     }
 
-    /// What is next to be sent, until there is nothing.
+    /// Next segment to be sent, until there is none.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         let packet = self.machine.poll_transmit(now)?;
         let mut start = self.written.start();

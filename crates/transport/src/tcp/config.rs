@@ -244,7 +244,7 @@ pub enum PathMtu {
     Probe,
 }
 
-/// What an earlier connection over the same path has learnt (RFC 9959 §3).
+/// State of the path saved by an earlier connection (RFC 9959 §3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Saved {
     /// Its smallest round trip.
@@ -320,7 +320,7 @@ pub struct Config {
     pub share: bool,
     /// Acknowledgments may be marked, and become fewer by it (Balakrishnan 1997, RFC 3449 §5.1.1); needs `ecn`.
     pub ack_congestion: bool,
-    /// What to start from (RFC 9959).
+    /// Saved state from which to start (RFC 9959).
     pub resume: Option<Saved>,
     /// Timestamps option.
     pub timestamps: bool,

@@ -38,7 +38,7 @@ pub enum State {
     TimeWait,
 }
 
-/// What the application learns.
+/// Events for the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// The handshake is done.
@@ -135,7 +135,7 @@ impl Connection {
         self
     }
 
-    /// What this end would leave to a later connection between the two hosts.
+    /// State that this end leaves to a later connection between the two hosts.
     pub fn memory(&self) -> Memory {
         let path_mtu = self.sender.size_found().or(self.beginning.memory.path_mtu);
         Memory { path: self.sender.learnt(), path_mtu, ..self.beginning.memory }
@@ -357,7 +357,7 @@ impl Connection {
         self.take_data(now, seq, payload, tcp.flags.has(Flags::FIN));
     }
 
-    /// What an end that adapts learns of a segment before its data.
+    /// Prepares adaptive acknowledgments and windows for a segment, before its data are taken.
     #[cold]
     #[inline(never)]
     pub(super) fn before_data(&mut self, now: Time, tcp: &TcpHeader, payload: u64) {
@@ -371,7 +371,7 @@ impl Connection {
         self.receiver.acks.know(rto, srtt, tcp.flags.has(Flags::PSH));
     }
 
-    /// What a segment carries.
+    /// Takes a segment's payload.
     pub(super) fn take_data(&mut self, now: Time, seq: u64, payload: u64, fin: bool) {
         if payload == 0 && !fin {
             return;

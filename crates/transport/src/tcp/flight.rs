@@ -1,4 +1,4 @@
-//! What has been sent and is not acknowledged: the send sequence space, and what the peer has said of it.
+//! Data sent and not acknowledged: the send sequence space, and the peer's reports of it.
 //!
 //! Follows RFC 9293 §3.3.1 (SND.UNA, SND.NXT) and RFC 6675 §2 (the scoreboard); `snd_max` is BSD's.
 //! Differs: a recovery that counts duplicates has a scoreboard of ranges, one that knows its pipe has segments.
@@ -72,7 +72,7 @@ impl Flight {
         self.snd_max - self.snd_una
     }
 
-    /// What fills the congestion window: what is outstanding, or the pipe where that is known.
+    /// Bytes that count against the congestion window: those outstanding, or the pipe if it is known.
     #[inline]
     pub fn in_window(&self) -> u64 {
         if self.how.pipe() { self.segments.pipe } else { self.len() }

@@ -1,4 +1,4 @@
-//! What holds the sender up when it has nothing more to send at an instant.
+//! The limit of a sender that has nothing more to send at an instant.
 //!
 //! Follows the order in which RFC 9293 §3.8 and RFC 5681 bound what may be sent; docs/results.md has the priorities and their reasons.
 //! Differs from Linux's chronograph: a pace that spreads a window is that window, and recovery is told apart from it.
@@ -20,7 +20,7 @@ impl Connection {
         self.limits.begin(now);
     }
 
-    /// What has held this end's data up, if [`Connection::count_limits`] was called.
+    /// Time of this end's data by limit, if [`Connection::count_limits`] was called.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
@@ -32,7 +32,7 @@ impl Connection {
 }
 
 impl Sender {
-    /// What holds it up, the handshake apart. Asked when `poll` has given nothing.
+    /// The present limit, the handshake apart. Asked when `poll` has given nothing.
     #[inline]
     pub(super) fn held_by(&self) -> State {
         // Until all that was outstanding at the signal is acknowledged, whatever a variant calls its recovery.
@@ -81,7 +81,7 @@ impl Sender {
         State::Held(self.held_by_pace())
     }
 
-    /// What a pace stands for that has turned a packet away which the windows would let go.
+    /// The limit behind a pace that holds back a packet which the windows allow.
     fn held_by_pace(&self) -> Cause {
         let srtt = self.timer.rtt.smoothed();
         let rate = self.congestion.pacing_rate(srtt).filter(|_| self.config.pacing_possible());

@@ -1,4 +1,4 @@
-//! What a host remembers of another from one connection to the next.
+//! A host's memory of another from one connection to the next.
 //!
 //! Follows RFC 1644 §3 (the cache of connection counts) and RFC 7413 §4.1 (cookies, with the peer's MSS), RFC 9040 (the path).
 //! Differs: plain values that whoever opens connections keeps; a cookie is a number made from the client's address, no secret.
@@ -9,7 +9,7 @@ use super::connection::Connection;
 use skyhop_units::Span;
 use std::net::Ipv4Addr;
 
-/// What a host knows of another before it opens a connection, and what it knows afterwards.
+/// A host's knowledge of another before it opens a connection, and afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Memory {
     /// The number of this host's last connection that was opened (RFC 1644's CC_GEN).
@@ -24,11 +24,11 @@ pub struct Memory {
     pub mss: Option<u32>,
     /// The largest packet that the path was found to carry, bytes.
     pub path_mtu: Option<u32>,
-    /// What the last connection has learnt of the path, for those with `share`.
+    /// State of the path from the last connection, for those with `share`.
     pub path: Option<PathMemory>,
 }
 
-/// What connections over the same path can share (RFC 9040, tables 1 and 2).
+/// State that connections over the same path can share (RFC 9040, tables 1 and 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathMemory {
     /// Smoothed round trip.
@@ -51,7 +51,7 @@ pub fn divide(open: &mut [&mut Connection]) -> Option<u64> {
 }
 
 impl Memory {
-    /// What an earlier connection between the two with the same parameters would have left.
+    /// Memory that an earlier connection between the two with the same parameters would have left.
     pub(super) fn first(config: &Config, client: Ipv4Addr) -> Self {
         let nothing = Self::default();
         match config.open {

@@ -12,7 +12,7 @@ use super::timestamps::clock;
 use skyhop_units::Time;
 use skyhop_wire::{Flags, Opening, Packet, TcpHeader, Timestamps, expand, wire_number};
 
-/// What opening needs to know, and T/TCP in each segment.
+/// State for the opening, and for T/TCP in each segment.
 #[derive(Debug, Default)]
 pub(super) struct Beginning {
     pub memory: Memory,
@@ -69,7 +69,7 @@ impl Connection {
         }
     }
 
-    /// What the SYN says to a server that can do without a handshake. Whether it may.
+    /// Takes a SYN at a server that can do without a handshake. Returns true if the SYN allows that.
     fn take_opening(&mut self, tcp: &TcpHeader) -> bool {
         let client = *self.remote.ip();
         let beginning = &mut self.beginning;
@@ -249,7 +249,7 @@ impl Connection {
         }
     }
 
-    /// What of the data, and of the FIN, has room in a SYN.
+    /// The part of the data, and of the FIN, that has room in a SYN.
     fn data_on_syn(&mut self, now: Time, header: &TcpHeader) -> Outgoing {
         let mss = self.beginning.memory.mss.unwrap_or(536).min(self.sender.config.mss);
         let mss = mss.min(self.sender.path.limit.saturating_sub(self.sender.config.headers()));

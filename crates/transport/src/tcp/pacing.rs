@@ -83,7 +83,7 @@ impl Sender {
         self.pacer.pace(now, bytes + headers, rate);
     }
 
-    /// What a silence of more than a timeout does to the window (RFC 5681 §4.1), when there is data again.
+    /// Changes the window after a silence of more than a timeout (RFC 5681 §4.1), when there is data again.
     pub(super) fn note_idle(&mut self, now: Time) {
         if self.pacer.spread_until.is_some_and(|until| self.flight.snd_una > until) {
             self.pacer.spread_until = None;

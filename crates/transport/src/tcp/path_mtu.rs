@@ -19,7 +19,7 @@ const MOST_TRIES: u32 = 3;
 const BLACK_HOLE: u32 = 2;
 /// RFC 8899 §5.1.1 PMTU_RAISE_TIMER.
 const RAISE_AFTER: Span = Span::from_secs(600);
-/// What is fallen back to in a black hole: the base, what every host accepts (RFC 1122), RFC 1191's lowest, the least.
+/// MTUs tried in a black hole: the base, the size that every host accepts (RFC 1122), RFC 1191's lowest, the least.
 const STEPS: [u32; 5] = [1280, BASE, 576, 296, 68];
 /// RFC 1191 §7.1.
 const PLATEAUS: [u32; 11] = [65_535, 32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 296, 68];
@@ -29,14 +29,14 @@ const SIZES: [u32; 22] = [
     9000, 17_914, 32_000, 65_535,
 ];
 
-/// What an end knows of its path's MTU. Sizes are whole packets, bytes.
+/// An end's knowledge of its path's MTU. Sizes are whole packets, bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Path {
     /// Nothing larger is sent, but for probes; `u32::MAX` while nothing is known.
     pub limit: u32,
     /// The size that every link carries.
     least: u32,
-    /// What both ends would take.
+    /// Largest packet that both ends accept.
     most: u32,
     /// IP and TCP headers with the options of each segment.
     headers: u32,
@@ -52,7 +52,7 @@ pub(crate) struct Path {
     tries: u32,
     /// A probe that is under way: where it begins and ends, and its size.
     pub probe: Option<(u64, u64, u32)>,
-    /// What was in a probe that was lost, to be sent again: begin and end. Who knows segments one by one needs no such note.
+    /// Range of a lost probe, to be sent again: begin and end. Unused if segments are tracked one by one.
     pub repeat: Option<(u64, u64)>,
     /// When larger sizes are tried again.
     raise_at: Option<Time>,
@@ -63,7 +63,7 @@ pub(crate) struct Path {
     ssthresh: Option<u64>,
 }
 
-/// What a search does with the next new data.
+/// A search's use of the next new data.
 pub(super) enum Turn {
     /// They go as a probe.
     Probe(Outgoing),
@@ -176,7 +176,7 @@ impl Sender {
         self.path.confirmed = true;
     }
 
-    /// What another connection may begin with.
+    /// MTU with which another connection may begin.
     pub(super) fn size_found(&self) -> Option<u32> {
         let path = &self.path;
         match self.config.path_mtu {
@@ -229,7 +229,7 @@ impl Sender {
         self.congestion.set_mss(self.flight.mss);
     }
 
-    /// What is outstanding and too large goes again at once in smaller segments. The window is not cut: nothing was lost to
+    /// Sends outstanding data that are too large again at once, in smaller segments. The window is not cut: nothing was lost to
     /// congestion (RFC 1191 §6.5).
     fn send_smaller(&mut self, now: Time) {
         self.path.probe = None;
@@ -245,7 +245,7 @@ impl Sender {
         self.timer.restart(now);
     }
 
-    /// What is marked as lost is repaired as after a timeout, and is no signal.
+    /// Repairs segments marked as lost as after a timeout, without a congestion signal.
     fn repair_without_signal(&mut self) {
         let mss = u64::from(self.flight.mss);
         self.pipe.without_signal((self.flight.segments.pipe / mss) as i64, self.flight.snd_max);
@@ -278,7 +278,7 @@ impl Sender {
         }
     }
 
-    /// What a search does with the next new data, `snd_max` on. `room` is what the congestion window has left.
+    /// Decides a search's use of the next new data, from `snd_max` on. `room` is the space left in the congestion window.
     pub(super) fn probe_turn(&mut self, now: Time, room: u64) -> Turn {
         let repairing = self.counting.active || self.pipe.phase != Phase::Open;
         let path = &mut self.path;

@@ -25,7 +25,7 @@ pub(crate) struct Tuning {
     mss: u64,
     /// Payload of the largest segment.
     largest: u64,
-    /// What was read in the round trip that read most; where the present one began, and when.
+    /// Most bytes read in a round trip; sequence number and time at which the present one began.
     space: u64,
     read_to: u64,
     began: Time,
@@ -119,7 +119,7 @@ impl Tuning {
         self.make_room(self.space, beyond);
     }
 
-    /// What is announced grows by two segments for each that comes (check 2 of `tcp_grow_window`: if such segments would fill the
+    /// Grows the announced window by two segments for each that comes (check 2 of `tcp_grow_window`: if such segments would fill the
     /// window before the memory).
     fn announce_more(&mut self, len: u64, held: u64) -> bool {
         let room = self.clamp.saturating_sub(held).saturating_sub(self.announced);
@@ -155,7 +155,7 @@ impl Tuning {
         (self.read_to, self.began) = (read_to, self.latest);
     }
 
-    /// What a round trip has brought is a round trip old: twice of it, more by twice the growth since the last time, and what waits
+    /// Makes room for the next round trip: twice the bytes of the last one, more by twice the growth since the one before, and what waits
     /// behind a gap.
     fn make_room(&mut self, read: u64, beyond: u64) {
         let old = std::mem::replace(&mut self.space, read) as u128;

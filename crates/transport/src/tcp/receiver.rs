@@ -18,14 +18,14 @@ pub(crate) struct Receiver {
     /// The peer's initial sequence number.
     pub irs: u32,
     window: u64,
-    /// What changes it, if it is not fixed.
+    /// Tuning of the window, if it is not fixed.
     tuning: Option<Box<Tuning>>,
     mss: u64,
     unread: u64,
     /// One past the last byte the peer has been allowed to send.
     announced: u64,
     out_of_order: Ranges,
-    /// Where segments arrived out of order, most recent first.
+    /// Sequence numbers of segments that arrived out of order, most recent first.
     recent: [u64; MAX_SACK_BLOCKS],
     fin_at: Option<u64>,
     /// A FIN in order is not acknowledged yet.
@@ -132,7 +132,7 @@ impl Receiver {
         }
     }
 
-    /// What a segment of `len` bytes in order means for what adapts. True if it is to be acknowledged at once.
+    /// Adapts to a segment of `len` bytes in order. Returns true if it is to be acknowledged at once.
     #[cold]
     #[inline(never)]
     fn adapt(&mut self, now: Time, len: u64, before: u64) -> bool {
@@ -253,7 +253,7 @@ impl Receiver {
         taken
     }
 
-    /// What is to be announced of a window that may tune itself.
+    /// Window to be announced, for one that may tune itself.
     #[cold]
     #[inline(never)]
     fn adapted_window(&mut self) -> u64 {

@@ -156,7 +156,7 @@ impl RttEstimator {
         self.reset_backoff();
     }
 
-    /// What goes into the timeout and is no round trip of a segment.
+    /// Feeds the timeout a time that is no round trip of a segment.
     pub fn smooth(&mut self, rtt: Span) {
         let step = self.granularity.as_nanos().max(1);
         let rtt = Span::from_nanos(((rtt.as_nanos() + step / 2) / step).max(1) * step);

@@ -1,4 +1,4 @@
-//! What the peer has selectively acknowledged.
+//! Ranges that the peer has selectively acknowledged.
 //!
 //! Follows RFC 2018 §5: ranges reported are not sent again until a timeout forgets them.
 //! Differs: ranges of bytes in an ordered map, so that the cost of an acknowledgment does not grow with the window.

@@ -1,4 +1,4 @@
-//! What has been sent and is not yet acknowledged, segment by segment, with when each was sent and what became of it.
+//! Segments sent and not yet acknowledged, with the time at which each was sent and its fate.
 //!
 //! Follows RFC 6675 §2 (pipe), RFC 8985 §5 (per-segment times) and draft-ietf-ccwg-bbr-06 §4.1 (delivery-rate samples).
 //! Differs: one flag says whether a segment counts as in flight, so that the pipe is a sum kept up and never recounted.
@@ -38,7 +38,7 @@ impl Segment {
     }
 }
 
-/// What one acknowledgment says of the path (draft-ietf-ccwg-bbr-06 §4.1.2.3).
+/// Rate sample of one acknowledgment (draft-ietf-ccwg-bbr-06 §4.1.2.3).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RateSample {
     /// Bytes a second; `None` if the interval is shorter than the smallest round trip.
@@ -511,7 +511,7 @@ impl Segments {
         self.ring.iter().filter(|s| s.sent > 1 && s.in_pipe).count() as u32
     }
 
-    /// What was thought lost was late: it is in flight again, and may be found lost anew.
+    /// Puts segments thought lost, which were late, in flight again; they may be found lost anew.
     pub fn unmark_lost(&mut self) {
         for segment in &mut self.ring {
             if std::mem::take(&mut segment.lost) && !segment.in_pipe && !segment.sacked {
@@ -565,7 +565,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What is in flight: sums as the segments themselves add up to.
+    /// Checks the counters of bytes in flight against sums over the segments.
     fn check(segments: &Segments, from: u64, to: u64) {
         let sum = |of: &dyn Fn(&Segment) -> bool| -> u64 {
             segments.ring.iter().filter(|s| of(s)).map(Segment::len).sum()

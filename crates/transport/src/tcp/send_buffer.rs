@@ -1,4 +1,4 @@
-//! What the application has written: so many bytes not acknowledged are held, the rest waits with the application.
+//! The application's data: a limited number of bytes not acknowledged is held, the rest waits with the application.
 //!
 //! Follows Linux 6.18: `tcp_sndbuf_expand`, two windows (three for BBR), when the application has filled the buffer and the window is not full;
 //! with `linux_windows` also `sk_stream_is_writeable`, by which an application that has filled it writes again when a third is free.
@@ -94,7 +94,7 @@ impl SendBuffer {
         self.data_end + self.fin as u64
     }
 
-    /// Where the FIN stands, if there is one.
+    /// Sequence number of the FIN, if there is one.
     pub fn fin_at(&self) -> Option<u64> {
         self.fin.then_some(self.data_end)
     }

@@ -107,7 +107,7 @@ impl Sender {
         sender
     }
 
-    /// Where random delays and waits come from.
+    /// Sets the source of random delays and waits.
     pub fn set_chance(&mut self, chance: Stream) {
         self.pacer.chance = Some(chance);
     }
@@ -154,7 +154,7 @@ impl Sender {
         self.flight.snd_una.saturating_sub(1).min(self.buffer.data_end - 1)
     }
 
-    /// What the windows allow at most, bytes.
+    /// Most bytes outstanding that the windows allow.
     pub(super) fn window(&self) -> u64 {
         self.congestion.cwnd().min(self.peer.window)
     }
@@ -180,7 +180,7 @@ impl Sender {
         self.config.initial_ssthresh = path.ssthresh.or(self.config.initial_ssthresh);
     }
 
-    /// What another connection may begin with, if connections share.
+    /// State with which another connection may begin, if connections share.
     pub fn learnt(&self) -> Option<PathMemory> {
         let srtt = self.timer.rtt.smoothed().filter(|_| self.config.share)?;
         let ssthresh = Some(self.congestion.ssthresh()).filter(|s| *s < u64::MAX);
@@ -214,7 +214,7 @@ impl Sender {
         self.congestion.on_established(now, self.timer.rtt.samples.min, self.flight.snd_una);
     }
 
-    /// What goes with the SYN, of at most `room` bytes.
+    /// Data that go with the SYN, of at most `room` bytes.
     pub fn sent_with_syn(&mut self, now: Time, room: u32, fin: bool) -> Outgoing {
         let whole = self.segment_at(1);
         // Who answers a SYN knows the peer's window.
@@ -230,7 +230,7 @@ impl Sender {
         self.sent(now, segment)
     }
 
-    /// What went with the SYN has been refused, or all but its beginning: it is as if it had not been sent.
+    /// Takes back data that went with the SYN and were refused, as if they had not been sent.
     pub fn take_back(&mut self) {
         self.flight.take_back();
         self.prepare_undo();
@@ -238,7 +238,7 @@ impl Sender {
         self.stop_timers();
     }
 
-    /// What is outstanding goes again from its beginning, without a word of losses: the SYN before it was lost.
+    /// Sends outstanding data again from the beginning, without counting losses: the SYN before them was lost.
     fn send_all_again(&mut self, now: Time) {
         if self.flight.how.pipe() {
             self.pipe_timeout(now);

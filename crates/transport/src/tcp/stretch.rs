@@ -11,7 +11,7 @@ use std::ops::Range;
 pub(super) struct Stretch {
     /// Offset of the first byte that is held.
     start: u64,
-    /// Where that is in `bytes`.
+    /// Its index in `bytes`.
     head: usize,
     bytes: Vec<u8>,
 }

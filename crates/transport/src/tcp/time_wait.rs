@@ -39,7 +39,7 @@ impl Connection {
 
     /// Returns true if `packet` opens the next connection between the same ports, with a count above this one's. Then this one is
     /// over: its FIN had arrived, or the peer would not begin anew. There is an event if it had not been over before.
-    /// Whoever keeps the connections makes a new one, with this one's [`Connection::memory`], and hands it the packet.
+    /// The owner of the connections makes a new one, with this one's [`Connection::memory`], and hands it the packet.
     pub fn makes_way(&mut self, packet: &Packet) -> bool {
         let Transport::Tcp(tcp) = &packet.transport else { return false };
         let opens = tcp.flags.has(Flags::SYN) && !tcp.flags.has(Flags::ACK) && !tcp.flags.has(Flags::RST);

@@ -44,7 +44,7 @@ impl Timestamping {
         Some(Span::from_millis(clock(now).wrapping_sub(ts.echo) as u64)).filter(|rtt| *rtt < LONGEST)
     }
 
-    /// What a segment carries.
+    /// Timestamps option of a segment.
     #[inline]
     pub fn option(&self, now: Time) -> Option<Timestamps> {
         self.on.then(|| Timestamps { value: clock(now), echo: self.recent })

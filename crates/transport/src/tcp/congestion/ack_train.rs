@@ -14,7 +14,7 @@ const ACK_DELTA: Span = Span::from_millis(2);
 const MIN_SAMPLES: u32 = 8;
 const DELAY_MIN: Span = Span::from_millis(4);
 const DELAY_MAX: Span = Span::from_millis(16);
-/// What offloading may hold packets up: four of its largest at the sending rate, a millisecond at most.
+/// Most time for which offloading delays packets: four of its largest at the sending rate, a millisecond at most.
 const OFFLOADED: f64 = 4.0 * 65_536.0;
 const OFFLOAD_MAX: Span = Span::from_millis(1);
 

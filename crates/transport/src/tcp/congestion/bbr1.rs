@@ -164,7 +164,7 @@ impl Bbr1 {
         self.min_rtt.map_or(self.initial_cwnd, |rtt| gain * bw * rtt.as_secs_f64())
     }
 
-    /// What an end system holds back beside it: three bursts of a millisecond, an even number of segments, and in the probing phase two more.
+    /// Adds what an end system holds back: three bursts of a millisecond, an even number of segments, and in the probing phase two more.
     fn with_budget(&self, bytes: f64) -> f64 {
         let least = if self.pacing_rate < 150_000.0 { 1.0 } else { 2.0 };
         let burst = (self.pacing_rate / 1024.0).min(65_000.0) / self.mss;
@@ -465,7 +465,7 @@ impl Bbr1 {
         (self.repairing, self.fast, self.conserving) = (false, false, false);
     }
 
-    /// What was lost was not: the pipe may be found full anew.
+    /// Undoes a loss that was none: the pipe may be found full anew.
     pub fn on_undo(&mut self) {
         (self.full_bw, self.full_bw_rounds) = (0.0, 0);
         self.policer = Policer::default();

@@ -28,7 +28,7 @@ const SETTLING: Span = Span::from_secs(1);
 pub(crate) struct LinuxCubic {
     /// Segments that arrive for one by which the window grows; 0 before the first target.
     cnt: u64,
-    /// What has arrived towards the next growth.
+    /// Segments acknowledged towards the next growth.
     credit: u64,
     /// The window before the latest reduction, or what fast convergence has left of it; 0 if there was none.
     last_max: u64,

@@ -30,7 +30,7 @@ use skyhop_chance::Stream;
 use skyhop_units::{Span, Time};
 pub(crate) use vegas::Vegas;
 
-/// What an acknowledgment has told.
+/// Contents of an acknowledgment, as a controller needs them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Acked {
     pub now: Time,
@@ -90,7 +90,7 @@ enum Control {
     Bbr1(Box<Bbr1>),
 }
 
-/// What a signal changes and may prove to have been needless.
+/// State that a congestion signal changes, kept for an undo.
 #[derive(Debug, Clone)]
 pub(crate) struct Before {
     cwnd: f64,
@@ -323,7 +323,7 @@ impl Congestion {
         self.reduced = if law_is_reno { (in_use / 2).max(window.mss as u64) } else { window.ssthresh };
     }
 
-    /// What would have to come back. A window that was in use for long may outlive its ssthresh, of which three quarters are kept
+    /// State for an undo. A window that was in use for long may outlive its ssthresh, of which three quarters are kept
     /// (Linux's `tcp_current_ssthresh`).
     pub fn before(&self) -> Before {
         let Window { cwnd, ssthresh, .. } = self.window;

@@ -10,7 +10,7 @@ use super::prr::Prr;
 use super::rack::Rack;
 use skyhop_units::Time;
 
-/// What is being repaired.
+/// Phase of a recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Phase {
     #[default]
@@ -55,7 +55,7 @@ impl Pipe {
         (self.force, self.stalled, self.duplicates) = (false, false, 0);
     }
 
-    /// What is lost is repaired without having been a signal; `segments` are in flight.
+    /// Repairs losses without a congestion signal; `segments` are in flight.
     pub fn without_signal(&mut self, segments: i64, snd_max: u64) {
         if self.phase == Phase::Open {
             (self.phase, self.recover, self.timed_out) = (Phase::Timeout, snd_max, false);
@@ -344,7 +344,7 @@ impl Sender {
         pipe.rack.on_timeout();
     }
 
-    /// What is sent next: what is lost, then new data, as far as the window has room for.
+    /// Next transmission: lost segments, then new data, as far as the window has room.
     pub(in crate::tcp) fn poll_pipe(&mut self, now: Time) -> Option<Outgoing> {
         if self.pipe.stalled || self.fack_waits() {
             return None;

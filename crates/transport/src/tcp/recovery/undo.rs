@@ -17,7 +17,7 @@ use skyhop_units::{Span, Time};
 pub(crate) struct Undo {
     /// The oldest byte outstanding when the latest reduction was made; None if there is none to be taken back.
     marker: Option<u64>,
-    /// What the window was then; None if a mark has asked for the reduction, too.
+    /// The window before the reduction; `None` if a mark has asked for the reduction, too.
     before: Option<Before>,
     /// When the first segment was sent again since.
     repeated_at: Option<Time>,
@@ -61,7 +61,7 @@ impl Undo {
         (self.repeated_at, self.frto) = (None, false);
     }
 
-    /// What an acknowledgment that has moved `snd_una` by `newly` says of the latest reduction, in a recovery of this phase that ends
+    /// Verdict of an acknowledgment that has moved `snd_una` by `newly` on the latest reduction, in a recovery of this phase that ends
     /// at `recover`.
     fn judge(
         &mut self,
@@ -108,7 +108,7 @@ impl Undo {
     }
 }
 
-/// What becomes of a reduction.
+/// Verdict on a reduction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Stands,

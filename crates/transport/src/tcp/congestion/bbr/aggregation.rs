@@ -22,7 +22,7 @@ impl Default for Aggregation {
 }
 
 impl Aggregation {
-    /// What is delivered is held against the time from now on.
+    /// Starts the interval over which deliveries are compared with the bandwidth.
     pub fn since(&mut self, now: Time) {
         self.start = now;
     }

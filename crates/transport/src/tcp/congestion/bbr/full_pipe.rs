@@ -1,4 +1,4 @@
-//! Whether the pipe is full: three rounds without a quarter more of bandwidth.
+//! Detection of a full pipe: three rounds without a quarter more of bandwidth.
 //!
 //! Follows draft-ietf-ccwg-bbr-06 §5.3.1.2.
 //! Differs from nothing there.

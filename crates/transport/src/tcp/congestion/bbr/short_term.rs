@@ -79,7 +79,7 @@ impl ShortTerm {
             sample.map_or((0.0, 0.0), |s| (s.rate.unwrap_or(0.0), s.delivered as f64));
     }
 
-    /// What losses have said since the round began is forgotten.
+    /// Forgets the loss signals since the round began.
     pub fn reset_signals(&mut self) {
         self.loss_in_round = false;
         self.loss_events = 0;
