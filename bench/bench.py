@@ -91,7 +91,7 @@ def arguments() -> argparse.Namespace:
 
 
 def machine() -> str:
-    """What the numbers depend on."""
+    """Conditions of the measurement."""
     model = "unknown processor"
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
@@ -242,7 +242,7 @@ def constellations(bench: Bench, failures: list[str]) -> None:
 
 
 def fat_pipe(bench: Bench, failures: list[str]) -> None:
-    """What a data packet costs where tens of thousands are in flight."""
+    """Cost of a data packet with tens of thousands in flight."""
     print("\nA long fat pipe: 622 Mbit/s, RTT 540 ms, 20 s, no loss; the small window is run ten times as often.")
     print(
         f"{'window':>8} {'data packets':>13} {'CPU s':>7} {'start s':>8} {'ns per data packet':>19}"

@@ -100,7 +100,7 @@ def measure(skyhop: Path, cases: list[tuple], jobs: int) -> dict[str, float]:
 
 
 def git(*arguments: str, cwd: Path = ROOT) -> str:
-    """What git says."""
+    """Output of git."""
     return subprocess.run(["git", *arguments], cwd=cwd, check=True, capture_output=True, text=True).stdout.strip()
 
 

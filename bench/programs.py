@@ -37,7 +37,7 @@ class Failed(Exception):
 
 
 def emulate(folder, which, server, command, *options):
-    """What the command has printed, and the part of the summary that says how far to trust it. `which` is a profile or a file."""
+    """Output of the command, and the part of the summary that says how far to trust it. `which` is a profile or a file."""
     out = folder / "results"
     words = [SKYHOP, "emulate", *which, "--quiet", "--out", out, *(["--server", server] if server else []), *options, "--", *command]
     for _ in range(TRIES):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What it costs to move data over STP on one host, beside kernel TCP (iperf3) and a maintained QUIC stack (quinn).
+"""Cost of moving data over STP on one host, beside kernel TCP (iperf3) and a maintained QUIC stack (quinn).
 
 Follows quinn's bench: one connection, one direction, both ends on this host; medians of several runs that alternate.
 Differs from a race: what counts is CPU time per Gbit of both ends together, kernel's share included; wall time on a shared machine
@@ -78,7 +78,7 @@ def loopback(args: argparse.Namespace) -> list[str]:
 
 
 def timed(command: list[str]) -> tuple[str, float]:
-    """What a program prints, and its CPU time with that of its children."""
+    """Output of a program, and its CPU time with that of its children."""
     with tempfile.TemporaryFile("w+") as out:
         child = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL)
         _, status, usage = os.wait4(child.pid, 0)

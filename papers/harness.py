@@ -49,7 +49,7 @@ class Row:
 
     @property
     def expected(self) -> bool:
-        """Whether the verdict is the one on record. A known difference that has gone is news too."""
+        """True if the verdict is the one on record. A known difference that has gone is news too."""
         return self.holds != bool(self.known)
 
     @property
@@ -60,7 +60,7 @@ class Row:
 
 @dataclass
 class Reproduction:
-    """What a script found out."""
+    """Result of a script."""
 
     rows: list[Row]
     figure: Any = None

@@ -27,7 +27,7 @@ HEADER_B = 40
 
 @dataclass(frozen=True)
 class Setting:
-    """What is varied. Defaults are the thesis's, or ns-2's of the time."""
+    """Varied parameters. Defaults are the thesis's, or ns-2's of the time."""
 
     topology: int = 2
     #: Round trips other than the topology's.
@@ -197,7 +197,7 @@ def transport(setting: Setting, increase: str) -> str:
 
 @lru_cache(maxsize=None)
 def left_open(topology: int = 2, increase: str = "") -> str:
-    """What the thesis does not state of these topologies, and what other values do to the numbers."""
+    """Parameters that the thesis does not state of these topologies, and the effect of other values."""
     base = Setting(topology=topology, increase=increase)
     cases = {
         "as chosen, transfers of 10 packets as web load, a clock of 10 ms, accesses of 10 Mbit/s": base,

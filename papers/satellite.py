@@ -73,7 +73,7 @@ def trace(variant: str, **options: Any) -> Trace:
 
 
 def draw(trace: Trace, title: str, between: tuple[float, float] = (0, 60)):
-    """What was sent and what is acknowledged, over time."""
+    """Data sent and data acknowledged, over time."""
     import matplotlib.pyplot as plt
 
     figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")

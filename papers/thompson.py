@@ -1,4 +1,4 @@
-"""What the reproductions of Thompson's thesis share: utilisations over rates and delays, levels, and ns-2's numbers beside them.
+"""Shared by the reproductions of Thompson's thesis: utilisations over rates and delays, levels, and ns-2's numbers beside them.
 
 Follows TH chapters 4 and 5 with the settings that the reference found to give table 5.1 (`skyhop.equivalence.grid`): D is the round trip.
 Differs: by default a third of the rates and of the delays; `SKYHOP_FULL=1` runs all 675 points, three seeds each. Levels are from the
@@ -68,7 +68,7 @@ SLOPE = ((50, 500), (100, 400), (200, 300), (400, 240), (700, 180), (1000, 140),
 
 
 def left_open(variant: str, ber: float, packet_bytes: int) -> list[str]:
-    """What the thesis does not say of its runs, and what other choices do to use on the slope: the queue, and how many losses are seen."""
+    """Parameters that the thesis does not state, and the effect of other choices on use on the slope: the queue, and how many losses are seen."""
 
     def use(queue_packets: int) -> float:
         return 100 * float(np.mean(simulated(variant, ber, packet_bytes, queue_packets)(SLOPE)))

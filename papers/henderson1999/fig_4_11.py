@@ -38,7 +38,7 @@ def rtt_ms(delay_ms: float) -> float:
 
 
 def capacity(link: str) -> float:
-    """What a link sends when far more is offered, kbit/s, headers included."""
+    """Capacity of a link when far more is offered, kbit/s, headers included."""
     rates = {f"links.{name}.rate": "1 Gbit/s" for name in ("ethernet", "satellite", "transit") if name != link}
     changes = {
         **rates,

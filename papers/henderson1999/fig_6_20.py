@@ -38,7 +38,7 @@ def formula_deg(inclination_deg: np.ndarray) -> np.ndarray:
 
 
 def crossing_deg(inclination_deg: float) -> float:
-    """Where the first and the last of twelve planes in half a circle cross."""
+    """Crossing of the first and the last of twelve planes in half a circle."""
     shell = {
         "planes": 12,
         "satellites_per_plane": 24,

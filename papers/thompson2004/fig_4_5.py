@@ -58,7 +58,7 @@ def surface(rtt_ms: float, size: int, rates=RATES_KBPS, variant: str = "fack") -
 
 
 def at_80(used: dict[tuple[float, float], float], rate: float) -> float:
-    """Where utilisation falls below 80 % as errors grow, by interpolation over their logarithm."""
+    """Error rate at which utilisation falls below 80 % as errors grow, by interpolation over their logarithm."""
     bers = sorted(BERS)
     for lower, upper in zip(bers, bers[1:]):
         a, b = used[rate, lower], used[rate, upper]

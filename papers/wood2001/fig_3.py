@@ -78,7 +78,7 @@ def series(table: skyhop.Table, pair: tuple[str, str]) -> tuple[np.ndarray, np.n
 
 
 def regime(delay: np.ndarray) -> np.ndarray:
-    """Whether the seam lies between the two, by the median over half an hour."""
+    """True if the seam lies between the two, by the median over half an hour."""
     width = 31
     padded = np.pad(delay, width // 2, mode="edge")
     smooth = np.array([np.nanmedian(padded[k : k + width]) for k in range(len(delay))])

@@ -28,7 +28,7 @@ PATIENCE_S = 8
 
 
 class Emulation(Run):
-    """What an emulation found out: `summary`, `flows` and `series` as a `Run` has them, and how far to trust them.
+    """Results of an emulation: `summary`, `flows` and `series` as a `Run` has them, and how far to trust them.
 
     `emulation` is that part of the summary which `docs/emulator.md` explains, `exit_code` the command's. `valid` is False of a run that was too late or
     missed a packet, and `objections` say why. `stdout` and `stderr` are what was printed, with `capture_output=True`.

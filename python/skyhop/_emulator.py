@@ -20,7 +20,7 @@ def extension(path):
 
 
 def answer(skyhop, request):
-    """What came of it: the results, or the kind of error and its text."""
+    """Outcome of an emulation: the results, or the kind of error and its text."""
     try:
         summary, flows, series, exit_code = skyhop.emulate_here(*request)
         return "results", (summary, flows.to_bytes(), series.to_bytes(), exit_code)

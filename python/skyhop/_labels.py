@@ -1,4 +1,4 @@
-"""What an axis says of a column: words in place of a dotted path, and a unit in which its values are short numbers.
+"""Labels of axes: words in place of a dotted path, and a unit in which its values are short numbers.
 
 Follows the names of columns, whose last part ends in an SI unit: `download.goodput_bps`, `links.satellite.rate_bps`.
 Differs from the tables: a picture has Mbit/s, ms and kB, as people say them.

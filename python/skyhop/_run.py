@@ -31,7 +31,7 @@ class ScenarioNotFoundError(_skyhop.ScenarioError, FileNotFoundError):
 
 
 class Run:
-    """What a run found out.
+    """Results of a run.
 
     `summary` is what `summary.json` holds; `flows` has a row per flow, `series` a row per sample.
     """
@@ -50,7 +50,7 @@ class Run:
         return series["t_ns"][rows] / 1e9, series["value"][rows]
 
     def limits(self, flow: str) -> dict[str, float]:
-        """What held a flow's data up: the share of its time, 0 to 1, by cause, such as "receive_window"; the largest first.
+        """Limits of a flow: the share of its time, 0 to 1, by cause, such as "receive_window"; the largest first.
 
         Empty for a flow that has not begun. `docs/results.md` has the causes.
         """

@@ -56,7 +56,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a scenario comes from, as the extension module takes it."""
+    """Source of a scenario, as the extension module takes it."""
 
     file: str
     text: tuple[str, bool, dict[str, bytes], str] | None

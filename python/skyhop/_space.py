@@ -102,7 +102,7 @@ def look(
     step: str = "30 s",
     folder: str | os.PathLike[str] = ".",
 ) -> Table:
-    """Where satellites above the elevation mask are seen from a place, at `start` and every `step` up to `duration`.
+    """Positions in the sky of the satellites above the elevation mask of a place, at `start` and every `step` up to `duration`.
 
     `satellites` are names; all if left out. Columns: time_s, satellite, azimuth_deg (from north over east), elevation_deg,
     slant_range_km, delay_ms (one way), range_rate_m_s (negative while it comes nearer) and, with `frequency_hz`, doppler_hz,
@@ -142,7 +142,7 @@ def tables(
 
 @dataclass(frozen=True)
 class Network:
-    """What a routing function is given: the links that work at an instant, each once.
+    """Argument of a routing function: the links that work at an instant, each once.
 
     Satellites are nodes 0 to `satellites` - 1, terminals follow. `a`, `b` and `delay_ms` are arrays over links.
     """
@@ -218,7 +218,7 @@ def snapshot(
     terminals: Sequence[Place] = (),
     folder: str | os.PathLike[str] = ".",
 ) -> Snapshot:
-    """Where everything is at `time` and which links are up."""
+    """Positions of all satellites and terminals at `time`, and the links that are up."""
     asked = _Asked(constellation, folder)
     for place in terminals:
         asked.terminal(place)

@@ -77,7 +77,7 @@ def surface(x: Any, y: Any, z: Any, ax: Axes | None = None, *, labels: tuple[str
 
 
 def difference(x: Any, y: Any, a: Any, b: Any, ax: Axes | None = None, *, labels: Labels = ("", "", "")) -> Axes:
-    """Where `b` is above `a` and where below, over scattered points: two variants over rates and delays (TH figures 4.2 and 4.3).
+    """Regions in which `b` is above `a` and below it, over scattered points: two variants over rates and delays (TH figures 4.2 and 4.3).
 
     Filled circles are above, open ones below; their area is the difference, the largest is in the title.
     """

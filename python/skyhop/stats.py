@@ -1,4 +1,4 @@
-"""What numbers of several runs mean: intervals, medians, fairness, utilisation, paired comparisons.
+"""Statistics over several runs: intervals, medians, fairness, utilisation, paired comparisons.
 
 Follows HT 4.1.2 for means over seeds, Jain's index (HT 4.1.2) and max-min fairness (Bertsekas and Gallager 6.5.2).
 Differs from scipy, which does the work: arguments are what a sweep's table holds, answers are named.

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Framing:
-    """What a protocol puts around its payload, and how much may be under way before an acknowledgment has to come."""
+    """Headers that a protocol adds to its payload, and how much may be under way before an acknowledgment has to come."""
 
     name: str
     #: Bytes around the payload of one packet, all layers that are counted.

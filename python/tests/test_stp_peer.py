@@ -40,7 +40,7 @@ class Relay:
         self.chance, self.limit, self.held = random.Random(seed), limit, []
 
     def carry(self, datagram):
-        """What arrives, now that this has been sent; what was held goes when two have overtaken it."""
+        """Packets that arrive now that this has been sent; what was held goes when two have overtaken it."""
         out, roll = [datagram], self.chance.random()
         if len(datagram) > self.limit or roll < 0.04:
             out = []
@@ -57,7 +57,7 @@ class Relay:
         return out + self.flush(0)
 
     def flush(self, left=2):
-        """What was held and has no more than so many to wait for."""
+        """Held packets that wait for at most so many others."""
         out = [datagram for count, datagram in self.held if count <= left]
         self.held = [late for late in self.held if late[0] > left]
         return out
@@ -256,7 +256,7 @@ def blocks(data):
 
 
 def unblock(stream):
-    """What stands in blocks, if it is all there and has its digest."""
+    """Contents of the blocks, if all are there and the digest is right."""
     data = b""
     while size := struct.unpack_from(">I", stream)[0]:
         data, stream = data + stream[4 : 4 + size], stream[4 + size :]
