@@ -1,4 +1,4 @@
-//! What holds a sending end up: one cause at each instant, and how long each has held.
+//! Limits of a sending end: one cause at each instant, and the time of each.
 //!
 //! Follows the idea of Linux's chronograph (`tcp_chrono_*`, after Bauer, Clark and Lehr's question of what limits a flow): the time of
 //! a connection is divided among causes, without a gap and without counting any of it twice.
@@ -10,7 +10,7 @@ use skyhop_units::{Span, Time};
 
 macro_rules! causes {
     ($($(#[$about:meta])+ $cause:ident = $name:literal,)+) => {
-        /// What holds a sending end up.
+        /// Cause that limits a sending end.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Cause {
             $($(#[$about])+ $cause,)+
@@ -52,7 +52,7 @@ causes! {
     NoLink = "no_link",
 }
 
-/// What a transport says of itself when it has nothing more to send at an instant.
+/// State of a transport that has nothing more to send at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     /// This holds it up.
@@ -95,7 +95,7 @@ impl Limits {
         self.state.is_some()
     }
 
-    /// What holds the sender up from now on.
+    /// Sets the limit from now on.
     #[inline]
     pub(crate) fn note(&mut self, now: Time, state: State) {
         if self.state != Some(state) {
@@ -141,7 +141,7 @@ impl Limits {
         self.since = to;
     }
 
-    /// What holds the sender up; `None` before it begins and when it is over.
+    /// The present limit; `None` before the sender begins and when it is over.
     pub fn cause(&self) -> Option<Cause> {
         match self.state? {
             State::Over => None,

@@ -1,4 +1,4 @@
-//! What may go to an address that has not proven to be the peer's.
+//! Bytes that may go to an address that has not proven to be the peer's.
 //!
 //! Follows docs/stp-hosts.md, as RFC 9000 §8.1: the caller knows what has come from there and counts.
 //! Differs from holding packets back: answers, BGNAKs and POLLs are small and leave; only data and what is padded wait, and a POLL asks

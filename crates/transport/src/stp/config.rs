@@ -1,4 +1,4 @@
-//! What an end of an STP connection may be told.
+//! Configuration of an end of an STP connection.
 //!
 //! Follows HT §5.1 and §5.2.1 (polls per round trip, threshold of a USTAT, window threshold); docs/stp.md §10 lists the defaults.
 //! Differs: `Config::plain` is the papers' protocol, `Config::default` what we would run today.
@@ -22,7 +22,7 @@ pub enum Congestion {
     Delay,
 }
 
-/// What an earlier connection of this path found out (RFC 9959 §3).
+/// State of the path saved by an earlier connection (RFC 9959 §3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Saved {
     /// The smallest round trip.
@@ -36,13 +36,13 @@ pub struct Saved {
 pub struct Config {
     /// The largest packet, STP's header included, bytes.
     pub packet_size: u32,
-    /// What is known to arrive; if smaller than `packet_size`, more is tried.
+    /// Packet size that is known to arrive; if smaller than `packet_size`, larger ones are tried.
     pub base_size: u32,
     /// Bytes beneath STP that count against rates: 20 straight over IPv4, 28 over UDP.
     pub overhead: u32,
-    /// What the receiver holds for the application and in gaps at most, bytes; announced in packets of the largest size.
+    /// Most bytes that the receiver holds, unread or behind gaps; announced in packets of the largest size.
     pub window: u64,
-    /// What is offered to the peer.
+    /// Features offered to the peer.
     pub features: Features,
     /// How the sender finds its rate.
     pub congestion: Congestion,
@@ -50,7 +50,7 @@ pub struct Config {
     pub initial_window: u64,
     /// Packets that may leave before the peer has said what it takes.
     pub initial_credit: u32,
-    /// Where slow start ends at first, bytes. `None`: at the first loss.
+    /// Initial threshold at which slow start ends, bytes. `None`: at the first loss.
     pub initial_ssthresh: Option<u64>,
     /// The least and the most that the network allows, in network-layer bits per second.
     pub min_rate: Option<Rate>,
@@ -93,7 +93,7 @@ pub struct Config {
     pub keep_alive: Option<Span>,
     /// How long a closed connection still answers.
     pub linger: Span,
-    /// What an earlier connection found.
+    /// Saved state of an earlier connection.
     pub saved: Option<Saved>,
 }
 
@@ -164,7 +164,7 @@ impl Config {
         u64::from(self.initial_credit).max(if promised { self.window_packets() } else { 0 })
     }
 
-    /// What the receiver takes, in packets: below half the space of numbers.
+    /// Window of the receiver in packets: below half the space of numbers.
     pub(super) fn window_packets(&self) -> u64 {
         (self.window / u64::from(self.max_payload())).clamp(1, (1 << 23) - 1)
     }

@@ -21,7 +21,7 @@ use skyhop_wire::stp::{
 };
 use std::collections::VecDeque;
 
-/// What the application learns.
+/// Events for the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// The peer has answered, or a BGN has come.
@@ -38,7 +38,7 @@ pub enum Event {
     Reset(Reason),
 }
 
-/// What tells a connection from others.
+/// Identity of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ends {
     /// This end's port.
@@ -63,7 +63,7 @@ pub struct Connection<P, S = Written<P>> {
     pub(super) receiver: Option<Receiver<P>>,
     pub(super) controller: Controller,
     pub(super) mtu: Mtu,
-    /// What the peer takes in one SD.
+    /// Most payload that the peer takes in one SD.
     pub(super) most_payload: usize,
     pub(super) timers: Timers,
     pub(super) allowance: Allowance,
@@ -244,7 +244,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     pub fn packet_size(&self) -> u32 {
         self.mtu.size
     }
-    /// What a later connection of this path may begin with.
+    /// State with which a later connection of this path may begin.
     pub fn saved(&self) -> Option<Saved> {
         let rate = self.controller.reached(self.timers.srtt())? * 8.0;
         Some(Saved { rtt: self.sender.stats.rtt.min?, rate: Rate::from_bps(rate as u64)? })

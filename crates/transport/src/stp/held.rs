@@ -1,4 +1,4 @@
-//! What holds a sending end up when it has nothing more to send at an instant.
+//! The limit of a sending end that has nothing more to send at an instant.
 //!
 //! Follows docs/stp.md §6 and §8 in what lets a packet leave; docs/results.md has the priorities and their reasons.
 //! Differs from TCP's: repairs go at the pace like everything else, so a pace comes before them.
@@ -21,7 +21,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.limits.begin(now);
     }
 
-    /// What has held this end's data up, if [`Connection::count_limits`] was called.
+    /// Time of this end's data by limit, if [`Connection::count_limits`] was called.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
@@ -31,7 +31,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.limits.set_path_up(now, up);
     }
 
-    /// What holds it up. Asked when nothing leaves.
+    /// The present limit. Asked when nothing leaves.
     pub(super) fn held_by(&self) -> State {
         if self.closed || self.end_acked {
             return State::Over;

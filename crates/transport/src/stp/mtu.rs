@@ -15,7 +15,7 @@ const TRIES: u8 = 3;
 const STEP: u32 = 20;
 /// Reports in a row that large packets are missing again, with none that one has arrived: the path has become narrower.
 const MISSES: u8 = 3;
-/// What nearly every path carries (RFC 8899 §5.1.2), and the least that is tried below it.
+/// Packet size that nearly every path carries (RFC 8899 §5.1.2), and the least that is tried below it.
 const BASE: u32 = 1200;
 const LEAST: u32 = 272;
 /// A path that became narrower may become wide again (RFC 8899 §5.1.1 has ten minutes; satellites change sooner).
@@ -103,7 +103,7 @@ impl Mtu {
         stat.echo == stamp
     }
 
-    /// What a list says of large packets; true if smaller ones are to be sent from now on.
+    /// Takes a list's report on large packets; true if smaller ones are to be sent from now on.
     pub fn on_feedback(&mut self, now: Time, largest: &Largest) -> bool {
         if largest.missed_again > largest.arrived {
             self.misses = self.misses.saturating_add(1);

@@ -44,7 +44,7 @@ pub(super) struct Receiver<P> {
     pub ready_bytes: u64,
     /// Bytes behind gaps.
     behind_bytes: u64,
-    /// What waits for the application, and with it what waits behind gaps, may be so many bytes.
+    /// Most bytes that may wait for the application, those behind gaps included.
     most_bytes: u64,
     /// Missing numbers, as start and end.
     gaps: BTreeMap<u64, u64>,
@@ -228,7 +228,7 @@ impl<P: Contents> Receiver<P> {
         true
     }
 
-    /// What is still missing between two numbers.
+    /// Packets still missing between two numbers.
     fn missing(&self, from: u64, upto: u64) -> impl Iterator<Item = (u64, u64)> {
         let first = self.gaps.range(..from).next_back().filter(|&(_, &end)| end > from);
         first

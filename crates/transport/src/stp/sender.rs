@@ -12,7 +12,7 @@ use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{Contents, Payload, Report, Stat, Ustat, expand, wire_number};
 use std::collections::{BTreeSet, VecDeque};
 
-/// What has been sent and received.
+/// Counters of packets sent and received.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Stats {
     /// SDs sent, repeats included.
@@ -68,7 +68,7 @@ pub(super) struct Poll {
     next: u64,
 }
 
-/// What an answer has taught.
+/// Consequences of an answer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Feedback {
     pub rtt: Option<Span>,
@@ -86,7 +86,7 @@ pub(super) struct Feedback {
     pub largest: Largest,
 }
 
-/// What tells a path that has become narrower from one that loses packets.
+/// Evidence that tells a path that has become narrower from one that loses packets.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Largest {
     pub arrived: usize,
@@ -422,7 +422,7 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
         Some(feedback)
     }
 
-    /// What this answer says of the path: by the receiver's report, or else by when and what it acknowledges.
+    /// Reads this answer's measurement of the path: from the receiver's report, or else from its time and what it acknowledges.
     fn answer(&mut self, now: Time, index: usize, rtt: Span, report: Option<Report>) -> Option<Answer> {
         let poll = self.polls[index];
         let size = self.stats.bytes_sent as f64 / self.stats.packets_sent.max(1) as f64;

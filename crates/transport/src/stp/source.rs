@@ -1,4 +1,4 @@
-//! Where the contents of packets come from, and what becomes of them: the one way from a path of numbered packets to what it carries.
+//! Sources of packets' contents, and the fate of these: the one way from a path of numbered packets to what it carries.
 //!
 //! Follows docs/stp.md §6, where data are cut into packets when they leave, and §15.5, where a packet sent again may contain less.
 //! Differs from a queue of packets: contents are made when the path lets a packet go, so that whoever makes them chooses then.
@@ -7,7 +7,7 @@
 use skyhop_wire::stp::{Contents, Payload, VERSION};
 use std::collections::VecDeque;
 
-/// What a path carries.
+/// Content that a path carries.
 pub trait Source<P: Contents> {
     /// Version of the packets.
     const VERSION: u8;
@@ -32,7 +32,7 @@ pub trait Source<P: Contents> {
     fn pieces(&self) -> usize;
 }
 
-/// What an application has written to a connection of its own, in order.
+/// Data that an application has written to a connection of its own, in order.
 #[derive(Debug)]
 pub struct Written<P> {
     pieces: VecDeque<P>,

@@ -154,7 +154,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.arm(now);
     }
 
-    /// What the last answer allows is spread over the round trip (HT §5.1.2).
+    /// Spreads the packets that the last answer allows over the round trip (HT §5.1.2).
     pub(super) fn spread(&mut self, now: Time) {
         let Some(srtt) = self.timers.srtt() else { return };
         let room = self.controller.window().saturating_sub(self.sender.in_flight)

@@ -1,4 +1,4 @@
-//! What goes out: one packet at a time, with all that fits into it.
+//! Transmission: one packet at a time, with all that fits into it.
 //!
 //! Follows HT §5.1.1 (combinations), §5.1.2 (BGN with data, POLL on data); docs/stp.md §3.4 and §6.
 //! Differs: what answers the peer leaves at once and is not paced; it shares a packet with new data if that leaves now anyway.
@@ -14,7 +14,7 @@ use skyhop_wire::stp::{
 /// Reports longer than this part of a packet travel alone.
 const SHARE: usize = 4;
 
-/// What most packets do not have, and are not to pay for.
+/// Control contents, which most packets do not have and are not to pay for.
 type Rare = Option<Box<Control>>;
 
 fn wire_len(control: &Rare) -> usize {
@@ -49,7 +49,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         }
     }
 
-    /// What answers the peer.
+    /// Control contents that answer the peer.
     fn answers(&mut self, now: Time) -> Rare {
         let due =
             self.receiver.as_ref().and_then(|receiver| receiver.poll_timeout()).is_some_and(|at| at <= now);

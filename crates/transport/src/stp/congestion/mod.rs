@@ -20,7 +20,7 @@ pub(super) use samples::Answer;
 use skyhop_units::{Span, Time};
 use window::Window;
 
-/// What an answer tells a controller.
+/// Contents of an answer, as a controller needs them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Signals {
     pub now: Time,

@@ -31,7 +31,7 @@ pub(super) struct Opening {
     pub first_packets: u64,
     pub first: u64,
     pub trains: u32,
-    /// What an earlier connection knew.
+    /// Saved state of an earlier connection.
     pub saved: Option<Saved>,
 }
 
@@ -65,7 +65,7 @@ impl Opening {
     }
 }
 
-/// What a train said: the rate at which its packets came out of the narrowest link.
+/// Result of a train: the rate at which its packets came out of the narrowest link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Said {
     /// Its parts agree on this rate, bytes a second.

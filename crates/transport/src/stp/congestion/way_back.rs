@@ -1,4 +1,4 @@
-//! What the way back adds to a round trip: answers that wait behind what others send that way.
+//! Delay that the way back adds to a round trip: answers that wait behind what others send that way.
 //!
 //! Follows docs/stp.md §8.3: a report tells when the POLL came by the receiver's clock, so the two ways can be told apart but for a
 //! constant; the least that the way back was seen to take belongs to the path, and what it takes beyond is no queue of this sender's.
@@ -21,7 +21,7 @@ pub(super) struct WayBack {
     least: Option<(i64, Time)>,
 }
 
-/// What an answer took by two clocks: their difference is in it, the same for all.
+/// Time of an answer by two clocks; it includes their difference, the same for all.
 fn took(answer: &Answer) -> i64 {
     let came = (answer.sent_at + answer.rtt).as_nanos() / 1000;
     came as i64 - answer.clock_us as i64

@@ -1,4 +1,4 @@
-//! What an end of an association holds at most.
+//! Limits of an association's memory at one end.
 //!
 //! Follows docs/stp.md §15.4 and §15.8: defaults, and what every end has at least.
 //! Differs from `Config`: these are of streams and datagrams, that is of the path; the association's window is there.
@@ -10,7 +10,7 @@ pub(super) const LEAST_WINDOW: u64 = 64 << 10;
 /// Budgets of one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budgets {
-    /// What each stream may hold, unread and behind gaps, bytes.
+    /// Most bytes that each stream may hold, unread and behind gaps.
     pub stream_window: u64,
     /// Streams that the peer may have open.
     pub streams: u64,

@@ -9,7 +9,7 @@ use skyhop_units::Time;
 use skyhop_wire::stp::{Class, Payload};
 use std::collections::VecDeque;
 
-/// What has become of datagrams.
+/// Counters of datagrams by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DatagramStats {
     /// Handed in.
@@ -169,7 +169,7 @@ impl<P: Payload> Arrivals<P> {
         Some((channel, data))
     }
 
-    /// What the peer is to be told, if that is worth telling.
+    /// Credit to be announced to the peer, if it is worth a frame.
     pub fn credit(&mut self) -> Option<u64> {
         let limit = self.high + self.most.saturating_sub(self.bytes);
         let worth = limit >= self.told.saturating_add(self.most.div_ceil(2));

@@ -1,4 +1,4 @@
-//! What of an association comes in: its streams' receiving halves, what they may hold together, datagrams.
+//! The receiving side of an association: its streams' receiving halves, the memory that they share, datagrams.
 //!
 //! Follows docs/stp.md §15.3, §15.4 and §15.7.
 //! Differs from the sending side: a packet that goes beyond a budget is refused whole, before the path counts it as arrived.
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// Bytes of the window for each piece that is kept behind gaps.
 const LEAST_PIECE: u64 = 128;
 
-/// What a piece has done.
+/// Effect of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Came {
     /// Nothing that is new, or nothing that is known.
@@ -29,9 +29,9 @@ pub(super) enum Came {
 #[derive(Debug)]
 struct Allowed {
     budget: u64,
-    /// What has been used up for good.
+    /// Credit that is used up for good.
     used: u64,
-    /// What the peer may use, as it has been told.
+    /// Credit that has been announced to the peer.
     limit: u64,
 }
 
@@ -87,7 +87,7 @@ impl<P: Payload> Incoming<P> {
         }
     }
 
-    /// What is said at the beginning, where it is more than a peer assumes.
+    /// Frames that announce budgets at the beginning, where they are more than a peer assumes.
     pub fn budgets(&self, budgets: &Budgets) -> Vec<Frame<P>> {
         let least = Budgets::LEAST;
         let all = [

@@ -31,7 +31,7 @@ use std::collections::{BTreeSet, VecDeque};
 /// The smallest packet that an association is made for: the least payload of docs/stp.md §15.1, a header and a POLL.
 const LEAST_PACKET: u32 = 256 + HEADER_LEN as u32 + 4;
 
-/// What the application learns.
+/// Events for the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrunkEvent {
     /// The peer has answered, or a BGN has come.
@@ -56,7 +56,7 @@ pub enum TrunkEvent {
     Ended(Reason),
 }
 
-/// What an association has counted, beside its path's [`Stats`].
+/// Counters of an association, beside its path's [`Stats`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TrunkStats {
     /// Streams opened by this end.
@@ -351,7 +351,7 @@ impl<P: Payload> Trunk<P> {
         self.path.count_limits(now);
     }
 
-    /// What has held the association's data up, if [`Trunk::count_limits`] was called.
+    /// Time of the association's data by limit, if [`Trunk::count_limits`] was called.
     pub fn limits(&self) -> &Limits {
         self.path.limits()
     }
@@ -464,7 +464,7 @@ impl<P: Payload> Trunk<P> {
         }
     }
 
-    /// What the path has learnt.
+    /// Collects the path's events.
     fn collect(&mut self) {
         while let Some(event) = self.path.poll_event() {
             match event {
@@ -480,7 +480,7 @@ impl<P: Payload> Trunk<P> {
         self.finish();
     }
 
-    /// What of streams has arrived at the peer.
+    /// Hands the acknowledged parts to their streams.
     fn arrived(&mut self) {
         while let Some(progress) = self.path.source_mut().progress() {
             match progress {

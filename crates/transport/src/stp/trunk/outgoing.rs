@@ -1,4 +1,4 @@
-//! What an association has to send, and which of it goes into the next packet: the source that its path asks.
+//! The sending side of an association, and its choice for the next packet: the source that its path asks.
 //!
 //! Follows docs/stp.md §15.4 to §15.7: credit, what a packet contains when it leaves again, whose turn it is.
 //! Differs from a connection's source: what is under way is kept by the path, in packets, and nowhere else.
@@ -15,7 +15,7 @@ use skyhop_wire::stp::{
 };
 use std::collections::{BTreeMap, VecDeque};
 
-/// What goes before all that waits its turn.
+/// Frames that go before all that wait their turn.
 #[derive(Debug)]
 enum First<P> {
     Frame(Frame<P>),
@@ -23,7 +23,7 @@ enum First<P> {
     Stream(u64),
 }
 
-/// What has become true of a stream's sending half.
+/// Progress of a stream's sending half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
     /// Everything written has arrived.
@@ -34,7 +34,7 @@ pub(super) enum Progress {
     MayOpen,
 }
 
-/// What has been sent of streams, and what the peer takes.
+/// Bytes sent of streams, and the credit of the peer.
 #[derive(Debug, Default)]
 struct Credit {
     all: u64,
@@ -188,7 +188,7 @@ impl<P: Payload> Outgoing<P> {
         }
     }
 
-    /// What the peer says it takes.
+    /// Takes a credit of the peer.
     pub(super) fn credit(&mut self, frame: &Frame<P>) {
         match *frame {
             Frame::Credit { id, limit } => {
@@ -271,7 +271,7 @@ impl<P: Payload> Outgoing<P> {
         true
     }
 
-    /// What of a stream goes first; false if some is left.
+    /// Puts a stream's next frames into the packet; false if some are left.
     fn put_stream(&mut self, id: u64, packing: &mut Packing<P>) -> bool {
         let Some(stream) = self.streams.get_mut(&id) else { return true };
         while let Some((offset, len)) = stream.again() {
@@ -358,7 +358,7 @@ impl<P: Payload> Outgoing<P> {
         }
     }
 
-    /// Whoever's turn it is, until the packet is full.
+    /// Serves the members in turn, until the packet is full.
     fn serve(&mut self, packing: &mut Packing<P>) {
         while let Some((priority, member)) = self.rounds.next() {
             let left = match member {

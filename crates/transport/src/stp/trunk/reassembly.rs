@@ -32,7 +32,7 @@ pub(super) struct Reassembly<P> {
     behind: BTreeMap<u64, P>,
     /// The first byte that is not taken, as the peer knows it or is about to.
     pub limit: u64,
-    /// Where the direction ends.
+    /// Offset at which the direction ends.
     pub end: Option<u64>,
     /// The application knows that it has ended.
     pub finished: bool,

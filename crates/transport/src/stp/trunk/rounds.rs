@@ -44,7 +44,7 @@ impl Turn {
         Self { class, ..Self::default() }
     }
 
-    /// What it may send now.
+    /// Bytes that it may send now.
     pub fn begin(&mut self) -> u64 {
         if !self.begun {
             self.begun = true;

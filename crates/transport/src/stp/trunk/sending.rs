@@ -43,7 +43,7 @@ pub(super) struct Sending<P> {
     pub queued: bool,
     /// Its part of what could leave now, as counted.
     pub counted: u64,
-    /// What is written is not all known to have arrived, and its end will be told.
+    /// True if written data are not all known to have arrived, and their end will be reported.
     pub busy: bool,
 }
 
@@ -123,7 +123,7 @@ impl<P: Payload> Sending<P> {
         !self.again.is_empty()
     }
 
-    /// Where the first of them lies, and how much it is.
+    /// Offset and length of the first of them.
     pub fn again(&self) -> Option<(u64, usize)> {
         self.again.first_key_value().map(|(offset, data)| (*offset, data.len()))
     }
