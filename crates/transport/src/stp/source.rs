@@ -7,7 +7,7 @@
 use skyhop_wire::stp::{Contents, Payload, VERSION};
 use std::collections::VecDeque;
 
-/// Content that a path carries.
+/// Source of the contents that a path carries.
 pub trait Source<P: Contents> {
     /// Version of the packets.
     const VERSION: u8;
