@@ -69,7 +69,7 @@ impl FromStr for Cipher {
 /// Counters per key are two to this power. A key of AES-128-GCM is good for 2^28 packets of up to 2 kB (RFC 9001 §B.1).
 pub const EPOCH_BITS: u32 = 26;
 
-struct Epoch {
+struct KeyEpoch {
     key: LessSafeKey,
     iv: [u8; 12],
     next: Secret,
@@ -90,7 +90,7 @@ pub(crate) fn expand(secret: &[u8; 32], label: &[u8], out: &mut [u8]) {
     prk.expand(&[label], Length(out.len())).and_then(|okm| okm.fill(out)).expect("a hash of output at most");
 }
 
-impl Epoch {
+impl KeyEpoch {
     fn new(cipher: Cipher, secret: &Secret) -> Self {
         let algorithm = cipher.algorithm();
         let mut key = Zeroizing::new([0; 32]);
@@ -101,7 +101,7 @@ impl Epoch {
         let mut next = Zeroizing::new([0; 32]);
         expand(secret, b"skyhop stp next", &mut next[..]);
         let key = LessSafeKey::new(UnboundKey::new(algorithm, key).expect("a key of the cipher's length"));
-        Epoch { key, iv, next }
+        KeyEpoch { key, iv, next }
     }
 
     fn nonce(&self, counter: u64) -> Nonce {
@@ -116,7 +116,7 @@ impl Epoch {
 /// Seals the packets of one direction, each under a counter of its own.
 pub struct Sealer {
     cipher: Cipher,
-    epoch: Epoch,
+    epoch: KeyEpoch,
     epoch_bits: u32,
     counter: u64,
 }
@@ -124,7 +124,7 @@ pub struct Sealer {
 impl Sealer {
     /// A sealer whose keys come from `secret` and change every 2^`epoch_bits` packets.
     pub fn new(cipher: Cipher, secret: &Secret, epoch_bits: u32) -> Self {
-        Sealer { cipher, epoch: Epoch::new(cipher, secret), epoch_bits, counter: 0 }
+        Sealer { cipher, epoch: KeyEpoch::new(cipher, secret), epoch_bits, counter: 0 }
     }
 
     /// The counter of the next packet.
@@ -138,7 +138,7 @@ impl Sealer {
         let counter = self.counter;
         self.counter += 1;
         if counter != 0 && counter.trailing_zeros() >= self.epoch_bits {
-            self.epoch = Epoch::new(self.cipher, &self.epoch.next);
+            self.epoch = KeyEpoch::new(self.cipher, &self.epoch.next);
         }
         let (header, body) = buffer[start..].split_at_mut(HEADER_LEN);
         header[..4].copy_from_slice(&(u32::from(kind) << 24 | index).to_be_bytes());
@@ -158,15 +158,15 @@ pub struct Opener {
     epoch_bits: u32,
     /// Number of `current`.
     number: u64,
-    previous: Option<Epoch>,
-    current: Epoch,
-    next: Option<Epoch>,
+    previous: Option<KeyEpoch>,
+    current: KeyEpoch,
+    next: Option<KeyEpoch>,
 }
 
 impl Opener {
     /// The counterpart of [`Sealer::new`].
     pub fn new(cipher: Cipher, secret: &Secret, epoch_bits: u32) -> Self {
-        let current = Epoch::new(cipher, secret);
+        let current = KeyEpoch::new(cipher, secret);
         Opener { cipher, epoch_bits, number: 0, previous: None, current, next: None }
     }
 
@@ -177,7 +177,7 @@ impl Opener {
         let steps = number.checked_sub(self.number).filter(|steps| (1..=most).contains(steps))?;
         let (cipher, epoch_bits) = (self.cipher, self.epoch_bits);
         let current = (1..steps)
-            .fold(Epoch::new(cipher, &self.current.next), |epoch, _| Epoch::new(cipher, &epoch.next));
+            .fold(KeyEpoch::new(cipher, &self.current.next), |epoch, _| KeyEpoch::new(cipher, &epoch.next));
         Some(Opener { cipher, epoch_bits, number, previous: None, current, next: None })
     }
 
@@ -191,7 +191,7 @@ impl Opener {
             &self.current
         } else if number == self.number + 1 {
             // Derived at the first claim, and kept: a forger must not have it derived again for each packet.
-            self.next.get_or_insert_with(|| Epoch::new(self.cipher, &self.current.next))
+            self.next.get_or_insert_with(|| KeyEpoch::new(self.cipher, &self.current.next))
         } else if number + 1 == self.number {
             self.previous.as_ref()?
         } else {

@@ -32,7 +32,7 @@ impl fmt::Display for CaptureError {
 
 impl std::error::Error for CaptureError {}
 
-struct State {
+struct CaptureState {
     /// The writer; `None` after a write has failed.
     writer: Option<PcapngWriter<FolderFile>>,
     error: Option<PcapngError>,
@@ -40,7 +40,7 @@ struct State {
 
 /// A capture being written. Give [`CaptureFile::tap`] to the simulation and call [`CaptureFile::finish`] after it.
 pub struct CaptureFile {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<CaptureState>>,
     snaplen: Option<u32>,
 }
 
@@ -48,7 +48,7 @@ impl CaptureFile {
     /// Begins a capture with an interface for each name. At most `snaplen` bytes of each packet are kept.
     pub fn new(file: FolderFile, interfaces: &[String], snaplen: Option<u32>) -> Result<Self, CaptureError> {
         let writer = PcapngWriter::new(file, interfaces, snaplen).map_err(CaptureError::Packet)?;
-        let state = Arc::new(Mutex::new(State { writer: Some(writer), error: None }));
+        let state = Arc::new(Mutex::new(CaptureState { writer: Some(writer), error: None }));
         Ok(CaptureFile { state, snaplen })
     }
 
@@ -75,7 +75,7 @@ impl CaptureFile {
 }
 
 struct Tap {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<CaptureState>>,
     snaplen: usize,
     bytes: Vec<u8>,
     inside: Vec<u8>,
@@ -107,6 +107,6 @@ impl Capture for Tap {
 }
 
 /// Locks the state, which stays valid even if a thread has panicked while holding the lock.
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+fn lock(state: &Mutex<CaptureState>) -> MutexGuard<'_, CaptureState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -70,14 +70,14 @@ pub(crate) struct Field {
 /// The shape of a scenario.
 pub(crate) static SCENARIO: LazyLock<Shape> = LazyLock::new(|| {
     let schema = schemars::schema_for!(Scenario).to_value();
-    Reader { defs: &schema["$defs"] }.shape(&schema, "scenario")
+    ShapeReader { defs: &schema["$defs"] }.shape(&schema, "scenario")
 });
 
-struct Reader<'a> {
+struct ShapeReader<'a> {
     defs: &'a Json,
 }
 
-impl Reader<'_> {
+impl ShapeReader<'_> {
     // Panics on an unknown form, which is a new kind of field in the model; the tests reach it first.
     fn shape(&self, json: &Json, noun: &str) -> Shape {
         if json == &Json::Bool(true) {

@@ -38,7 +38,7 @@ pub(crate) fn application(
     name: &str,
     key: &str,
 ) -> Result<(Application, &'static [End]), BuildError> {
-    let from = Reader { key, files: given.files };
+    let from = AppReader { key, files: given.files };
     let stream = streams(name, given.seed);
     Ok(match &flow.traffic {
         Traffic::Web { .. } | Traffic::RequestResponse { .. } => {
@@ -73,7 +73,7 @@ pub(crate) fn application(
 }
 
 /// Behaviour of a browser, or of a client that asks again and again.
-fn browsing(from: &Reader<'_>, traffic: &Traffic) -> Result<Browsing, BuildError> {
+fn browsing(from: &AppReader<'_>, traffic: &Traffic) -> Result<Browsing, BuildError> {
     Ok(match traffic {
         Traffic::Web {
             request,
@@ -135,7 +135,7 @@ impl Exchanges {
         flow: usize,
     ) -> Result<Self, BuildError> {
         let key = format!("flows.{flow}");
-        let does = browsing(&Reader { key: &key, files }, &scenario.flows[flow].traffic)?;
+        let does = browsing(&AppReader { key: &key, files }, &scenario.flows[flow].traffic)?;
         let name = scenario.flow_name(flow);
         let mut stream = streams(&name, Seed(seed));
         let [reply, think, server_time] = ["reply", "think", "server-time"].map(&mut stream);
@@ -180,7 +180,7 @@ pub(crate) fn datagrams(
     name: &str,
     key: &str,
 ) -> Result<Datagrams, BuildError> {
-    let from = Reader { key, files: given.files };
+    let from = AppReader { key, files: given.files };
     match traffic {
         Traffic::Cbr { rate, size } => Ok(Datagrams::constant(*rate, size.get() as u32)),
         Traffic::OnOff { rate, size, on, off, sources } => {
@@ -199,7 +199,7 @@ fn streams(name: &str, seed: Seed) -> impl FnMut(&str) -> Stream {
 }
 
 /// Makes distributions, with the key of the flow for errors.
-struct Reader<'a> {
+struct AppReader<'a> {
     key: &'a str,
     files: &'a Files,
 }
@@ -233,7 +233,7 @@ macro_rules! made {
     }};
 }
 
-impl Reader<'_> {
+impl AppReader<'_> {
     fn at(&self, key: &str) -> String {
         format!("{}.traffic.{key}", self.key)
     }

@@ -18,7 +18,7 @@ pub struct DrrConfig {
     pub quantum: u32,
 }
 
-struct Flow<T> {
+struct DrrFlow<T> {
     id: u32,
     fifo: Fifo<T>,
     deficit: u64,
@@ -27,7 +27,7 @@ struct Flow<T> {
 pub(crate) struct Drr<T> {
     config: DrrConfig,
     /// State of flows. A flow without packets is removed at its turn, and its entry and buffer go to the next new flow.
-    places: Vec<Flow<T>>,
+    places: Vec<DrrFlow<T>>,
     free: Vec<u32>,
     index: FlowIndex,
     /// Indices of `places` in the order of their turns.
@@ -92,7 +92,7 @@ impl<T: Copy> Drr<T> {
             return place as usize;
         }
         let place = self.free.pop().unwrap_or_else(|| {
-            self.places.push(Flow { id, fifo: Fifo::default(), deficit: 0 });
+            self.places.push(DrrFlow { id, fifo: Fifo::default(), deficit: 0 });
             self.places.len() as u32 - 1
         });
         let flow = &mut self.places[place as usize];

@@ -28,7 +28,7 @@ pub struct FqCodelConfig {
     pub queues: u32,
 }
 
-struct Flow<T> {
+struct FqFlow<T> {
     fifo: Fifo<T>,
     control: Control,
     deficit: i64,
@@ -37,7 +37,7 @@ struct Flow<T> {
 
 pub(crate) struct FqCodel<T> {
     config: FqCodelConfig,
-    flows: Vec<Flow<T>>,
+    flows: Vec<FqFlow<T>>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     heaviest: Heaviest,
@@ -47,7 +47,7 @@ pub(crate) struct FqCodel<T> {
 
 impl<T: Copy> FqCodel<T> {
     pub fn new(config: FqCodelConfig) -> Self {
-        let flow = |_| Flow {
+        let flow = |_| FqFlow {
             fifo: Fifo::default(),
             control: Control::new(config.target, config.interval, config.ecn),
             deficit: 0,

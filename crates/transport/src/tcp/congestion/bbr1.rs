@@ -55,7 +55,7 @@ struct Policer {
 
 /// Acknowledgments that come in bunches: bytes beyond what the rate explains.
 #[derive(Debug, Clone, Default)]
-struct Aggregation {
+struct AckAggregation {
     since: Time,
     acked: f64,
     most: [f64; 2],
@@ -94,7 +94,7 @@ pub(crate) struct Bbr1 {
     /// For the first round of a recovery as much is sent as arrives.
     conserving: bool,
     policer: Policer,
-    aggregation: Aggregation,
+    aggregation: AckAggregation,
 }
 
 impl Bbr1 {
@@ -126,7 +126,7 @@ impl Bbr1 {
             fast: false,
             conserving: false,
             policer: Policer::default(),
-            aggregation: Aggregation::default(),
+            aggregation: AckAggregation::default(),
         }
     }
 

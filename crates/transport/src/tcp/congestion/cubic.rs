@@ -18,11 +18,11 @@ pub(crate) struct Cubic {
     w_max: f64,
     /// The window before the latest reduction.
     cwnd_prior: f64,
-    epoch: Option<Epoch>,
+    epoch: Option<CubicEpoch>,
 }
 
 #[derive(Debug, Clone)]
-struct Epoch {
+struct CubicEpoch {
     start: Time,
     /// Seconds to reach w_max again (equation 2).
     k: f64,
@@ -44,7 +44,7 @@ impl Cubic {
         if self.epoch.is_none() {
             self.w_max = self.w_max.max(cwnd);
             let k = ((self.w_max - cwnd).max(0.0) / C).cbrt();
-            self.epoch = Some(Epoch { start: now, k, w_est: cwnd, last: now });
+            self.epoch = Some(CubicEpoch { start: now, k, w_est: cwnd, last: now });
         }
         if !acked.limited {
             return self.on_unused(now);
@@ -90,7 +90,7 @@ impl Cubic {
         let cwnd = window.cwnd / window.mss;
         // Equation 2: the epoch begins with the reduced window.
         let k = ((self.w_max - cwnd).max(0.0) / C).cbrt();
-        self.epoch = Some(Epoch { start: now, k, w_est: cwnd, last: now });
+        self.epoch = Some(CubicEpoch { start: now, k, w_est: cwnd, last: now });
     }
 
     /// §4.8: after a timeout slow start, and then an epoch that begins where it ended, with K = 0: no window before counts.

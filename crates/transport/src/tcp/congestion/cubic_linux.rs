@@ -32,7 +32,7 @@ pub(crate) struct LinuxCubic {
     credit: u64,
     /// The window before the latest reduction, or what fast convergence has left of it; 0 if there was none.
     last_max: u64,
-    epoch: Option<Epoch>,
+    epoch: Option<KernelEpoch>,
     /// The window and the time of the latest target.
     target_of: Option<(u64, Time)>,
     rtt_min: Option<Span>,
@@ -40,7 +40,7 @@ pub(crate) struct LinuxCubic {
 }
 
 #[derive(Debug, Clone)]
-struct Epoch {
+struct KernelEpoch {
     start: Time,
     /// Seconds to reach `origin` (equation 2).
     k: f64,
@@ -99,7 +99,7 @@ impl LinuxCubic {
         let epoch = self.epoch.get_or_insert_with(|| {
             let origin = last_max.max(cwnd);
             let k = ((origin - cwnd) as f64 / C).cbrt();
-            Epoch { start: now, k, origin, w_est: cwnd, arrived: segments }
+            KernelEpoch { start: now, k, origin, w_est: cwnd, arrived: segments }
         });
         if !fresh {
             self.target_of = Some((cwnd, now));

@@ -9,7 +9,7 @@ use super::{Acked, Window};
 use skyhop_units::Span;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Phase {
+enum ResumePhase {
     Reconnaissance,
     /// Sending the jump: ends when the jump is in flight, or its first byte is acknowledged.
     Unvalidated {
@@ -29,7 +29,7 @@ enum Phase {
 #[derive(Debug, Clone)]
 pub(crate) struct Resume {
     saved: Saved,
-    phase: Phase,
+    phase: ResumePhase,
     /// Bytes acknowledged by which the initial window is confirmed.
     confirm: f64,
     confirmed: f64,
@@ -43,7 +43,7 @@ impl Resume {
     pub fn new(saved: Saved, config: &Config) -> Self {
         Self {
             saved,
-            phase: Phase::Reconnaissance,
+            phase: ResumePhase::Reconnaissance,
             confirm: config.initial_window as f64,
             confirmed: 0.0,
             pipe_size: 0.0,
@@ -54,20 +54,20 @@ impl Resume {
 
     /// Returns true if what is sent is to be spread over a round trip (§4.2: the jump must not be a burst).
     pub fn paced(&self) -> bool {
-        matches!(self.phase, Phase::Unvalidated { .. })
+        matches!(self.phase, ResumePhase::Unvalidated { .. })
     }
 
     /// An acknowledgment. True if this method has said what the window is.
     pub fn on_ack(&mut self, window: &mut Window, acked: &Acked) -> bool {
         self.highest_sent = self.highest_sent.max(acked.next);
         match self.phase {
-            Phase::Normal => false,
-            Phase::Reconnaissance => {
+            ResumePhase::Normal => false,
+            ResumePhase::Reconnaissance => {
                 self.confirmed += acked.cumulative as f64;
                 if let Some(rtt) = acked.rtt.or(acked.srtt)
                     && !self.like_before(rtt)
                 {
-                    self.phase = Phase::Normal;
+                    self.phase = ResumePhase::Normal;
                     return false;
                 }
                 // §4.1: the initial window has arrived, and the round trip is like the saved one.
@@ -77,40 +77,40 @@ impl Resume {
                 // §4.2: half of what was saved, and only if that is more.
                 let jump = self.saved.cwnd as f64 / 2.0;
                 if jump <= window.cwnd {
-                    self.phase = Phase::Normal;
+                    self.phase = ResumePhase::Normal;
                     return false;
                 }
                 self.pipe_size = acked.in_flight as f64;
                 self.jumped_at = acked.next;
                 window.cwnd = jump;
-                self.phase = Phase::Unvalidated { first: acked.next };
+                self.phase = ResumePhase::Unvalidated { first: acked.next };
                 true
             }
-            Phase::Unvalidated { first } => {
+            ResumePhase::Unvalidated { first } => {
                 self.pipe_size += acked.cumulative as f64;
                 if acked.una > first || acked.in_flight as f64 >= window.cwnd - window.mss {
                     // §4.3: what is unvalidated is in flight. The window is what is in flight, not the whole jump.
                     window.cwnd = (acked.prior_in_flight as f64).max(self.pipe_size).min(window.cwnd);
-                    self.phase = Phase::Validating { last: self.highest_sent };
+                    self.phase = ResumePhase::Validating { last: self.highest_sent };
                 }
                 true
             }
-            Phase::Validating { last } => {
+            ResumePhase::Validating { last } => {
                 self.pipe_size += acked.cumulative as f64;
                 if acked.una >= last {
-                    self.phase = Phase::Normal;
+                    self.phase = ResumePhase::Normal;
                     return false;
                 }
                 // §4.3: grows as acknowledgments arrive, in slow start's way only beyond the jump.
                 window.cwnd = window.cwnd.max(self.pipe_size);
                 true
             }
-            Phase::Retreat { last } => {
+            ResumePhase::Retreat { last } => {
                 // §4.4: ssthresh when all of it is through.
                 self.pipe_size += acked.cumulative as f64;
                 if acked.una >= last {
                     window.ssthresh = ((self.pipe_size / 2.0) as u64).max(2 * window.mss as u64);
-                    self.phase = Phase::Normal;
+                    self.phase = ResumePhase::Normal;
                 }
                 false
             }
@@ -120,15 +120,15 @@ impl Resume {
     /// A loss. True if it has set the window and ssthresh.
     pub fn on_loss(&mut self, window: &mut Window, _in_flight: u64) -> bool {
         match self.phase {
-            Phase::Unvalidated { .. } | Phase::Validating { .. } => {
+            ResumePhase::Unvalidated { .. } | ResumePhase::Validating { .. } => {
                 // §4.4: half of what has been acknowledged, at least the initial window.
                 let half = (self.pipe_size / 2.0).max(2.0 * window.mss);
                 window.ssthresh = half as u64 / window.mss as u64 * window.mss as u64;
-                self.phase = Phase::Retreat { last: self.highest_sent };
+                self.phase = ResumePhase::Retreat { last: self.highest_sent };
                 true
             }
-            Phase::Reconnaissance => {
-                self.phase = Phase::Normal;
+            ResumePhase::Reconnaissance => {
+                self.phase = ResumePhase::Normal;
                 false
             }
             _ => false,
@@ -173,7 +173,7 @@ mod tests {
         assert!(r.paced());
         // The jump is acknowledged: validated, and back to normal with what it has shown to fit.
         acks(&mut r, &mut w, 200, 610, &mut una, 210_000);
-        assert_eq!(r.phase, Phase::Normal);
+        assert_eq!(r.phase, ResumePhase::Normal);
         assert!((190_000.0..=210_000.0).contains(&w.cwnd), "{}", w.cwnd);
     }
 
@@ -182,7 +182,7 @@ mod tests {
         for rtt_ms in [299, 6_001] {
             let (mut r, mut w, mut una) = (resume(400_000), window(10_000), 0);
             acks(&mut r, &mut w, 10, rtt_ms, &mut una, 10_000);
-            assert_eq!((r.phase, w.cwnd), (Phase::Normal, 10_000.0), "{rtt_ms} ms");
+            assert_eq!((r.phase, w.cwnd), (ResumePhase::Normal, 10_000.0), "{rtt_ms} ms");
         }
         for rtt_ms in [301, 5_999] {
             let (mut r, mut w, mut una) = (resume(400_000), window(10_000), 0);

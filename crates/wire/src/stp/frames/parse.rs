@@ -40,7 +40,7 @@ impl std::error::Error for FrameError {}
 impl<'a> Frames<&'a [u8]> {
     /// Reads the data of one packet; the frames borrow from `bytes`.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
-        let mut reader = Reader(bytes);
+        let mut reader = FrameReader(bytes);
         let mut frames = Vec::new();
         while let Some(kind) = reader.kind() {
             if kind != kind::PAD {
@@ -51,9 +51,9 @@ impl<'a> Frames<&'a [u8]> {
     }
 }
 
-struct Reader<'a>(&'a [u8]);
+struct FrameReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> FrameReader<'a> {
     fn kind(&mut self) -> Option<u8> {
         let (&kind, rest) = self.0.split_first()?;
         self.0 = rest;

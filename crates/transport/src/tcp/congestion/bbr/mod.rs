@@ -32,7 +32,7 @@ const STARTUP_FULL_LOSS_COUNT: u32 = 6;
 const PROBE_RTT_DURATION: Span = Span::from_millis(200);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum BbrState {
     Startup,
     Drain,
     Down,
@@ -45,7 +45,7 @@ enum State {
 #[derive(Debug)]
 pub(crate) struct Bbr {
     chance: Option<Stream>,
-    state: State,
+    state: BbrState,
     mss: f64,
     initial_cwnd: f64,
     pacing_rate: f64,
@@ -70,7 +70,7 @@ impl Bbr {
     pub fn new(window: &Window, chance: Option<Stream>) -> Self {
         Self {
             chance,
-            state: State::Startup,
+            state: BbrState::Startup,
             mss: window.mss,
             initial_cwnd: window.cwnd,
             // Until a round trip is known: the initial window in a millisecond (§5.6.2).
@@ -125,11 +125,11 @@ impl Bbr {
 
     fn inflight(&self, bw: f64, gain: f64) -> f64 {
         let quantised = self.bdp(bw, gain).max(3.0 * self.mss).max(self.min_pipe());
-        quantised + if self.state == State::Up { 2.0 * self.mss } else { 0.0 }
+        quantised + if self.state == BbrState::Up { 2.0 * self.mss } else { 0.0 }
     }
 
     fn in_probe_bw(&self) -> bool {
-        matches!(self.state, State::Down | State::Cruise | State::Refill | State::Up)
+        matches!(self.state, BbrState::Down | BbrState::Cruise | BbrState::Refill | BbrState::Up)
     }
 
     /// §5.2.1: all of an acknowledgment.
@@ -169,7 +169,7 @@ impl Bbr {
         if self.short_term.round_start {
             self.check_startup_high_loss(acked);
             // Not while probing, which is expected to lose.
-            let probing = matches!(self.state, State::Startup | State::Refill | State::Up);
+            let probing = matches!(self.state, BbrState::Startup | BbrState::Refill | BbrState::Up);
             self.short_term.end_round(!probing, self.max_bw(), acked.prior_in_flight);
         }
     }
@@ -190,14 +190,14 @@ impl Bbr {
         {
             self.inflight_longterm = (sample.tx_in_flight as f64).max(self.target_inflight() * BETA);
         }
-        if self.state == State::Up {
+        if self.state == BbrState::Up {
             self.start_down(acked.now);
         }
     }
 
     /// §5.3.1.3: losses beyond a share, and in enough places, say that the pipe is full, too.
     fn check_startup_high_loss(&mut self, acked: &Acked) {
-        if self.state == State::Startup
+        if self.state == BbrState::Startup
             && !self.full_pipe.reached
             && self.short_term.loss_events >= STARTUP_FULL_LOSS_COUNT
             && self.too_high(acked)
@@ -217,10 +217,10 @@ impl Bbr {
     }
 
     fn check_drain(&mut self, acked: &Acked) {
-        if self.state == State::Startup && self.full_pipe.reached {
-            self.state = State::Drain;
+        if self.state == BbrState::Startup && self.full_pipe.reached {
+            self.state = BbrState::Drain;
         }
-        if self.state == State::Drain && acked.in_flight as f64 <= self.inflight(self.max_bw(), 1.0) {
+        if self.state == BbrState::Drain && acked.in_flight as f64 <= self.inflight(self.max_bw(), 1.0) {
             self.start_down(acked.now);
         }
     }
@@ -231,21 +231,21 @@ impl Bbr {
         self.rounds.since_probe_up = (draw() >= 0.5) as u64;
         self.cycle.begin(now, 2.0 + draw());
         self.rounds.begin();
-        self.state = State::Down;
+        self.state = BbrState::Down;
     }
 
     fn start_refill(&mut self) {
         self.short_term.reset_bounds();
         self.cycle.refill();
         self.rounds.begin();
-        self.state = State::Refill;
+        self.state = BbrState::Refill;
     }
 
     fn start_up(&mut self, window: &Window, acked: &Acked) {
         self.cycle.ack_phase = AckPhase::ProbeStarting;
         self.rounds.begin();
         self.full_pipe.begin(acked.rate.and_then(|s| s.rate).unwrap_or(0.0));
-        self.state = State::Up;
+        self.state = BbrState::Up;
         self.cycle.raise_slope(window.cwnd, self.mss);
     }
 
@@ -256,18 +256,18 @@ impl Bbr {
         }
         let in_flight = acked.in_flight as f64;
         match self.state {
-            State::Down if self.time_to_probe(window, acked.now) => self.start_refill(),
-            State::Down
+            BbrState::Down if self.time_to_probe(window, acked.now) => self.start_refill(),
+            BbrState::Down
                 if in_flight <= self.with_headroom() && in_flight <= self.inflight(self.max_bw(), 1.0) =>
             {
-                self.state = State::Cruise;
+                self.state = BbrState::Cruise;
             }
-            State::Cruise if self.time_to_probe(window, acked.now) => self.start_refill(),
-            State::Refill if self.rounds.start => {
+            BbrState::Cruise if self.time_to_probe(window, acked.now) => self.start_refill(),
+            BbrState::Refill if self.rounds.start => {
                 self.cycle.sampling = true;
                 self.start_up(window, acked);
             }
-            State::Up => self.go_down_in_time(window, acked),
+            BbrState::Up => self.go_down_in_time(window, acked),
             _ => {}
         }
     }
@@ -322,7 +322,7 @@ impl Bbr {
         if let Some(sample) = acked.rate {
             self.inflight_longterm = self.inflight_longterm.max(sample.tx_in_flight as f64);
         }
-        if self.state == State::Up && acked.limited && window.cwnd >= self.inflight_longterm {
+        if self.state == BbrState::Up && acked.limited && window.cwnd >= self.inflight_longterm {
             self.inflight_longterm += self.cycle.on_acked(acked.delivered) * self.mss;
             if self.rounds.start {
                 self.cycle.raise_slope(window.cwnd, self.mss);
@@ -333,14 +333,14 @@ impl Bbr {
 
     /// §5.3.4.3: CheckProbeRTT.
     fn check_probe_rtt(&mut self, window: &mut Window, acked: &Acked) {
-        if self.state != State::ProbeRtt && self.rtt.expired && !self.idle_restart {
-            self.state = State::ProbeRtt;
+        if self.state != BbrState::ProbeRtt && self.rtt.expired && !self.idle_restart {
+            self.state = BbrState::ProbeRtt;
             self.save_cwnd(window, acked.in_recovery);
             self.probe_rtt_done = None;
             self.cycle.ack_phase = AckPhase::ProbeStopping;
             self.rounds.begin();
         }
-        if self.state == State::ProbeRtt {
+        if self.state == BbrState::ProbeRtt {
             match self.probe_rtt_done {
                 None if acked.in_flight as f64 <= self.probe_rtt_cwnd() => {
                     self.probe_rtt_done = Some(acked.now + PROBE_RTT_DURATION);
@@ -367,9 +367,9 @@ impl Bbr {
         self.short_term.reset_bounds();
         if self.full_pipe.reached {
             self.start_down(now);
-            self.state = State::Cruise;
+            self.state = BbrState::Cruise;
         } else {
-            self.state = State::Startup;
+            self.state = BbrState::Startup;
         }
     }
 
@@ -378,29 +378,29 @@ impl Bbr {
     }
 
     fn save_cwnd(&mut self, window: &Window, in_recovery: bool) {
-        let keep = in_recovery || self.state == State::ProbeRtt;
+        let keep = in_recovery || self.state == BbrState::ProbeRtt;
         self.prior_cwnd = if keep { self.prior_cwnd.max(window.cwnd) } else { window.cwnd };
     }
 
     /// Returns true if its samples say little of the bandwidth now (§5.3.4.3).
     pub fn probing_rtt(&self) -> bool {
-        self.state == State::ProbeRtt
+        self.state == BbrState::ProbeRtt
     }
 
     fn pacing_gain(&self) -> f64 {
         match self.state {
-            State::Startup => STARTUP_PACING_GAIN,
-            State::Drain => DRAIN_PACING_GAIN,
-            State::Down => 0.9,
-            State::Up => 1.25,
-            State::Cruise | State::Refill | State::ProbeRtt => 1.0,
+            BbrState::Startup => STARTUP_PACING_GAIN,
+            BbrState::Drain => DRAIN_PACING_GAIN,
+            BbrState::Down => 0.9,
+            BbrState::Up => 1.25,
+            BbrState::Cruise | BbrState::Refill | BbrState::ProbeRtt => 1.0,
         }
     }
 
     fn cwnd_gain(&self) -> f64 {
         match self.state {
-            State::Up => 2.25,
-            State::ProbeRtt => PROBE_RTT_CWND_GAIN,
+            BbrState::Up => 2.25,
+            BbrState::ProbeRtt => PROBE_RTT_CWND_GAIN,
             _ => DEFAULT_CWND_GAIN,
         }
     }
@@ -423,12 +423,12 @@ impl Bbr {
             window.cwnd += delivered;
         }
         window.cwnd = window.cwnd.max(self.min_pipe());
-        if self.state == State::ProbeRtt {
+        if self.state == BbrState::ProbeRtt {
             window.cwnd = window.cwnd.min(self.probe_rtt_cwnd());
         }
         let cap = match self.state {
-            State::Down | State::Refill | State::Up => self.inflight_longterm,
-            State::Cruise | State::ProbeRtt => self.with_headroom(),
+            BbrState::Down | BbrState::Refill | BbrState::Up => self.inflight_longterm,
+            BbrState::Cruise | BbrState::ProbeRtt => self.with_headroom(),
             _ => f64::INFINITY,
         };
         window.cwnd = window.cwnd.min(cap.min(self.short_term.inflight).max(self.min_pipe()));
@@ -453,7 +453,7 @@ impl Bbr {
         self.aggregation.since(now);
         if self.in_probe_bw() {
             self.set_pacing_rate(Some(1.0));
-        } else if self.state == State::ProbeRtt && self.probe_rtt_done.is_some_and(|done| now > done) {
+        } else if self.state == BbrState::ProbeRtt && self.probe_rtt_done.is_some_and(|done| now > done) {
             self.leave_probe_rtt(window, now);
         }
     }
@@ -470,7 +470,7 @@ mod tests {
     fn the_long_term_bound_grows_by_a_segment_for_each_increment_and_keeps_the_rest() {
         let window = window(100_000);
         let mut bbr = Bbr::new(&window, None);
-        (bbr.state, bbr.inflight_longterm) = (State::Up, 50_000.0);
+        (bbr.state, bbr.inflight_longterm) = (BbrState::Up, 50_000.0);
         bbr.cycle.raise_slope(window.cwnd, bbr.mss);
         assert_eq!(bbr.cycle.acked_per_inc, 100_000.0);
         bbr.cycle.acked_per_inc = 10_000.0;
@@ -485,11 +485,11 @@ mod tests {
         // Not while the window is not what limits the sender, nor in another state.
         let before = bbr.inflight_longterm;
         bbr.adapt_long_term(&window, &Acked { limited: false, ..acked(50_000, 600) });
-        bbr.state = State::Cruise;
+        bbr.state = BbrState::Cruise;
         bbr.adapt_long_term(&window, &acked(50_000, 600));
         assert_eq!(bbr.inflight_longterm, before);
         bbr.rounds.start = true;
-        bbr.state = State::Up;
+        bbr.state = BbrState::Up;
         for per_increment in [50_000.0, 25_000.0, 12_500.0, 6_250.0, 3_125.0, 1_562.5, 1_000.0, 1_000.0] {
             bbr.adapt_long_term(&window, &acked(1, 600));
             assert_eq!(bbr.cycle.acked_per_inc, per_increment);
