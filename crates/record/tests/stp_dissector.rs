@@ -2,20 +2,15 @@
 //!
 //! Every field of every kind of packet must read as in the struct, and a conversation over a lossy path must be complete.
 //! Differs from a round trip: the dissector is Lua and shares no code with the parser.
-//! Leaves out the contents of encrypted packets; `skyhop wireshark decrypt` has a test of its own.
+//! Leaves out frames, which `stp_frames_dissector` tests, and the contents of encrypted packets; `skyhop wireshark decrypt` has a test of its own.
 
-mod common;
+mod tshark;
 
-use common::Scratch;
-use skyhop_record::PcapngWriter;
 use skyhop_transport::stp::{Config, Connection, Ends, Event, Length, Reason};
 use skyhop_units::{Span, Time};
-use skyhop_wire::stp::{
-    Begin, Contents, Control, End, Features, Gap, IP_PROTOCOL, Packet, Report, Stat, UDP_PORT, Ustat, emit,
-};
+use skyhop_wire::stp::{Begin, Contents, Control, End, Features, Gap, Packet, Report, Stat, UDP_PORT, Ustat};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use tshark::{Capture, Under, bytes, join, tshark};
 
 const FIELDS: [&str; 31] = [
     "skystp.srcport",
@@ -334,10 +329,6 @@ fn expected(packet: &Packet<Length>) -> Vec<String> {
     ]
 }
 
-fn join(values: impl IntoIterator<Item = String>) -> String {
-    values.into_iter().collect::<Vec<_>>().join(",")
-}
-
 /// Two machines, 100 ms apart; one packet in fourteen of the sender's is lost; captured at the sender.
 struct Talk {
     capture: Capture,
@@ -390,50 +381,6 @@ fn converse(config: Config, first: u32) -> Talk {
     Talk { capture, packets, repeats: ends[0].stats().packets_retransmitted }
 }
 
-#[derive(Clone, Copy)]
-enum Under {
-    Udp,
-    Ip,
-}
-
-struct Capture(PcapngWriter<Vec<u8>>);
-
-impl Capture {
-    fn new() -> Self {
-        Self(PcapngWriter::new(Vec::new(), &["test".into()], None).unwrap())
-    }
-
-    fn put(&mut self, at_ns: u64, under: Under, packet: &Packet<Length>) {
-        self.put_bytes(at_ns, under, &bytes(packet), packet.source_port, packet.destination_port);
-    }
-
-    fn put_bytes(&mut self, at_ns: u64, under: Under, stp: &[u8], source: u16, destination: u16) {
-        let (protocol, udp) = match under {
-            Under::Udp => (17, 8),
-            Under::Ip => (IP_PROTOCOL, 0),
-        };
-        let mut out = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
-        if destination == UDP_PORT || source < destination {
-            out[15] = 3;
-        } else {
-            (out[15], out[19]) = (2, 3);
-        }
-        let len = (20 + udp + stp.len()) as u16;
-        out[2..4].copy_from_slice(&len.to_be_bytes());
-        if udp > 0 {
-            out.extend([source, destination, len - 20, 0].iter().flat_map(|n| n.to_be_bytes()));
-        }
-        out.extend_from_slice(stp);
-        self.0.packet(0, at_ns, &out, out.len() as u32).unwrap();
-    }
-}
-
-fn bytes<P: Contents>(packet: &Packet<P>) -> Vec<u8> {
-    let mut out = Vec::new();
-    emit(packet, &mut out);
-    out
-}
-
 /// A changed packet with a correct checksum (RFC 1071, by hand).
 fn sealed(packet: &[u8], change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = packet.to_vec();
@@ -445,27 +392,4 @@ fn sealed(packet: &[u8], change: impl Fn(&mut Vec<u8>)) -> Vec<u8> {
     }
     out[8..10].copy_from_slice(&(!(sum as u16)).to_be_bytes());
     out
-}
-
-/// Fields of each packet by tshark; `None` without tshark.
-fn tshark(name: &str, capture: Capture, fields: &[&str], more: &[&str]) -> Option<Vec<Vec<String>>> {
-    let scratch = Scratch::new(&format!("stp-{name}"));
-    let path = scratch.0.join("stp.pcapng");
-    std::fs::write(&path, capture.0.finish().unwrap()).unwrap();
-    let dissector: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/src/wireshark/skystp.lua");
-    let mut tshark = Command::new("tshark");
-    // A home of its own: another version of the dissector may be installed in the user's.
-    tshark.env("HOME", &scratch.0).env_remove("XDG_DATA_HOME").env_remove("XDG_CONFIG_HOME");
-    tshark.arg("-X").arg(format!("lua_script:{}", dissector.display())).arg("-r").arg(&path).args(more);
-    tshark.args(["-T", "fields", "-E", "separator=|", "-E", "occurrence=a"]);
-    tshark.args(fields.iter().flat_map(|f| ["-e", f]));
-    let Ok(out) = tshark.output() else {
-        println!("skipped: tshark is not installed");
-        return None;
-    };
-    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-    let told = String::from_utf8_lossy(&out.stderr);
-    assert!(!told.to_lowercase().contains("lua"), "{told}");
-    let text = String::from_utf8(out.stdout).unwrap();
-    Some(text.lines().map(|line| line.split('|').map(str::to_owned).collect()).collect())
 }

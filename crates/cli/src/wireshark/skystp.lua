@@ -1,13 +1,16 @@
 -- skystp: the satellite transport protocol of docs/stp.md, and what of its encrypted associations can be read without a key.
 --
--- Follows §3 of that document for the bytes and §2 for where they are found: UDP with the same ports, or IP protocol 253.
+-- Follows §3 of that document for the bytes, §15.2 for the frames of version 2, and §2 for where they are found: UDP with the
+-- same ports, or IP protocol 253.
 -- Differs from a machine: it sees both directions at one point of the path, so "has passed" is not "has arrived".
--- Leaves out decryption, which "skyhop wireshark decrypt" does; data are shown as bytes and not put together.
+-- Leaves out decryption, which "skyhop wireshark decrypt" does; data are shown as bytes and streams are not put together.
 
 local proto = Proto("skystp", "Satellite Transport Protocol")
 
 local UDP_PORT, IP_PROTOCOL = 57824, 253
-local HEADER, MODULUS, VERSION = 12, 0x1000000, 1
+local HEADER, MODULUS = 12, 0x1000000
+-- Versions of a BGN: a connection by itself, and an association of many streams.
+local CONNECTION, STREAMS = 1, 2
 local SD, POLL, STAT, USTAT, BGN, BGNAK, END, ENDAK = 0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80
 local KINDS = {
   { bit = BGN, name = "BGN", text = "opens" },
@@ -22,6 +25,16 @@ local KINDS = {
 local REASONS = {
   [0] = "finished", [1] = "aborted by the application", [2] = "the peer was silent", [3] = "refused", [4] = "protocol error",
 }
+-- Frames of version 2; flags in the type of STREAM and DATAGRAM.
+local LAST, ENDING, OPEN = 0x01, 0x02, 0x04
+local FRAMES = {
+  [0x00] = "PAD", [0x01] = "RESET", [0x02] = "CLASS", [0x03] = "CREDIT", [0x04] = "CREDIT-ALL", [0x05] = "CREDIT-STREAMS",
+  [0x06] = "CREDIT-DATAGRAMS", [0x07] = "DATAGRAMS-BEFORE", [0x10] = "DATAGRAM", [0x11] = "DATAGRAM", [0x12] = "CREDIT-EACH",
+  [0x13] = "ENDS",
+}
+for kind = 0x08, 0x0f do FRAMES[kind] = "STREAM" end
+-- The largest number of a frame, and how many frames the column of information names.
+local MOST, NAMED = UInt64.new(0xffffffff, 0x3fffffff), 5
 -- Packets of associations, docs/stp-hosts.md.
 local HELLO, ANSWER, COOKIE, REFUSED, SEALED = 1, 2, 3, 4, 5
 local ASSOCIATION = {
@@ -58,6 +71,8 @@ local f = {
   begin_nmr = ProtoField.uint24("skystp.begin.nmr", "N(MR)"),
   begin_count = ProtoField.uint32("skystp.begin.count", "Connection count"),
   reason = ProtoField.uint8("skystp.end.reason", "Reason", base.DEC, REASONS),
+  end_lowest = ProtoField.uint8("skystp.end.lowest", "Lowest version understood"),
+  end_highest = ProtoField.uint8("skystp.end.highest", "Highest version understood"),
   stat = ProtoField.none("skystp.stat", "STAT"),
   stat_echo = ProtoField.uint32("skystp.stat.echo", "Echo"),
   stat_from = ProtoField.uint24("skystp.stat.from", "From"),
@@ -82,6 +97,23 @@ local f = {
   data = ProtoField.bytes("skystp.data", "Data"),
   data_len = ProtoField.uint32("skystp.data.len", "Data length"),
   padding = ProtoField.bytes("skystp.padding", "Padding"),
+  frame = ProtoField.none("skystp.frame", "Frame"),
+  frame_type = ProtoField.uint8("skystp.frame.type", "Type", base.HEX, FRAMES),
+  frame_last = ProtoField.bool("skystp.frame.type.last", "LAST: the data reach to the end of the SD", 8, nil, LAST),
+  frame_ending = ProtoField.bool("skystp.frame.type.end", "END: this direction ends behind the data", 8, nil, ENDING),
+  frame_open = ProtoField.bool("skystp.frame.type.open", "OPEN: opens the stream", 8, nil, OPEN),
+  frame_stream = ProtoField.uint64("skystp.frame.stream", "Stream"),
+  frame_offset = ProtoField.uint64("skystp.frame.offset", "Offset"),
+  frame_length = ProtoField.uint32("skystp.frame.length", "Length"),
+  frame_data = ProtoField.bytes("skystp.frame.data", "Data"),
+  frame_reason = ProtoField.uint8("skystp.frame.reason", "Reason", base.DEC, REASONS),
+  frame_end = ProtoField.uint64("skystp.frame.end", "End: behind the last byte that was sent"),
+  frame_change = ProtoField.uint64("skystp.frame.change", "Change"),
+  frame_priority = ProtoField.uint8("skystp.frame.priority", "Priority"),
+  frame_weight = ProtoField.uint8("skystp.frame.weight", "Weight"),
+  frame_limit = ProtoField.uint64("skystp.frame.limit", "Limit"),
+  frame_channel = ProtoField.uint64("skystp.frame.channel", "Channel"),
+  frame_streams = ProtoField.uint64("skystp.frame.streams", "Number of streams"),
 }
 for _, kind in ipairs(KINDS) do
   f[kind.name] = ProtoField.bool("skystp.type." .. kind.name:lower(), kind.name .. ": " .. kind.text, 8, nil, kind.bit)
@@ -100,11 +132,16 @@ local x = {
   missing = ProtoExpert.new("skystp.missing", "The receiver reports gaps", expert.group.SEQUENCE, expert.severity.NOTE),
   full = ProtoExpert.new("skystp.no_credit", "The receiver takes nothing more", expert.group.SEQUENCE, expert.severity.NOTE),
   broken = ProtoExpert.new("skystp.broken", "The connection is broken off", expert.group.SEQUENCE, expert.severity.WARN),
+  reset = ProtoExpert.new("skystp.reset", "A stream is broken off", expert.group.SEQUENCE, expert.severity.NOTE),
   version = ProtoExpert.new("skystp.version", "Another version", expert.group.PROTOCOL, expert.severity.WARN),
   checksum = ProtoExpert.new("skystp.checksum.bad", "Bad checksum", expert.group.CHECKSUM, expert.severity.ERROR),
   malformed = ProtoExpert.new("skystp.malformed", "Malformed packet", expert.group.MALFORMED, expert.severity.ERROR),
 }
-proto.experts = { x.retransmission, x.duplicate, x.late, x.gap, x.missing, x.full, x.broken, x.version, x.checksum, x.malformed }
+proto.experts = {
+  x.retransmission, x.duplicate, x.late, x.gap, x.missing, x.full, x.broken, x.reset, x.version, x.checksum, x.malformed,
+}
+proto.prefs.associations = Pref.bool("Read SDs as frames where no BGN was captured", false,
+  "An SD does not say its version. Without a BGN or BGNAK before it, it is taken for version 1, or with this for version 2.")
 
 -- What is remembered of a capture. A packet may be dissected often and in any order: what is to be said of it is settled at
 -- the first time, when packets come in the order of the capture, and kept by the frame's number.
@@ -199,6 +236,22 @@ function Reader:ahead(from)
   return (from + distance) % MODULUS, range
 end
 
+-- A number of a frame: QUIC's variable-length integer of any length (RFC 9000, section 16).
+-- `long` adds it to an item.
+function Reader:wide()
+  local first = self:take(1):uint()
+  self.at = self.at - 1
+  local range = self:take(2 ^ math.floor(first / 64))
+  local mask = range:len() == 8 and MOST or UInt64(2 ^ (8 * range:len() - 2) - 1)
+  return range:uint64():band(mask), range
+end
+
+function Reader:long(item, field)
+  local value, range = self:wide()
+  item:add(field, range, value)
+  return value
+end
+
 -- One byte of no meaning and a number of 24 bits.
 function Reader:number()
   local range = self:take(4)(1, 3)
@@ -209,7 +262,8 @@ local function begin(reader, tree, name)
   local range = reader:take(16)
   local item = tree:add(f.begin, range):set_text(name)
   local version = item:add(f.begin_version, range(0, 1))
-  if range(0, 1):uint() ~= VERSION then version:add_proto_expert_info(x.version) end
+  local number = range(0, 1):uint()
+  if number ~= CONNECTION and number ~= STREAMS then version:add_proto_expert_info(x.version) end
   local features = item:add(f.begin_features, range(1, 1))
   features:add(f.begin_compact, range(1, 1))
   features:add(f.begin_report, range(1, 1))
@@ -218,7 +272,7 @@ local function begin(reader, tree, name)
   item:add(f.begin_nmr, range(9, 3))
   item:add(f.begin_count, range(12, 4))
   item:append_text(string.format(", first %d, connection %d", range(5, 3):uint(), range(12, 4):uint()))
-  return range(5, 3):uint()
+  return range(5, 3):uint(), number
 end
 
 local function flags(reader, item)
@@ -333,16 +387,158 @@ local function ustat(reader, tree)
   return list, string.format(" gaps=%d", count)
 end
 
+local function class(reader, item)
+  local priority, weight = reader:take(1), reader:take(1)
+  item:add(f.frame_priority, priority)
+  item:add(f.frame_weight, weight)
+  if priority:uint() > 7 or weight:uint() == 0 then error({ why = "a class out of range" }) end
+  return string.format(", priority %d, weight %d", priority:uint(), weight:uint())
+end
+
+-- The data of a STREAM or DATAGRAM frame, to the end of the SD or with a length before them. Returns their length.
+local function piece(reader, item, kind, offset)
+  local all = reader.tvb:reported_len()
+  local len = all - reader.at
+  if has(kind, LAST) then
+    item:add(f.frame_length, len):set_generated()
+  else
+    local said, range = reader:wide()
+    len = said:tonumber()
+    if len > all - reader.at then error({ why = "a frame beyond the end of the SD" }) end
+    item:add(f.frame_length, range, len)
+  end
+  if offset + UInt64(len) > MOST then error({ why = "data beyond 2^62" }) end
+  local shown = math.min(len, reader.tvb:len() - reader.at)
+  if shown > 0 then item:add(f.frame_data, reader.tvb(reader.at, shown)) end
+  reader.at = reader.at + len
+  return len
+end
+
+local function limit(reader, item)
+  return string.format(", limit %s", tostring(reader:long(item, f.frame_limit)))
+end
+
+-- The fields of each frame behind its type. Each returns its text, and the stream if it is about one.
+local FIELDS = {
+  ["CREDIT-ALL"] = limit, ["CREDIT-STREAMS"] = limit, ["CREDIT-DATAGRAMS"] = limit, ["CREDIT-EACH"] = limit,
+}
+
+function FIELDS.PAD(reader)
+  local count = 1
+  while reader.at < reader.tvb:len() and reader.tvb(reader.at, 1):uint() == 0 do
+    reader:take(1)
+    count = count + 1
+  end
+  return string.format(", %d bytes", count)
+end
+
+function FIELDS.RESET(reader, item)
+  local stream = reader:long(item, f.frame_stream)
+  local range = reader:take(1)
+  local reason = REASONS[range:uint()] or "unknown reason"
+  item:add(f.frame_reason, range)
+  item:add_proto_expert_info(x.reset, reason)
+  return string.format(", %s, end %s", reason, tostring(reader:long(item, f.frame_end))), stream
+end
+
+function FIELDS.CLASS(reader, item)
+  local stream = reader:long(item, f.frame_stream)
+  local change = reader:long(item, f.frame_change)
+  return string.format(", change %s%s", tostring(change), class(reader, item)), stream
+end
+
+function FIELDS.CREDIT(reader, item)
+  local stream = reader:long(item, f.frame_stream)
+  return limit(reader, item), stream
+end
+
+FIELDS["DATAGRAMS-BEFORE"] = function(reader, item)
+  return string.format(", offset %s", tostring(reader:long(item, f.frame_offset)))
+end
+
+function FIELDS.STREAM(reader, item, kind)
+  local stream = reader:long(item, f.frame_stream)
+  local opening = has(kind, OPEN) and ", OPEN" .. class(reader, item) or ""
+  local offset = reader:long(item, f.frame_offset)
+  local len = piece(reader, item, kind, offset)
+  if len == 0 and not has(kind, OPEN) and not has(kind, ENDING) then error({ why = "a STREAM frame that says nothing" }) end
+  local ending = has(kind, ENDING) and ", END" or ""
+  return string.format("%s, offset %s, %d bytes%s", opening, tostring(offset), len, ending), stream
+end
+
+function FIELDS.DATAGRAM(reader, item, kind)
+  local channel = reader:long(item, f.frame_channel)
+  local offset = reader:long(item, f.frame_offset)
+  local len = piece(reader, item, kind, offset)
+  if len == 0 then error({ why = "a datagram without data" }) end
+  return string.format(", channel %s, offset %s, %d bytes", tostring(channel), tostring(offset), len)
+end
+
+function FIELDS.ENDS(reader, item)
+  local count = reader:long(item, f.frame_streams):tonumber()
+  if count == 0 then error({ why = "ENDS of no stream" }) end
+  if count > reader.tvb:reported_len() - reader.at then error({ why = "more streams than fit" }) end
+  local stream
+  for _ = 1, count do
+    local distance, range = reader:wide()
+    if stream and (distance == UInt64(0) or stream + distance > MOST) then error({ why = "streams that do not ascend" }) end
+    stream = stream and stream + distance or distance
+    item:add(f.frame_stream, range, stream)
+  end
+  return string.format(", %d streams", count)
+end
+
+-- One frame. Returns its name, with the stream that it is about.
+local function frame(reader, tree)
+  local at = reader.at
+  local range = reader:take(1)
+  local kind = range:uint()
+  local name = FRAMES[kind]
+  if not name then error({ why = string.format("a frame of type 0x%02x", kind) }) end
+  local item = tree:add(f.frame, reader.tvb(at)):set_text(name)
+  local kinds = item:add(f.frame_type, range)
+  if name == "STREAM" or name == "DATAGRAM" then kinds:add(f.frame_last, range) end
+  if name == "STREAM" then
+    kinds:add(f.frame_ending, range)
+    kinds:add(f.frame_open, range)
+  end
+  local text, stream = FIELDS[name](reader, item, kind)
+  local called = stream and name .. " " .. tostring(stream) or name
+  item:set_text(called .. text)
+  item:set_len(math.min(reader.at, reader.tvb:len()) - at)
+  return called
+end
+
+-- The data of an SD of version 2. Returns the names of the first frames.
+local function frames(reader, tree)
+  local names = {}
+  while reader.at < reader.tvb:reported_len() do
+    local name = frame(reader, tree)
+    if #names < NAMED then
+      names[#names + 1] = name
+    elseif #names == NAMED then
+      names[#names + 1] = "…"
+    end
+  end
+  return table.concat(names, ", ")
+end
+
+-- A BGN or BGNAK passes: where the numbers of its sender begin, and which version both speak.
+local function begins(here, there, first, version)
+  here.next = here.next or first
+  here.version, there.version = version, version
+end
+
 -- Everything behind the header. Returns the text of the column of information.
 local function contents(reader, tree, kind, number, here, there, verdict)
   local info = ""
   if has(kind, BGN) then
-    local first = begin(reader, tree, "BGN")
-    if verdict.new and not here.next then here.next = first end
+    local first, version = begin(reader, tree, "BGN")
+    if verdict.new then begins(here, there, first, version) end
   end
   if has(kind, BGNAK) then
-    local first = begin(reader, tree, "BGNAK")
-    if verdict.new and not here.next then here.next = first end
+    local first, version = begin(reader, tree, "BGNAK")
+    if verdict.new then begins(here, there, first, version) end
   end
   if has(kind, END) then
     local range = reader:take(4)
@@ -350,6 +546,12 @@ local function contents(reader, tree, kind, number, here, there, verdict)
     local reason = range(0, 1):uint()
     if reason ~= 0 then item:add_proto_expert_info(x.broken, REASONS[reason] or "unknown reason") end
     info = info .. " (" .. (REASONS[reason] or reason) .. ")"
+    local lowest, highest = range(1, 1):uint(), range(2, 1):uint()
+    if reason == 4 and lowest > 0 and highest >= lowest then
+      tree:add(f.end_lowest, range(1, 1))
+      tree:add(f.end_highest, range(2, 1))
+      info = string.format("%s, understands version %d to %d", info, lowest, highest)
+    end
   end
   if has(kind, STAT) then
     local echo, list, item, text = stat(reader, tree)
@@ -378,9 +580,14 @@ local function contents(reader, tree, kind, number, here, there, verdict)
   local left = reader.tvb:reported_len() - reader.at
   if has(kind, SD) then
     if left == 0 then error({ why = "an SD without data" }) end
-    if rest > 0 then tree:add(f.data, reader.tvb(reader.at)) end
     tree:add(f.data_len, left):set_generated()
     info = info .. " Len=" .. left
+    if verdict.new then verdict.version = here.version or proto.prefs.associations and STREAMS or CONNECTION end
+    if verdict.version == STREAMS then
+      info = info .. " " .. frames(reader, tree)
+    elseif rest > 0 then
+      tree:add(f.data, reader.tvb(reader.at))
+    end
   elseif left > 0 then
     if not has(kind, POLL) then error({ why = "bytes behind the last part" }) end
     if rest > 0 then tree:add(f.padding, reader.tvb(reader.at)) end
