@@ -381,8 +381,8 @@ fn sharing(seeds: u64, word: &str) {
             ("0.1 BDP", tail(mbps, rtt_ms, 0.1)),
             ("1 BDP", tail(mbps, rtt_ms, 1.0)),
             ("4 BDP", tail(mbps, rtt_ms, 4.0)),
-            ("codel", format!("{{ kind = \"codel\", limit = \"10000 packets\" }}")),
-            ("fq-codel", format!("{{ kind = \"fq-codel\", limit = \"10000 packets\", ecn = false }}")),
+            ("codel", "{ kind = \"codel\", limit = \"10000 packets\" }".into()),
+            ("fq-codel", "{ kind = \"fq-codel\", limit = \"10000 packets\", ecn = false }".into()),
         ]
     };
     for (name, kind) in [("cubic", CUBIC), ("bbr", BBR), ("reno", RENO), ("bbr1", BBR1)] {
@@ -505,12 +505,15 @@ fn crowds(_: u64, word: &str) {
     }
 }
 
+/// A table's name, its usual number of seeds, and what prints it.
+type Table = (&'static str, u64, fn(u64, &str));
+
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let table = args.first().map_or("all", String::as_str);
     let seeds = args.get(1).and_then(|n| n.parse().ok());
     let word = args.get(2).map_or("", String::as_str);
-    let tables: [(&str, u64, fn(u64, &str)); 7] = [
+    let tables: [Table; 7] = [
         ("tails", 20, tails),
         ("both", 1, both),
         ("jitter", 5, jitter),

@@ -4,9 +4,7 @@
 //! Differs from holding packets back: answers, BGNAKs and POLLs are small and leave; only data and what is padded wait, and a POLL asks
 //! for the proof, later and later.
 
-use super::connection::Connection;
-use super::source::Source;
-use skyhop_wire::stp::{Contents, HEADER_LEN};
+use skyhop_wire::stp::HEADER_LEN;
 
 /// Bytes that a POLL and an END may add to data.
 const BESIDE: u64 = 8;
@@ -25,31 +23,28 @@ impl Default for Allowance {
 }
 
 impl Allowance {
-    /// Returns true if so much may leave.
-    pub fn allows(&self, bytes: u64) -> bool {
-        bytes <= self.bytes
-    }
-}
-
-impl<P: Contents, S: Source<P>> Connection<P, S> {
-    /// The next packet has at most so many bytes, STP's header included, if data are in it. Without a call there is no limit.
-    pub fn allow(&mut self, bytes: u64) {
-        self.allowance.bytes = bytes;
+    /// The next packet with data has at most so many bytes, STP's header included.
+    pub fn set(&mut self, bytes: u64) {
+        self.bytes = bytes;
     }
 
-    /// Returns true if the next data may leave beside so many bytes of control.
-    pub(super) fn allowed(&self, control: usize) -> bool {
-        let packet = HEADER_LEN as u64 + control as u64 + BESIDE;
-        self.allowance.bytes == u64::MAX || self.allowance.allows(packet + self.sender.next_size())
+    /// Returns true if there is no limit.
+    pub fn is_off(&self) -> bool {
+        self.bytes == u64::MAX
     }
 
-    /// Returns true if data wait for nothing but the proof.
-    pub(super) fn waits_for_proof(&self) -> bool {
-        !self.allowed(0) && self.established() && (self.sender.has_new() || self.sender.has_retransmissions())
+    /// Returns true if a packet of so many bytes may leave.
+    pub fn allows(&self, packet: u64) -> bool {
+        packet <= self.bytes
     }
 
-    /// True once, when data begin to wait: the question is asked at once.
-    pub(super) fn begins_to_wait(&mut self) -> bool {
-        self.waits_for_proof() && !std::mem::replace(&mut self.allowance.asked, true)
+    /// Returns true if so many bytes of data may leave beside so many of control.
+    pub fn allows_data(&self, data: u64, control: usize) -> bool {
+        self.allows(HEADER_LEN as u64 + control as u64 + BESIDE + data)
+    }
+
+    /// True once: the proof is asked for when data begin to wait.
+    pub fn ask(&mut self) -> bool {
+        !std::mem::replace(&mut self.asked, true)
     }
 }

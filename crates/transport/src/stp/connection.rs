@@ -556,3 +556,26 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         }
     }
 }
+
+/// Data that wait for the proof of an address.
+impl<P: Contents, S: Source<P>> Connection<P, S> {
+    /// The next packet has at most so many bytes, STP's header included, if data are in it. Without a call there is no limit.
+    pub fn allow(&mut self, bytes: u64) {
+        self.allowance.set(bytes);
+    }
+
+    /// Returns true if the next data may leave beside so many bytes of control.
+    pub(super) fn allowed(&self, control: usize) -> bool {
+        self.allowance.is_off() || self.allowance.allows_data(self.sender.next_size(), control)
+    }
+
+    /// Returns true if data wait for nothing but the proof.
+    pub(super) fn waits_for_proof(&self) -> bool {
+        !self.allowed(0) && self.established() && (self.sender.has_new() || self.sender.has_retransmissions())
+    }
+
+    /// True once, when data begin to wait: the question is asked at once.
+    pub(super) fn begins_to_wait(&mut self) -> bool {
+        self.waits_for_proof() && self.allowance.ask()
+    }
+}

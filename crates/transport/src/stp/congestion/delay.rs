@@ -647,7 +647,7 @@ fn pulled(share: f64, surplus: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::super::super::sender::Feedback;
-    use super::super::samples::Answer;
+    use super::super::answer::Answer;
     use super::*;
 
     fn ms(n: u64) -> Time {

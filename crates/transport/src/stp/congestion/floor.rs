@@ -136,7 +136,7 @@ impl Floor {
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples::Answer;
+    use super::super::answer::Answer;
     use super::*;
 
     /// Feeds round trips of POLLs that leave every `every` ms; returns the floor and after how many of them it rose.

@@ -101,7 +101,8 @@ impl Losses {
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples::{Answer, Samples};
+    use super::super::answer::Answer;
+    use super::super::samples::Samples;
     use super::*;
     use skyhop_units::Span;
 

@@ -4,6 +4,7 @@
 //! Differs: an enum, so that nothing is dispatched at run time per packet.
 //! Leaves out the credit, which is the receiver's.
 
+mod answer;
 mod compete;
 mod delay;
 mod floor;
@@ -15,8 +16,8 @@ mod window;
 
 use super::config::{Config, Congestion};
 use super::sender::Feedback;
+pub(super) use answer::Answer;
 use delay::Delay;
-pub(super) use samples::Answer;
 use skyhop_units::{Span, Time};
 use window::Window;
 

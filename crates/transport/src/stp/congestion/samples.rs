@@ -4,6 +4,7 @@
 //! Differs from one sample for each answer: a low rate, or a lost answer, makes samples longer, and never makes there be none.
 //! Leaves out what is concluded (`delay`).
 
+use super::answer::Answer;
 use super::way_back::WayBack;
 use skyhop_units::{Span, Time};
 use std::collections::VecDeque;
@@ -14,24 +15,6 @@ pub(super) const ENOUGH: u64 = 8;
 const UNREST: usize = 16;
 /// Answers remembered at most.
 const MOST: usize = 64;
-
-/// An answered POLL.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(in super::super) struct Answer {
-    pub sent_at: Time,
-    pub rtt: Span,
-    /// SDs sent before it, repeats included.
-    pub sent: u64,
-    /// Different SDs that had arrived when it came, and the receiver's clock then, in microseconds.
-    pub arrived: u64,
-    pub clock_us: u64,
-    /// Repeats of packets that were only late.
-    pub needless: u64,
-    /// VT(S) when it left.
-    pub next: u64,
-    /// Network-layer bytes of a packet.
-    pub size: f64,
-}
 
 /// What lies between two answered POLLs.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -5,7 +5,7 @@
 //! Differs from LEDBAT's one-way delay (RFC 6817): the clocks' difference cancels in the round trip, so that a handover still shows.
 //! Leaves out the way there, which is what the law is about (`delay`).
 
-use super::samples::Answer;
+use super::answer::Answer;
 use skyhop_units::{Span, Time};
 
 /// How long the least is believed.
