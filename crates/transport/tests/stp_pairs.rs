@@ -22,7 +22,7 @@ fn a_quiet_path() {
 fn replay() {
     let Ok(case) = std::env::var("STP_CASE") else { return };
     let bytes: Vec<u8> = case.split(',').map(|b| b.trim().parse().expect("a byte")).collect();
-    let size = if std::env::var_os("STP_SMALL").is_some() { 12 } else { 150 };
+    let size = std::env::var("STP_PACKETS").map_or(150, |n| n.parse().expect("a number"));
     println!("{:?}", Net::new(Plan::of_size(&bytes, size)).run());
 }
 
@@ -32,12 +32,13 @@ fn replay() {
 fn a_million_cases() {
     let number = |name: &str, other: u64| std::env::var(name).map_or(other, |n| n.parse().expect("a number"));
     let (first, count) = (number("STP_FIRST", 0), number("STP_CASES", 1_000_000));
+    let most = number("STP_PACKETS", 12) as usize;
     let (mut done, mut wrapped, mut repeats, mut packets) = (0u64, 0u64, 0, 0);
     for case in first..first + count {
         let mut stream = Seed(case).stream("case");
         let len = stream.bits() as usize % 96;
         let bytes: Vec<u8> = (0..len).map(|_| stream.bits() as u8).collect();
-        let mut net = Net::new(Plan::of_size(&bytes, 12));
+        let mut net = Net::new(Plan::of_size(&bytes, most));
         let run = std::panic::AssertUnwindSafe(|| net.run());
         let Ok(outcome) = std::panic::catch_unwind(run) else { panic!("case {case}: STP_CASE={bytes:?}") };
         done += u64::from(outcome == Outcome::Done);
