@@ -141,7 +141,7 @@ impl Simulation {
     fn handle_event(&mut self, number: u32, side: usize, event: TrunkEvent) {
         let association = &mut self.associations[number as usize];
         let (id, done) = match event {
-            TrunkEvent::Connected | TrunkEvent::Datagram => return,
+            TrunkEvent::Connected | TrunkEvent::Datagram | TrunkEvent::Writable(_) => return,
             TrunkEvent::MayOpen => return self.open_waiting(number, side),
             TrunkEvent::Ended(_) => return self.break_off(number),
             TrunkEvent::Opened(id)

@@ -354,7 +354,7 @@ impl Net {
                     self.views[side].values_mut().for_each(|view| view.reset = !view.closed);
                 }
             }
-            TrunkEvent::Connected | TrunkEvent::MayOpen => {}
+            TrunkEvent::Connected | TrunkEvent::MayOpen | TrunkEvent::Writable(_) => {}
             TrunkEvent::Received(id, bytes) => {
                 let view = self.views[side].get_mut(&id).expect("it is open");
                 view.in_order += bytes;

@@ -44,6 +44,8 @@ pub enum TrunkEvent {
     Received(u64, u64),
     /// Everything written to a stream so far has arrived.
     AllAcknowledged(u64),
+    /// So little of a stream waits to leave as [`Trunk::want_room`] asked for.
+    Writable(u64),
     /// The peer has sent all it will in a stream, and all of it is in order.
     PeerFinished(u64),
     /// Both directions of a stream have ended, have arrived and were read.
@@ -227,6 +229,13 @@ impl<P: Payload> Trunk<P> {
             self.path.source_mut().write(id, taken);
         }
         (!data.is_empty()).then_some(data)
+    }
+
+    /// Asks for [`TrunkEvent::Writable`], once, when at most `most` bytes of a stream wait to leave. What comes later to the sender
+    /// can still be ordered, so who relays writes no more than keeps the path busy.
+    pub fn want_room(&mut self, id: u64, most: u64) {
+        self.path.source_mut().want_room(id, most);
+        self.arrived();
     }
 
     /// Takes data of a stream in order, at most `most` bytes and at most a piece.
@@ -486,6 +495,7 @@ impl<P: Payload> Trunk<P> {
             match progress {
                 Progress::Arrived(id) => self.events.push_back(TrunkEvent::AllAcknowledged(id)),
                 Progress::Complete(id) => self.settle(id),
+                Progress::Writable(id) => self.events.push_back(TrunkEvent::Writable(id)),
                 Progress::MayOpen => self.events.push_back(TrunkEvent::MayOpen),
             }
         }

@@ -32,6 +32,8 @@ pub(super) enum Progress {
     Complete(u64),
     /// The peer takes more streams, and this end has wanted to open one.
     MayOpen,
+    /// So little waits to leave as the writer has asked for.
+    Writable(u64),
 }
 
 /// Bytes sent of streams, and the credit of the peer.
@@ -116,6 +118,16 @@ impl<P: Payload> Outgoing<P> {
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.write(data, packet);
             self.settle(id);
+        }
+    }
+
+    /// Has the writer told when at most `most` bytes of a stream wait to leave.
+    pub(super) fn want_room(&mut self, id: u64, most: u64) {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.wanted = Some(most);
+            if stream.has_room() {
+                self.progress.push_back(Progress::Writable(id));
+            }
         }
     }
 
@@ -327,6 +339,9 @@ impl<P: Payload> Outgoing<P> {
         self.credit.sent += bytes;
         let spent = stream.turn.deficit == 0;
         packing.push(Frame::Stream { id, opening, offset, end, data: Some(data) });
+        if stream.has_room() {
+            self.progress.push_back(Progress::Writable(id));
+        }
         let ready = stream.ready();
         self.ready = self.ready - stream.counted + ready;
         stream.counted = ready;

@@ -45,6 +45,8 @@ pub(super) struct Sending<P> {
     pub counted: u64,
     /// True if written data are not all known to have arrived, and their end will be reported.
     pub busy: bool,
+    /// Bytes that may still wait to leave when the writer is to be told.
+    pub wanted: Option<u64>,
 }
 
 impl<P: Payload> Sending<P> {
@@ -64,6 +66,7 @@ impl<P: Payload> Sending<P> {
             queued: false,
             counted: 0,
             busy: false,
+            wanted: None,
         }
     }
 
@@ -156,6 +159,12 @@ impl<P: Payload> Sending<P> {
     /// Returns true if everything has arrived, the end included.
     pub fn complete(&self) -> bool {
         self.ending == Ending::Arrived && self.acked == self.next && self.unsent() == 0
+    }
+
+    /// Returns true if so little waits to leave that the writer is to be told, once.
+    pub fn has_room(&mut self) -> bool {
+        let unsent = self.unsent();
+        self.wanted.take_if(|most| unsent <= *most).is_some()
     }
 
     /// Returns true if all that was written has arrived, and has not been told yet.
