@@ -222,6 +222,11 @@ impl Associations {
         self.config.accepts = accepts;
     }
 
+    /// Other keys from now on. Associations that are open stay.
+    pub fn set_keys(&mut self, keys: Keys) {
+        self.config.keys = keys;
+    }
+
     /// First packets that are remembered.
     pub fn half_open(&self) -> usize {
         self.half_open.len()

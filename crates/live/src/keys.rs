@@ -16,6 +16,14 @@ use zeroize::Zeroizing;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PublicKey(pub [u8; 32]);
 
+impl PublicKey {
+    /// Reads the line of a file of public keys, or the digits of it alone.
+    pub fn parse(text: &str) -> Option<Self> {
+        let key = field(text, PUBLIC).or_else(|| unhex(text.trim()))?;
+        Some(PublicKey(*key))
+    }
+}
+
 impl fmt::Display for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", PUBLIC, *hex(&self.0))
@@ -153,6 +161,14 @@ impl Keys {
             return Err(KeyError::NoPeer(path.into()));
         }
         Ok(Keys::Pair { private, peers: known })
+    }
+
+    /// Reads a file of a private key; the public keys of the peers, of which there may be none, are known already.
+    pub fn read_own(path: &Path, peers: Vec<PublicKey>) -> Result<Self, KeyError> {
+        let text = read_secret(path)?;
+        let private =
+            field(&text, PRIVATE).ok_or(KeyError::Kind(path.into(), "the file of a private key"))?;
+        Ok(Keys::Pair { private, peers })
     }
 
     /// Writes the secret into a new file that only its owner may read.

@@ -2,7 +2,7 @@
 //!
 //! Follows HT chapter 5 for the protocol, whose machine is `skyhop_transport::stp`; here are sockets, clocks and keys.
 //! Differs from the papers: packets ride inside an association of two hosts that know each other's key.
-//! Leaves out the network in between, and the gateway.
+//! Leaves out the network in between, and the gateway, which is a crate of its own.
 //!
 //! | file | holds |
 //! |---|---|
@@ -25,18 +25,20 @@
 //! | `connections` | all of a host: names, keys, timers, turns |
 //! | `openings` | the counts of BGNs, sent and seen |
 //! | `host` | all connections of a socket, stepped |
+//! | `engine` | a host of associations with streams in them, stepped by whoever has a loop |
 //! | `driver` | the thread that steps them by the clock |
 //! | `stream` | the blocking streams |
 //! | `tokio` | the asynchronous ones, with the feature of that name |
 
 pub mod association;
 pub mod associations;
-mod batch;
+pub mod batch;
 mod connection;
 mod connections;
 mod control;
 pub mod cookie;
 mod driver;
+pub mod engine;
 pub mod entropy;
 pub mod handshake;
 mod host;

@@ -1,0 +1,65 @@
+//! One association of a host, with its streams.
+//!
+//! Follows docs/stp.md §15. Leaves out its seal, which `associations` keeps.
+
+use crate::keys::PublicKey;
+use bytes::Bytes;
+use skyhop_transport::stp::Trunk;
+use skyhop_units::Time;
+use std::net::{IpAddr, SocketAddr};
+
+/// Datagrams of an association, and their bytes with the seal, but without the headers of IP and UDP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Traffic {
+    /// Datagrams sent.
+    pub packets_sent: u64,
+    /// Their bytes.
+    pub bytes_sent: u64,
+    /// Datagrams received.
+    pub packets_received: u64,
+    /// Their bytes.
+    pub bytes_received: u64,
+}
+
+impl Traffic {
+    pub(super) fn sent(&mut self, bytes: u64) {
+        self.packets_sent += 1;
+        self.bytes_sent += bytes;
+    }
+
+    pub(super) fn received(&mut self, bytes: u64) {
+        self.packets_received += 1;
+        self.bytes_received += bytes;
+    }
+}
+
+/// An association.
+#[derive(Debug)]
+pub struct Link {
+    /// Its streams.
+    pub trunk: Trunk<Bytes>,
+    /// Address of the peer.
+    pub peer: SocketAddr,
+    /// The peer's public key, with a pair of keys.
+    pub key: Option<PublicKey>,
+    /// True if this host has opened it.
+    pub initiator: bool,
+    /// When it was opened.
+    pub since: Time,
+    /// What has gone and come.
+    pub traffic: Traffic,
+    /// Which of this host's addresses the peer knows.
+    pub(super) reply_from: Option<IpAddr>,
+}
+
+impl Link {
+    pub(super) fn new(
+        since: Time,
+        trunk: Trunk<Bytes>,
+        peer: SocketAddr,
+        key: Option<PublicKey>,
+        initiator: bool,
+    ) -> Self {
+        Link { trunk, peer, key, initiator, since, traffic: Traffic::default(), reply_from: None }
+    }
+}

@@ -1,0 +1,430 @@
+//! A host whose peers are associations with streams in them: datagrams and the time in, batches of packets and events out.
+//!
+//! Follows docs/stp.md §15: each association that opens gets a [`Trunk`], and the end that has opened the one opens the other.
+//! Differs from `host`, which has many connections to a peer: here the path is one, and its owner sees streams only.
+//! Leaves out the socket, the clock and the thread, and the owner of streams: they are handed in, and told.
+
+mod link;
+mod turns;
+
+use crate::associations::{self, Associations, Failure};
+use crate::batch::Batch;
+use crate::entropy::{Entropy, random};
+use crate::handshake::Reason as Refusal;
+use crate::keys::{Keys, PublicKey};
+use crate::seal::{HEADER_LEN, OVERHEAD};
+use crate::socket::Trouble;
+use bytes::{Bytes, BytesMut};
+pub use link::Link;
+use skyhop_transport::stp::{self, Budgets, Ends, Frames, Trunk, TrunkEvent};
+use skyhop_units::{Span, Time};
+use skyhop_wire::stp::{Packet, Reason, UDP_PORT, emit, parse};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use turns::Turns;
+
+/// Configuration of the host.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Keys, and how associations are opened.
+    pub associations: associations::Config,
+    /// The protocol. `packet_size`, `base_size` and `overhead` are worked out from the MTU.
+    pub stp: stp::Config,
+    /// Budgets of each association.
+    pub budgets: Budgets,
+    /// The largest packet of the network layer, bytes.
+    pub mtu: u32,
+    /// Packet size at which the search for the path's MTU begins.
+    pub mtu_base: u32,
+}
+
+impl Config {
+    /// The defaults with these keys: idle associations poll, so that a NAT keeps them and a dead peer is noticed.
+    pub fn new(keys: Keys) -> Self {
+        Config {
+            associations: associations::Config::new(keys),
+            stp: stp::Config {
+                granularity: Span::from_millis(1),
+                keep_alive: Some(Span::from_secs(15)),
+                ..stp::Config::default()
+            },
+            budgets: Budgets::default(),
+            mtu: 1500,
+            mtu_base: 1280,
+        }
+    }
+
+    fn stp_for(&self, peer: SocketAddr) -> stp::Config {
+        let network = if peer.is_ipv4() { 20 } else { 40 };
+        let overhead = network + 8 + OVERHEAD as u32;
+        let base_size = self.mtu_base.min(self.mtu) - overhead;
+        stp::Config { packet_size: self.mtu - overhead, base_size, overhead, ..self.stp.clone() }
+    }
+}
+
+/// An event of the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// An association is open, and streams may be opened in it.
+    Up {
+        /// Its number.
+        id: u32,
+        /// Address of the peer.
+        peer: SocketAddr,
+        /// The peer's public key, with a pair of keys.
+        key: Option<PublicKey>,
+    },
+    /// An association that this host asked for did not come about.
+    Failed {
+        /// The number that [`Engine::connect`] returned.
+        id: u32,
+        /// Why.
+        why: Failure,
+    },
+    /// An event of the streams of an association.
+    Stream(u32, TrunkEvent),
+    /// An association is over, and all streams with it.
+    Down {
+        /// Its number.
+        id: u32,
+        /// Why.
+        reason: Reason,
+    },
+    /// The peer has another address now.
+    Moved {
+        /// The association's number.
+        id: u32,
+        /// New address of the peer.
+        peer: SocketAddr,
+    },
+    /// Somebody was turned away.
+    Refused {
+        /// From where, as the packet says.
+        from: SocketAddr,
+        /// Why.
+        reason: Refusal,
+    },
+}
+
+/// Small packets that wait to be sent.
+const OUTGOING_MAX: usize = 1024;
+/// Packets of an association before it is another's turn.
+const TURN: usize = 64;
+/// Bytes that share an allocation.
+const ARENA: usize = 64 << 10;
+/// An association in which no peer has opened a trunk is forgotten after this.
+const SILENT: Span = Span::from_secs(30);
+/// So often it is looked for such associations.
+const SWEEP: Span = Span::from_secs(5);
+
+/// The host.
+pub struct Engine {
+    config: Config,
+    associations: Associations,
+    links: BTreeMap<u32, Link>,
+    turns: Turns,
+    outgoing: VecDeque<(SocketAddr, Option<IpAddr>, Vec<u8>)>,
+    events: VecDeque<Event>,
+    arena: BytesMut,
+    entropy: Arc<dyn Entropy>,
+    swept_at: Time,
+}
+
+impl Engine {
+    /// A host without associations, whose clock says `now`.
+    pub fn new(now: Time, config: Config, entropy: Arc<dyn Entropy>) -> Self {
+        Engine {
+            associations: Associations::new(now, config.associations.clone(), entropy.clone()),
+            config,
+            links: BTreeMap::new(),
+            turns: Turns::default(),
+            outgoing: VecDeque::new(),
+            events: VecDeque::new(),
+            arena: BytesMut::new(),
+            entropy,
+            swept_at: now,
+        }
+    }
+
+    /// Asks for an association with a peer; an event tells what comes of it. `None` if the key is no key.
+    pub fn connect(&mut self, now: Time, peer: SocketAddr) -> Option<u32> {
+        self.associations.connect(now, peer)
+    }
+
+    /// Other peers' keys, and associations with those that are no more among them are ended.
+    pub fn set_keys(&mut self, keys: Keys) {
+        if let Keys::Pair { peers, .. } = &keys {
+            let revoked =
+                self.links.iter().filter(|(_, link)| link.key.is_some_and(|key| !peers.contains(&key)));
+            let revoked: Vec<u32> = revoked.map(|(id, _)| *id).collect();
+            for id in revoked {
+                self.end(id, Reason::Refused);
+            }
+        }
+        self.associations.set_keys(keys);
+    }
+
+    /// An association that is open.
+    pub fn link(&self, id: u32) -> Option<&Link> {
+        self.links.get(&id)
+    }
+
+    /// All that are open, by number.
+    pub fn links(&self) -> impl Iterator<Item = (u32, &Link)> {
+        self.links.iter().map(|(id, link)| (*id, link))
+    }
+
+    /// The streams of an association, to be changed; it then gets a turn to send.
+    pub fn trunk(&mut self, id: u32) -> Option<&mut Trunk<Bytes>> {
+        let link = self.links.get_mut(&id)?;
+        self.turns.touch(id);
+        Some(&mut link.trunk)
+    }
+
+    /// Counters of sealed packets and of openings.
+    pub fn counters(&self) -> crate::association::Counters {
+        self.associations.counters()
+    }
+
+    /// Ends an association at once; the peer is told if it can be reached.
+    pub fn abort(&mut self, id: u32) {
+        if let Some(link) = self.links.get_mut(&id) {
+            link.trunk.abort();
+            self.turns.touch(id);
+        }
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// A datagram from the network, to one of this host's addresses. True if it asks for an answer, which must be taken before the
+    /// next datagram.
+    pub fn handle_datagram(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        to: Option<IpAddr>,
+        datagram: &mut [u8],
+    ) -> bool {
+        let len = datagram.len() as u64;
+        let opened = self.associations.handle_datagram(now, from, datagram);
+        while let Some((peer, packet)) = self.associations.poll_transmit() {
+            self.queue(peer, to, packet);
+        }
+        self.take_events(now);
+        let Some((id, contents)) = opened else { return false };
+        let Ok(packet) = parse(&datagram[contents]) else { return false };
+        let asks = packet.poll.is_some();
+        let Some(packet) = framed(packet, &mut self.arena) else { return false };
+        let Some(link) = self.links.get_mut(&id) else { return false };
+        link.reply_from = to.filter(|_| !link.initiator);
+        link.traffic.received(len);
+        link.trunk.handle_packet(now, &packet);
+        self.settle(id);
+        self.turns.touch(id);
+        asks
+    }
+
+    /// The clock has moved on.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if self.associations.poll_timeout().is_some_and(|at| at <= now) {
+            self.associations.handle_timeout(now);
+        }
+        while let Some((peer, packet)) = self.associations.poll_transmit() {
+            self.queue(peer, None, packet);
+        }
+        self.take_events(now);
+        if now.since(self.swept_at) >= SWEEP {
+            self.sweep(now);
+        }
+        while let Some(id) = self.turns.take_due(now) {
+            if let Some(link) = self.links.get_mut(&id) {
+                link.trunk.handle_timeout(now);
+            }
+            self.settle(id);
+            self.turns.touch(id);
+        }
+    }
+
+    /// When something is due.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let sweep = (!self.links.is_empty()).then(|| self.swept_at + SWEEP);
+        let others = self.associations.poll_timeout().into_iter().chain(sweep);
+        self.turns.poll_timeout().into_iter().chain(others).min()
+    }
+
+    /// Handles an error that the network reported to the kernel. A packet that is too large is the search's for the path's MTU.
+    pub fn handle_trouble(&mut self, now: Time, trouble: Trouble) {
+        if let Trouble::Unreachable(host) = trouble {
+            self.associations.handle_unreachable(now, host);
+            self.take_events(now);
+        }
+    }
+
+    /// Writes packets behind the batch until it is full or there are no more. True if there may be more.
+    pub fn fill(&mut self, now: Time, batch: &mut Batch) -> bool {
+        while let Some((to, from, packet)) = self.outgoing.pop_front() {
+            let start = batch.buffer.len();
+            batch.buffer.extend_from_slice(&packet);
+            batch.push(to, from, start);
+        }
+        while !batch.is_full() {
+            let Some(id) = self.turns.next() else { return false };
+            if self.send_turn(now, id, batch) {
+                self.turns.touch(id);
+            }
+        }
+        true
+    }
+
+    fn send_turn(&mut self, now: Time, id: u32, batch: &mut Batch) -> bool {
+        let (Some(link), Some(association)) = (self.links.get_mut(&id), self.associations.get_mut(id)) else {
+            return false;
+        };
+        for _ in 0..TURN {
+            let Some(packet) = link.trunk.poll_transmit(now) else {
+                self.rest(now, id);
+                return false;
+            };
+            let start = batch.buffer.len();
+            batch.buffer.resize(start + HEADER_LEN, 0);
+            emit(&packet, &mut batch.buffer);
+            association.seal(&mut batch.buffer, start);
+            link.traffic.sent((batch.buffer.len() - start) as u64);
+            batch.push(association.peer, link.reply_from, start);
+        }
+        self.settle(id);
+        true
+    }
+
+    /// An association has nothing more to send for now.
+    fn rest(&mut self, now: Time, id: u32) {
+        self.settle(id);
+        let Some(link) = self.links.get(&id) else { return };
+        let due = link.trunk.poll_timeout();
+        if link.trunk.is_over() && due.is_none() {
+            return self.forget(id);
+        }
+        // A timer in the past would be a loop without rest.
+        self.turns.set_timer(id, due.map(|at| at.max(now + Span::from_micros(20))));
+    }
+
+    fn queue(&mut self, to: SocketAddr, from: Option<IpAddr>, packet: Vec<u8>) {
+        if self.outgoing.len() < OUTGOING_MAX {
+            self.outgoing.push_back((to, from, packet));
+        }
+    }
+
+    fn random_u32(&self) -> u32 {
+        u32::from_be_bytes(random(&*self.entropy))
+    }
+
+    fn take_events(&mut self, now: Time) {
+        while let Some(event) = self.associations.poll_event() {
+            match event {
+                associations::Event::Opened { id, peer, key } => self.begin(now, id, peer, key),
+                associations::Event::Failed { id, why } => self.events.push_back(Event::Failed { id, why }),
+                associations::Event::Lost { id, .. } => self.end(id, Reason::Aborted),
+                associations::Event::Moved { id, peer } => {
+                    if let Some(link) = self.links.get_mut(&id) {
+                        link.peer = peer;
+                    }
+                    self.events.push_back(Event::Moved { id, peer });
+                }
+                associations::Event::Refused { from, reason } => {
+                    self.events.push_back(Event::Refused { from, reason });
+                }
+                associations::Event::Keys(_) => {}
+            }
+        }
+    }
+
+    fn begin(&mut self, now: Time, id: u32, peer: SocketAddr, key: Option<PublicKey>) {
+        let initiator = self.associations.get_mut(id).is_some_and(|association| association.initiator());
+        let config = self.config.stp_for(peer);
+        let (budgets, first) = (self.config.budgets, self.random_u32());
+        let trunk = if initiator {
+            let ends = Ends {
+                local_port: UDP_PORT,
+                remote_port: UDP_PORT,
+                instance: self.random_u32() as u16,
+                count: self.random_u32(),
+            };
+            Trunk::connect(config, budgets, ends, first)
+        } else {
+            Trunk::listen(config, budgets, Ends { local_port: UDP_PORT, ..Ends::default() }, first)
+        };
+        self.links.insert(id, Link::new(now, trunk, peer, key, initiator));
+        self.turns.touch(id);
+    }
+
+    /// Takes the events of an association's streams.
+    fn settle(&mut self, id: u32) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        while let Some(event) = link.trunk.poll_event() {
+            match event {
+                TrunkEvent::Connected => {
+                    let (peer, key) = (link.peer, link.key);
+                    self.events.push_back(Event::Up { id, peer, key });
+                }
+                TrunkEvent::Ended(reason) => self.events.push_back(Event::Down { id, reason }),
+                event => self.events.push_back(Event::Stream(id, event)),
+            }
+        }
+    }
+
+    /// An association is over without another word to the peer.
+    fn end(&mut self, id: u32, reason: Reason) {
+        if let Some(link) = self.links.get(&id)
+            && !link.trunk.is_over()
+        {
+            self.events.push_back(Event::Down { id, reason });
+        }
+        self.forget(id);
+    }
+
+    fn forget(&mut self, id: u32) {
+        self.links.remove(&id);
+        self.turns.remove(id);
+        self.associations.forget(id);
+    }
+
+    /// Forgets associations in which no trunk was ever opened.
+    fn sweep(&mut self, now: Time) {
+        self.swept_at = now;
+        let silent = |link: &Link| !link.trunk.established() && now.since(link.since) >= SILENT;
+        let silent: Vec<u32> =
+            self.links.iter().filter(|(_, link)| silent(link)).map(|(id, _)| *id).collect();
+        for id in silent {
+            self.end(id, Reason::Silent);
+        }
+    }
+}
+
+/// A packet with its frames read, whose data lie in memory of their own; many packets share an allocation.
+fn framed(packet: Packet<&[u8]>, arena: &mut BytesMut) -> Option<Packet<Frames<Bytes>>> {
+    let frames = match packet.data {
+        None => None,
+        Some(data) => {
+            if arena.capacity() < data.len() {
+                *arena = BytesMut::with_capacity(ARENA.max(data.len()));
+            }
+            arena.extend_from_slice(data);
+            let whole = arena.split().freeze();
+            let frames = Frames::parse(&whole).ok()?;
+            Some(frames.map(|data| whole.slice_ref(data)))
+        }
+    };
+    Some(Packet {
+        source_port: packet.source_port,
+        destination_port: packet.destination_port,
+        instance: packet.instance,
+        seq: packet.seq,
+        poll: packet.poll,
+        data: frames,
+        control: packet.control,
+    })
+}
