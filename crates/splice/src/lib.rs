@@ -52,7 +52,9 @@
 
 mod answers;
 mod config;
+pub mod join;
 mod leg;
+pub mod preamble;
 mod splice;
 
 pub use config::{Close, Config, Opening, Protocol, Side};

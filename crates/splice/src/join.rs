@@ -1,0 +1,179 @@
+//! The data, ends and failures that pass between the two sides of a split connection, whatever the sides are.
+//!
+//! Follows HT 4.3.1 (the FIN end to end) and RFC 9293 §3.6 (half-close).
+//! Differs from [`Splice`](crate::Splice), which owns two simulated ends: the sides are lent for a moment, a kernel's socket or a stream of an
+//! association, and payload passes through. A kernel acknowledges a FIN by itself, so here the end that completes a close waits until
+//! what came from its receiver has been acknowledged.
+//! Leaves out addresses, opening and budgets, which are the owner's.
+
+use skyhop_wire::stp::Contents;
+
+/// Data that a side has to give.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input<P> {
+    /// The next bytes in order.
+    Data(P),
+    /// None for now.
+    Nothing,
+    /// All have been given, and the peer has ended its direction.
+    End,
+    /// The side was reset, or cannot be reached.
+    Broken,
+}
+
+/// A connection with one of the two ends.
+pub trait SplitSide<P> {
+    /// Takes at most `most` bytes that came from the end.
+    fn read(&mut self, most: u64) -> Input<P>;
+    /// Bytes worth handing over now: zero until the owner pumps again.
+    fn room(&mut self) -> u64;
+    /// Sends data to the end; what finds no room comes back, to be handed over again later.
+    fn write(&mut self, data: P) -> Option<P>;
+    /// Ends this direction behind what was written.
+    fn shutdown(&mut self);
+    /// Returns true if the end has acknowledged all that was written.
+    fn all_acknowledged(&mut self) -> bool;
+}
+
+/// One direction.
+#[derive(Debug)]
+struct Direction<P> {
+    /// Bytes for which the receiver had no room.
+    waiting: Option<P>,
+    carried: u64,
+    /// The sender has ended it.
+    ended: bool,
+    /// The receiver has been told so.
+    passed: bool,
+}
+
+impl<P> Direction<P> {
+    const fn new() -> Self {
+        Direction { waiting: None, carried: 0, ended: false, passed: false }
+    }
+}
+
+/// The state of a join after it was pumped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Nothing more can be done until one of the sides has news.
+    Waits,
+    /// An end waits for an acknowledgment, of which a kernel's socket gives no news.
+    WaitsForAcknowledgment,
+    /// There is more to do at once: the turn was long enough.
+    More,
+    /// Both directions have ended, and each receiver has been told: the close was earned.
+    Closed,
+    /// The side with this number (0 client, 1 server) has failed: the other is to be reset.
+    Broken(usize),
+}
+
+/// Bytes of each direction that are carried before it is another connection's turn.
+const TURN: u64 = 256 << 10;
+
+/// Two sides that are one connection to their ends.
+#[derive(Debug)]
+pub struct Join<P> {
+    /// From the client to the server, and back.
+    directions: [Direction<P>; 2],
+}
+
+impl<P: Contents> Default for Join<P> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<P: Contents> Join<P> {
+    /// A join of which nothing has been carried.
+    pub const fn new() -> Self {
+        Join { directions: [Direction::new(), Direction::new()] }
+    }
+
+    /// Bytes carried from the client to the server, and back.
+    pub fn carried(&self) -> [u64; 2] {
+        [self.directions[0].carried, self.directions[1].carried]
+    }
+
+    /// Data that the client has sent before there was a join, to go first.
+    pub fn preload(&mut self, data: P) {
+        self.directions[0].waiting = Some(data);
+    }
+
+    /// Carries what can be carried, and ends what has ended.
+    pub fn pump(&mut self, client: &mut impl SplitSide<P>, server: &mut impl SplitSide<P>) -> Progress {
+        let more = [self.carry(0, client, server), self.carry(1, server, client)];
+        match more {
+            [None, _] => return Progress::Broken(0),
+            [_, None] => return Progress::Broken(1),
+            _ => {}
+        }
+        let waits = [self.pass_end(0, client, server), self.pass_end(1, server, client)];
+        if self.directions.iter().all(|direction| direction.passed) {
+            Progress::Closed
+        } else if more.contains(&Some(true)) {
+            Progress::More
+        } else if waits.contains(&true) {
+            Progress::WaitsForAcknowledgment
+        } else {
+            Progress::Waits
+        }
+    }
+
+    /// `None` if the sender has failed, else whether there is more.
+    fn carry(
+        &mut self,
+        direction: usize,
+        from: &mut impl SplitSide<P>,
+        to: &mut impl SplitSide<P>,
+    ) -> Option<bool> {
+        let direction = &mut self.directions[direction];
+        let mut left = TURN;
+        loop {
+            if let Some(data) = direction.waiting.take() {
+                let len = data.len() as u64;
+                direction.waiting = to.write(data);
+                direction.carried += len - direction.waiting.as_ref().map_or(0, |rest| rest.len() as u64);
+                if direction.waiting.is_some() {
+                    return Some(false);
+                }
+            }
+            let room = to.room().min(left);
+            if direction.ended || room == 0 {
+                return Some(left == 0);
+            }
+            match from.read(room) {
+                Input::Data(data) => {
+                    left = left.saturating_sub(data.len() as u64);
+                    direction.waiting = Some(data).filter(|data| !data.is_empty());
+                }
+                Input::Nothing => return Some(false),
+                Input::End => direction.ended = true,
+                Input::Broken => return None,
+            }
+        }
+    }
+
+    /// Tells the receiver of an end. True if that waits for an acknowledgment of the sender.
+    fn pass_end(
+        &mut self,
+        direction: usize,
+        from: &mut impl SplitSide<P>,
+        to: &mut impl SplitSide<P>,
+    ) -> bool {
+        let back = &self.directions[1 - direction];
+        let completes = back.ended;
+        let back_is_empty = back.waiting.is_none();
+        let direction = &mut self.directions[direction];
+        if direction.passed || !direction.ended || direction.waiting.is_some() {
+            return false;
+        }
+        // The receiver has ended its own direction, and this end would tell it that all is well.
+        if completes && !(back_is_empty && from.all_acknowledged()) {
+            return back_is_empty;
+        }
+        direction.passed = true;
+        to.shutdown();
+        false
+    }
+}

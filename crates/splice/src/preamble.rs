@@ -1,0 +1,261 @@
+//! The first bytes of a stream between two gateways: where the connection goes, and what has become of it.
+//!
+//! Follows docs/stp.md §16. Differs from SOCKS5 (RFC 1928), whose purpose it shares: there is nothing to agree on first, so data ride behind it.
+//! Leaves out keys: the association knows its peer.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// Version of the preamble.
+pub const VERSION: u8 = 1;
+/// The longest preamble, bytes.
+pub const MOST: usize = 4 + 1 + 1 + 255 + 2 + 1 + 16 + 2;
+
+/// The place that a connection goes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    /// An address and a port.
+    Address(SocketAddr),
+    /// A name that the gateway at the far end looks up, and a port.
+    Name(String, u16),
+}
+
+impl std::fmt::Display for Destination {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Destination::Address(address) => address.fmt(f),
+            Destination::Name(name, port) => write!(f, "{name}:{port}"),
+        }
+    }
+}
+
+/// The purpose of a stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preamble {
+    /// Where the connection goes.
+    pub destination: Destination,
+    /// The client's address and port, if they are known.
+    pub source: Option<SocketAddr>,
+}
+
+/// Why bytes are no preamble.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PreambleError {
+    /// Its version is another.
+    Version(u8),
+    /// It contradicts itself.
+    Malformed,
+}
+
+/// The far gateway's first byte back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Answer {
+    /// The connection with the server is open.
+    Connected,
+    /// The server has refused it.
+    Refused,
+    /// The network says that there is no way to the server.
+    Unreachable,
+    /// The server has not answered.
+    TimedOut,
+    /// This gateway does not connect to there.
+    Forbidden,
+    /// This gateway has as many connections as it may.
+    Full,
+    /// The name is not known.
+    NoSuchName,
+    /// The preamble is not understood.
+    NotUnderstood,
+}
+
+impl Answer {
+    /// All of them, by number.
+    pub const ALL: [Answer; 8] = [
+        Answer::Connected,
+        Answer::Refused,
+        Answer::Unreachable,
+        Answer::TimedOut,
+        Answer::Forbidden,
+        Answer::Full,
+        Answer::NoSuchName,
+        Answer::NotUnderstood,
+    ];
+
+    /// Its byte.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The answer with this byte; of a later version it is [`Answer::NotUnderstood`].
+    pub fn from_number(number: u8) -> Self {
+        Self::ALL.get(usize::from(number)).copied().unwrap_or(Answer::NotUnderstood)
+    }
+
+    /// A word for logs and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Answer::Connected => "connected",
+            Answer::Refused => "refused",
+            Answer::Unreachable => "unreachable",
+            Answer::TimedOut => "timed-out",
+            Answer::Forbidden => "forbidden",
+            Answer::Full => "full",
+            Answer::NoSuchName => "no-such-name",
+            Answer::NotUnderstood => "not-understood",
+        }
+    }
+}
+
+const IPV4: u8 = 4;
+const IPV6: u8 = 6;
+const NAME: u8 = 1;
+const NONE: u8 = 0;
+
+impl Preamble {
+    /// Appends it: version, two bytes of length of what follows, zero, destination, source.
+    pub fn emit(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&[VERSION, 0, 0, 0]);
+        match &self.destination {
+            Destination::Address(address) => put_address(*address, out),
+            Destination::Name(name, port) => {
+                let name = &name.as_bytes()[..name.len().min(255)];
+                out.extend_from_slice(&[NAME, name.len() as u8]);
+                out.extend_from_slice(name);
+                out.extend_from_slice(&port.to_be_bytes());
+            }
+        }
+        match self.source {
+            Some(source) => put_address(source, out),
+            None => out.push(NONE),
+        }
+        let len = (out.len() - start - 4) as u16;
+        out[start + 1..start + 3].copy_from_slice(&len.to_be_bytes());
+    }
+
+    /// Reads one from the beginning of `bytes`, with its length. `None` if there is not yet all of it.
+    pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, PreambleError> {
+        let Some(&version) = bytes.first() else { return Ok(None) };
+        if version != VERSION {
+            return Err(PreambleError::Version(version));
+        }
+        let Some((head, rest)) = bytes.split_at_checked(4) else { return Ok(None) };
+        let len = usize::from(u16::from_be_bytes([head[1], head[2]]));
+        if len > MOST - 4 || head[3] != 0 {
+            return Err(PreambleError::Malformed);
+        }
+        let Some(mut rest) = rest.get(..len) else { return Ok(None) };
+        let parsed = (|| {
+            let destination = match take(&mut rest, 1)?[0] {
+                NAME => {
+                    let len = usize::from(take(&mut rest, 1)?[0]);
+                    let name = std::str::from_utf8(take(&mut rest, len)?).ok()?;
+                    let printable = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic());
+                    Destination::Name(printable.then(|| name.to_owned())?, port(&mut rest)?)
+                }
+                family => Destination::Address(address(family, &mut rest)?),
+            };
+            let source = match take(&mut rest, 1)?[0] {
+                NONE => None,
+                family => Some(address(family, &mut rest)?),
+            };
+            rest.is_empty().then_some(Preamble { destination, source })
+        })();
+        parsed.map(|preamble| Some((preamble, 4 + len))).ok_or(PreambleError::Malformed)
+    }
+}
+
+fn put_address(address: SocketAddr, out: &mut Vec<u8>) {
+    match address.ip() {
+        IpAddr::V4(ip) => {
+            out.push(IPV4);
+            out.extend_from_slice(&ip.octets());
+        }
+        IpAddr::V6(ip) => {
+            out.push(IPV6);
+            out.extend_from_slice(&ip.octets());
+        }
+    }
+    out.extend_from_slice(&address.port().to_be_bytes());
+}
+
+fn take<'a>(bytes: &mut &'a [u8], n: usize) -> Option<&'a [u8]> {
+    let (taken, rest) = bytes.split_at_checked(n)?;
+    *bytes = rest;
+    Some(taken)
+}
+
+fn port(bytes: &mut &[u8]) -> Option<u16> {
+    take(bytes, 2).map(|port| u16::from_be_bytes([port[0], port[1]]))
+}
+
+fn address(family: u8, bytes: &mut &[u8]) -> Option<SocketAddr> {
+    let ip = match family {
+        IPV4 => IpAddr::from(Ipv4Addr::from(<[u8; 4]>::try_from(take(bytes, 4)?).ok()?)),
+        IPV6 => IpAddr::from(Ipv6Addr::from(<[u8; 16]>::try_from(take(bytes, 16)?).ok()?)),
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, port(bytes)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn emitted(preamble: &Preamble) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        preamble.emit(&mut bytes);
+        bytes
+    }
+
+    /// The bytes of docs/stp.md §16.
+    #[test]
+    fn bytes_are_those_of_the_document() {
+        let preamble = Preamble {
+            destination: Destination::Address("192.0.2.7:443".parse().unwrap()),
+            source: Some("10.1.0.9:50000".parse().unwrap()),
+        };
+        let bytes = [1, 0, 14, 0, 4, 192, 0, 2, 7, 1, 0xbb, 4, 10, 1, 0, 9, 0xc3, 0x50];
+        assert_eq!(emitted(&preamble), bytes);
+        let named = Preamble { destination: Destination::Name("a.example".into(), 80), source: None };
+        assert_eq!(emitted(&named), b"\x01\x00\x0e\x00\x01\x09a.example\x00\x50\x00");
+    }
+
+    #[test]
+    fn the_longest_one_is_as_long_as_said() {
+        let name = "x".repeat(255);
+        let source = Some("[2001:db8::1]:1".parse().unwrap());
+        let bytes = emitted(&Preamble { destination: Destination::Name(name, 1), source });
+        assert_eq!(bytes.len(), MOST);
+        assert!(Preamble::parse(&bytes).unwrap().is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn it_reads_back_from_any_piece(
+            v6 in any::<bool>(), low in any::<u32>(), port in any::<u16>(), source in any::<bool>(), more in 0..9_usize,
+        ) {
+            let ip = if v6 { IpAddr::V6(Ipv6Addr::from(u128::from(low) << 64 | 7)) } else { IpAddr::V4(Ipv4Addr::from(low)) };
+            let address = SocketAddr::new(ip, port);
+            let preamble = Preamble { destination: Destination::Address(address), source: source.then_some(address) };
+            let mut bytes = emitted(&preamble);
+            let len = bytes.len();
+            for part in 0..len {
+                prop_assert_eq!(Preamble::parse(&bytes[..part]), Ok(None));
+            }
+            bytes.resize(len + more, 0xaa);
+            prop_assert_eq!(Preamble::parse(&bytes), Ok(Some((preamble, len))));
+        }
+
+        #[test]
+        fn anything_is_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..64), version in any::<bool>()) {
+            let mut bytes = bytes;
+            if version && !bytes.is_empty() {
+                bytes[0] = VERSION;
+            }
+            if let Ok(Some((preamble, len))) = Preamble::parse(&bytes) {
+                prop_assert_eq!(emitted(&preamble), &bytes[..len]);
+            }
+        }
+    }
+}
