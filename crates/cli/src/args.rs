@@ -8,7 +8,7 @@ use crate::command::values::whole;
 use crate::command::{
     compare, constellation, delay, emulate, look, map, passes, route, sweep, tables, trace, wireshark,
 };
-use crate::stp;
+use crate::{gateway, stp};
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -83,6 +83,13 @@ pub enum Command {
         /// Command to run.
         #[command(subcommand)]
         what: stp::StpCommand,
+    },
+    /// Split TCP connections at a satellite link, on real hosts.
+    #[command(after_help = gateway::EXAMPLES)]
+    Gateway {
+        /// Command to run.
+        #[command(subcommand)]
+        what: gateway::GatewayCommand,
     },
     /// Install a dissector of STP for Wireshark and tshark, and decrypt captures.
     #[command(after_help = WIRESHARK_EXAMPLES)]

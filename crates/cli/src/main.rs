@@ -1,7 +1,8 @@
 //! The skyhop command.
 //!
 //! A map of the code: [`args`] is the command line, [`command`] has one file for each command, [`engine`] runs scenarios,
-//! [`progress`] is the bar, [`stp`] transfers files between real hosts, [`statistics`] and [`table`] format numbers.
+//! [`progress`] is the bar, [`stp`] transfers files between real hosts, [`gateway`] splits
+//! their connections, [`statistics`] and [`table`] format numbers.
 //! Differs from the library: it handles the terminal, the files and the exit codes (0, 1 during execution, 2 before).
 //! Leaves out knowledge of networks, which is in the library.
 
@@ -9,6 +10,7 @@ mod args;
 mod command;
 mod engine;
 mod failure;
+mod gateway;
 mod progress;
 mod statistics;
 mod stopwatch;
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         Command::Map(map) => command::map::run(map),
         Command::Trace { what } => command::trace::run(what),
         Command::Stp { what } => stp::run(what),
+        Command::Gateway { what } => gateway::run(what),
         Command::Wireshark { what } => command::wireshark::run(what),
     };
     match done {

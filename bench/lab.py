@@ -1,0 +1,188 @@
+"""A gateway's laboratory: a user, a terminal, a satellite link, a hub and a server in network namespaces.
+
+The satellite link is `skyhop emulate` between two devices, and so is the path between hub and server if one is given; hub and terminal
+are `skyhop gateway`. Everything goes when the `with` ends, also after a failure.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SKYHOP = os.environ.get("SKYHOP", str(ROOT / "target/release/skyhop"))
+
+HUB_AT, SERVER, USER = "10.3.0.2", "10.4.0.1", "10.1.0.2"
+
+
+class Failed(Exception):
+    """Something that a laboratory needs does not work."""
+
+
+def run(*words, **more):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, **more)
+    if done.returncode:
+        raise Failed(f"{' '.join(map(str, words))}: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout
+
+
+def link_scenario(rate, back, one_way_ms, queue=500, more=""):
+    """A path of that rate down to the user and up from there, with a queue at either end."""
+    return f'''
+duration = "1 h"
+[links.path]
+rate = "{rate}"
+delay = "{one_way_ms} ms"
+queue = {{ kind = "drop-tail", limit = "{queue} packets" }}
+{more}
+[links.path.reverse]
+rate = "{back}"
+[[flows]]
+path = ["server", "path", "user"]
+traffic = {{ kind = "bulk" }}
+real = true
+'''
+
+
+class Lab:
+    """The namespaces, by the names user, term, sat, hub, net, server; `net` is there if the hub's path to the server is emulated."""
+
+    def __init__(self, satellite, internet=None, ipv6=False):
+        self.folder = Path(tempfile.mkdtemp(prefix="lab-"))
+        self.tag = f"l{os.getpid() % 100000}"
+        self.processes, self.names = [], []
+        self.satellite, self.internet, self.ipv6 = satellite, internet, ipv6
+        self.logs = {}
+
+    def __enter__(self):
+        try:
+            self.build()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        for process in reversed(self.processes):
+            if process.poll() is None:
+                process.terminate()
+        for process in reversed(self.processes):
+            try:
+                process.wait(15)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        for name in self.names:
+            subprocess.run(["ip", "netns", "del", self.ns(name)], capture_output=True)
+
+    def ns(self, name):
+        return f"{self.tag}-{name}"
+
+    def inside(self, name, *words):
+        return ["ip", "netns", "exec", self.ns(name), *map(str, words)]
+
+    def run(self, name, *words, **more):
+        return run(*self.inside(name, *words), **more)
+
+    def start(self, name, log, *words, **more):
+        self.logs[log] = self.folder / f"{log}.log"
+        with open(self.logs[log], "a") as out:
+            process = subprocess.Popen(self.inside(name, *words), stdout=out, stderr=out, cwd=self.folder, **more)
+        self.processes.append(process)
+        return process
+
+    def join(self, a, device_a, address_a, b, device_b, address_b):
+        run("ip", "link", "add", "dev", device_a, "netns", self.ns(a), "type", "veth", "peer", "name", device_b, "netns", self.ns(b))
+        for name, device, address in ((a, device_a, address_a), (b, device_b, address_b)):
+            self.run(name, "ip", "address", "add", f"10.{address}/24", "dev", device)
+            self.run(name, "ip", "-6", "address", "add", f"fd00:{v6(address)}/64", "dev", device, "nodad")
+            self.run(name, "ip", "link", "set", "dev", device, "up")
+
+    def build(self):
+        for name in ["user", "term", "sat", "hub", "server"] + (["net"] if self.internet else []):
+            run("ip", "netns", "add", self.ns(name))
+            self.names.append(name)
+            self.run(name, "ip", "link", "set", "lo", "up")
+            self.run(name, "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1")
+        self.join("user", "eth0", "1.0.2", "term", "lan", "1.0.1")
+        self.join("term", "wan", "2.0.2", "sat", "home", "2.0.1")
+        self.join("sat", "hub", "3.0.1", "hub", "link", "3.0.2")
+        if self.internet:
+            self.join("hub", "net", "4.1.2", "net", "hub", "4.1.1")
+            self.join("net", "server", "4.0.2", "server", "eth0", "4.0.1")
+        else:
+            self.join("hub", "net", "4.0.2", "server", "eth0", "4.0.1")
+        for name, to, via in [
+            ("user", "default", "1.0.1"), ("term", "default", "2.0.1"), ("sat", "1.0.0/16", "2.0.2"), ("sat", "4.0.0/16", "3.0.2"),
+            ("hub", "1.0.0/16", "3.0.1"), ("hub", "2.0.0/16", "3.0.1"), ("server", "default", "4.0.2"),
+        ] + ([("hub", "4.0.0/24", "4.1.1"), ("net", "default", "4.1.2"), ("net", "4.0.0/24", None)] if self.internet else []):
+            if via:
+                self.run(name, "ip", "route", "add", to if to == "default" else f"10.{to}", "via", f"10.{via}")
+                to6 = to if to == "default" else f"fd00:{v6(to.split('/')[0]).rsplit('::')[0]}::/64"
+                if to == "default":
+                    self.run(name, "ip", "-6", "route", "add", "default", "via", f"fd00:{v6(via)}")
+                else:
+                    self.run(name, "ip", "-6", "route", "add", to6, "via", f"fd00:{v6(via)}")
+        self.emulate("sat", "satellite", self.satellite, "home", "hub")
+        if self.internet:
+            self.emulate("net", "internet", self.internet, "hub", "server")
+
+    def emulate(self, name, log, scenario, user, server):
+        path = self.folder / f"{log}.toml"
+        path.write_text(scenario)
+        run(SKYHOP, "check", path)
+        self.start(name, log, SKYHOP, "emulate", path, "--device", f"user={user}", "--device", f"server={server}")
+        wait(lambda: "sky-" in self.run(name, "ip", "-br", "link"), f"{log}: {self.text(log)}")
+        time.sleep(0.3)
+
+    def text(self, log):
+        return self.logs[log].read_text() if log in self.logs and self.logs[log].exists() else ""
+
+    def gateways(self, hub="", terminal="", interface="lan", after=""):
+        """Starts hub and terminal, with these lines in their files."""
+        run(SKYHOP, "gateway", "new", "hub.toml", cwd=self.folder)
+        add = [SKYHOP, "gateway", "add", "home", "--hub", "hub.toml", "--at", HUB_AT, "--prefix", "10.1.0.0/16"]
+        run(*add, *(["--interface", interface] if interface else []), cwd=self.folder)
+        for name, lines in (("hub.toml", hub), ("home.toml", terminal)):
+            path = self.folder / name
+            head, brace, tail = path.read_text().partition("\n[")
+            path.write_text(head + "\n" + lines + brace + tail + (after if name == "home.toml" else ""))
+        self.start_hub()
+        self.start_terminal()
+        wait(lambda: self.status("term")["peers"][0]["up"], "no association", log=lambda: self.text("term") + self.text("hub"))
+
+    def start_hub(self):
+        self.hub = self.start("hub", "hub", SKYHOP, "gateway", "run", "hub.toml")
+        wait(lambda: self.status("hub"), "no hub", log=lambda: self.text("hub"))
+
+    def start_terminal(self):
+        self.terminal = self.start("term", "term", SKYHOP, "gateway", "run", "home.toml")
+        wait(lambda: self.status("term"), "no terminal", log=lambda: self.text("term"))
+
+    def status(self, name):
+        file = "hub.toml" if name == "hub" else "home.toml"
+        return json.loads(self.run(name, SKYHOP, "gateway", "status", self.folder / file, "--json"))
+
+
+def v6(address):
+    a, b, c = address.split(".")
+    return f"{a}:{b}::{c}"
+
+
+def wait(true, message, seconds=10.0, log=None):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        try:
+            if true():
+                return
+        except (Failed, OSError, KeyError, ValueError):
+            pass
+        time.sleep(0.05)
+    raise Failed(message + ("\n" + log() if log else ""))

@@ -1,0 +1,93 @@
+//! `skyhop gateway`: TCP connections split at the satellite link, on real hosts.
+//!
+//! Follows docs/gateway.md; `skyhop_gateway` is the daemon.
+//! Differs from the simulated splice: files, keys, a firewall's table and an operator who looks.
+//! Leaves out systemd's unit, which is in `packaging/`.
+
+mod files;
+mod run;
+mod status;
+
+use crate::failure::Failure;
+use clap::Subcommand;
+use std::path::PathBuf;
+
+/// Commands of `skyhop gateway`.
+#[derive(Debug, Subcommand)]
+pub enum GatewayCommand {
+    /// Write the file and the key of a new hub.
+    #[command(after_help = NEW_EXAMPLES)]
+    New(files::New),
+    /// Add a terminal to a hub: its key, its own file, and its entry in the hub's.
+    #[command(after_help = ADD_EXAMPLES)]
+    Add(files::Add),
+    /// Run a gateway until it is told to end.
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(run::Run),
+    /// Check a gateway's file: print its mistakes, or what it does.
+    Check {
+        /// The gateway's file.
+        file: PathBuf,
+    },
+    /// Print the firewall's table that a gateway would put in place; nothing is changed.
+    Rules {
+        /// The gateway's file.
+        file: PathBuf,
+    },
+    /// Print what a running gateway does: associations, connections, and what holds them up.
+    #[command(after_help = STATUS_EXAMPLES)]
+    Status(status::Status),
+}
+
+/// Runs the command.
+pub fn run(what: &GatewayCommand) -> Result<(), Failure> {
+    match what {
+        GatewayCommand::New(new) => files::new(new),
+        GatewayCommand::Add(add) => files::add(add),
+        GatewayCommand::Run(args) => run::run(args),
+        GatewayCommand::Check { file } => run::check(file),
+        GatewayCommand::Rules { file } => run::rules(file),
+        GatewayCommand::Status(args) => status::run(args),
+    }
+}
+
+/// Examples of `skyhop gateway`.
+pub const EXAMPLES: &str = "\
+Examples:
+  skyhop gateway new hub.toml                               on the Internet's side
+  skyhop gateway add home --hub hub.toml --at 203.0.113.1   a terminal: copy home.toml and home.key there
+  skyhop gateway run hub.toml                               on the hub
+  skyhop gateway run home.toml                              on the terminal, as root if it intercepts
+  skyhop gateway status home.toml --watch
+
+A terminal takes its users' TCP connections and carries them, sealed, in one STP association to the hub, which connects to the servers.";
+
+const NEW_EXAMPLES: &str = "\
+Examples:
+  skyhop gateway new hub.toml                     hub.toml, hub.key and hub.key.pub
+
+Exit code: 0 done, 1 a file cannot be written, 2 wrong usage or the file exists.";
+
+const ADD_EXAMPLES: &str = "\
+Examples:
+  skyhop gateway add home --hub hub.toml --at hub.example.org
+  skyhop gateway add ship --hub hub.toml --at 203.0.113.1:9000 --interface eth1 --prefix 10.7.0.0/16
+
+The running hub takes the new terminal after SIGHUP. To revoke a terminal, delete its lines in the hub's file and send SIGHUP.
+Exit code: 0 done, 1 a file cannot be written, 2 wrong usage or the terminal exists.";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  skyhop gateway run home.toml
+  systemctl reload skyhop-gateway                 SIGHUP: the file is read again; a mistake changes nothing
+
+SIGTERM ends a gateway: new connections pass, those that are open have 10 s. The log goes to standard error.
+Exit code: 0 ended as told, 1 it could not go on, 2 wrong file, a missing right or program.";
+
+const STATUS_EXAMPLES: &str = "\
+Examples:
+  skyhop gateway status home.toml
+  skyhop gateway status home.toml --watch
+  skyhop gateway status home.toml --json | jq .peers
+
+Exit code: 0 done, 1 no gateway answers, 2 wrong usage, or the file has no `metrics`.";

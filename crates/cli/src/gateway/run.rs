@@ -1,0 +1,100 @@
+//! `skyhop gateway run`, `check` and `rules`.
+//!
+//! Follows docs/gateway.md. Leaves out what the daemon does.
+
+use crate::failure::Failure;
+use clap::Args;
+use skyhop_gateway::{Config, Fail, Failed, Quic, Source, ruleset};
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// `skyhop gateway run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// The gateway's file.
+    pub file: PathBuf,
+    /// Only check the file, as `skyhop gateway check` does.
+    #[arg(long)]
+    pub check: bool,
+}
+
+fn read(file: &Path) -> Result<Config, Failure> {
+    Config::read(file).map_err(|e| Failure::Scenario(e.to_string()))
+}
+
+/// Runs the daemon.
+pub fn run(args: &Run) -> Result<(), Failure> {
+    let config = read(&args.file)?;
+    if args.check {
+        return check(&args.file);
+    }
+    let log = Box::new(|line: &str| eprintln!("skyhop gateway: {line}"));
+    skyhop_gateway::run(args.file.clone(), config, log).map_err(|e| match e {
+        Failed::Config(message) => Failure::Scenario(format!("{}: {message}", args.file.display())),
+        Failed::Run(message) => Failure::Run(message),
+    })
+}
+
+/// Prints the firewall's table.
+pub fn rules(file: &Path) -> Result<(), Failure> {
+    let config = read(file)?;
+    match ruleset(&config) {
+        Some(rules) => crate::command::print(&rules),
+        None => crate::command::print(
+            "# no table: this gateway neither intercepts nor uses its clients' addresses\n",
+        ),
+    }
+}
+
+/// Prints what a file describes.
+pub fn check(file: &Path) -> Result<(), Failure> {
+    let config = read(file)?;
+    let mut out = String::new();
+    match &config.hub {
+        Some(hub) => _ = writeln!(out, "terminal of the hub at {hub}"),
+        None => _ = writeln!(out, "hub at {}", config.listen),
+    }
+    let rate = match (config.rate, config.promised) {
+        (Some(rate), true) => format!("{rate}, promised"),
+        (Some(rate), false) => format!("learnt, at most {rate}"),
+        (None, _) => "learnt".into(),
+    };
+    let _ = writeln!(out, "  sending rate        {rate}");
+    let _ = writeln!(
+        out,
+        "  memory              {} MB for each association, each way",
+        config.memory / 1_000_000
+    );
+    let _ = writeln!(out, "  connections         {} at most", config.connections);
+    if let Some(intercept) = &config.intercept {
+        let fail = match intercept.fail {
+            Fail::Open => "pass unsplit",
+            Fail::Closed => "are refused",
+        };
+        let _ = writeln!(out, "  intercepts          TCP of {}", intercept.interfaces.join(", "));
+        let _ = writeln!(out, "  without the link    new connections {fail}");
+        if intercept.quic == Quic::Refuse {
+            let _ = writeln!(out, "  QUIC                refused, so that browsers use TCP");
+        }
+    }
+    if let Some((address, password)) = &config.socks {
+        let with = if password.is_some() { ", with a password" } else { "" };
+        let _ = writeln!(out, "  SOCKS5              {address}{with}");
+    }
+    for forward in &config.forwards {
+        let _ =
+            writeln!(out, "  forwards            {} to {}:{}", forward.listen, forward.to.0, forward.to.1);
+    }
+    if config.source == Source::Client {
+        let _ = writeln!(out, "  servers see         the clients' addresses");
+    }
+    if let Some(metrics) = config.metrics {
+        let _ = writeln!(out, "  metrics             http://{metrics}/metrics");
+    }
+    for (name, terminal) in &config.terminals {
+        let prefixes: Vec<String> = terminal.prefixes.iter().map(ToString::to_string).collect();
+        let users = if prefixes.is_empty() { "users of any address".into() } else { prefixes.join(", ") };
+        let _ = writeln!(out, "  terminal            {name}: {users}");
+    }
+    crate::command::print(&out)
+}

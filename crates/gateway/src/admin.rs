@@ -1,0 +1,233 @@
+//! Metrics and the status, over HTTP on loopback.
+//!
+//! Follows RFC 9112 as far as `curl` and Prometheus need it, and Prometheus' text format 0.0.4.
+//! Differs from a web server: one request a connection, and nothing can be changed.
+//! Leaves out encryption: the address is one of loopback.
+
+use crate::gateway::Gateway;
+use crate::kernel::{KernelSocket, Listener};
+use bytes::BytesMut;
+use polling::{Event as PollEvent, PollMode, Poller};
+use serde_json::{Value, json};
+use skyhop_units::Time;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io;
+use std::net::SocketAddr;
+
+/// A request's head is no longer.
+const HEAD_MAX: usize = 4096;
+/// Connections at a time.
+const MOST: usize = 32;
+/// Connections of users that the status lists.
+const LISTED: usize = 200;
+
+/// A connection that asks.
+struct Asking {
+    socket: KernelSocket,
+    head: Vec<u8>,
+    answer: Option<bytes::Bytes>,
+}
+
+/// The server.
+pub struct Admin {
+    listener: Listener,
+    first_key: usize,
+    asking: BTreeMap<usize, Asking>,
+}
+
+impl Admin {
+    /// Listens; the poller's keys are `first_key` for the listener, and the next ones for connections.
+    pub fn bind(poller: &Poller, address: SocketAddr, first_key: usize) -> io::Result<Self> {
+        let listener = Listener::bind(address)?;
+        // SAFETY: the listener lives as long as the poller is used.
+        unsafe { poller.add_with_mode(&listener, PollEvent::readable(first_key), PollMode::Level)? };
+        Ok(Admin { listener, first_key, asking: BTreeMap::new() })
+    }
+
+    /// How many keys it uses.
+    pub const KEYS: usize = MOST + 1;
+
+    /// The poller has news of the listener or a connection.
+    pub fn handle_ready(&mut self, poller: &Poller, event: &PollEvent, now: Time, gateway: &Gateway) {
+        if event.key == self.first_key {
+            while let Ok((socket, ..)) = self.listener.accept() {
+                let free =
+                    (self.first_key + 1..=self.first_key + MOST).find(|key| !self.asking.contains_key(key));
+                let Some(key) = free else { continue };
+                // SAFETY: it is taken out of the poller before it is closed.
+                if unsafe { poller.add_with_mode(&socket, PollEvent::all(key), PollMode::Edge) }.is_ok() {
+                    self.asking.insert(key, Asking { socket, head: Vec::new(), answer: None });
+                }
+            }
+            return;
+        }
+        let Some(asking) = self.asking.get_mut(&event.key) else { return };
+        asking.socket.readable |= event.readable;
+        asking.socket.writable |= event.writable;
+        if !asking.advance(now, gateway)
+            && let Some(asking) = self.asking.remove(&event.key)
+        {
+            let _ = poller.delete(&asking.socket);
+            asking.socket.close();
+        }
+    }
+}
+
+impl Asking {
+    /// Returns false at its end.
+    fn advance(&mut self, now: Time, gateway: &Gateway) -> bool {
+        while self.answer.is_none() {
+            match self.socket.read(HEAD_MAX as u64, &mut BytesMut::new()) {
+                Ok(Some(bytes)) if bytes.is_empty() => return false,
+                Ok(Some(bytes)) => self.head.extend_from_slice(&bytes),
+                Ok(None) => return true,
+                Err(_) => return false,
+            }
+            if self.head.windows(4).any(|end| end == b"\r\n\r\n") {
+                self.answer = Some(answer(&self.head, now, gateway).into());
+            } else if self.head.len() > HEAD_MAX {
+                return false;
+            }
+        }
+        self.answer = self.answer.take().and_then(|answer| self.socket.write(answer));
+        let done = self.answer.is_none() || self.socket.has_failed();
+        if done && !self.socket.has_failed() {
+            self.socket.shutdown();
+        }
+        !done
+    }
+}
+
+fn answer(head: &[u8], now: Time, gateway: &Gateway) -> String {
+    let line = String::from_utf8_lossy(head);
+    let mut words = line.split_whitespace();
+    let (method, path) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+    let (status, kind, body) = match (method, path) {
+        ("GET", "/metrics") => ("200 OK", "text/plain; version=0.0.4", metrics(now, gateway)),
+        ("GET", "/status") => ("200 OK", "application/json", format!("{:#}\n", status(now, gateway))),
+        ("GET", _) => ("404 Not Found", "text/plain", "/metrics and /status\n".into()),
+        _ => ("405 Method Not Allowed", "text/plain", "GET only\n".into()),
+    };
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn metrics(now: Time, gateway: &Gateway) -> String {
+    let mut out = String::new();
+    gateway.counters.prometheus(&mut out);
+    let _ = writeln!(
+        out,
+        "# HELP skyhop_gateway_connections Connections now.\n# TYPE skyhop_gateway_connections gauge\n\
+         skyhop_gateway_connections {}",
+        gateway.flows.len()
+    );
+    let sealed = gateway.engine.counters();
+    let _ = writeln!(
+        out,
+        "# HELP skyhop_gateway_packets_dropped_total Packets that were not of an association.\n\
+         # TYPE skyhop_gateway_packets_dropped_total counter"
+    );
+    for (why, count) in [
+        ("forged", sealed.forged),
+        ("replayed", sealed.replayed),
+        ("unknown", sealed.unknown),
+        ("garbage", sealed.garbage),
+        ("refused", sealed.refused),
+    ] {
+        let _ = writeln!(out, "skyhop_gateway_packets_dropped_total{{reason=\"{why}\"}} {count}");
+    }
+    let peers: Vec<Value> = gateway.peers.iter().map(|(name, link)| peer(now, gateway, name, link)).collect();
+    for (key, kind, help) in [
+        ("up", "gauge", "1 if the peer's association is open."),
+        ("rtt_s", "gauge", "Smoothed round trip of the association, seconds."),
+        ("rate_bps", "gauge", "Sending rate of the association, bits of the network layer per second."),
+        ("streams", "gauge", "Connections inside the association."),
+        ("in_flight_bytes", "gauge", "Bytes sent and not acknowledged."),
+        ("held_bytes", "gauge", "Bytes received that connections here have not taken."),
+        ("bytes_sent", "counter", "Bytes of the association's packets sent."),
+        ("bytes_received", "counter", "Bytes of the association's packets received."),
+        ("packets_sent", "counter", "Packets sent."),
+        ("packets_received", "counter", "Packets received."),
+        ("packets_retransmitted", "counter", "Packets sent again."),
+    ] {
+        let _ =
+            writeln!(out, "# HELP skyhop_gateway_peer_{key} {help}\n# TYPE skyhop_gateway_peer_{key} {kind}");
+        for peer in &peers {
+            if let (Some(value), Some(name)) =
+                (peer.get(key).filter(|value| !value.is_null()), peer["name"].as_str())
+            {
+                let value = value.as_bool().map_or_else(|| value.to_string(), |up| u8::from(up).to_string());
+                let _ = writeln!(out, "skyhop_gateway_peer_{key}{{peer=\"{name}\"}} {value}");
+            }
+        }
+    }
+    out
+}
+
+fn peer(now: Time, gateway: &Gateway, name: &str, link: Option<u32>) -> Value {
+    let Some(link) = link.and_then(|id| gateway.engine.link(id)) else {
+        return json!({ "name": name, "up": false });
+    };
+    let (trunk, path) = (&link.trunk, link.trunk.path_stats());
+    json!({
+        "name": name,
+        "up": true,
+        "address": link.peer.to_string(),
+        "since_s": now.since(link.since).as_secs_f64(),
+        "rtt_s": trunk.srtt().map(|rtt| rtt.as_secs_f64()),
+        "rate_bps": trunk.rate_bps(),
+        "window_bytes": trunk.window(),
+        "in_flight_bytes": trunk.in_flight(),
+        "held_bytes": trunk.held_bytes(),
+        "packet_size": trunk.packet_size(),
+        "streams": trunk.streams(),
+        "packets_sent": link.traffic.packets_sent,
+        "packets_received": link.traffic.packets_received,
+        "packets_retransmitted": path.packets_retransmitted,
+        "bytes_sent": link.traffic.bytes_sent,
+        "bytes_received": link.traffic.bytes_received,
+    })
+}
+
+/// The gateway as it is now.
+fn status(now: Time, gateway: &Gateway) -> Value {
+    let flows = gateway.flows.iter().take(LISTED).map(|(_, flow)| {
+        let unsent = flow.stream.and_then(|(link, id)| Some(gateway.engine.link(link)?.trunk.unsent(id)));
+        let unread = flow.stream.and_then(|(link, id)| Some(gateway.engine.link(link)?.trunk.readable(id)));
+        let [up, down] = flow.join.carried();
+        let blocked = flow.socket.as_ref().is_some_and(|socket| !socket.writable);
+        // The end that holds the connection up now, as seen from here.
+        let limit = match (unsent.unwrap_or(0) > 0, blocked, flow.opener) {
+            (true, ..) => "link",
+            (_, true, true) => "client",
+            (_, true, false) => "server",
+            _ => "application",
+        };
+        json!({
+            "client": flow.client.map(|client| client.to_string()),
+            "destination": flow.destination.as_ref().map(ToString::to_string),
+            "state": flow.phase.name(),
+            "age_s": now.since(flow.since).as_secs_f64(),
+            "bytes_to_server": up,
+            "bytes_to_client": down,
+            "unsent_bytes": unsent,
+            "unread_bytes": unread,
+            "limited_by": limit,
+        })
+    });
+    json!({
+        "role": gateway.config.role.to_string(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "peers": gateway.peers.iter().map(|(name, link)| peer(now, gateway, name, link)).collect::<Vec<_>>(),
+        "connections": gateway.flows.len(),
+        "connections_opened": gateway.counters.opened,
+        "connections_accepted": gateway.counters.accepted,
+        "connections_closed": gateway.counters.closed,
+        "connections_reset": gateway.counters.reset,
+        "connections_lost": gateway.counters.lost,
+        "flows": flows.collect::<Vec<_>>(),
+    })
+}

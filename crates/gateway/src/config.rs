@@ -1,0 +1,574 @@
+//! The file that describes a gateway.
+//!
+//! Follows the scenario's rules: values with units are strings, an unknown key is an error with the nearest that exists, exit code 2.
+//! Differs: the files of keys that it names are read too, relative to itself.
+//! Leaves out defaults that depend on the machine.
+
+use crate::prefix::Prefix;
+use serde::Deserialize;
+use skyhop_live::UDP_PORT;
+use skyhop_live::keys::{Keys, PublicKey};
+use skyhop_text::spelling;
+use skyhop_units::{Bytes, Rate, Span};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::str::FromStr;
+use toml::Spanned;
+
+/// A mistake in the file: its place, and what is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError(String);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// The side of the satellite link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// On the Internet's side; serves terminals.
+    Hub,
+    /// On the users' side.
+    Terminal,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Role::Hub => "hub",
+            Role::Terminal => "terminal",
+        })
+    }
+}
+
+/// New connections while they cannot be split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fail {
+    /// They pass unsplit.
+    #[default]
+    Open,
+    /// They are refused.
+    Closed,
+}
+
+/// QUIC of the users, which cannot be split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Quic {
+    /// It passes.
+    #[default]
+    Pass,
+    /// It is refused, so that browsers fall back to TCP.
+    Refuse,
+}
+
+/// The address that a server sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// This gateway's.
+    #[default]
+    Own,
+    /// The client's, if what is sent to it comes by this gateway.
+    Client,
+}
+
+/// Connections that the firewall hands over.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Intercept {
+    /// Devices over which they come in.
+    pub interfaces: Vec<String>,
+    /// Ports of the servers.
+    pub ports: Vec<RangeInclusive<u16>>,
+    /// Of those, ports that pass.
+    pub except_ports: Vec<RangeInclusive<u16>>,
+    /// Servers, if not all of them.
+    pub to: Vec<Prefix>,
+    /// Of those, servers whose connections pass.
+    pub except: Vec<Prefix>,
+    /// New connections while they cannot be split.
+    pub fail: Fail,
+    /// QUIC of the users.
+    pub quic: Quic,
+    /// The port at which they arrive.
+    pub port: u16,
+    /// The mark of their packets, and the number of their table of routes.
+    pub mark: u32,
+}
+
+/// A port that leads to a server at the far end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forward {
+    /// The port.
+    pub listen: SocketAddr,
+    /// Host and port.
+    pub to: (String, u16),
+}
+
+/// A terminal that a hub serves.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Terminal {
+    /// Its public key.
+    pub key: PublicKey,
+    /// Addresses of its users.
+    pub prefixes: Vec<Prefix>,
+}
+
+/// A gateway.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// The side of the link.
+    pub role: Role,
+    /// Address of the association's socket.
+    pub listen: SocketAddr,
+    /// The hub, of a terminal.
+    pub hub: Option<String>,
+    /// Keys, those of the peers included.
+    pub keys: Keys,
+    /// The most that this end sends.
+    pub rate: Option<Rate>,
+    /// True if the network has promised that rate.
+    pub promised: bool,
+    /// Bytes that the connections of an association hold, each way.
+    pub memory: u64,
+    /// Connections at most.
+    pub connections: usize,
+    /// The largest packet of the network layer between the gateways.
+    pub mtu: u32,
+    /// How long a server may take to answer a SYN.
+    pub connect_timeout: Span,
+    /// A peer that is silent for so long is given up, and its connections are reset.
+    pub silence: Span,
+    /// The address that a server sees.
+    pub source: Source,
+    /// Ranges of special addresses that may be connected to all the same.
+    pub allow: Vec<Prefix>,
+    /// Connections that the firewall hands over.
+    pub intercept: Option<Intercept>,
+    /// A SOCKS5 proxy, with its password if it has one.
+    pub socks: Option<(SocketAddr, Option<(String, String)>)>,
+    /// Ports that lead to the far end.
+    pub forwards: Vec<Forward>,
+    /// Metrics and the status.
+    pub metrics: Option<SocketAddr>,
+    /// A hub's terminals, by name.
+    pub terminals: BTreeMap<String, Terminal>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    role: Role,
+    listen: Option<Spanned<String>>,
+    hub: Option<Spanned<String>>,
+    key: Spanned<String>,
+    hub_key: Option<Spanned<String>>,
+    rate: Option<Spanned<String>>,
+    #[serde(default)]
+    promised: bool,
+    memory: Option<Spanned<String>>,
+    connections: Option<Spanned<i64>>,
+    mtu: Option<Spanned<i64>>,
+    connect_timeout: Option<Spanned<String>>,
+    silence: Option<Spanned<String>>,
+    #[serde(default)]
+    source: Source,
+    #[serde(default)]
+    allow: Vec<Spanned<String>>,
+    intercept: Option<InterceptFile>,
+    socks: Option<SocksFile>,
+    #[serde(default)]
+    forward: Vec<ForwardFile>,
+    metrics: Option<Spanned<String>>,
+    #[serde(default)]
+    terminals: BTreeMap<String, TerminalFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct InterceptFile {
+    interfaces: Spanned<Vec<Spanned<String>>>,
+    #[serde(default)]
+    ports: Vec<Spanned<String>>,
+    except_ports: Option<Vec<Spanned<String>>>,
+    #[serde(default)]
+    to: Vec<Spanned<String>>,
+    #[serde(default)]
+    except: Vec<Spanned<String>>,
+    #[serde(default)]
+    fail: Fail,
+    #[serde(default)]
+    quic: Quic,
+    port: Option<Spanned<i64>>,
+    mark: Option<Spanned<i64>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SocksFile {
+    listen: Spanned<String>,
+    user: Option<String>,
+    password: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ForwardFile {
+    listen: Spanned<String>,
+    to: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TerminalFile {
+    key: Spanned<String>,
+    #[serde(default)]
+    prefixes: Vec<Spanned<String>>,
+}
+
+/// Ports of tunnels that are sealed themselves, which a split would only delay: ssh is no tunnel, so it is split.
+const TUNNELS: [RangeInclusive<u16>; 2] = [500..=500, 4500..=4500];
+/// The default mark, which spells "sky".
+pub const MARK: u32 = 0x736b79;
+
+/// The file's text, to say where a value stands.
+struct Text<'a> {
+    path: &'a Path,
+    text: &'a str,
+}
+
+impl Text<'_> {
+    fn error(&self, offset: usize, message: impl fmt::Display) -> ConfigError {
+        let line =
+            1 + self.text.as_bytes()[..offset.min(self.text.len())].iter().filter(|b| **b == b'\n').count();
+        ConfigError(format!("{}:{line}: {message}", self.path.display()))
+    }
+
+    fn value<T: FromStr>(&self, key: &str, value: &Spanned<String>) -> Result<T, ConfigError>
+    where
+        T::Err: fmt::Display,
+    {
+        value.get_ref().parse().map_err(|e| self.error(value.span().start, format_args!("{key}: {e}")))
+    }
+
+    fn values<T: FromStr>(&self, key: &str, values: &[Spanned<String>]) -> Result<Vec<T>, ConfigError>
+    where
+        T::Err: fmt::Display,
+    {
+        values.iter().map(|value| self.value(key, value)).collect()
+    }
+
+    fn number(
+        &self,
+        key: &str,
+        value: &Option<Spanned<i64>>,
+        allowed: RangeInclusive<i64>,
+        default: i64,
+    ) -> Result<i64, ConfigError> {
+        let Some(value) = value else { return Ok(default) };
+        let number = *value.get_ref();
+        if allowed.contains(&number) {
+            return Ok(number);
+        }
+        let (from, to) = allowed.into_inner();
+        Err(self.error(value.span().start, format_args!("{key}: {number}; {from} to {to} are allowed")))
+    }
+
+    fn address(
+        &self,
+        key: &str,
+        value: &Spanned<String>,
+        port: Option<u16>,
+    ) -> Result<SocketAddr, ConfigError> {
+        let text = value.get_ref();
+        let bare = text.parse::<IpAddr>().ok().zip(port).map(|(ip, port)| SocketAddr::new(ip, port));
+        bare.or_else(|| text.parse().ok()).ok_or_else(|| {
+            let message = format!("{key}: \"{text}\" is no address with a port; \"192.0.2.1:57824\" is");
+            self.error(value.span().start, message)
+        })
+    }
+
+    /// The error of the TOML library, with the nearest of the keys that it lists.
+    fn parse(&self) -> Result<File, ConfigError> {
+        toml::from_str(self.text).map_err(|e| {
+            let message = e.message();
+            let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+            let hint = match quoted.split_first() {
+                Some((unknown, known)) if message.starts_with("unknown") => {
+                    spelling::hint(unknown, known.iter().copied())
+                }
+                _ => String::new(),
+            };
+            self.error(e.span().map_or(0, |span| span.start), format_args!("{message}{hint}"))
+        })
+    }
+}
+
+/// One port or a range of them.
+struct Ports(RangeInclusive<u16>);
+
+impl FromStr for Ports {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        match (first.trim().parse::<u16>(), last.trim().parse::<u16>()) {
+            (Ok(first), Ok(last)) if 0 < first && first <= last => Ok(Ports(first..=last)),
+            _ => Err(format!("\"{text}\" is no port or range of ports; \"443\" and \"8000-8999\" are")),
+        }
+    }
+}
+
+/// Host and port, the host in brackets if it is an address of IPv6.
+pub fn host_and_port(text: &str) -> Option<(String, u16)> {
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return Some((address.ip().to_string(), address.port()));
+    }
+    let (host, port) = text.rsplit_once(':')?;
+    let good =
+        !host.is_empty() && host.len() <= 255 && host.bytes().all(|b| b.is_ascii_graphic() && b != b':');
+    Some((good.then(|| host.to_owned())?, port.parse().ok().filter(|port| *port > 0)?))
+}
+
+impl Config {
+    /// Reads a file, and the keys that it names.
+    pub fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            let hint = if e.kind() == std::io::ErrorKind::NotFound {
+                spelling::hint_of_file(path)
+            } else {
+                String::new()
+            };
+            ConfigError(format!("{}: {e}{hint}", path.display()))
+        })?;
+        Self::parse(path, &text)
+    }
+
+    /// Reads the text of a file, and the keys that it names, relative to `path`.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
+        let text = Text { path, text };
+        let file = text.parse()?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let terminals = terminals(&text, &file)?;
+        let keys = keys(&text, &file, folder, &terminals)?;
+        let any = SocketAddr::from(([0, 0, 0, 0], if file.role == Role::Hub { UDP_PORT } else { 0 }));
+        if file.role == Role::Terminal && file.hub.is_none() {
+            return Err(text.error(0, "a terminal needs `hub`, the hub's address"));
+        }
+        if let (Role::Hub, Some(hub)) = (file.role, &file.hub) {
+            return Err(text.error(hub.span().start, "hub: this is the hub; terminals name it"));
+        }
+        if let Some(hub) = &file.hub
+            && host_and_port(&with_port(hub.get_ref())).is_none()
+        {
+            let message = format!(
+                "hub: \"{}\" is no host; \"203.0.113.1\" and \"hub.example:57824\" are",
+                hub.get_ref()
+            );
+            return Err(text.error(hub.span().start, message));
+        }
+        let memory = match &file.memory {
+            Some(memory) => {
+                let bytes: Bytes = text.value("memory", memory)?;
+                if bytes.get() < 1 << 20 {
+                    let message = format!("memory: {bytes} is less than 1 MiB, which one connection needs");
+                    return Err(text.error(memory.span().start, message));
+                }
+                bytes.get()
+            }
+            None => 64 << 20,
+        };
+        let config = Config {
+            role: file.role,
+            listen: file
+                .listen
+                .as_ref()
+                .map_or(Ok(any), |listen| text.address("listen", listen, Some(UDP_PORT)))?,
+            hub: file.hub.as_ref().map(|hub| with_port(hub.get_ref())),
+            keys,
+            rate: file.rate.as_ref().map(|rate| text.value("rate", rate)).transpose()?,
+            promised: file.promised,
+            memory,
+            connections: text.number("connections", &file.connections, 1..=1_000_000, 16_384)? as usize,
+            mtu: text.number("mtu", &file.mtu, 576..=65_535, 1500)? as u32,
+            connect_timeout: span(&text, "connect_timeout", &file.connect_timeout, 30)?,
+            silence: span(&text, "silence", &file.silence, 90)?,
+            source: file.source,
+            allow: text.values("allow", &file.allow)?,
+            intercept: file.intercept.as_ref().map(|from| intercept(&text, from)).transpose()?,
+            socks: file.socks.as_ref().map(|from| socks(&text, from)).transpose()?,
+            forwards: file.forward.iter().map(|from| forward(&text, from)).collect::<Result<_, _>>()?,
+            metrics: file.metrics.as_ref().map(|at| text.address("metrics", at, Some(9464))).transpose()?,
+            terminals,
+        };
+        if config.promised && config.rate.is_none() {
+            return Err(text.error(0, "promised: give the promised rate as `rate`"));
+        }
+        if let (Some(metrics), Some(value)) = (config.metrics, &file.metrics)
+            && !metrics.ip().is_loopback()
+        {
+            let message =
+                "metrics: an address of loopback only, since whoever reads them sees who uses the link";
+            return Err(text.error(value.span().start, message));
+        }
+        Ok(config)
+    }
+
+    /// The hub's address, looked up.
+    pub fn hub_address(&self) -> std::io::Result<Option<SocketAddr>> {
+        let Some(hub) = &self.hub else { return Ok(None) };
+        let found = hub.to_socket_addrs()?.next();
+        found.map(Some).ok_or_else(|| std::io::Error::other(format!("{hub}: no such host")))
+    }
+}
+
+fn with_port(host: &str) -> String {
+    match host.parse::<IpAddr>() {
+        Ok(ip) => SocketAddr::new(ip, UDP_PORT).to_string(),
+        Err(_) if host.contains(':') => host.to_owned(),
+        Err(_) => format!("{host}:{UDP_PORT}"),
+    }
+}
+
+fn span(
+    text: &Text<'_>,
+    key: &str,
+    value: &Option<Spanned<String>>,
+    default_s: u64,
+) -> Result<Span, ConfigError> {
+    let Some(value) = value else { return Ok(Span::from_secs(default_s)) };
+    let span: Span = text.value(key, value)?;
+    if span < Span::from_secs(1) {
+        return Err(text.error(value.span().start, format_args!("{key}: at least 1 s")));
+    }
+    Ok(span)
+}
+
+fn terminals(text: &Text<'_>, file: &File) -> Result<BTreeMap<String, Terminal>, ConfigError> {
+    let mut terminals = BTreeMap::new();
+    let mut keys = BTreeMap::new();
+    for (name, from) in &file.terminals {
+        let at = from.key.span().start;
+        if file.role == Role::Terminal {
+            return Err(text.error(at, "terminals: a terminal has none; the hub does"));
+        }
+        let key = PublicKey::parse(from.key.get_ref()).ok_or_else(|| {
+            text.error(
+                at,
+                format_args!("terminals.{name}.key: no public key; \"skyhop gateway add {name}\" makes one"),
+            )
+        })?;
+        if let Some(other) = keys.insert(key, name) {
+            return Err(text.error(at, format_args!("terminals.{name}.key: it is that of {other} too")));
+        }
+        let prefixes = text.values(&format!("terminals.{name}.prefixes"), &from.prefixes)?;
+        terminals.insert(name.clone(), Terminal { key, prefixes });
+    }
+    Ok(terminals)
+}
+
+fn keys(
+    text: &Text<'_>,
+    file: &File,
+    folder: &Path,
+    terminals: &BTreeMap<String, Terminal>,
+) -> Result<Keys, ConfigError> {
+    let at = file.key.span().start;
+    let path = folder.join(file.key.get_ref());
+    match file.role {
+        Role::Terminal => {
+            let Some(hub_key) = &file.hub_key else {
+                return Err(text.error(at, "a terminal needs `hub_key`, the hub's public key"));
+            };
+            let hub = PublicKey::parse(hub_key.get_ref()).ok_or_else(|| {
+                text.error(
+                    hub_key.span().start,
+                    "hub_key: no public key; it is the line of the hub's file KEY.pub",
+                )
+            })?;
+            Keys::read_own(&path, vec![hub]).map_err(|e| text.error(at, format_args!("key: {e}")))
+        }
+        Role::Hub => {
+            if let Some(hub_key) = &file.hub_key {
+                return Err(
+                    text.error(hub_key.span().start, "hub_key: a hub has no other hub; its own key is `key`")
+                );
+            }
+            Keys::read_own(&path, terminals.values().map(|terminal| terminal.key).collect())
+                .map_err(|e| text.error(at, format_args!("key: {e}")))
+        }
+    }
+}
+
+fn intercept(text: &Text<'_>, from: &InterceptFile) -> Result<Intercept, ConfigError> {
+    let interfaces: Vec<String> =
+        from.interfaces.get_ref().iter().map(|name| name.get_ref().clone()).collect();
+    for name in from.interfaces.get_ref() {
+        let good = |b: u8| b.is_ascii_graphic() && !matches!(b, b'"' | b'/' | b'\\');
+        if name.get_ref().is_empty() || name.get_ref().len() > 15 || !name.get_ref().bytes().all(good) {
+            let message = format!("intercept.interfaces: \"{}\" is no name of a device", name.get_ref());
+            return Err(text.error(name.span().start, message));
+        }
+    }
+    if interfaces.is_empty() {
+        let at = from.interfaces.span().start;
+        return Err(text.error(at, "intercept.interfaces: name the devices over which users come in"));
+    }
+    let ports = |key: &str, values: &[Spanned<String>]| -> Result<Vec<RangeInclusive<u16>>, ConfigError> {
+        Ok(text.values::<Ports>(key, values)?.into_iter().map(|ports| ports.0).collect())
+    };
+    Ok(Intercept {
+        interfaces,
+        ports: ports("intercept.ports", &from.ports)?,
+        except_ports: match &from.except_ports {
+            Some(values) => ports("intercept.except_ports", values)?,
+            None => TUNNELS.to_vec(),
+        },
+        to: text.values("intercept.to", &from.to)?,
+        except: text.values("intercept.except", &from.except)?,
+        fail: from.fail,
+        quic: from.quic,
+        port: text.number("intercept.port", &from.port, 1..=65_535, i64::from(UDP_PORT) + 1)? as u16,
+        mark: text.number("intercept.mark", &from.mark, 1..=i64::from(u32::MAX), i64::from(MARK))? as u32,
+    })
+}
+
+fn socks(text: &Text<'_>, from: &SocksFile) -> Result<(SocketAddr, Option<(String, String)>), ConfigError> {
+    let listen = text.address("socks.listen", &from.listen, Some(1080))?;
+    let at = from.listen.span().start;
+    let password = match (&from.user, &from.password) {
+        (Some(user), Some(password)) if !user.is_empty() && !password.is_empty() => {
+            if user.len() > 255 || password.len() > 255 {
+                return Err(text.error(at, "socks: user and password have at most 255 bytes"));
+            }
+            Some((user.clone(), password.clone()))
+        }
+        (None, None) if listen.ip().is_loopback() => None,
+        (None, None) => {
+            return Err(text.error(
+                at,
+                format_args!("socks.listen: {listen} is open to everybody: give `user` and `password`, or listen on 127.0.0.1"),
+            ));
+        }
+        _ => return Err(text.error(at, "socks: both `user` and `password`, or neither")),
+    };
+    Ok((listen, password))
+}
+
+fn forward(text: &Text<'_>, from: &ForwardFile) -> Result<Forward, ConfigError> {
+    let to = host_and_port(from.to.get_ref()).ok_or_else(|| {
+        let message =
+            format!("forward.to: \"{}\" is no host with a port; \"www.example:80\" is", from.to.get_ref());
+        text.error(from.to.span().start, message)
+    })?;
+    Ok(Forward { listen: text.address("forward.listen", &from.listen, None)?, to })
+}

@@ -1,0 +1,550 @@
+//! The thread of a gateway: its clock, its poller, its listeners, and what an operator tells it by signals.
+//!
+//! Follows the loop of `skyhop_live`'s driver: one input, then drain. Systemd's sd_notify(3) for readiness.
+//! Differs: connections of the kernel come and go here too, and their sockets are told apart by the poller's keys.
+//! Leaves out several threads.
+
+use crate::admin::Admin;
+use crate::config::{Config, Role, Source};
+use crate::gateway::{FIRST_FLOW, Gateway};
+use crate::kernel::{Listener, raise_file_limit};
+use crate::{routing, rules};
+use polling::{Event, Events, PollMode, Poller};
+use skyhop_live::batch::Batch;
+use skyhop_live::socket::{Carrier, Socket};
+use skyhop_splice::preamble::Destination;
+use skyhop_units::{Span, Time};
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Why a gateway cannot run.
+#[derive(Debug)]
+pub enum Failed {
+    /// The file is wrong, or asks for what this host does not have.
+    Config(String),
+    /// It has run, and cannot go on.
+    Run(String),
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failed::Config(message) | Failed::Run(message) => f.write_str(message),
+        }
+    }
+}
+
+const SOCKET: usize = 1;
+const SIGNALS: usize = 2;
+const ADMIN: usize = 16;
+const LISTENERS: usize = ADMIN + Admin::KEYS;
+/// Calls of the kernel for incoming packets before it is the others' turn.
+const READS: usize = 8;
+/// Connections that are accepted before it is the others' turn.
+const ACCEPTS: usize = 64;
+/// How long connections may go on when the gateway is told to end.
+const DRAIN: Span = Span::from_secs(10);
+/// The kernel's buffers of the association's socket, bytes.
+const SOCKET_BUFFER: usize = 4 << 20;
+
+/// The purpose of a listener.
+#[derive(Debug, Clone)]
+enum Purpose {
+    Intercept,
+    Socks,
+    Forward(Destination),
+}
+
+struct Listening {
+    listener: Listener,
+    purpose: Purpose,
+}
+
+struct Daemon {
+    path: PathBuf,
+    gateway: Gateway,
+    poller: Arc<Poller>,
+    started: Instant,
+    socket: Socket,
+    batch: Batch,
+    signals: OwnedFd,
+    admin: Option<Admin>,
+    listeners: Vec<Option<Listening>>,
+    /// False while there is no room for more connections.
+    accepting: bool,
+    waits_for_room: bool,
+    heard_at: Time,
+    /// When to end, whatever is still open.
+    ends_at: Option<Time>,
+    rules: bool,
+    log: Box<dyn FnMut(&str)>,
+}
+
+/// Runs a gateway until it is told to end by SIGTERM or SIGINT; SIGHUP has it read its file again. Lines for the log go to `log`.
+pub fn run(path: PathBuf, config: Config, log: Box<dyn FnMut(&str)>) -> Result<(), Failed> {
+    // Before any thread is started: all inherit it.
+    let signals = block_signals().map_err(|e| Failed::Run(format!("signals: {e}")))?;
+    let files = raise_file_limit();
+    let mut daemon = Daemon::start(path, config, signals, log)?;
+    if files < daemon.gateway.config.connections as u64 + 64 {
+        let message = format!(
+            "only {files} files may be open: {} connections need more (ulimit -n, or LimitNOFILE)",
+            daemon.gateway.config.connections
+        );
+        (daemon.log)(&message);
+    }
+    daemon.tell_ready();
+    let ended = daemon.run();
+    daemon.clean_up();
+    ended
+}
+
+fn block_signals() -> io::Result<OwnedFd> {
+    // SAFETY: the sets outlive the calls, and the descriptor that the kernel makes is owned by nobody else.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+            libc::sigaddset(&raw mut set, signal);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+        match libc::signalfd(-1, &raw const set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC) {
+            -1 => Err(io::Error::last_os_error()),
+            fd => Ok(OwnedFd::from_raw_fd(fd)),
+        }
+    }
+}
+
+impl Daemon {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the gateway's one clock, from which all machines are handed the time"
+    )]
+    fn start(
+        path: PathBuf,
+        config: Config,
+        signals: OwnedFd,
+        log: Box<dyn FnMut(&str)>,
+    ) -> Result<Self, Failed> {
+        let run = |what: &str, e: io::Error| Failed::Run(format!("{what}: {e}"));
+        let hub = config.hub_address().map_err(|e| Failed::Config(format!("hub: {e}")))?;
+        let local = match hub {
+            Some(SocketAddr::V6(_)) if config.listen.ip().is_unspecified() => {
+                SocketAddr::from(([0_u16; 8], config.listen.port()))
+            }
+            _ => config.listen,
+        };
+        let socket = Socket::bind(Carrier::Udp, local, SOCKET_BUFFER)
+            .map_err(|e| Failed::Config(format!("listen: {local}: {e}")))?;
+        let poller = Arc::new(Poller::new().map_err(|e| run("poller", e))?);
+        // SAFETY: the daemon owns both, and they live as long as the poller is used.
+        unsafe {
+            poller
+                .add_with_mode(socket.io(), Event::readable(SOCKET), PollMode::Level)
+                .map_err(|e| run("poller", e))?;
+            poller
+                .add_with_mode(&signals, Event::readable(SIGNALS), PollMode::Level)
+                .map_err(|e| run("poller", e))?;
+        }
+        let admin = match config.metrics {
+            Some(address) => Some(
+                Admin::bind(&poller, address, ADMIN)
+                    .map_err(|e| Failed::Config(format!("metrics: {address}: {e}")))?,
+            ),
+            None => None,
+        };
+        let started = Instant::now();
+        let gateway = Gateway::new(Time::ZERO + Span::from_secs(1), config, hub, poller.clone())
+            .map_err(|e| run("names", e))?;
+        let batch = Batch::new(socket.segments_max());
+        let mut daemon = Daemon {
+            path,
+            gateway,
+            poller,
+            started,
+            socket,
+            batch,
+            signals,
+            admin,
+            listeners: Vec::new(),
+            accepting: true,
+            waits_for_room: false,
+            heard_at: Time::ZERO,
+            ends_at: None,
+            rules: false,
+            log,
+        };
+        daemon.listen().map_err(Failed::Config)?;
+        daemon.install_rules().map_err(Failed::Config)?;
+        Ok(daemon)
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the gateway's one clock, from which all machines are handed the time"
+    )]
+    fn now(&self) -> Time {
+        Time::ZERO + Span::from_secs(1) + Span::from_nanos(self.started.elapsed().as_nanos() as u64)
+    }
+
+    /// Opens the listeners that a file names; those for intercepted connections are there while the association is.
+    fn listen(&mut self) -> Result<(), String> {
+        let config = &self.gateway.config;
+        let mut wanted = Vec::new();
+        if let Some((address, _)) = config.socks {
+            wanted.push((format!("socks.listen: {address}"), address, Purpose::Socks));
+        }
+        for forward in &config.forwards {
+            let (host, port) = forward.to.clone();
+            let to = match host.parse() {
+                Ok(ip) => Destination::Address(SocketAddr::new(ip, port)),
+                Err(_) => Destination::Name(host, port),
+            };
+            wanted.push((
+                format!("forward.listen: {}", forward.listen),
+                forward.listen,
+                Purpose::Forward(to),
+            ));
+        }
+        for (what, address, purpose) in wanted {
+            let listener = Listener::bind(address).map_err(|e| format!("{what}: {e}"))?;
+            self.add_listener(listener, purpose).map_err(|e| format!("{what}: {e}"))?;
+        }
+        if self.gateway.config.intercept.is_some() {
+            // A try, so that a missing right is told at the start.
+            self.intercept(true).map_err(|e| format!("intercept: {e}"))?;
+            if self.gateway.config.role == Role::Terminal {
+                self.intercept(false).map_err(|e| format!("intercept: {e}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_listener(&mut self, listener: Listener, purpose: Purpose) -> io::Result<()> {
+        let place = self.listeners.iter().position(Option::is_none).unwrap_or(self.listeners.len());
+        // SAFETY: a listener is taken out of the poller before it is closed.
+        unsafe { self.poller.add_with_mode(&listener, Event::readable(LISTENERS + place), PollMode::Level)? };
+        let listening = Some(Listening { listener, purpose });
+        match self.listeners.get_mut(place) {
+            Some(free) => *free = listening,
+            None => self.listeners.push(listening),
+        }
+        Ok(())
+    }
+
+    /// Opens the listeners for intercepted connections, or closes them: without them the firewall lets new connections pass, or refuses
+    /// them, as its rules say.
+    fn intercept(&mut self, open: bool) -> io::Result<()> {
+        let Some(port) = self.gateway.config.intercept.as_ref().map(|intercept| intercept.port) else {
+            return Ok(());
+        };
+        let is_open = self.listeners.iter().flatten().any(|l| matches!(l.purpose, Purpose::Intercept));
+        if open && !is_open {
+            for v4 in [true, false] {
+                match Listener::transparent(v4, port) {
+                    Ok(listener) => self.add_listener(listener, Purpose::Intercept)?,
+                    // A host without IPv6 has no users of it.
+                    Err(e) if !v4 && e.raw_os_error() == Some(libc::EAFNOSUPPORT) => {
+                        (self.log)("this host has no IPv6: only connections of IPv4 are split");
+                    }
+                    Err(e) => return Err(e),
+                }
+            }
+        } else if !open {
+            for place in &mut self.listeners {
+                if let Some(listening) = place.take_if(|l| matches!(l.purpose, Purpose::Intercept)) {
+                    self.poller.delete(&listening.listener)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn install_rules(&mut self) -> Result<(), String> {
+        let config = &self.gateway.config;
+        let Some(ruleset) = rules::ruleset(config) else { return Ok(()) };
+        let mark = mark(config);
+        rules::apply(&ruleset).map_err(|e| e.to_string())?;
+        self.rules = true;
+        routing::add(mark).map_err(|e| e.to_string())?;
+        if config.source == Source::Client || config.intercept.is_some() {
+            for (file, why) in FORWARDING {
+                if std::fs::read_to_string(file).is_ok_and(|value| value.trim() == "0") {
+                    (self.log)(&format!("{file} is 0: {why}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn clean_up(&mut self) {
+        if self.rules {
+            if let Err(e) = rules::remove() {
+                (self.log)(&e.to_string());
+            }
+            routing::remove(mark(&self.gateway.config));
+        }
+        // What is still open ends with a reset, on both sides.
+        for (id, _) in self.gateway.engine.links().map(|(id, link)| (id, link.since)).collect::<Vec<_>>() {
+            self.gateway.engine.abort(id);
+        }
+        let now = self.now();
+        self.gateway.engine.fill(now, &mut self.batch);
+        let _ = self.send();
+    }
+
+    fn tell_ready(&mut self) {
+        let config = &self.gateway.config;
+        let message = match (&config.hub, config.terminals.len()) {
+            (Some(hub), _) => format!("terminal of {hub}"),
+            (None, terminals) => format!("hub on {} of {terminals} terminals", self.socket.local_addr()),
+        };
+        (self.log)(&message);
+        if let Some(path) = std::env::var_os("NOTIFY_SOCKET")
+            && let Ok(socket) = std::os::unix::net::UnixDatagram::unbound()
+        {
+            let _ = socket.send_to(b"READY=1", path);
+        }
+    }
+
+    fn run(&mut self) -> Result<(), Failed> {
+        let mut events = Events::new();
+        loop {
+            let busy = self.step().map_err(|e| Failed::Run(format!("the association's socket: {e}")))?;
+            if self.is_over() {
+                return Ok(());
+            }
+            let timeout = if busy { Duration::ZERO } else { self.until_due() };
+            events.clear();
+            self.poller.wait(&mut events, Some(timeout)).map_err(|e| Failed::Run(format!("poller: {e}")))?;
+            for event in events.iter() {
+                self.handle_event(&event);
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.ends_at.is_some_and(|at| self.gateway.flows.len() == 0 || self.now() >= at)
+    }
+
+    fn until_due(&self) -> Duration {
+        let due = self.gateway.poll_timeout().into_iter().chain(self.ends_at).min();
+        let now = self.now();
+        due.map_or(Duration::from_secs(60), |due| Duration::from_nanos(due.since(now).as_nanos()))
+    }
+
+    fn handle_event(&mut self, event: &Event) {
+        match event.key {
+            SOCKET => {}
+            SIGNALS => self.handle_signals(),
+            key if key >= FIRST_FLOW => self.gateway.handle_ready(event),
+            key if key >= LISTENERS => self.accept(key - LISTENERS),
+            _ => {
+                let now = self.now();
+                if let Some(admin) = &mut self.admin {
+                    admin.handle_ready(&self.poller, event, now, &self.gateway);
+                }
+            }
+        }
+    }
+
+    /// Reads, works and sends once. True if there is more to do at once.
+    fn step(&mut self) -> io::Result<bool> {
+        let mut more = self.receive()?;
+        while let Some(trouble) = self.socket.trouble() {
+            let now = self.now();
+            self.gateway.engine.handle_trouble(now, trouble);
+        }
+        let now = self.now();
+        self.gateway.handle_timeout(now);
+        more |= self.gateway.work(now);
+        if !self.send()? {
+            self.wait_for_room(true)?;
+        } else {
+            self.wait_for_room(false)?;
+            let now = self.now();
+            more |= self.gateway.engine.fill(now, &mut self.batch);
+            if !self.send()? {
+                self.wait_for_room(true)?;
+                more = false;
+            }
+        }
+        more |= self.gateway.work(now);
+        while let Some(line) = self.gateway.log.pop_front() {
+            (self.log)(&line);
+        }
+        self.adjust();
+        Ok(more)
+    }
+
+    fn receive(&mut self) -> io::Result<bool> {
+        for _ in 0..READS {
+            let runs = self.socket.receive()?;
+            if runs == 0 {
+                return Ok(false);
+            }
+            let now = self.now();
+            for run in 0..runs {
+                // The time at which the kernel got them: the spacing of packets tells the path's rate.
+                let age = Span::from_nanos(self.socket.age(run).as_nanos() as u64);
+                let at =
+                    Time::from_nanos(now.as_nanos() - age.as_nanos().min(now.as_nanos())).max(self.heard_at);
+                self.heard_at = at;
+                let (from, to, datagrams) = self.socket.received(run);
+                for datagram in datagrams {
+                    if self.gateway.engine.handle_datagram(at, from, to, datagram) {
+                        self.gateway.engine.fill(now, &mut self.batch);
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Sends the batch. False if the kernel has no room.
+    fn send(&mut self) -> io::Result<bool> {
+        while let Some(part) = self.batch.next().copied() {
+            match self.socket.send(&self.batch.buffer, &part) {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                // A peer that cannot be reached for now, a packet that is too large: as good as lost on the way.
+                _ => self.batch.advance(),
+            }
+        }
+        Ok(true)
+    }
+
+    fn wait_for_room(&mut self, wait: bool) -> io::Result<()> {
+        if std::mem::replace(&mut self.waits_for_room, wait) == wait {
+            return Ok(());
+        }
+        self.poller.modify_with_mode(self.socket.io(), Event::new(SOCKET, true, wait), PollMode::Level)
+    }
+
+    /// Opens and closes what depends on the association and on room.
+    fn adjust(&mut self) {
+        let room = self.gateway.has_room() && self.ends_at.is_none();
+        if room != self.accepting {
+            self.accepting = room;
+            for (place, listening) in self.listeners.iter().enumerate() {
+                let Some(listening) = listening else { continue };
+                let interest = Event::new(LISTENERS + place, room, false);
+                let _ = self.poller.modify_with_mode(&listening.listener, interest, PollMode::Level);
+            }
+        }
+        let up =
+            self.ends_at.is_none() && (self.gateway.config.role == Role::Hub || self.gateway.peers.any_up());
+        if let Err(e) = self.intercept(up) {
+            (self.log)(&format!("intercept: {e}"));
+        }
+    }
+
+    fn accept(&mut self, place: usize) {
+        let Some(Some(listening)) = self.listeners.get(place) else { return };
+        let purpose = listening.purpose.clone();
+        for _ in 0..ACCEPTS {
+            let Some(Some(listening)) = self.listeners.get(place) else { return };
+            if !self.gateway.has_room() {
+                return;
+            }
+            let (socket, client, to) = match listening.listener.accept() {
+                Ok(accepted) => accepted,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
+                // The client has gone already, or this host has no more files; the next may be more fortunate.
+                Err(_) => return,
+            };
+            let now = self.now();
+            match &purpose {
+                Purpose::Socks => self.gateway.accept_socks(now, socket, client),
+                Purpose::Forward(to) => self.gateway.accept(now, socket, client, to.clone(), false),
+                // Nothing was intercepted: the listener itself was meant, and it would lead to itself.
+                Purpose::Intercept
+                    if listening.listener.local_addr().is_ok_and(|own| own.port() == to.port()) => {}
+                Purpose::Intercept => {
+                    self.gateway.accept(now, socket, client, Destination::Address(to), true);
+                }
+            }
+        }
+    }
+
+    fn handle_signals(&mut self) {
+        let mut info = [0_u8; size_of::<libc::signalfd_siginfo>()];
+        loop {
+            // SAFETY: the buffer is as long as is said.
+            let read = unsafe { libc::read(self.signals.as_raw_fd(), info.as_mut_ptr().cast(), info.len()) };
+            if read < info.len() as isize {
+                return;
+            }
+            let number = u32::from_ne_bytes([info[0], info[1], info[2], info[3]]) as libc::c_int;
+            match (number, self.ends_at) {
+                (libc::SIGHUP, _) => self.reload(),
+                (_, None) => {
+                    (self.log)("ending: no new connections, those that are open have 10 s");
+                    self.ends_at = Some(self.now() + DRAIN);
+                    if self.rules {
+                        // From now on connections pass as if there were no gateway; those that are open need the rule for their packets.
+                        let _ = self.intercept(false);
+                    }
+                }
+                (_, Some(_)) => self.ends_at = Some(self.now()),
+            }
+        }
+    }
+
+    /// Reads the file again. A mistake changes nothing.
+    fn reload(&mut self) {
+        let config = match Config::read(&self.path) {
+            Ok(config) => config,
+            Err(e) => return (self.log)(&format!("not reloaded: {e}")),
+        };
+        let before = &self.gateway.config;
+        let mut fixed = Vec::new();
+        for (key, same) in [
+            ("role", before.role == config.role),
+            ("listen", before.listen == config.listen),
+            ("hub", before.hub == config.hub),
+            ("socks", before.socks == config.socks),
+            ("forward", before.forwards == config.forwards),
+            ("metrics", before.metrics == config.metrics),
+            (
+                "intercept",
+                before.intercept.is_some() == config.intercept.is_some() && mark(before) == mark(&config),
+            ),
+        ] {
+            if !same {
+                fixed.push(key);
+            }
+        }
+        if !fixed.is_empty() {
+            let message = format!("not reloaded: {} need a restart", fixed.join(", "));
+            return (self.log)(&message);
+        }
+        if let Some(ruleset) = rules::ruleset(&config)
+            && let Err(e) = rules::apply(&ruleset)
+        {
+            return (self.log)(&format!("not reloaded: {e}"));
+        }
+        self.gateway.reload(config);
+        (self.log)("reloaded");
+    }
+}
+
+/// Settings of the kernel without which a gateway splits nothing.
+const FORWARDING: [(&str, &str); 2] = [
+    (
+        "/proc/sys/net/ipv4/ip_forward",
+        "this host forwards no packets of IPv4, and what is not split does not pass",
+    ),
+    (
+        "/proc/sys/net/ipv6/conf/all/forwarding",
+        "this host forwards no packets of IPv6, and what is not split does not pass",
+    ),
+];
+
+fn mark(config: &Config) -> u32 {
+    config.intercept.as_ref().map_or(crate::config::MARK, |intercept| intercept.mark)
+}

@@ -1,0 +1,100 @@
+//! One connection: a socket of the kernel, a stream of an association, and how far both have got.
+//!
+//! Follows docs/stp.md §16: a preamble goes ahead of the client's data, and one byte of answer ahead of the server's.
+//! Leaves out what is done at each step, which is `gateway`'s.
+
+use crate::kernel::KernelSocket;
+use crate::socks::Socks;
+use bytes::Bytes;
+use skyhop_splice::join::Join;
+use skyhop_splice::preamble::{Destination, Preamble};
+use skyhop_units::Time;
+use std::net::SocketAddr;
+
+/// A stream: the number of its association, and its own.
+pub type StreamName = (u32, u64);
+
+/// How far a connection has got.
+#[derive(Debug)]
+pub enum Phase {
+    /// A program has not yet said where it wants to go.
+    Asking(Socks),
+    /// The peer takes no more streams for now.
+    Waiting(Preamble),
+    /// The preamble is on its way, and the client's data behind it; the far gateway has not answered.
+    Opening,
+    /// The far gateway's preamble is not complete.
+    Reading(Vec<u8>),
+    /// The name of the server is being looked up.
+    Resolving,
+    /// The server has not answered; addresses that could be tried next.
+    Connecting(Vec<SocketAddr>),
+    /// Both ends are there.
+    Open,
+}
+
+impl Phase {
+    /// A word for the status.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Phase::Asking(_) => "asking",
+            Phase::Waiting(_) => "waiting",
+            Phase::Opening => "opening",
+            Phase::Reading(_) => "reading",
+            Phase::Resolving => "resolving",
+            Phase::Connecting(_) => "connecting",
+            Phase::Open => "open",
+        }
+    }
+}
+
+/// A connection.
+#[derive(Debug)]
+pub struct Flow {
+    pub phase: Phase,
+    pub socket: Option<KernelSocket>,
+    pub stream: Option<StreamName>,
+    /// True if the client's socket is here, and the server's at the far end.
+    pub opener: bool,
+    /// The client is a program that waits for a proxy's reply.
+    pub replies: bool,
+    /// The far end has ended its direction of the stream.
+    pub finished: bool,
+    /// It has carried so much that others go first.
+    pub bulk: bool,
+    pub join: Join<Bytes>,
+    pub since: Time,
+    pub client: Option<SocketAddr>,
+    pub destination: Option<Destination>,
+    /// How often an acknowledgment was looked for in vain.
+    pub looks: u32,
+}
+
+impl Flow {
+    /// A client's connection.
+    pub fn opened(now: Time, phase: Phase, socket: KernelSocket, client: SocketAddr) -> Self {
+        Flow { socket: Some(socket), opener: true, client: Some(client), ..Self::new(now, phase) }
+    }
+
+    /// A stream that the far gateway has opened.
+    pub fn accepted(now: Time, stream: StreamName) -> Self {
+        Flow { stream: Some(stream), ..Self::new(now, Phase::Reading(Vec::new())) }
+    }
+
+    fn new(since: Time, phase: Phase) -> Self {
+        Flow {
+            phase,
+            socket: None,
+            stream: None,
+            opener: false,
+            replies: false,
+            finished: false,
+            bulk: false,
+            join: Join::new(),
+            since,
+            client: None,
+            destination: None,
+            looks: 0,
+        }
+    }
+}

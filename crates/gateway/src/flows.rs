@@ -1,0 +1,153 @@
+//! All connections of a gateway: slots, the streams that they belong to, whose turn it is, and which timer is next.
+//!
+//! Follows no document; a slot is used again, and its generation tells who means the one before.
+//! Leaves out what a connection does in its turn.
+
+use crate::flow::{Flow, StreamName};
+use skyhop_units::Time;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+#[derive(Debug, Default)]
+struct Slot {
+    generation: u64,
+    flow: Option<Flow>,
+    used: bool,
+    queued: bool,
+    timer: Option<Time>,
+}
+
+/// The table.
+#[derive(Debug, Default)]
+pub struct Flows {
+    slots: Vec<Slot>,
+    free: Vec<usize>,
+    by_stream: BTreeMap<StreamName, usize>,
+    timers: BTreeSet<(Time, usize)>,
+    turns: VecDeque<usize>,
+}
+
+impl Flows {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// A slot for a connection, which gets a turn.
+    pub fn insert(&mut self, flow: Flow) -> usize {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            self.slots.len() - 1
+        });
+        if let Some(stream) = flow.stream {
+            self.by_stream.insert(stream, slot);
+        }
+        self.slots[slot].flow = Some(flow);
+        self.slots[slot].used = true;
+        self.touch(slot);
+        slot
+    }
+
+    /// Takes a connection out for its turn; it is put back or removed then.
+    pub fn take(&mut self, slot: usize) -> Option<Flow> {
+        self.slots.get_mut(slot)?.flow.take()
+    }
+
+    /// Puts a connection back.
+    pub fn put(&mut self, slot: usize, flow: Flow) {
+        self.slots[slot].flow = Some(flow);
+    }
+
+    /// Frees the slot of a connection that was taken out.
+    pub fn remove(&mut self, slot: usize, stream: Option<StreamName>) {
+        self.set_timer(slot, None);
+        let entry = &mut self.slots[slot];
+        if !std::mem::take(&mut entry.used) {
+            return;
+        }
+        entry.flow = None;
+        entry.generation += 1;
+        self.free.push(slot);
+        if let Some(stream) = stream {
+            self.by_stream.remove(&stream);
+        }
+    }
+
+    /// A connection in its slot.
+    pub fn get_mut(&mut self, slot: usize) -> Option<&mut Flow> {
+        self.slots.get_mut(slot)?.flow.as_mut()
+    }
+
+    /// The name of a slot's connection, for those who answer later.
+    pub fn name(&self, slot: usize) -> (usize, u64) {
+        (slot, self.slots[slot].generation)
+    }
+
+    /// The slot of a name, if its connection is still there.
+    pub fn named(&self, (slot, generation): (usize, u64)) -> Option<usize> {
+        self.slots.get(slot).filter(|entry| entry.used && entry.generation == generation).map(|_| slot)
+    }
+
+    /// A connection has a stream now.
+    pub fn bind(&mut self, slot: usize, stream: StreamName) {
+        self.by_stream.insert(stream, slot);
+    }
+
+    /// The connection of a stream.
+    pub fn of_stream(&self, stream: StreamName) -> Option<usize> {
+        self.by_stream.get(&stream).copied()
+    }
+
+    /// The connections of an association.
+    pub fn of_link(&self, link: u32) -> Vec<usize> {
+        self.by_stream.range((link, 0)..=(link, u64::MAX)).map(|(_, slot)| *slot).collect()
+    }
+
+    /// All of them, with their slots.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &Flow)> {
+        self.slots.iter().enumerate().filter_map(|(slot, entry)| Some((slot, entry.flow.as_ref()?)))
+    }
+
+    /// Gives a connection a turn.
+    pub fn touch(&mut self, slot: usize) {
+        if let Some(entry) = self.slots.get_mut(slot).filter(|entry| entry.used)
+            && !std::mem::replace(&mut entry.queued, true)
+        {
+            self.turns.push_back(slot);
+        }
+    }
+
+    /// Whose turn it is.
+    pub fn next(&mut self) -> Option<usize> {
+        let slot = self.turns.pop_front()?;
+        self.slots[slot].queued = false;
+        Some(slot)
+    }
+
+    /// Connections that have a turn.
+    pub fn waiting(&self) -> usize {
+        self.turns.len()
+    }
+
+    /// Sets a connection's timer in place of the one that it had.
+    pub fn set_timer(&mut self, slot: usize, at: Option<Time>) {
+        let Some(entry) = self.slots.get_mut(slot) else { return };
+        if let Some(before) = std::mem::replace(&mut entry.timer, at) {
+            self.timers.remove(&(before, slot));
+        }
+        self.timers.extend(at.map(|at| (at, slot)));
+    }
+
+    /// When the first timer runs out.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.timers.first().map(|(at, _)| *at)
+    }
+
+    /// Gives those a turn whose timers have run out.
+    pub fn handle_timeout(&mut self, now: Time) {
+        while let Some((at, slot)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
+            self.timers.remove(&(at, slot));
+            self.slots[slot].timer = None;
+            self.touch(slot);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The peers of a gateway: a hub's terminals, or the one hub of a terminal.
+//!
+//! Follows docs/gateway.md. A terminal opens the association and opens it again when it is lost; a hub waits.
+//! Differs from a list of addresses: a peer is its key, and the association that it has opened last is the one that counts.
+//! Leaves out streams.
+
+use crate::config::{Config, Role, Terminal};
+use crate::prefix::Prefix;
+use skyhop_live::keys::PublicKey;
+use skyhop_units::{Span, Time};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+/// The first pause before a lost association is opened again, and the longest.
+const RETRY_MIN: Span = Span::from_millis(500);
+const RETRY_MAX: Span = Span::from_secs(15);
+
+/// The way to the hub.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    /// To be made at this time.
+    At(Time),
+    /// Under way.
+    Under(u32),
+    /// The association is open.
+    Done,
+}
+
+/// A hub, seen from a terminal.
+#[derive(Debug)]
+struct Hub {
+    address: SocketAddr,
+    attempt: Attempt,
+    pause: Span,
+}
+
+/// A peer with its association.
+#[derive(Debug)]
+struct Peer {
+    key: Option<PublicKey>,
+    prefixes: Vec<Prefix>,
+    link: Option<u32>,
+}
+
+/// The peers, by name.
+#[derive(Debug)]
+pub struct Peers {
+    hub: Option<Hub>,
+    peers: BTreeMap<String, Peer>,
+}
+
+/// The name of a terminal's only peer.
+pub const HUB: &str = "hub";
+
+impl Peers {
+    /// The peers of a file; `hub` is the hub's address, of a terminal.
+    pub fn new(now: Time, config: &Config, hub: Option<SocketAddr>) -> Self {
+        let mut peers = Peers {
+            hub: hub.map(|address| Hub { address, attempt: Attempt::At(now), pause: RETRY_MIN }),
+            peers: BTreeMap::new(),
+        };
+        if config.role == Role::Terminal {
+            peers.peers.insert(HUB.into(), Peer { key: None, prefixes: Vec::new(), link: None });
+        }
+        peers.set_terminals(&config.terminals);
+        peers
+    }
+
+    /// Other terminals; those that stay keep their associations.
+    pub fn set_terminals(&mut self, terminals: &BTreeMap<String, Terminal>) {
+        self.peers.retain(|name, peer| match terminals.get(name) {
+            Some(terminal) => peer.key == Some(terminal.key),
+            None => name == HUB && peer.key.is_none(),
+        });
+        for (name, terminal) in terminals {
+            let peer = self.peers.entry(name.clone()).or_insert(Peer {
+                key: Some(terminal.key),
+                prefixes: Vec::new(),
+                link: None,
+            });
+            peer.prefixes.clone_from(&terminal.prefixes);
+        }
+    }
+
+    /// The address to which an association is to be opened now.
+    pub fn wants(&self, now: Time) -> Option<SocketAddr> {
+        self.hub
+            .as_ref()
+            .filter(|hub| matches!(hub.attempt, Attempt::At(at) if at <= now))
+            .map(|hub| hub.address)
+    }
+
+    /// The attempt is under way, under this number.
+    pub fn tries(&mut self, id: u32) {
+        if let Some(hub) = &mut self.hub {
+            hub.attempt = Attempt::Under(id);
+        }
+    }
+
+    /// When the next attempt is due.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        match self.hub.as_ref()?.attempt {
+            Attempt::At(at) => Some(at),
+            _ => None,
+        }
+    }
+
+    /// An association is open. Returns the peer's name and the association that it takes the place of; `None` if it is nobody's.
+    pub fn up(&mut self, id: u32, key: Option<PublicKey>) -> Option<(String, Option<u32>)> {
+        let (name, peer) = match &mut self.hub {
+            Some(hub) => {
+                (hub.attempt, hub.pause) = (Attempt::Done, RETRY_MIN);
+                self.peers.iter_mut().next()?
+            }
+            None => self.peers.iter_mut().find(|(_, peer)| peer.key == key)?,
+        };
+        let before = peer.link.replace(id).filter(|before| *before != id);
+        Some((name.clone(), before))
+    }
+
+    /// An association is over, or an attempt has failed. Returns the peer's name if it has no association now.
+    pub fn down(&mut self, now: Time, id: u32) -> Option<String> {
+        let mut lost = None;
+        for (name, peer) in &mut self.peers {
+            if peer.link == Some(id) {
+                peer.link = None;
+                lost = Some(name.clone());
+            }
+        }
+        if let Some(hub) = &mut self.hub
+            && (hub.attempt == Attempt::Under(id) || (hub.attempt == Attempt::Done && lost.is_some()))
+        {
+            hub.attempt = Attempt::At(now + hub.pause);
+            hub.pause = (hub.pause * 2).min(RETRY_MAX);
+        }
+        lost
+    }
+
+    /// The association by which an address is reached: a terminal's hub has all, a hub's terminals those of their users.
+    pub fn link_to(&self, address: IpAddr) -> Option<u32> {
+        match &self.hub {
+            Some(_) => self.link_of(HUB),
+            None => self.peers.values().find(|peer| contains(peer, address))?.link,
+        }
+    }
+
+    /// The association with a peer.
+    pub fn link_of(&self, name: &str) -> Option<u32> {
+        self.peers.get(name)?.link
+    }
+
+    /// Returns true if the peer of an association has users with this address.
+    pub fn has_user(&self, link: u32, address: IpAddr) -> bool {
+        self.peers.values().any(|peer| peer.link == Some(link) && contains(peer, address))
+    }
+
+    /// The name of the peer of an association.
+    pub fn name_of(&self, link: u32) -> Option<&str> {
+        self.peers.iter().find(|(_, peer)| peer.link == Some(link)).map(|(name, _)| name.as_str())
+    }
+
+    /// All names, with the associations that are open.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Option<u32>)> {
+        self.peers.iter().map(|(name, peer)| (name.as_str(), peer.link))
+    }
+
+    /// Returns true if any association is open.
+    pub fn any_up(&self) -> bool {
+        self.peers.values().any(|peer| peer.link.is_some())
+    }
+}
+
+fn contains(peer: &Peer, address: IpAddr) -> bool {
+    peer.prefixes.iter().any(|prefix| prefix.contains(address))
+}

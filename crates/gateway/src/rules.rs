@@ -1,0 +1,165 @@
+//! The firewall's table that hands over connections: one of its own, put in place and taken away as a whole.
+//!
+//! Follows nft(8) and the kernel's tproxy: a SYN goes to the listener that is there, and passes if there is none.
+//! Differs from iptables scripts: nothing but the table `inet skyhop` is read or written, and what has ended leaves it behind at worst.
+//! Leaves out routes (`routing`).
+
+use crate::config::{Config, Fail, Intercept, Quic, Role, Source};
+use crate::prefix::{Prefix, SPECIAL};
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::ops::RangeInclusive;
+use std::process::{Command, Stdio};
+
+/// The table, as nft reads it. `None` if the file asks for nothing that needs one.
+pub fn ruleset(config: &Config) -> Option<String> {
+    if config.intercept.is_none() && config.source == Source::Own {
+        return None;
+    }
+    let mark = config.intercept.as_ref().map_or(crate::config::MARK, |intercept| intercept.mark);
+    let mut out = String::from("table inet skyhop\ndelete table inet skyhop\ntable inet skyhop {\n");
+    out.push_str("  chain prerouting {\n    type filter hook prerouting priority mangle; policy accept;\n");
+    // What belongs to connections that were handed over, and the answers to those that go out under a client's address.
+    let _ = writeln!(out, "    meta l4proto tcp socket transparent 1 meta mark set {mark:#x} counter accept");
+    if let Some(intercept) = &config.intercept {
+        selection(config, intercept, &mut out);
+        let (port, refused) = (intercept.port, intercept.fail == Fail::Closed);
+        for family in ["ip", "ip6"] {
+            let version = if family == "ip" { "ipv4" } else { "ipv6" };
+            let _ = writeln!(
+                out,
+                "    meta nfproto {version} tcp flags & (fin | syn | rst | ack) == syn tproxy {family} to :{port} meta mark set \
+                 {mark:#x} counter accept"
+            );
+        }
+        if refused {
+            out.push_str("    tcp flags & (fin | syn | rst | ack) == syn counter reject with tcp reset\n");
+        } else {
+            out.push_str(
+                "    tcp flags & (fin | syn | rst | ack) == syn counter comment \"passed unsplit\"\n",
+            );
+        }
+    }
+    out.push_str("  }\n");
+    if let Some(intercept) = config.intercept.as_ref().filter(|intercept| intercept.quic == Quic::Refuse) {
+        out.push_str("  chain quic {\n    type filter hook forward priority filter; policy accept;\n");
+        let _ = writeln!(
+            out,
+            "    iifname {} udp dport 443 counter reject with icmpx port-unreachable",
+            names(&intercept.interfaces)
+        );
+        out.push_str("  }\n");
+    }
+    out.push_str("}\n");
+    Some(out)
+}
+
+/// Rules by which packets pass that are not to be split.
+fn selection(config: &Config, intercept: &Intercept, out: &mut String) {
+    let _ = writeln!(out, "    iifname != {} accept", names(&intercept.interfaces));
+    out.push_str("    meta l4proto { esp, ah } counter accept comment \"IPsec\"\n");
+    out.push_str("    meta l4proto != tcp accept\n");
+    out.push_str("    fib daddr type { local, broadcast, multicast } accept\n");
+    // A tunnel is counted, so that it can be seen why it is not faster.
+    let tunnels = [intercept.except_ports.as_slice(), &[1194..=1194, 1723..=1723]].concat();
+    let _ = writeln!(out, "    tcp dport {} counter accept comment \"tunnels\"", ports(&tunnels));
+    if !intercept.ports.is_empty() {
+        let _ = writeln!(out, "    tcp dport != {} accept", ports(&intercept.ports));
+    }
+    let special: Vec<Prefix> = SPECIAL.iter().map(|text| text.parse().expect("a range")).collect();
+    let special = special.into_iter().filter(|prefix| !config.allow.contains(prefix));
+    let except: Vec<Prefix> = special.chain(intercept.except.iter().copied()).collect();
+    addresses("daddr", "", &except, out);
+    let terminals = config.terminals.values().flat_map(|terminal| terminal.prefixes.iter().copied());
+    let to: Vec<Prefix> = match config.role {
+        Role::Hub => terminals.collect(),
+        Role::Terminal => intercept.to.clone(),
+    };
+    if config.role == Role::Hub || !to.is_empty() {
+        addresses("daddr", "!= ", &to, out);
+    }
+}
+
+/// Packets pass whose address is one of these, or with `not` is none of them.
+fn addresses(which: &str, not: &str, prefixes: &[Prefix], out: &mut String) {
+    for (family, version, v4) in [("ip", "ipv4", true), ("ip6", "ipv6", false)] {
+        let own: Vec<String> =
+            prefixes.iter().filter(|prefix| prefix.is_ipv4() == v4).map(Prefix::to_string).collect();
+        match (own.is_empty(), not.is_empty()) {
+            (false, _) => _ = writeln!(out, "    {family} {which} {not}{{ {} }} accept", own.join(", ")),
+            (true, true) => {}
+            (true, false) => _ = writeln!(out, "    meta nfproto {version} accept"),
+        }
+    }
+}
+
+fn names(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+    format!("{{ {} }}", quoted.join(", "))
+}
+
+fn ports(ports: &[RangeInclusive<u16>]) -> String {
+    let mut sorted: Vec<(u16, u16)> = ports.iter().map(|ports| (*ports.start(), *ports.end())).collect();
+    sorted.sort_unstable();
+    // Ranges that overlap are an error to nft.
+    let mut merged: Vec<(u16, u16)> = Vec::new();
+    for (first, last) in sorted {
+        match merged.last_mut() {
+            Some(before) if first <= before.1.saturating_add(1) => before.1 = before.1.max(last),
+            _ => merged.push((first, last)),
+        }
+    }
+    let written = merged.iter().map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    format!("{{ {} }}", written.collect::<Vec<_>>().join(", "))
+}
+
+/// Puts the table in place of the one before, in one transaction.
+pub fn apply(ruleset: &str) -> io::Result<()> {
+    nft(ruleset)
+}
+
+/// Takes the table away; it need not be there.
+pub fn remove() -> io::Result<()> {
+    nft("table inet skyhop\ndelete table inet skyhop\n")
+}
+
+fn nft(commands: &str) -> io::Result<()> {
+    let mut child = Command::new("nft")
+        .args(["-f", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|e| match e.kind() {
+            io::ErrorKind::NotFound => io::Error::new(
+                e.kind(),
+                "there is no program nft, by which connections are intercepted: install nftables",
+            ),
+            _ => e,
+        })?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(commands.as_bytes())?;
+    }
+    let output = child.wait_with_output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let first = said.lines().next().unwrap_or("no reason given").trim();
+    let hint = if first.contains("Operation not permitted") { " (needs CAP_NET_ADMIN)" } else { "" };
+    Err(io::Error::other(format!("nft: {first}{hint}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_sorted_and_merged() {
+        assert_eq!(ports(&[443..=443, 80..=80]), "{ 80, 443 }");
+        assert_eq!(ports(&[500..=600, 550..=700, 701..=701, 9..=9]), "{ 9, 500-701 }");
+    }
+}
