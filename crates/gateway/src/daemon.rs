@@ -328,8 +328,13 @@ impl Daemon {
         }
     }
 
+    /// The time to end has come: nothing is open any more, and the far ends know so.
     fn is_over(&self) -> bool {
-        self.ends_at.is_some_and(|at| self.gateway.flows.len() == 0 || self.now() >= at)
+        let quiet = || {
+            self.gateway.flows.len() == 0
+                && self.gateway.engine.links().all(|(_, link)| link.trunk.streams() == 0)
+        };
+        self.ends_at.is_some_and(|at| quiet() || self.now() >= at)
     }
 
     fn until_due(&self) -> Duration {

@@ -93,7 +93,9 @@ fn engine_config(config: &Config) -> engine::Config {
     engine.mtu = config.mtu;
     engine.mtu_base = engine.mtu_base.min(config.mtu);
     engine.stp.window = config.memory;
-    engine.stp.silence = config.silence;
+    // Who only receives asks first, and then waits: both are within the time that the file sets.
+    engine.stp.keep_alive = Some(config.silence / 4);
+    engine.stp.silence = config.silence / 4 * 3;
     engine.stp.max_rate = config.rate;
     if config.promised {
         engine.stp.congestion = Congestion::Rate;

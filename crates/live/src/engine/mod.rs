@@ -159,7 +159,8 @@ impl Engine {
                 self.links.iter().filter(|(_, link)| link.key.is_some_and(|key| !peers.contains(&key)));
             let revoked: Vec<u32> = revoked.map(|(id, _)| *id).collect();
             for id in revoked {
-                self.end(id, Reason::Refused);
+                self.abort(id);
+                self.events.push_back(Event::Down { id, reason: Reason::Refused });
             }
         }
         self.associations.set_keys(keys);

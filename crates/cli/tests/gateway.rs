@@ -1,0 +1,527 @@
+//! A hub and a terminal of `skyhop gateway` on loopback, with real programs' sockets at both ends.
+//!
+//! Follows docs/gateway.md for what passes from end to end: data, ends, resets, and nothing that only looks whole.
+//! Differs from bench/gateway.py, which has a satellite, a firewall and a kernel's routes in between, and needs root.
+//! Leaves out interception.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const SKYHOP: &str = env!("CARGO_BIN_EXE_skyhop");
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("skyhop-gateway-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A gateway that ends with the test.
+struct Running(Child);
+
+impl Running {
+    fn start(folder: &Path, file: &str) -> Self {
+        let log = fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(folder.join(format!("{file}.log")))
+            .unwrap();
+        let mut command = Command::new(SKYHOP);
+        command.args(["gateway", "run", file]).current_dir(folder).stderr(log).stdout(Stdio::null());
+        Running(command.spawn().unwrap())
+    }
+
+    fn signal(&self, signal: &str) {
+        let done = Command::new("kill").args([signal, &self.0.id().to_string()]).status().unwrap();
+        assert!(done.success());
+    }
+
+    fn wait(&mut self, most: Duration) -> Option<i32> {
+        let until = Instant::now() + most;
+        while Instant::now() < until {
+            if let Some(status) = self.0.try_wait().unwrap() {
+                return status.code();
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        None
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn skyhop(folder: &Path, args: &[&str]) -> Output {
+    Command::new(SKYHOP).args(args).current_dir(folder).output().unwrap()
+}
+
+/// A port that is free, and that no outgoing connection gets: those are above 32,767.
+fn free_port(udp: bool) -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    loop {
+        let port =
+            10_000 + (std::process::id() % 64) as u16 * 320 + NEXT.fetch_add(1, Ordering::Relaxed) % 320;
+        let any = (Ipv4Addr::LOCALHOST, port);
+        if if udp { UdpSocket::bind(any).is_ok() } else { TcpListener::bind(any).is_ok() } {
+            return port;
+        }
+    }
+}
+
+/// A hub and a terminal with a SOCKS5 proxy, and a port that leads to a server.
+struct Lab {
+    folder: Folder,
+    socks: u16,
+    forward: u16,
+    hub_metrics: u16,
+    metrics: u16,
+    server: TcpListener,
+    hub: Running,
+    terminal: Running,
+}
+
+impl Lab {
+    fn new(name: &str) -> Self {
+        Self::with(name, "allow = [\"127.0.0.0/8\"]\n")
+    }
+
+    /// With these lines in the hub's file.
+    fn with(name: &str, hub_lines: &str) -> Self {
+        let folder = Folder::new(name);
+        let at = &folder.0;
+        let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let [socks, forward, hub_metrics, metrics] = [(); 4].map(|()| free_port(false));
+        let hub_port = free_port(true);
+        let made = skyhop(at, &["gateway", "new", "hub.toml"]);
+        assert!(made.status.success(), "{made:?}");
+        let hub_at = format!("127.0.0.1:{hub_port}");
+        let added = skyhop(at, &["gateway", "add", "home", "--hub", "hub.toml", "--at", &hub_at]);
+        assert!(added.status.success(), "{added:?}");
+        let text = fs::read_to_string(at.join("hub.toml")).unwrap();
+        let text = text.replace("127.0.0.1:9464", &format!("127.0.0.1:{hub_metrics}"));
+        let (head, tail) = text.split_once("\n[").unwrap();
+        let text = format!(
+            "{head}\nlisten = \"{hub_at}\"\nsilence = \"5 s\"\nconnect_timeout = \"2 s\"\n{hub_lines}\n[{tail}"
+        );
+        fs::write(at.join("hub.toml"), text).unwrap();
+        let text = fs::read_to_string(at.join("home.toml")).unwrap();
+        let text = text
+            .replace("127.0.0.1:9465", &format!("127.0.0.1:{metrics}"))
+            .replace("127.0.0.1:1080", &format!("127.0.0.1:{socks}"));
+        let to = server.local_addr().unwrap();
+        let (head, tail) = text.split_once("\n[").unwrap();
+        let text = format!(
+            "{head}\nsilence = \"5 s\"\n\n[{tail}\n[[forward]]\nlisten = \"127.0.0.1:{forward}\"\nto = \"{to}\"\n"
+        );
+        fs::write(at.join("home.toml"), text).unwrap();
+        let hub = Running::start(at, "hub.toml");
+        let terminal = Running::start(at, "home.toml");
+        let lab = Lab { folder, socks, forward, hub_metrics, metrics, server, hub, terminal };
+        lab.wait_until_up();
+        lab
+    }
+
+    fn wait_until_up(&self) {
+        self.wait(|lab| lab.status().contains("\"up\": true"), "no association");
+    }
+
+    fn wait(&self, mut true_of: impl FnMut(&Self) -> bool, what: &str) {
+        let until = Instant::now() + Duration::from_secs(10);
+        while !true_of(self) {
+            assert!(Instant::now() < until, "{what}: {}{}", self.log("hub.toml"), self.log("home.toml"));
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn log(&self, file: &str) -> String {
+        fs::read_to_string(self.folder.0.join(format!("{file}.log"))).unwrap_or_default()
+    }
+
+    fn get(&self, port: u16, path: &str) -> String {
+        let Ok(mut stream) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)) else { return String::new() };
+        let mut text = String::new();
+        let _ = write!(stream, "GET {path} HTTP/1.1\r\n\r\n");
+        let _ = stream.read_to_string(&mut text);
+        text
+    }
+
+    fn status(&self) -> String {
+        self.get(self.metrics, "/status")
+    }
+
+    /// Connections that the terminal and the hub have.
+    fn connections(&self) -> (u64, u64) {
+        let of = |port| {
+            let text = self.get(port, "/metrics");
+            let line = text.lines().find(|line| line.starts_with("skyhop_gateway_connections "));
+            line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or(u64::MAX)
+        };
+        (of(self.metrics), of(self.hub_metrics))
+    }
+
+    /// A connection by the forwarded port: the client's and the server's end.
+    fn pair(&self) -> (TcpStream, TcpStream) {
+        let mut client = TcpStream::connect((Ipv4Addr::LOCALHOST, self.forward)).unwrap();
+        // The far end is opened with the first data or without; both ends are there when the server has accepted.
+        client.write_all(b"!").unwrap();
+        let (mut server, _) = self.server.accept().unwrap();
+        let mut first = [0];
+        server.read_exact(&mut first).unwrap();
+        for stream in [&client, &server] {
+            stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        }
+        (client, server)
+    }
+
+    fn ask_socks(&self, request: &[u8]) -> (TcpStream, [u8; 10]) {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.socks)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.write_all(&[5, 1, 0]).unwrap();
+        let mut chosen = [0; 2];
+        stream.read_exact(&mut chosen).unwrap();
+        assert_eq!(chosen, [5, 0]);
+        stream.write_all(request).unwrap();
+        let mut reply = [0; 10];
+        stream.read_exact(&mut reply).unwrap();
+        (stream, reply)
+    }
+
+    fn socks_to(&self, to: SocketAddr) -> (TcpStream, [u8; 10]) {
+        let SocketAddr::V4(to) = to else { panic!("IPv4 only") };
+        let mut request = vec![5, 1, 0, 1];
+        request.extend(to.ip().octets());
+        request.extend(to.port().to_be_bytes());
+        self.ask_socks(&request)
+    }
+}
+
+/// Bytes that tell where they belong.
+fn content(len: usize, salt: u8) -> Vec<u8> {
+    (0..len).map(|at| (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()[0] ^ salt).collect()
+}
+
+/// Writes all of it in a thread, and ends this direction.
+fn send(mut to: TcpStream, data: Vec<u8>) -> thread::JoinHandle<io::Result<()>> {
+    thread::spawn(move || {
+        to.write_all(&data)?;
+        to.shutdown(Shutdown::Write)
+    })
+}
+
+fn read_all(from: &mut TcpStream) -> io::Result<Vec<u8>> {
+    let mut data = Vec::new();
+    from.read_to_end(&mut data)?;
+    Ok(data)
+}
+
+/// The end of a stream that is read until there is nothing more: its bytes, and whether it was reset.
+fn read_to_any_end(mut from: TcpStream) -> Receiver<(usize, bool)> {
+    let (tell, told) = channel();
+    thread::spawn(move || {
+        let (mut all, mut buffer) = (0, vec![0; 65_536]);
+        let reset = loop {
+            match from.read(&mut buffer) {
+                Ok(0) => break false,
+                Ok(read) => all += read,
+                Err(e) => break e.kind() == io::ErrorKind::ConnectionReset,
+            }
+        };
+        tell.send((all, reset))
+    });
+    told
+}
+
+#[test]
+fn bytes_pass_both_ways_at_once_unaltered() {
+    let lab = Lab::new("both-ways");
+    let (mut client, mut server) = lab.pair();
+    let (up, down) = (content(20_000_000, 1), content(30_000_000, 2));
+    let writers =
+        [send(client.try_clone().unwrap(), up.clone()), send(server.try_clone().unwrap(), down.clone())];
+    let reader = thread::spawn(move || read_all(&mut server));
+    assert!(read_all(&mut client).unwrap() == down);
+    assert!(reader.join().unwrap().unwrap() == up);
+    writers.into_iter().for_each(|writer| writer.join().unwrap().unwrap());
+    lab.wait(|lab| lab.connections() == (0, 0), "the connection stays");
+    let metrics = lab.get(lab.metrics, "/metrics");
+    assert!(metrics.contains("skyhop_gateway_connections_over_total{end=\"closed\"} 1"), "{metrics}");
+    assert!(
+        metrics.contains("skyhop_gateway_connection_bytes_total{direction=\"to-link\"} 20000001"),
+        "{metrics}"
+    );
+    assert!(metrics.contains("skyhop_gateway_peer_up{peer=\"hub\"} 1"), "{metrics}");
+}
+
+#[test]
+fn a_half_close_passes_and_the_answer_comes_behind_it() {
+    let lab = Lab::new("half-close");
+    for len in [0, 1, 100_000, 3_000_000] {
+        let (mut client, mut server) = lab.pair();
+        let up = content(len, 3);
+        let writer = send(client.try_clone().unwrap(), up.clone());
+        assert!(read_all(&mut server).unwrap() == up);
+        writer.join().unwrap().unwrap();
+        thread::sleep(Duration::from_millis(50));
+        server.write_all(b"got it").unwrap();
+        drop(server);
+        assert_eq!(read_all(&mut client).unwrap(), b"got it");
+    }
+    lab.wait(|lab| lab.connections() == (0, 0), "connections stay");
+}
+
+#[test]
+fn the_server_may_end_first_and_the_client_go_on() {
+    let lab = Lab::new("server-first");
+    let (mut client, mut server) = lab.pair();
+    server.write_all(b"banner").unwrap();
+    server.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(read_all(&mut client).unwrap(), b"banner");
+    let up = content(2_000_000, 4);
+    let writer = send(client, up.clone());
+    assert!(read_all(&mut server).unwrap() == up);
+    writer.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_proxy_says_what_has_become_of_the_connection() {
+    let lab = Lab::new("socks");
+    let (mut client, reply) = lab.socks_to(lab.server.local_addr().unwrap());
+    assert_eq!(reply[..2], [5, 0]);
+    let (mut server, _) = lab.server.accept().unwrap();
+    client.write_all(b"hello").unwrap();
+    let mut got = [0; 5];
+    server.read_exact(&mut got).unwrap();
+    assert_eq!(&got, b"hello");
+    // By name, with data sent behind the request before it was answered.
+    let port = lab.server.local_addr().unwrap().port();
+    let mut request = b"\x05\x01\x00\x03\x09localhost".to_vec();
+    request.extend(port.to_be_bytes());
+    request.extend(b"early");
+    let (_client, reply) = lab.ask_socks(&request);
+    assert_eq!(reply[..2], [5, 0]);
+    let (mut server, _) = lab.server.accept().unwrap();
+    server.read_exact(&mut got).unwrap();
+    assert_eq!(&got, b"early");
+    // Nobody listens; a name that is none; a place of special purpose that the file does not name.
+    let (_, reply) = lab.socks_to(SocketAddr::from(([127, 0, 0, 1], free_port(false))));
+    assert_eq!(reply[1], 5, "refused");
+    let (_, reply) = lab.ask_socks(b"\x05\x01\x00\x03\x0cname.invalid\x00\x50");
+    assert_eq!(reply[1], 4, "no such name");
+    let (_, reply) = lab.socks_to("169.254.169.254:80".parse().unwrap());
+    assert_eq!(reply[1], 2, "forbidden");
+}
+
+#[test]
+fn the_hub_itself_and_its_network_are_forbidden_unless_named() {
+    let lab = Lab::with("forbidden", "");
+    for to in ["127.0.0.1:22", "0.0.0.0:22", "169.254.169.254:80", "224.0.0.1:80", "255.255.255.255:80"] {
+        let (_, reply) = lab.socks_to(to.parse().unwrap());
+        assert_eq!(reply[1], 2, "{to}");
+    }
+    let (_, reply) = lab.ask_socks(b"\x05\x01\x00\x03\x09localhost\x00\x16");
+    assert_eq!(reply[1], 2, "by name");
+    let (_, reply) = lab.ask_socks(&[&[5, 1, 0, 4][..], &[0; 15], &[1, 0, 80]].concat());
+    assert_eq!(reply[1], 2, "::1");
+    let mapped = [&[5, 1, 0, 4][..], &[0; 10], &[255, 255, 127, 0, 0, 1, 0, 80]].concat();
+    assert_eq!(lab.ask_socks(&mapped).1[1], 2, "an address of IPv4 in the form of IPv6");
+}
+
+#[test]
+fn a_reset_passes_from_end_to_end() {
+    let mut lab = Lab::new("reset");
+    for from_client in [true, false] {
+        let (client, server) = lab.pair();
+        let (ends, other) = if from_client { (client, server) } else { (server, client) };
+        let told = read_to_any_end(other);
+        rustix::net::sockopt::set_socket_linger(&ends, Some(Duration::ZERO)).unwrap();
+        drop(ends);
+        assert_eq!(told.recv_timeout(Duration::from_secs(10)).unwrap(), (0, true));
+    }
+    // Nobody listens at the server: the client, whose handshake was completed here, is reset.
+    lab.server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let mut client = TcpStream::connect((Ipv4Addr::LOCALHOST, lab.forward)).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    assert_eq!(client.read(&mut [0; 9]).unwrap_err().kind(), io::ErrorKind::ConnectionReset);
+}
+
+#[test]
+fn a_gateway_that_is_killed_resets_both_ends() {
+    thread::scope(|scope| {
+        for case in 0..12 {
+            scope.spawn(move || killed(case));
+        }
+    });
+}
+
+fn killed(case: usize) {
+    let (kills_hub, down, when_ms) = (case & 1 == 0, case & 2 == 0, [0, 30, 200][case >> 2]);
+    let mut lab = Lab::new(&format!("killed-{case}"));
+    let (client, server) = lab.pair();
+    let (mut from, to) = if down { (server, client) } else { (client, server) };
+    let reader = read_to_any_end(to);
+    let writer = thread::spawn(move || (0..100_000).try_for_each(|_| from.write_all(&[case as u8; 65_536])));
+    thread::sleep(Duration::from_millis(when_ms));
+    let killed = if kills_hub { &mut lab.hub } else { &mut lab.terminal };
+    killed.0.kill().unwrap();
+    killed.0.wait().unwrap();
+    let since = Instant::now();
+    let (bytes, reset) = reader.recv_timeout(Duration::from_secs(40)).expect("an end");
+    assert!(reset, "a clean end behind {bytes} bytes in case {case}");
+    assert!(writer.join().unwrap().is_err(), "all was taken in case {case}");
+    // `silence`, within which a gateway notices, and as much for a machine that is busy.
+    assert!(since.elapsed() < Duration::from_secs(10), "{:?} in case {case}", since.elapsed());
+}
+
+#[test]
+fn a_hub_that_starts_again_is_found_again() {
+    let mut lab = Lab::new("restart");
+    let (client, _server) = lab.pair();
+    let told = read_to_any_end(client);
+    lab.hub.0.kill().unwrap();
+    lab.hub.0.wait().unwrap();
+    thread::sleep(Duration::from_millis(300));
+    lab.hub = Running::start(&lab.folder.0, "hub.toml");
+    let since = Instant::now();
+    // A connection that has something to send finds out; until the terminal knows, new ones may be reset.
+    lab.server.set_nonblocking(true).unwrap();
+    loop {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, lab.forward)).unwrap();
+        let _ = stream.write_all(b"?");
+        thread::sleep(Duration::from_millis(100));
+        if lab.server.accept().is_ok() {
+            break;
+        }
+        assert!(since.elapsed() < Duration::from_secs(3), "{}{}", lab.log("hub.toml"), lab.log("home.toml"));
+    }
+    assert_eq!(told.recv_timeout(Duration::from_secs(10)).unwrap(), (0, true), "the connection of before");
+}
+
+#[test]
+fn a_terminal_that_is_taken_out_of_the_file_is_out() {
+    let lab = Lab::new("revoked");
+    let (client, server) = lab.pair();
+    let ends = [client, server].map(read_to_any_end);
+    let file = lab.folder.0.join("hub.toml");
+    let before = fs::read_to_string(&file).unwrap();
+    // A mistake changes nothing.
+    fs::write(&file, before.replace("memory", "memroy")).unwrap();
+    lab.hub.signal("-HUP");
+    lab.wait(|lab| lab.log("hub.toml").contains("not reloaded"), "no word of the mistake");
+    assert!(lab.log("hub.toml").contains("did you mean \"memory\"?"), "{}", lab.log("hub.toml"));
+    assert_eq!(lab.connections(), (1, 1));
+    fs::write(&file, before.split("[terminals").next().unwrap()).unwrap();
+    lab.hub.signal("-HUP");
+    for end in &ends {
+        assert_eq!(end.recv_timeout(Duration::from_secs(10)).unwrap(), (0, true));
+    }
+    lab.wait(|lab| lab.status().contains("\"up\": false"), "the association stays");
+    thread::sleep(Duration::from_secs(2));
+    assert!(lab.status().contains("\"up\": false"), "it was let in again");
+}
+
+#[test]
+fn told_to_end_it_lets_connections_end() {
+    let mut lab = Lab::new("drain");
+    let (mut client, mut server) = lab.pair();
+    lab.terminal.signal("-TERM");
+    lab.wait(|lab| lab.log("home.toml").contains("ending"), "no word");
+    let data = content(1_000_000, 7);
+    let writer = send(server.try_clone().unwrap(), data.clone());
+    assert!(read_all(&mut client).unwrap() == data);
+    writer.join().unwrap().unwrap();
+    assert_eq!(lab.terminal.wait(Duration::from_millis(200)), None, "it ends before its connection");
+    drop(client);
+    assert!(read_all(&mut server).unwrap().is_empty());
+    assert_eq!(lab.terminal.wait(Duration::from_secs(5)), Some(0));
+}
+
+#[test]
+fn mistakes_are_told_with_their_lines() {
+    let folder = Folder::new("mistakes");
+    let at = &folder.0;
+    assert!(skyhop(at, &["gateway", "new", "hub.toml"]).status.success());
+    assert!(
+        skyhop(at, &["gateway", "add", "home", "--hub", "hub.toml", "--at", "192.0.2.1"]).status.success()
+    );
+    let hub = fs::read_to_string(at.join("hub.toml")).unwrap();
+    let home = fs::read_to_string(at.join("home.toml")).unwrap();
+    let key = hub.lines().find(|line| line.starts_with("key = \"skyhop")).unwrap();
+    let twice = format!("{hub}\n[terminals.other]\n{key}\n");
+    let cases = [
+        (hub.replace("memory =", "memroy ="), "unknown field `memroy`", "did you mean \"memory\"?"),
+        (hub.replace("\"64 MB\"", "\"64 MX\""), "memory: ", "MX"),
+        (hub.replace("\"64 MB\"", "\"1 kB\""), "memory: ", "1 MiB"),
+        (hub.replace("role = \"hub\"", "role = \"hubb\""), "unknown variant `hubb`", "did you mean \"hub\"?"),
+        (hub.replace("hub.key\"", "no.key\""), "key: ", "does not exist"),
+        (hub.replace("127.0.0.1:9464", "0.0.0.0:9464"), "metrics: ", "loopback"),
+        (format!("{hub}rate = \"1 Mbit/s\"\n"), "unknown field `rate`", "expected"),
+        (twice, "terminals.other.key: ", "that of home too"),
+        (home.replace("hub = ", "hubs = "), "unknown field `hubs`", "did you mean"),
+        (
+            home.lines().filter(|l| !l.starts_with("hub = ")).collect::<Vec<_>>().join("\n"),
+            "a terminal needs `hub`",
+            "",
+        ),
+        (home.replace("127.0.0.1:1080", "0.0.0.0:1080"), "socks.listen: ", "open to everybody"),
+        (
+            format!("{home}[[forward]]\nlisten = \"127.0.0.1:1\"\nto = \"nowhere\"\n"),
+            "forward.to: ",
+            "no host with a port",
+        ),
+        (format!("{home}[intercept]\ninterfaces = []\n"), "intercept.interfaces: ", "name the devices"),
+        (
+            format!("{home}[intercept]\ninterfaces = [\"a b\"]\n"),
+            "intercept.interfaces: ",
+            "no name of a device",
+        ),
+        (
+            format!("{home}[intercept]\ninterfaces = [\"e\"]\nports = [\"0\"]\n"),
+            "intercept.ports: ",
+            "8000-8999",
+        ),
+        (
+            format!("{home}[intercept]\ninterfaces = [\"e\"]\nexcept = [\"10.0.0.1/8\"]\n"),
+            "intercept.except: ",
+            "bits behind",
+        ),
+    ];
+    for (text, what, more) in cases {
+        fs::write(at.join("wrong.toml"), &text).unwrap();
+        for command in ["check", "rules", "run"] {
+            let out = skyhop(at, &["gateway", command, "wrong.toml"]);
+            let said = String::from_utf8_lossy(&out.stderr).into_owned();
+            assert_eq!(out.status.code(), Some(2), "{command}: {said}");
+            assert!(
+                said.starts_with("error: wrong.toml:") && said.contains(what) && said.contains(more),
+                "{what}: {said}"
+            );
+        }
+    }
+    let out = skyhop(at, &["gateway", "add", "home", "--hub", "hub.toml", "--at", "192.0.2.1"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("the terminal home exists"));
+    let out = skyhop(at, &["gateway", "new", "hub.toml"]);
+    assert!(out.status.code() == Some(2) && fs::read_to_string(at.join("hub.toml")).unwrap() == hub);
+}
