@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help tools build demo test test-rust test-python test-programs check bench bench-instructions bench-emulate compare stp-tails papers site fuzz mutants schema clean
+.PHONY: help tools build demo test test-rust test-python test-programs check bench bench-instructions bench-emulate bench-gateway compare stp-tails papers site fuzz mutants schema clean
 
 CARGO := cargo
 SKYHOP := target/release/skyhop
@@ -61,6 +61,10 @@ stp-tails: tools  ## STP's worst of 1,000 seeds at 100 Mbit/s for each loss and 
 bench-emulate: build  ## The emulator beside a naive relay: processor time a packet, lateness (root)
 	@tools/install curl
 	python3 bench/emulate.py
+
+bench-gateway: build  ## What a gateway does behind 600 ms, with the kernel's TCP at both ends (root, half an hour)
+	@tools/install curl
+	python3 bench/gateway.py
 
 compare: build  ## The simulator beside this machine's kernel: 16 paths, three TCPs, STP; writes docs/fidelity.md (root, three quarters of an hour)
 	python3 bench/fidelity.py

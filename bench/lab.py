@@ -30,7 +30,16 @@ def run(*words, **more):
     return done.stdout
 
 
-def link_scenario(rate, back, one_way_ms, queue=500, more=""):
+COMPETING = """
+[[flows]]
+name = "competing"
+path = ["server", "path", "user"]
+transport = { kind = "tcp", variant = "cubic" }
+traffic = { kind = "bulk" }
+"""
+
+
+def link_scenario(rate, back, one_way_ms, queue=500, more="", flows=""):
     """A path of that rate down to the user and up from there, with a queue at either end."""
     return f'''
 duration = "1 h"
@@ -45,7 +54,7 @@ rate = "{back}"
 path = ["server", "path", "user"]
 traffic = {{ kind = "bulk" }}
 real = true
-'''
+{flows}'''
 
 
 class Lab:

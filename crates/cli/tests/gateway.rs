@@ -4,6 +4,8 @@
 //! Differs from bench/gateway.py, which has a satellite, a firewall and a kernel's routes in between, and needs root.
 //! Leaves out interception.
 
+#![allow(clippy::disallowed_methods, reason = "what runs here is stepped by the clock")]
+
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};

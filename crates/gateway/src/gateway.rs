@@ -469,10 +469,7 @@ impl Gateway {
             return Ok(false);
         };
         let failed = if socket.writable {
-            match socket.take_error() {
-                None => None,
-                Some(e) => Some(answer_to(&e)),
-            }
+            socket.take_error().map(|e| answer_to(&e))
         } else if now.since(flow.since) >= self.config.connect_timeout {
             Some(Answer::TimedOut)
         } else {
@@ -557,11 +554,12 @@ impl Gateway {
             End::Lost => self.counters.lost += 1,
             End::Refused(answer) => {
                 self.counters.refuse(answer);
-                if flow.replies && matches!(flow.phase, Phase::Opening | Phase::Waiting(_)) {
-                    if let Some(mut socket) = socket.take() {
-                        socket.write(Bytes::copy_from_slice(&socks::reply(answer)));
-                        socket.close();
-                    }
+                if flow.replies
+                    && matches!(flow.phase, Phase::Opening | Phase::Waiting(_))
+                    && let Some(mut socket) = socket.take()
+                {
+                    socket.write(Bytes::copy_from_slice(&socks::reply(answer)));
+                    socket.close();
                 }
             }
             End::Answered(answer) => {

@@ -55,7 +55,7 @@ pub fn run(what: &GatewayCommand) -> Result<(), Failure> {
 pub const EXAMPLES: &str = "\
 Examples:
   skyhop gateway new hub.toml                               on the Internet's side
-  skyhop gateway add home --hub hub.toml --at 203.0.113.1   a terminal: copy home.toml and home.key there
+  skyhop gateway add home --hub hub.toml --at 203.0.113.1   a terminal: bring home.toml and home.key there
   skyhop gateway run hub.toml                               on the hub
   skyhop gateway run home.toml                              on the terminal, as root if it intercepts
   skyhop gateway status home.toml --watch
@@ -71,7 +71,8 @@ Exit code: 0 done, 1 a file cannot be written, 2 wrong usage or the file exists.
 const ADD_EXAMPLES: &str = "\
 Examples:
   skyhop gateway add home --hub hub.toml --at hub.example.org
-  skyhop gateway add ship --hub hub.toml --at 203.0.113.1:9000 --interface eth1 --prefix 10.7.0.0/16
+  skyhop gateway add ship --hub hub.toml --at 203.0.113.1:9000 \\
+    --interface eth1 --prefix 10.7.0.0/16
 
 The running hub takes the new terminal after SIGHUP. To revoke a terminal, delete its lines in the hub's file and send SIGHUP.
 Exit code: 0 done, 1 a file cannot be written, 2 wrong usage or the terminal exists.";
