@@ -26,9 +26,8 @@ def serve(lab):
 
 def fetch(lab, size, variant=None, host=SERVER, most=600):
     """Seconds that a download takes."""
-    if variant:
-        lab.run("server", "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={variant}")
-    words = ["curl", "-gso", "/dev/null", "-m", most, "-w", "%{time_total} %{size_download}", f"http://{host}/bytes/{size}"]
+    path = f"{variant}/bytes" if variant else "bytes"
+    words = ["curl", "-gso", "/dev/null", "-m", most, "-w", "%{time_total} %{size_download}", f"http://{host}/{path}/{size}"]
     seconds, got = lab.run("user", *words).split()
     if int(got) != size:
         raise Failed(f"{got} of {size} bytes")
@@ -37,8 +36,7 @@ def fetch(lab, size, variant=None, host=SERVER, most=600):
 
 def fetch_for(lab, seconds, variant):
     """Bits per second of a download in its first so many seconds."""
-    lab.run("server", "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={variant}")
-    words = ["curl", "-gso", "/dev/null", "-m", seconds, "-w", "%{size_download}", f"http://{SERVER}/bytes/1000000000"]
+    words = ["curl", "-gso", "/dev/null", "-m", seconds, "-w", "%{size_download}", f"http://{SERVER}/{variant}/bytes/1000000000"]
     done = subprocess.run(lab.inside("user", *words), capture_output=True, text=True)
     return int(done.stdout) * 8 / seconds
 
@@ -61,7 +59,7 @@ def both_ways(lab, work):
 def thesis():
     """The thesis's case (HT figures 4.13 to 4.22): 50 MB over 10 Mbit/s and 600 ms, behind 20 ms with a competing flow."""
     size, rate, seconds = 50_000_000, 10e6, 120
-    internet = link_scenario("40 Mbit/s", "40 Mbit/s", 10, queue=200, flows=COMPETING)
+    internet = link_scenario("100 Mbit/s", "100 Mbit/s", 10, queue=200, flows=COMPETING)
     rows = []
     with Lab(link_scenario("10 Mbit/s", "1 Mbit/s", 290, queue=500), internet) as lab:
         serve(lab)

@@ -1,6 +1,6 @@
 """A server for laboratories: HTTP with /bytes/N of random content, and ports by which ends of connections are tried.
 
-`python3 bench/serve.py PORT`: PORT is HTTP; PORT + 1 reads to the end, waits for a line of `SHA256 bytes`, and closes; PORT + 2 sends what it
+`python3 bench/serve.py PORT`: PORT is HTTP, and /bbr/bytes/N has them sent by BBR; PORT + 1 reads to the end, waits for a line of `SHA256 bytes`, and closes; PORT + 2 sends what it
 reads back, ends behind an end; PORT + 3 accepts and resets after the first bytes.
 """
 
@@ -30,7 +30,10 @@ class Http(socketserver.StreamRequestHandler):
                 return
             while self.rfile.readline(4096).strip():
                 pass
-            size = int(line.split()[1].rsplit(b"/", 1)[1] or 0)
+            *words, size = line.split()[1].split(b"/")
+            size = int(size or 0)
+            if words[1:-1]:
+                self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, words[1])
             self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size)
             for piece in content(size):
                 self.wfile.write(piece)

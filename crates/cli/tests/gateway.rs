@@ -351,6 +351,37 @@ fn the_hub_itself_and_its_network_are_forbidden_unless_named() {
 }
 
 #[test]
+fn clients_that_read_nothing_leave_room_for_those_that_do() {
+    let lab = Lab::new("stalled");
+    let mut stalled = Vec::new();
+    for _ in 0..100 {
+        let (client, mut server) = lab.pair();
+        thread::spawn(move || while server.write_all(&[0; 65_536]).is_ok() {});
+        stalled.push(client);
+    }
+    // So long that what the kernels hold is full.
+    thread::sleep(Duration::from_secs(2));
+    let (mut client, server) = lab.pair();
+    let down = content(20_000_000, 8);
+    let since = Instant::now();
+    let writer = send(server, down.clone());
+    assert!(read_all(&mut client).unwrap() == down);
+    writer.join().unwrap().unwrap();
+    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+    let status = lab.status();
+    let held = status
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("\"held_bytes\": ")?.trim_end_matches(',').parse().ok());
+    let held: u64 = held.unwrap();
+    assert!((1_000_000..64 << 20).contains(&held), "{held} bytes held for those that do not read");
+    let resident = fs::read_to_string(format!("/proc/{}/status", lab.terminal.0.id())).unwrap();
+    let resident = resident
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    assert!(resident.unwrap() < 150_000, "{resident:?} kB");
+}
+
+#[test]
 fn a_reset_passes_from_end_to_end() {
     let mut lab = Lab::new("reset");
     for from_client in [true, false] {

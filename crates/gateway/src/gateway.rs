@@ -102,6 +102,8 @@ fn engine_config(config: &Config) -> engine::Config {
     }
     engine.budgets = Budgets {
         stream_window: (config.memory / 4) * 3,
+        // So that hundreds of clients that read nothing leave room for those that do.
+        first_window: (config.memory / 1024).clamp(16 << 10, 256 << 10),
         streams: config.connections as u64,
         ..Budgets::default()
     };

@@ -199,6 +199,34 @@ fn who_does_not_read_stops_one_stream_and_no_other() {
     assert_eq!((read, pair.ends[0].unacknowledged(slow)), (90_000, 0));
 }
 
+#[test]
+fn those_who_stop_reading_leave_room_for_those_who_read() {
+    let budgets = Budgets { stream_window: 900_000, first_window: 16_384, ..Budgets::default() };
+    let config = || Config { window: 1_000_000, ..Config::default() };
+    let mut pair = Pair::met([(config(), budgets), (config(), budgets)]);
+    let mut stalled = Vec::new();
+    let mut reads = Vec::new();
+    for round in 0..6 {
+        // One that is read for a while, and then not any more; and one that never is.
+        let [grown, never] = [0; 2].map(|_| pair.ends[0].open(Class::default()).expect("it may"));
+        pair.ends[0].write(grown, bytes(2_000_000));
+        pair.ends[0].write(never, bytes(2_000_000));
+        let mut before = 0;
+        for _ in 0..30 {
+            pair.run(20, |_, _| false);
+            before += pair.read(1, grown);
+        }
+        pair.run(500, |_, _| false);
+        stalled.push((pair.ends[1].readable(grown), pair.ends[1].readable(never)));
+        reads.push(before);
+        assert!(before > 100_000, "{before} bytes of the stream of round {round}, beside {stalled:?}");
+    }
+    assert!(stalled[0].0 > 300_000, "a stream alone has up to half of the window: {stalled:?}");
+    assert!(stalled.iter().all(|(_, never)| *never == 16_384), "{stalled:?}");
+    let sum: u64 = stalled.iter().map(|(grown, never)| grown + never).sum();
+    assert!(sum < 1_000_000 && sum == pair.ends[1].held_bytes());
+}
+
 /// A promised rate keeps packets waiting for their turn, so that who goes first can be seen.
 fn paced() -> (Config, Budgets) {
     let config = Config { congestion: Congestion::Rate, max_rate: Some(Rate::mbit(1)), ..Config::default() };

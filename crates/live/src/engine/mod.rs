@@ -14,7 +14,7 @@ use crate::handshake::Reason as Refusal;
 use crate::keys::{Keys, PublicKey};
 use crate::seal::{HEADER_LEN, OVERHEAD};
 use crate::socket::Trouble;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 pub use link::Link;
 use skyhop_transport::stp::{self, Budgets, Ends, Frames, Trunk, TrunkEvent};
 use skyhop_units::{Span, Time};
@@ -111,8 +111,6 @@ pub enum Event {
 const OUTGOING_MAX: usize = 1024;
 /// Packets of an association before it is another's turn.
 const TURN: usize = 64;
-/// Bytes that share an allocation.
-const ARENA: usize = 64 << 10;
 /// An association in which no peer has opened a trunk is forgotten after this.
 const SILENT: Span = Span::from_secs(30);
 /// So often it is looked for such associations.
@@ -126,7 +124,6 @@ pub struct Engine {
     turns: Turns,
     outgoing: VecDeque<(SocketAddr, Option<IpAddr>, Vec<u8>)>,
     events: VecDeque<Event>,
-    arena: BytesMut,
     entropy: Arc<dyn Entropy>,
     swept_at: Time,
 }
@@ -141,7 +138,6 @@ impl Engine {
             turns: Turns::default(),
             outgoing: VecDeque::new(),
             events: VecDeque::new(),
-            arena: BytesMut::new(),
             entropy,
             swept_at: now,
         }
@@ -219,7 +215,7 @@ impl Engine {
         let Some((id, contents)) = opened else { return false };
         let Ok(packet) = parse(&datagram[contents]) else { return false };
         let asks = packet.poll.is_some();
-        let Some(packet) = framed(packet, &mut self.arena) else { return false };
+        let Some(packet) = framed(packet) else { return false };
         let Some(link) = self.links.get_mut(&id) else { return false };
         link.reply_from = to.filter(|_| !link.initiator);
         link.traffic.received(len);
@@ -405,16 +401,13 @@ impl Engine {
     }
 }
 
-/// A packet with its frames read, whose data lie in memory of their own; many packets share an allocation.
-fn framed(packet: Packet<&[u8]>, arena: &mut BytesMut) -> Option<Packet<Frames<Bytes>>> {
+/// A packet with its frames read, whose data lie in memory of their own. Packets share none: what a stream holds for long would keep all
+/// that came beside it.
+fn framed(packet: Packet<&[u8]>) -> Option<Packet<Frames<Bytes>>> {
     let frames = match packet.data {
         None => None,
         Some(data) => {
-            if arena.capacity() < data.len() {
-                *arena = BytesMut::with_capacity(ARENA.max(data.len()));
-            }
-            arena.extend_from_slice(data);
-            let whole = arena.split().freeze();
+            let whole = Bytes::copy_from_slice(data);
             let frames = Frames::parse(&whole).ok()?;
             Some(frames.map(|data| whole.slice_ref(data)))
         }

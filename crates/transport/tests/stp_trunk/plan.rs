@@ -93,6 +93,7 @@ impl Plan {
         let window = [1, 80_000, 200_000, 64 << 20][c.some(4) as usize];
         let budgets = std::array::from_fn(|_| Budgets {
             stream_window: [window, 1 + window / 2, 48 << 20][c.some(3) as usize].min(window),
+            first_window: [u64::MAX, 1, 40_000][c.some(3) as usize],
             streams: [1, 16, 18, 4096][c.some(4) as usize],
             datagram_window: [300, 2_000, 256 << 10][c.some(3) as usize],
             send_buffer: [500, 10_000, u64::MAX][c.some(3) as usize],

@@ -12,6 +12,9 @@ pub(super) const LEAST_WINDOW: u64 = 64 << 10;
 pub struct Budgets {
     /// Most bytes that each stream may hold, unread and behind gaps.
     pub stream_window: u64,
+    /// Bytes that each stream may hold from its beginning. If less than `stream_window`, a stream that is read gets more out of what
+    /// others have not been promised, so that those that are not read leave room.
+    pub first_window: u64,
     /// Streams that the peer may have open.
     pub streams: u64,
     /// Datagrams that wait to be read, bytes; and as much of those that wait to be sent.
@@ -22,20 +25,33 @@ pub struct Budgets {
 
 impl Default for Budgets {
     fn default() -> Self {
-        Self { stream_window: 48 << 20, streams: 4096, datagram_window: 256 << 10, send_buffer: u64::MAX }
+        Self {
+            stream_window: 48 << 20,
+            first_window: 48 << 20,
+            streams: 4096,
+            datagram_window: 256 << 10,
+            send_buffer: u64::MAX,
+        }
     }
 }
 
 impl Budgets {
     /// The least that every end has, which a peer assumes until it is told.
-    pub const LEAST: Budgets =
-        Budgets { stream_window: 16 << 10, streams: 16, datagram_window: 4 << 10, send_buffer: u64::MAX };
+    pub const LEAST: Budgets = Budgets {
+        stream_window: 16 << 10,
+        first_window: 16 << 10,
+        streams: 16,
+        datagram_window: 4 << 10,
+        send_buffer: u64::MAX,
+    };
 
     /// These, or the least where they are less.
     pub(super) fn at_least(self) -> Self {
         let least = Self::LEAST;
+        let stream_window = self.stream_window.max(least.stream_window);
         Self {
-            stream_window: self.stream_window.max(least.stream_window),
+            stream_window,
+            first_window: self.first_window.clamp(least.first_window, stream_window),
             streams: self.streams.max(least.streams),
             datagram_window: self.datagram_window.max(least.datagram_window),
             send_buffer: self.send_buffer.max(1),

@@ -40,10 +40,12 @@ impl Allowed {
         Self { budget, used: 0, limit: budget }
     }
 
-    /// More that is worth telling.
-    fn more(&mut self) -> Option<u64> {
+    /// More that is worth telling: half of what the peer could then use, of which it has used all up to `seen`. Half of the budget
+    /// would leave a peer without credit while others hold the other half.
+    fn more(&mut self, seen: u64) -> Option<u64> {
         let limit = self.used + self.budget;
-        (limit >= self.limit.saturating_add(self.budget.div_ceil(2))).then(|| {
+        let usable = limit.saturating_sub(seen).min(self.budget);
+        (limit > self.limit && limit >= self.limit.saturating_add(usable.div_ceil(2))).then(|| {
             self.limit = limit;
             limit
         })
@@ -60,6 +62,9 @@ pub(super) struct Incoming<P> {
     /// Streams that this end has broken off and the peer has not: behind the highest byte that came.
     broken: BTreeMap<u64, u64>,
     stream_window: u64,
+    first_window: u64,
+    /// Credit beyond the first that streams have been promised and have not used up.
+    promised: u64,
     all: Allowed,
     /// Sum of the streams' highest bytes.
     seen: u64,
@@ -78,6 +83,8 @@ impl<P: Payload> Incoming<P> {
             opened: Ranges::default(),
             broken: BTreeMap::new(),
             stream_window: budgets.stream_window,
+            first_window: budgets.first_window,
+            promised: 0,
             all: Allowed::new(window),
             seen: 0,
             allowed_streams: Allowed::new(budgets.streams),
@@ -91,7 +98,7 @@ impl<P: Payload> Incoming<P> {
     pub fn budgets(&self, budgets: &Budgets) -> Vec<Frame<P>> {
         let least = Budgets::LEAST;
         let all = [
-            (budgets.stream_window, least.stream_window, Frame::CreditEach { limit: budgets.stream_window }),
+            (budgets.first_window, least.first_window, Frame::CreditEach { limit: budgets.first_window }),
             (self.all.budget, LEAST_WINDOW, Frame::CreditAll { limit: self.all.budget }),
             (budgets.streams, least.streams, Frame::CreditStreams { limit: budgets.streams }),
             (
@@ -105,7 +112,7 @@ impl<P: Payload> Incoming<P> {
 
     /// A stream of this end's begins.
     pub fn open(&mut self, id: u64) {
-        self.streams.insert(id, Reassembly::new(self.stream_window));
+        self.streams.insert(id, Reassembly::new(self.first_window));
     }
 
     pub fn stream(&self, id: u64) -> Option<&Reassembly<P>> {
@@ -158,7 +165,7 @@ impl<P: Payload> Incoming<P> {
             let limit = match known {
                 Some(stream) => stream.limit,
                 None if self.broken.contains_key(&id) => u64::MAX,
-                None => self.stream_window,
+                None => self.first_window,
             };
             upto <= limit && seen <= self.all.limit
         })
@@ -180,7 +187,7 @@ impl<P: Payload> Incoming<P> {
     pub fn accept(&mut self, id: u64) -> bool {
         let Some(count) = self.opens(id) else { return false };
         self.opened.add(count);
-        self.streams.insert(id, Reassembly::new(self.stream_window));
+        self.streams.insert(id, Reassembly::new(self.first_window));
         true
     }
 
@@ -244,6 +251,7 @@ impl<P: Payload> Incoming<P> {
     fn drop_stream(&mut self, id: u64) -> Option<Reassembly<P>> {
         let stream = self.streams.remove(&id)?;
         self.pieces -= stream.pieces();
+        self.promised -= self.promised_to(&stream);
         Some(stream)
     }
 
@@ -268,24 +276,57 @@ impl<P: Payload> Incoming<P> {
 
     /// Data in order, at most `most` bytes and at most a piece.
     pub fn read(&mut self, id: u64, most: usize) -> Option<P> {
+        let first = self.first_window;
         let stream = self.streams.get_mut(&id)?;
+        let before = promised_beyond(first, stream);
         let data = stream.read(most)?;
+        self.promised = self.promised + promised_beyond(first, stream) - before;
         self.all.used += data.len() as u64;
         Some(data)
+    }
+
+    fn promised_to(&self, stream: &Reassembly<P>) -> u64 {
+        promised_beyond(self.first_window, stream)
+    }
+
+    /// The window of a stream that has been read so far, and the part of it that is worth a frame. As in switches that share a memory
+    /// (Choudhury and Hahne 1998) each has at most as much as is then left for others: one that is not read any more takes a half,
+    /// two of them two thirds.
+    fn window(&self, stream: &Reassembly<P>) -> (u64, u64) {
+        if self.first_window == self.stream_window {
+            return (self.stream_window, self.stream_window.div_ceil(2));
+        }
+        if stream.consumed() < self.first_window / 2 {
+            return (0, 0);
+        }
+        let others = self.promised - self.promised_to(stream);
+        let free = (self.all.budget / 8 * 7).saturating_sub(others);
+        let window = (free / 2).clamp(self.first_window, self.stream_window);
+        (window, window.div_ceil(4))
     }
 
     /// Credit that is worth telling, after something of a stream was read or dropped.
     pub fn credit(&mut self, id: u64) -> Vec<Frame<P>> {
         let mut frames = Vec::new();
-        if let Some(stream) = self.streams.get_mut(&id).filter(|stream| stream.end.is_none()) {
-            let limit = stream.consumed() + self.stream_window;
-            if limit >= stream.limit.saturating_add(self.stream_window.div_ceil(2)) {
+        if let Some(stream) = self.streams.get(&id).filter(|stream| stream.end.is_none()) {
+            let (window, worth) = self.window(stream);
+            let (limit, before) = (stream.consumed() + window, self.promised_to(stream));
+            if window > 0 && limit >= stream.limit.saturating_add(worth) {
+                let stream = self.streams.get_mut(&id).expect("seen above");
                 stream.limit = limit;
+                self.promised = self.promised + promised_beyond(self.first_window, stream) - before;
                 frames.push(Frame::Credit { id, limit });
             }
         }
-        frames.extend(self.all.more().map(|limit| Frame::CreditAll { limit }));
-        frames.extend(self.allowed_streams.more().map(|limit| Frame::CreditStreams { limit }));
+        frames.extend(self.all.more(self.seen).map(|limit| Frame::CreditAll { limit }));
+        frames.extend(
+            self.allowed_streams.more(self.allowed_streams.used).map(|limit| Frame::CreditStreams { limit }),
+        );
         frames
     }
+}
+
+/// Credit that a stream has been promised beyond the first, and has not used up.
+fn promised_beyond<P: Payload>(first: u64, stream: &Reassembly<P>) -> u64 {
+    if stream.limit > first { stream.limit - stream.consumed() } else { 0 }
 }

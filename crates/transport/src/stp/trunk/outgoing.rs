@@ -75,12 +75,7 @@ impl<P: Payload> Outgoing<P> {
             first: VecDeque::new(),
             first_bytes: 0,
             ready: 0,
-            credit: Credit {
-                all,
-                each: assumed.stream_window,
-                streams: assumed.streams,
-                ..Credit::default()
-            },
+            credit: Credit { all, each: assumed.first_window, streams: assumed.streams, ..Credit::default() },
             datagrams: Departures::new(budgets.datagram_window, assumed.datagram_window),
             progress: VecDeque::new(),
             packet,
