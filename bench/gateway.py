@@ -1,20 +1,17 @@
 """What a gateway does for the users behind a satellite link, with the kernel's TCP at both ends.
 
-`make bench-gateway`, or `python3 bench/gateway.py [thesis|narrow|faults|load|rules ...]` with the command built; needs root, nft and curl.
+`make bench-gateway`, or `python3 bench/gateway.py [thesis|narrow|faults|kills ...]` with the command built; needs root, nft and curl.
 Namespaces: a server, 20 ms and a competing flow to the hub, 600 ms to the terminal, a user. docs/gateway.md has the tables.
 """
 
 import concurrent.futures
-import hashlib
 import json
-import socket
-import struct
+import random
 import subprocess
 import sys
-import tempfile
 import time
 
-from lab import COMPETING, HUB_AT, ROOT, SERVER, SKYHOP, Failed, Lab, link_scenario, wait
+from lab import COMPETING, ROOT, SERVER, SKYHOP, Failed, Lab, link_scenario, wait
 
 ALLOW = 'allow = ["10.4.0.0/16", "fd00:4::/32"]\n'
 
@@ -93,6 +90,119 @@ def narrow():
     hold(max(took) < 120, "the page loads")
 
 
+TRANSFER = """
+import hashlib, json, socket, sys, threading, time
+sys.path.insert(0, sys.argv[1])
+from serve import content
+host, up, down = sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+begun, said = time.monotonic(), {}
+
+def sender():
+    digest = hashlib.sha256()
+    try:
+        with socket.create_connection((host, 81)) as s:
+            for piece in content(up, 2):
+                digest.update(piece)
+                s.sendall(piece)
+            s.shutdown(socket.SHUT_WR)
+            got = b"".join(iter(lambda: s.recv(65536), b"")).decode()
+        said["up"] = "whole" if got == f"{digest.hexdigest()} {up}\\n" else f"WRONG {got!r}"
+    except OSError as e:
+        said["up"] = type(e).__name__
+    said["up_s"] = round(time.monotonic() - begun, 2)
+
+def receiver():
+    digest, size = hashlib.sha256(), 0
+    try:
+        with socket.create_connection((host, 80)) as s:
+            s.sendall(b"GET /bytes/%d HTTP/1.1\\r\\n\\r\\n" % down)
+            s.shutdown(socket.SHUT_WR)
+            file = s.makefile("rb")
+            while file.readline().strip():
+                pass
+            while piece := file.read1(1 << 18):
+                digest.update(piece)
+                size += len(piece)
+        whole = hashlib.sha256()
+        for piece in content(down):
+            whole.update(piece)
+        said["down"] = "whole" if digest.digest() == whole.digest() else f"WRONG: a clean end behind {size} bytes"
+    except OSError as e:
+        said["down"] = type(e).__name__
+    said["down_s"] = round(time.monotonic() - begun, 2)
+
+threads = [threading.Thread(target=sender), threading.Thread(target=receiver)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+print(json.dumps(said))
+"""
+
+
+def transfer(lab, up, down, host=SERVER):
+    """An upload and a download at once, begun: each is compared byte by byte, and each ends by a half-close."""
+    words = lab.inside("user", sys.executable, "-c", TRANSFER, ROOT / "bench", host, up, down)
+    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+
+
+def outage(lab, seconds):
+    drop = "table inet outage {\nchain f {\ntype filter hook forward priority -10\ndrop\n}\n}\n"
+    lab.run("sat", "nft", drop)
+    time.sleep(seconds)
+    lab.run("sat", "nft", "delete table inet outage")
+
+
+def faults():
+    """What happens to a download of 6 MB and an upload of 600 kB, over 10 and 1 Mbit/s and 600 ms, while the path fails."""
+    paths = {
+        "nothing": ("", lambda lab: None),
+        "an outage of 1 s": ("", lambda lab: outage(lab, 1)),
+        "an outage of 10 s": ("", lambda lab: outage(lab, 10)),
+        "an outage of 50 s": ("", lambda lab: outage(lab, 50)),
+        "100 ms more one way": ("", lambda lab: lab.run("sat", SKYHOP, "emulate", "set", "links.path.delay=390 ms")),
+        "one packet in twenty lost": ('loss = { kind = "packets", probability = 0.05 }', lambda lab: None),
+        "one packet in a hundred altered": ("corruption = 0.01", lambda lab: None),
+        "no packet above 1400 bytes, and no word of it": ("mtu = 1400\nmtu_black_hole = true", lambda lab: None),
+        "a hub that is killed": ("", lambda lab: lab.hub.kill()),
+        "a terminal that is killed": ("", lambda lab: lab.terminal.kill()),
+    }
+    print("| while they run | download | upload |\n|---|---|---|")
+    for what, (more, happen) in paths.items():
+        with Lab(link_scenario("10 Mbit/s", "1 Mbit/s", 290, more=more)) as lab:
+            serve(lab)
+            lab.gateways(hub=ALLOW + 'silence = "60 s"', terminal='silence = "60 s"' if "killed" not in what else 'silence = "8 s"')
+            running = transfer(lab, 600_000, 6_000_000)
+            time.sleep(3.0)
+            happen(lab)
+            said = json.loads(running.communicate(timeout=300)[0])
+        print(f"| {what} | {said['down']}, {said['down_s']} s | {said['up']}, {said['up_s']} s |", flush=True)
+        expected = "ConnectionResetError" if "killed" in what else "whole"
+        hold(said["down"] == said["up"] == expected, f"{what}: {expected}")
+
+
+def kills():
+    """Forty gateways that are killed at random instants of a transfer: both ends are reset, and nothing looks whole."""
+    chance, wrong, clean = random.Random(1), 0, 0
+    with Lab(link_scenario("20 Mbit/s", "20 Mbit/s", 20)) as lab:
+        serve(lab)
+        lab.gateways(hub=ALLOW + 'silence = "2 s"', terminal='silence = "2 s"')
+        for number in range(40):
+            running = transfer(lab, 20_000_000, 20_000_000)
+            time.sleep(chance.uniform(0.1, 2.0))
+            hub = number % 2 == 0
+            victim = lab.hub if hub else lab.terminal
+            victim.kill()
+            victim.wait()
+            said = json.loads(running.communicate(timeout=60)[0])
+            clean += said["down"] == "whole" or said["up"] == "whole"
+            wrong += "WRONG" in said["down"] or "WRONG" in said["up"]
+            lab.start_hub() if hub else lab.start_terminal()
+            # The terminal may still think of the association of before: the hub knows better.
+            both = ("hub", "term")
+            wait(lambda: all(lab.status(end)["peers"][0]["up"] for end in both), "no association", 20, log=lambda: lab.text("term"))
+    print(f"40 kills: {wrong} truncated streams that looked whole, {clean} that were done before")
+    hold(wrong == 0 and clean == 0, "reset at both hosts")
+
+
 results = []
 
 
@@ -102,7 +212,7 @@ def hold(true, what):
 
 
 def main():
-    cases = {case.__name__: case for case in (thesis, narrow)}
+    cases = {case.__name__: case for case in (thesis, narrow, faults, kills)}
     wanted = sys.argv[1:] or list(cases)
     for name in wanted:
         if name not in cases:

@@ -121,8 +121,11 @@ fn metrics(now: Time, gateway: &Gateway) -> String {
     let _ = writeln!(
         out,
         "# HELP skyhop_gateway_connections Connections now.\n# TYPE skyhop_gateway_connections gauge\n\
-         skyhop_gateway_connections {}",
-        gateway.flows.len()
+         skyhop_gateway_connections {}\n\
+         # HELP skyhop_gateway_users Users with connections.\n# TYPE skyhop_gateway_users gauge\n\
+         skyhop_gateway_users {}",
+        gateway.flows.len(),
+        gateway.users.len()
     );
     let sealed = gateway.engine.counters();
     let _ = writeln!(

@@ -121,6 +121,8 @@ pub struct Terminal {
     pub key: PublicKey,
     /// Addresses of its users.
     pub prefixes: Vec<Prefix>,
+    /// The most that leaves for it, in place of the hub's `rate`.
+    pub rate: Option<Rate>,
 }
 
 /// A gateway.
@@ -233,6 +235,7 @@ struct TerminalFile {
     key: Spanned<String>,
     #[serde(default)]
     prefixes: Vec<Spanned<String>>,
+    rate: Option<Spanned<String>>,
 }
 
 /// Ports of tunnels that are sealed themselves, which a split would only delay: ssh is no tunnel, so it is split.
@@ -423,6 +426,11 @@ impl Config {
         Ok(config)
     }
 
+    /// Rates of single terminals.
+    pub fn rates(&self) -> BTreeMap<PublicKey, Rate> {
+        self.terminals.values().filter_map(|terminal| Some((terminal.key, terminal.rate?))).collect()
+    }
+
     /// The hub's address, looked up.
     pub fn hub_address(&self) -> std::io::Result<Option<SocketAddr>> {
         let Some(hub) = &self.hub else { return Ok(None) };
@@ -471,7 +479,9 @@ fn terminals(text: &Text<'_>, file: &File) -> Result<BTreeMap<String, Terminal>,
             return Err(text.error(at, format_args!("terminals.{name}.key: it is that of {other} too")));
         }
         let prefixes = text.values(&format!("terminals.{name}.prefixes"), &from.prefixes)?;
-        terminals.insert(name.clone(), Terminal { key, prefixes });
+        let rate =
+            from.rate.as_ref().map(|rate| text.value(&format!("terminals.{name}.rate"), rate)).transpose()?;
+        terminals.insert(name.clone(), Terminal { key, prefixes, rate });
     }
     Ok(terminals)
 }

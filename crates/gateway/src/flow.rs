@@ -9,7 +9,7 @@ use bytes::Bytes;
 use skyhop_splice::join::Join;
 use skyhop_splice::preamble::{Destination, Preamble};
 use skyhop_units::Time;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// A stream: the number of its association, and its own.
 pub type StreamName = (u32, u64);
@@ -66,6 +66,10 @@ pub struct Flow {
     pub since: Time,
     pub client: Option<SocketAddr>,
     pub destination: Option<Destination>,
+    /// Whose share of the link it uses, if it was opened here.
+    pub user: Option<IpAddr>,
+    /// Its part of that share.
+    pub weight: u8,
     /// How often an acknowledgment was looked for in vain.
     pub looks: u32,
 }
@@ -94,6 +98,8 @@ impl Flow {
             since,
             client: None,
             destination: None,
+            user: None,
+            weight: 16,
             looks: 0,
         }
     }

@@ -14,6 +14,7 @@ use crate::peers::Peers;
 use crate::prefix::{is_special, plain};
 use crate::sides::{KernelSide, StreamSide};
 use crate::socks::{self, Asked, Socks};
+use crate::users::Users;
 use bytes::{Bytes, BytesMut};
 use polling::{Event as PollEvent, PollMode, Poller};
 use skyhop_live::engine::{self, Engine};
@@ -36,9 +37,9 @@ const UNSENT_MAX: u64 = 512 << 10;
 const UNSENT_MIN: u64 = 16 << 10;
 /// A connection that has carried so much goes behind others.
 const BULK: u64 = 256 << 10;
-/// Connections that are new, and those that have carried much.
-const NEW: Class = Class { priority: 3, weight: 16 };
-const LONG: Class = Class { priority: 5, weight: 16 };
+/// Priorities of connections that are new, and of those that have carried much.
+const NEW: u8 = 3;
+const LONG: u8 = 5;
 /// A program says within this where it wants to go, and a far gateway completes its preamble.
 const ASKING_MAX: Span = Span::from_secs(30);
 /// How soon an acknowledgment is looked for again, and how long that may become.
@@ -75,6 +76,7 @@ pub struct Gateway {
     pub flows: Flows,
     pub peers: Peers,
     pub counters: Counters,
+    pub users: Users,
     /// Streams that were refused, and are reset at this time if the far end has not done so.
     refused: VecDeque<(Time, u32, u64)>,
     /// Connections that wait for the peer to take more streams.
@@ -97,6 +99,7 @@ fn engine_config(config: &Config) -> engine::Config {
     engine.stp.keep_alive = Some(config.silence / 4);
     engine.stp.silence = config.silence / 4 * 3;
     engine.stp.max_rate = config.rate;
+    engine.rates = config.rates();
     if config.promised {
         engine.stp.congestion = Congestion::Rate;
     }
@@ -120,6 +123,7 @@ impl Gateway {
             flows: Flows::default(),
             peers: Peers::new(now, &config, hub),
             counters: Counters::default(),
+            users: Users::default(),
             refused: VecDeque::new(),
             waiting: VecDeque::new(),
             poller,
@@ -134,6 +138,7 @@ impl Gateway {
     pub fn reload(&mut self, config: Config) {
         self.peers.set_terminals(&config.terminals);
         self.engine.set_keys(config.keys.clone());
+        self.engine.set_rates(config.rates());
         self.config = config;
     }
 
@@ -331,7 +336,7 @@ impl Gateway {
         };
         let link = link.ok_or(End::Refused(Answer::Unreachable))?;
         let trunk = self.engine.trunk(link).ok_or(End::Refused(Answer::Unreachable))?;
-        let Some(id) = trunk.open(NEW) else {
+        let Some(id) = trunk.open(Class { priority: NEW, ..Class::default() }) else {
             self.waiting.push_back(slot);
             return Ok(false);
         };
@@ -339,9 +344,37 @@ impl Gateway {
         preamble.emit(&mut bytes);
         trunk.write(id, bytes.into());
         flow.stream = Some((link, id));
+        let user = match (&preamble.destination, self.config.role) {
+            (Destination::Address(to), Role::Hub) => Some(to.ip()),
+            _ => flow.client.map(|client| client.ip()),
+        };
+        flow.user = user;
         flow.phase = Phase::Opening;
         self.flows.bind(slot, (link, id));
+        if let Some(user) = user {
+            let (weight, others) = self.users.add(user, (link, id));
+            flow.weight = weight;
+            if let Some(trunk) = self.engine.trunk(link) {
+                trunk.prioritize(id, Class { priority: NEW, weight });
+            }
+            if others {
+                self.share(user, link, weight);
+            }
+        }
         Ok(true)
+    }
+
+    /// Gives all connections of a user this weight.
+    fn share(&mut self, user: IpAddr, link: u32, weight: u8) {
+        let Some(trunk) = self.engine.trunk(link) else { return };
+        for stream in self.users.streams(user, link) {
+            let flow = self.flows.of_stream(stream).and_then(|slot| self.flows.get_mut(slot));
+            let bulk = flow.is_some_and(|flow| {
+                flow.weight = weight;
+                flow.bulk
+            });
+            trunk.prioritize(stream.1, Class { priority: if bulk { LONG } else { NEW }, weight });
+        }
     }
 
     /// The far gateway's answer.
@@ -517,7 +550,7 @@ impl Gateway {
         }
         if opener && !flow.bulk && flow.join.carried().iter().sum::<u64>() > BULK {
             flow.bulk = true;
-            trunk.prioritize(id, LONG);
+            trunk.prioritize(id, Class { priority: LONG, weight: flow.weight });
         }
         match progress {
             Progress::Waits => Fate::Stays,
@@ -540,6 +573,11 @@ impl Gateway {
         self.counters.bytes[0] += from_link;
         self.counters.bytes[1] += to_link;
         self.flows.remove(slot, flow.stream);
+        if let (Some(user), Some(stream)) = (flow.user, flow.stream)
+            && let Some(weight) = self.users.remove(user, stream)
+        {
+            self.share(user, stream.0, weight);
+        }
         let (mut socket, stream) = (flow.socket, flow.stream);
         if let Some(socket) = &socket {
             let _ = self.poller.delete(socket);

@@ -15,6 +15,7 @@
 //! | `flow` | one connection |
 //! | `flows` | all of them |
 //! | `peers` | the terminals, or the hub |
+//! | `users` | who shares the link with whom |
 //! | `socks` | what a program asks of a proxy |
 //! | `names` | names that are looked up |
 //! | `counters` | what is counted |
@@ -37,6 +38,7 @@ mod routing;
 mod rules;
 mod sides;
 mod socks;
+mod users;
 
 pub use config::{Config, ConfigError, Fail, Forward, Intercept, Quic, Role, Source, Terminal};
 pub use daemon::{Failed, run};

@@ -17,7 +17,7 @@ use crate::socket::Trouble;
 use bytes::Bytes;
 pub use link::Link;
 use skyhop_transport::stp::{self, Budgets, Ends, Frames, Trunk, TrunkEvent};
-use skyhop_units::{Span, Time};
+use skyhop_units::{Rate, Span, Time};
 use skyhop_wire::stp::{Packet, Reason, UDP_PORT, emit, parse};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -33,6 +33,8 @@ pub struct Config {
     pub stp: stp::Config,
     /// Budgets of each association.
     pub budgets: Budgets,
+    /// The most that leaves for single peers, by key, in place of the protocol's `max_rate`.
+    pub rates: BTreeMap<PublicKey, Rate>,
     /// The largest packet of the network layer, bytes.
     pub mtu: u32,
     /// Packet size at which the search for the path's MTU begins.
@@ -50,6 +52,7 @@ impl Config {
                 ..stp::Config::default()
             },
             budgets: Budgets::default(),
+            rates: BTreeMap::new(),
             mtu: 1500,
             mtu_base: 1280,
         }
@@ -160,6 +163,11 @@ impl Engine {
             }
         }
         self.associations.set_keys(keys);
+    }
+
+    /// Other rates of single peers, for associations that are opened from now on.
+    pub fn set_rates(&mut self, rates: BTreeMap<PublicKey, Rate>) {
+        self.config.rates = rates;
     }
 
     /// An association that is open.
@@ -341,7 +349,8 @@ impl Engine {
 
     fn begin(&mut self, now: Time, id: u32, peer: SocketAddr, key: Option<PublicKey>) {
         let initiator = self.associations.get_mut(id).is_some_and(|association| association.initiator());
-        let config = self.config.stp_for(peer);
+        let mut config = self.config.stp_for(peer);
+        config.max_rate = key.and_then(|key| self.config.rates.get(&key).copied()).or(config.max_rate);
         let (budgets, first) = (self.config.budgets, self.random_u32());
         let trunk = if initiator {
             let ends = Ends {

@@ -1,0 +1,81 @@
+//! The users of a gateway, and their shares of the link.
+//!
+//! Follows deficit round robin by weights (docs/stp.md §15.6): who has many connections has a small weight for each, so that users share
+//! the link, and then their connections.
+//! Leaves out rates of single users.
+
+use crate::flow::StreamName;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+/// The weight of a user's only connection.
+const WHOLE: usize = 128;
+
+/// The connections of each user, by association.
+#[derive(Debug, Default)]
+pub struct Users {
+    streams: BTreeSet<(IpAddr, StreamName)>,
+    counts: BTreeMap<(u32, IpAddr), usize>,
+}
+
+fn weight(connections: usize) -> u8 {
+    (WHOLE / connections.max(1)).max(1) as u8
+}
+
+impl Users {
+    /// A user has one more connection. Returns the weight of it, and whether that of the user's others has changed.
+    pub fn add(&mut self, user: IpAddr, stream: StreamName) -> (u8, bool) {
+        self.streams.insert((user, stream));
+        let count = self.counts.entry((stream.0, user)).or_default();
+        *count += 1;
+        (weight(*count), weight(*count) != weight(*count - 1) && *count > 1)
+    }
+
+    /// A connection is over. Returns the weight of the user's others if that has changed.
+    pub fn remove(&mut self, user: IpAddr, stream: StreamName) -> Option<u8> {
+        if !self.streams.remove(&(user, stream)) {
+            return None;
+        }
+        let count = self.counts.get_mut(&(stream.0, user))?;
+        *count -= 1;
+        let (before, now) = (weight(*count + 1), weight(*count));
+        if *count == 0 {
+            self.counts.remove(&(stream.0, user));
+            return None;
+        }
+        (before != now).then_some(now)
+    }
+
+    /// A user's connections in an association.
+    pub fn streams(&self, user: IpAddr, link: u32) -> impl Iterator<Item = StreamName> {
+        self.streams.range((user, (link, 0))..=(user, (link, u64::MAX))).map(|(_, stream)| *stream)
+    }
+
+    /// Users with connections.
+    pub fn len(&self) -> usize {
+        self.counts.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_users_connections_have_one_whole_together() {
+        let mut users = Users::default();
+        let [one, other] = ["10.0.0.1", "10.0.0.2"].map(|text| text.parse().unwrap());
+        assert_eq!(users.add(one, (7, 0)), (128, false));
+        assert_eq!(users.add(one, (7, 2)), (64, true));
+        assert_eq!(users.add(other, (7, 4)), (128, false));
+        assert_eq!(users.add(one, (8, 0)), (128, false), "another association");
+        assert_eq!(users.streams(one, 7).collect::<Vec<_>>(), [(7, 0), (7, 2)]);
+        assert_eq!(users.remove(one, (7, 0)), Some(128));
+        assert_eq!(users.remove(one, (7, 0)), None, "twice");
+        assert_eq!((users.remove(one, (7, 2)), users.len()), (None, 2));
+        for count in 0..1000 {
+            let (weight, _) = users.add(one, (7, 2 * count));
+            assert!(weight >= 1 && usize::from(weight) <= 128 / (count as usize + 1).min(128));
+        }
+    }
+}
