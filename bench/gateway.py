@@ -165,10 +165,10 @@ def faults():
         "nothing": ("", lambda lab: None),
         "an outage of 1 s": ("", lambda lab: outage(lab, 1)),
         "an outage of 10 s": ("", lambda lab: outage(lab, 10)),
-        "an outage of 50 s": ("", lambda lab: outage(lab, 50)),
+        "an outage of 60 s": ("", lambda lab: outage(lab, 60)),
         "100 ms more one way": ("", lambda lab: lab.run("sat", SKYHOP, "emulate", "set", "links.path.delay=390 ms")),
         "one packet in twenty lost": ('loss = { kind = "packets", probability = 0.05 }', lambda lab: None),
-        "one packet in a hundred altered": ("corruption = 0.01", lambda lab: None),
+        "one packet in a hundred altered": ("corruption = { probability = 0.01 }", lambda lab: None),
         "no packet above 1400 bytes, and no word of it": ("mtu = 1400\nmtu_black_hole = true", lambda lab: None),
         "a hub that is killed": ("", lambda lab: lab.hub.kill()),
         "a terminal that is killed": ("", lambda lab: lab.terminal.kill()),
@@ -177,7 +177,8 @@ def faults():
     for what, (more, happen) in paths.items():
         with Lab(link_scenario("10 Mbit/s", "1 Mbit/s", 290, more=more)) as lab:
             serve(lab)
-            lab.gateways(hub=ALLOW + 'silence = "60 s"', terminal='silence = "60 s"' if "killed" not in what else 'silence = "8 s"')
+            silence = 'silence = "8 s"' if "killed" in what else ""
+            lab.gateways(hub=ALLOW + silence, terminal=silence)
             running = transfer(lab, 600_000, 6_000_000)
             time.sleep(3.0)
             happen(lab)

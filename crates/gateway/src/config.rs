@@ -404,7 +404,7 @@ impl Config {
             connections: text.number("connections", &file.connections, 1..=1_000_000, 16_384)? as usize,
             mtu: text.number("mtu", &file.mtu, 576..=65_535, 1500)? as u32,
             connect_timeout: span(&text, "connect_timeout", &file.connect_timeout, 30)?,
-            silence: span(&text, "silence", &file.silence, 60)?,
+            silence: span(&text, "silence", &file.silence, 120)?,
             source: file.source,
             allow: text.values("allow", &file.allow)?,
             intercept: file.intercept.as_ref().map(|from| intercept(&text, from)).transpose()?,

@@ -4,6 +4,7 @@
 //! Differs from the simulated splice: files, keys, a firewall's table and an operator who looks.
 //! Leaves out systemd's unit, which is in `packaging/`.
 
+mod diagnose;
 mod files;
 mod run;
 mod status;
@@ -37,6 +38,9 @@ pub enum GatewayCommand {
     /// Print what a running gateway does: associations, connections, and what holds them up.
     #[command(after_help = STATUS_EXAMPLES)]
     Status(status::Status),
+    /// Find out what is wrong with this host, the path or the file, and what to change.
+    #[command(after_help = DIAGNOSE_EXAMPLES)]
+    Diagnose(diagnose::Diagnose),
 }
 
 /// Runs the command.
@@ -48,6 +52,7 @@ pub fn run(what: &GatewayCommand) -> Result<(), Failure> {
         GatewayCommand::Check { file } => run::check(file),
         GatewayCommand::Rules { file } => run::rules(file),
         GatewayCommand::Status(args) => status::run(args),
+        GatewayCommand::Diagnose(args) => diagnose::run(args),
     }
 }
 
@@ -92,3 +97,9 @@ Examples:
   skyhop gateway status home.toml --json | jq .peers
 
 Exit code: 0 done, 1 no gateway answers, 2 wrong usage, or the file has no `metrics`.";
+
+const DIAGNOSE_EXAMPLES: &str = "\
+Examples:
+  skyhop gateway diagnose home.toml
+
+Exit code: 0 nothing is wrong, 1 something is, 2 wrong usage or file.";

@@ -62,7 +62,8 @@ fn pause() {
     std::thread::sleep(Duration::from_secs(1));
 }
 
-fn ask(address: SocketAddr) -> io::Result<String> {
+/// The body of a gateway's status.
+pub fn ask(address: SocketAddr) -> io::Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(2))?;
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;
     write!(stream, "GET /status HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;

@@ -1,0 +1,183 @@
+//! `skyhop gateway diagnose`: what this host lacks, what the path does, and what to change.
+//!
+//! Follows docs/gateway.md. Differs from the status: says what is wrong, and how it is put right.
+//! Leaves out the far gateway, where the same command says the same.
+
+use super::status::ask;
+use crate::failure::Failure;
+use clap::Args;
+use serde_json::Value;
+use skyhop_gateway::{Config, Role, Source};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// `skyhop gateway diagnose`.
+#[derive(Debug, Args)]
+pub struct Diagnose {
+    /// The gateway's file.
+    pub file: PathBuf,
+}
+
+/// The findings: each is right, or has something to be done about it.
+#[derive(Default)]
+struct Findings {
+    text: String,
+    wrong: usize,
+}
+
+impl Findings {
+    fn say(&mut self, good: bool, what: &str, advice: &str) {
+        self.wrong += usize::from(!good);
+        let _ = writeln!(self.text, "{}  {what}", if good { "ok   " } else { "WRONG" });
+        if !good && !advice.is_empty() {
+            let _ = writeln!(self.text, "         {advice}");
+        }
+    }
+
+    fn note(&mut self, what: &str) {
+        let _ = writeln!(self.text, "       {what}");
+    }
+}
+
+/// Runs the command.
+pub fn run(args: &Diagnose) -> Result<(), Failure> {
+    let config = Config::read(&args.file).map_err(|e| Failure::Scenario(e.to_string()))?;
+    let mut findings = Findings::default();
+    findings.say(true, &format!("{}: the file of a {}", args.file.display(), config.role), "");
+    if config.intercept.is_some() || config.source == Source::Client {
+        host(&config, &mut findings);
+    }
+    running(&config, &args.file, &mut findings);
+    crate::command::print(&findings.text)?;
+    match findings.wrong {
+        0 => Ok(()),
+        1 => Err(Failure::Run("one thing is wrong".into())),
+        wrong => Err(Failure::Run(format!("{wrong} things are wrong"))),
+    }
+}
+
+/// Programs, settings and devices of this host.
+fn host(config: &Config, findings: &mut Findings) {
+    for (program, option, package) in [("nft", "--version", "nftables"), ("ip", "-V", "iproute2")] {
+        let there = Command::new(program).arg(option).output().is_ok();
+        findings.say(there, &format!("the program {program}"), &format!("install {package}"));
+    }
+    for name in ["net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"] {
+        let path = format!("/proc/sys/{}", name.replace('.', "/"));
+        if let Ok(value) = std::fs::read_to_string(path) {
+            let on = value.trim() == "1";
+            findings.say(
+                on,
+                &format!("{name} = {}", value.trim()),
+                &format!("sysctl -w {name}=1: what is not split has to pass"),
+            );
+        }
+    }
+    for device in config.intercept.iter().flat_map(|intercept| &intercept.interfaces) {
+        let there = Path::new("/sys/class/net").join(device).exists();
+        findings.say(
+            there,
+            &format!("the device {device}"),
+            "intercept.interfaces: no device of that name is there now",
+        );
+    }
+    if let Ok(rules) = Command::new("nft").args(["list", "table", "inet", "skyhop"]).output() {
+        findings.say(
+            rules.status.success(),
+            "the firewall's table inet skyhop",
+            "it is there while the gateway runs; without rights it cannot be seen either",
+        );
+        for line in
+            String::from_utf8_lossy(&rules.stdout).lines().filter(|line| line.contains("passed unsplit"))
+        {
+            findings.note(&format!("first packets that passed unsplit: {}", line.trim()));
+        }
+    }
+}
+
+fn number(value: &Value, key: &str) -> f64 {
+    value[key].as_f64().unwrap_or(0.0)
+}
+
+/// The gateway that runs, its associations and connections.
+fn running(config: &Config, file: &Path, findings: &mut Findings) {
+    let Some(address) = config.metrics else {
+        return findings.say(
+            false,
+            "no `metrics` in the file: nothing more can be known",
+            "metrics = \"127.0.0.1:9464\"",
+        );
+    };
+    let status: Value = match ask(address).map(|body| serde_json::from_str(&body)) {
+        Ok(Ok(status)) => status,
+        _ => {
+            let advice = format!("skyhop gateway run {}", file.display());
+            return findings.say(false, &format!("no gateway answers at {address}"), &advice);
+        }
+    };
+    findings.say(true, &format!("a gateway runs, with {} connections", status["connections"]), "");
+    for peer in status["peers"].as_array().into_iter().flatten() {
+        path(config, peer, findings);
+    }
+    let mut limits: BTreeMap<&str, usize> = BTreeMap::new();
+    for flow in status["flows"].as_array().into_iter().flatten() {
+        *limits.entry(flow["limited_by"].as_str().unwrap_or("?")).or_default() += 1;
+    }
+    for (limit, count) in limits {
+        let what = match limit {
+            "link" => "wait for the satellite link: that is its rate, or other connections' share of it",
+            "client" => "wait for their clients, which do not read",
+            "server" => "wait for their servers, which do not read",
+            _ => "wait for what their programs send",
+        };
+        findings.note(&format!("{count} connections {what}"));
+    }
+}
+
+/// One association.
+fn path(config: &Config, peer: &Value, findings: &mut Findings) {
+    let name = peer["name"].as_str().unwrap_or("?");
+    if peer["up"] != true {
+        let advice = match config.role {
+            Role::Terminal => {
+                "is the hub running, is its UDP port open, and does its file have this terminal's key?"
+            }
+            Role::Hub => "the terminal opens it: does it run, and is its file's `hub` this host?",
+        };
+        return findings.say(false, &format!("no association with {name}"), advice);
+    }
+    let (rtt, rate, size) = (number(peer, "rtt_s"), number(peer, "rate_bps"), number(peer, "packet_size"));
+    let what = format!(
+        "association with {name}: rtt {:.0} ms, packets of {size} B, sends at {:.1} Mbit/s",
+        rtt * 1e3,
+        rate / 1e6
+    );
+    findings.say(true, &what, "");
+    let again = number(peer, "packets_retransmitted") / number(peer, "packets_sent").max(1.0);
+    let advice = "the path loses packets, or its queue is short: a promised rate (`rate`, `promised`) is not given up for losses";
+    findings.say(
+        again < 0.02,
+        &format!("{:.2} % of the packets had to be sent again", again * 100.0),
+        advice,
+    );
+    let product = config.rate.map_or(rate, |rate| rate.as_bps() as f64) * rtt / 8.0;
+    let needed = 2.0 * product;
+    let advice = format!("memory = \"{:.0} MB\", here and at the far gateway", (needed / 1e6).ceil());
+    findings.say(
+        config.memory as f64 >= needed || product < 1e5,
+        &format!(
+            "memory of {:.0} MB for a rate times rtt of {:.1} MB",
+            config.memory as f64 / 1e6,
+            product / 1e6
+        ),
+        &advice,
+    );
+    let smaller = f64::from(config.mtu) - size > 120.0;
+    findings.say(
+        !smaller,
+        &format!("packets of the size of the file's mtu, {}", config.mtu),
+        "the path carries less, or has not been probed yet",
+    );
+}
