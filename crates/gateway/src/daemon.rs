@@ -43,6 +43,8 @@ const SOCKET: usize = 1;
 const SIGNALS: usize = 2;
 const ADMIN: usize = 16;
 const LISTENERS: usize = ADMIN + Admin::KEYS;
+/// Files that are not connections.
+const FILES_BESIDE: usize = 64;
 /// Calls of the kernel for incoming packets before it is the others' turn.
 const READS: usize = 8;
 /// Connections that are accepted before it is the others' turn.
@@ -91,9 +93,12 @@ pub fn run(path: PathBuf, config: Config, log: Box<dyn FnMut(&str)>) -> Result<(
     let signals = block_signals().map_err(|e| Failed::Run(format!("signals: {e}")))?;
     let files = raise_file_limit();
     let mut daemon = Daemon::start(path, config, signals, log)?;
-    if files < daemon.gateway.config.connections as u64 + 64 {
+    let most = usize::try_from(files).unwrap_or(usize::MAX).saturating_sub(FILES_BESIDE);
+    if most < daemon.gateway.config.connections {
+        // More would be refused by the kernel one by one, and asked for again at once.
+        daemon.gateway.files_max = most;
         let message = format!(
-            "only {files} files may be open: {} connections need more (ulimit -n, or LimitNOFILE)",
+            "{files} files may be open, so {most} connections and not {} (ulimit -n, LimitNOFILE)",
             daemon.gateway.config.connections
         );
         (daemon.log)(&message);

@@ -81,6 +81,8 @@ pub struct Gateway {
     refused: VecDeque<(Time, u32, u64)>,
     /// Connections that wait for the peer to take more streams.
     waiting: VecDeque<usize>,
+    /// Connections that this process has files for.
+    pub files_max: usize,
     poller: Arc<Poller>,
     names: Names,
     arena: BytesMut,
@@ -126,6 +128,7 @@ impl Gateway {
             users: Users::default(),
             refused: VecDeque::new(),
             waiting: VecDeque::new(),
+            files_max: usize::MAX,
             poller,
             names,
             arena: BytesMut::new(),
@@ -144,7 +147,7 @@ impl Gateway {
 
     /// Returns true if there is room for one more connection.
     pub fn has_room(&self) -> bool {
-        self.flows.len() < self.config.connections
+        self.flows.len() < self.config.connections.min(self.files_max)
     }
 
     /// A client's connection to `to`, intercepted or forwarded.
@@ -421,7 +424,8 @@ impl Gateway {
         };
         flow.destination = Some(preamble.destination.clone());
         flow.client = preamble.source;
-        if self.flows.len() > self.config.connections {
+        // This one is among them already.
+        if self.flows.len() > self.config.connections.min(self.files_max) {
             return Err(End::Answered(Answer::Full));
         }
         match preamble.destination {
