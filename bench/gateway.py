@@ -169,7 +169,7 @@ def faults():
         "100 ms more one way": ("", lambda lab: lab.run("sat", SKYHOP, "emulate", "set", "links.path.delay=390 ms")),
         "one packet in twenty lost": ('loss = { kind = "packets", probability = 0.05 }', lambda lab: None),
         "one packet in a hundred altered": ("corruption = { probability = 0.01 }", lambda lab: None),
-        "no packet above 1400 bytes, and no word of it": ("mtu = 1400\nmtu_black_hole = true", lambda lab: None),
+        "no packet above 1400 bytes, and no word of it": ('mtu = "1400 B"\nmtu_black_hole = true', lambda lab: None),
         "a hub that is killed": ("", lambda lab: lab.hub.kill()),
         "a terminal that is killed": ("", lambda lab: lab.terminal.kill()),
     }
