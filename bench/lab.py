@@ -62,7 +62,7 @@ class Lab:
 
     def __init__(self, satellite, internet=None, ipv6=False):
         self.folder = Path(tempfile.mkdtemp(prefix="lab-"))
-        self.tag = f"l{os.getpid() % 100000}"
+        self.tag = f"l{os.getpid()}"
         self.processes, self.names = [], []
         self.satellite, self.internet, self.ipv6 = satellite, internet, ipv6
         self.logs = {}
@@ -114,7 +114,16 @@ class Lab:
             self.run(name, "ip", "-6", "address", "add", f"fd00:{v6(address)}/64", "dev", device, "nodad")
             self.run(name, "ip", "link", "set", "dev", device, "up")
 
+    def sweep(self):
+        """Takes away what a laboratory that was killed has left."""
+        for line in run("ip", "netns", "list").splitlines():
+            name = line.split()[0]
+            pid = name[1:].split("-")[0]
+            if name.startswith("l") and pid.isdigit() and "-" in name and not Path(f"/proc/{pid}").exists():
+                subprocess.run(["ip", "netns", "del", name], capture_output=True)
+
     def build(self):
+        self.sweep()
         for name in ["user", "term", "sat", "hub", "server"] + (["net"] if self.internet else []):
             run("ip", "netns", "add", self.ns(name))
             self.names.append(name)

@@ -24,12 +24,29 @@ def missing():
             return f"needs {program}"
     if not Path(lab.SKYHOP).exists():
         return f"needs the command: {lab.SKYHOP}"
-    if subprocess.run(["unshare", "-n", "nft", "add table inet t"], capture_output=True).returncode:
-        return "needs a kernel with nftables"
+    if not Path("/dev/net/tun").exists():
+        return "needs TUN devices"
+    name = f"skyhop-{os.getpid()}"
+    inside = ["ip", "netns", "exec", name]
+    tries = {
+        "network namespaces": ["ip", "netns", "add", name],
+        "a kernel with nftables": [*inside, "nft", "add table inet t"],
+        "veth devices": [*inside, "ip", "link", "add", "dev", "a", "type", "veth", "peer", "name", "b"],
+        "IPv6": [*inside, "sysctl", "-qw", "net.ipv6.conf.all.forwarding=1"],
+    }
+    try:
+        for what, command in tries.items():
+            if subprocess.run(command, capture_output=True).returncode:
+                return f"needs {what}"
+    finally:
+        subprocess.run(["ip", "netns", "del", name], capture_output=True)
     return None
 
 
-pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+REASON = missing()
+
+
+pytestmark = pytest.mark.skipif(REASON is not None, reason=str(REASON))
 
 ALLOW = 'allow = ["10.4.0.0/16", "fd00:4::/32"]\n'
 
