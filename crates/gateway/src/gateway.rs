@@ -17,7 +17,7 @@ use crate::socks::{self, Asked, Socks};
 use crate::users::Users;
 use bytes::{Bytes, BytesMut};
 use polling::{Event as PollEvent, PollMode, Poller};
-use skyhop_live::engine::{self, Engine};
+use skyhop_live::engine::{self, Engine, Link};
 use skyhop_live::entropy::SystemEntropy;
 use skyhop_splice::join::Progress;
 use skyhop_splice::preamble::{Answer, Destination, Preamble};
@@ -215,9 +215,15 @@ impl Gateway {
         self.engine.handle_timeout(now);
         self.flows.handle_timeout(now);
         if let Some(hub) = self.peers.wants(now) {
-            match self.engine.connect(now, hub) {
-                Some(id) => self.peers.tries(id),
-                None => self.log.push_back("the hub's key is no key".into()),
+            // A hub that was restarted has said so in an association of its own, which is about to take the place of the lost one.
+            let coming = |link: &Link| link.initiator && !link.trunk.established() && !link.trunk.is_over();
+            if self.engine.links().any(|(_, link)| coming(link)) {
+                self.peers.postpone(now);
+            } else if let Some(id) = self.engine.connect(now, hub) {
+                self.peers.tries(id);
+            } else {
+                self.log.push_back("the hub's key is no key".into());
+                self.peers.postpone(now);
             }
         }
         while let Some((_, link, stream)) = self.refused.front().copied().filter(|(at, ..)| *at <= now) {

@@ -97,6 +97,13 @@ impl Peers {
         }
     }
 
+    /// The attempt is to wait.
+    pub fn postpone(&mut self, now: Time) {
+        if let Some(hub) = &mut self.hub {
+            hub.attempt = Attempt::At(now + RETRY_MIN);
+        }
+    }
+
     /// When the next attempt is due.
     pub fn poll_timeout(&self) -> Option<Time> {
         match self.hub.as_ref()?.attempt {
