@@ -227,6 +227,27 @@ fn those_who_stop_reading_leave_room_for_those_who_read() {
     assert!(sum < 1_000_000 && sum == pair.ends[1].held_bytes());
 }
 
+#[test]
+fn the_window_is_used_up_to_the_end_beside_streams_that_nobody_reads() {
+    let budgets = Budgets { stream_window: 4_000_000, ..Budgets::default() };
+    let config = || Config { window: 1_000_000, ..Config::default() };
+    for reads in 1..20 {
+        let mut pair = Pair::met([(config(), budgets), (config(), budgets)]);
+        let [stalled, live] = [0; 2].map(|_| pair.ends[0].open(Class::default()).expect("it may"));
+        pair.ends[0].write(stalled, bytes(410_000));
+        pair.run(1000, |_, _| false);
+        pair.ends[0].write(live, bytes(10_000_000));
+        for _ in 0..reads {
+            pair.run(50, |_, _| false);
+            pair.read(1, live);
+        }
+        // Nothing is read any more: only the arrivals themselves can have the rest of the window told.
+        pair.run(2000, |_, _| false);
+        let held = pair.ends[1].held_bytes();
+        assert!(held > 990_000, "{held} bytes after {reads} reads");
+    }
+}
+
 /// A promised rate keeps packets waiting for their turn, so that who goes first can be seen.
 fn paced() -> (Config, Budgets) {
     let config = Config { congestion: Congestion::Rate, max_rate: Some(Rate::mbit(1)), ..Config::default() };
@@ -282,6 +303,15 @@ fn more_streams_than_the_peer_takes_have_to_wait() {
     assert!(pair.at(0, TrunkEvent::MayOpen).is_some());
     ids.extend(open(&mut pair));
     assert_eq!(ids.len(), 17);
+    // One ends while all others stay: its place is another's.
+    for end in &mut pair.ends {
+        end.shutdown(ids[0]);
+    }
+    pair.run(1000, |_, _| false);
+    ids.remove(0);
+    ids.extend(open(&mut pair));
+    assert_eq!(ids.len(), 17);
+    pair.run(1000, |_, _| false);
     // Half of them end, both ways, and others take their places.
     for id in &ids[..9] {
         pair.ends[0].shutdown(*id);
@@ -290,6 +320,10 @@ fn more_streams_than_the_peer_takes_have_to_wait() {
     pair.run(1000, |_, _| false);
     assert!(ids[..9].iter().all(|id| pair.at(1, TrunkEvent::Closed(*id)).is_some()));
     ids.drain(..9);
+    // Credit comes in steps: for the last of them once the first are in use.
+    ids.extend(open(&mut pair));
+    assert!(ids.len() >= 12, "{}", ids.len());
+    pair.run(1000, |_, _| false);
     ids.extend(open(&mut pair));
     assert_eq!(ids.len(), 17);
     // A reset gives its place back too, whoever it is by.
@@ -298,7 +332,9 @@ fn more_streams_than_the_peer_takes_have_to_wait() {
         pair.ends[n % 2].reset(*id, Reason::Aborted);
     }
     pair.run(1000, |_, _| false);
-    assert_eq!(open(&mut pair).len(), 9);
+    let first = open(&mut pair).len();
+    pair.run(1000, |_, _| false);
+    assert_eq!(first + open(&mut pair).len(), 9);
 }
 
 #[test]

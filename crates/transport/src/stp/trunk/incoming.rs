@@ -318,11 +318,15 @@ impl<P: Payload> Incoming<P> {
                 frames.push(Frame::Credit { id, limit });
             }
         }
-        frames.extend(self.all.more(self.seen).map(|limit| Frame::CreditAll { limit }));
-        frames.extend(
-            self.allowed_streams.more(self.allowed_streams.used).map(|limit| Frame::CreditStreams { limit }),
-        );
+        frames.extend(self.shared_credit());
         frames
+    }
+
+    /// Credit of all streams that is worth telling, after one has used some or given some back.
+    pub fn shared_credit(&mut self) -> impl Iterator<Item = Frame<P>> + use<P> {
+        let all = self.all.more(self.seen).map(|limit| Frame::CreditAll { limit });
+        let streams = self.allowed_streams.more(self.opened.end());
+        all.into_iter().chain(streams.map(|limit| Frame::CreditStreams { limit }))
     }
 }
 

@@ -332,6 +332,10 @@ impl<P: Payload> Trunk<P> {
         while let Some(frames) = self.path.take() {
             frames.0.into_iter().for_each(|frame| self.receive(frame));
         }
+        // Less is left for the peer now, of which a smaller part is worth telling: nothing else may ever come to tell it.
+        for frame in self.incoming.shared_credit() {
+            self.path.source_mut().tell(frame);
+        }
         self.collect();
     }
 

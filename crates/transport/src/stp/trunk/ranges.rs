@@ -25,6 +25,11 @@ impl Ranges {
         }
     }
 
+    /// One more than the highest number.
+    pub fn end(&self) -> u64 {
+        self.0.last_key_value().map_or(0, |(_, end)| *end)
+    }
+
     #[cfg(test)]
     pub fn ranges(&self) -> usize {
         self.0.len()
