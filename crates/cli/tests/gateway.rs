@@ -332,13 +332,20 @@ fn a_proxy_says_what_has_become_of_the_connection() {
     let (mut server, _) = lab.server.accept().unwrap();
     server.read_exact(&mut got).unwrap();
     assert_eq!(&got, b"early");
-    // Nobody listens; a name that is none; a place of special purpose that the file does not name.
+    // No listener; a name that is none; a place of special purpose that the file does not name.
     let (_, reply) = lab.socks_to(SocketAddr::from(([127, 0, 0, 1], free_port(false))));
     assert_eq!(reply[1], 5, "refused");
     let (_, reply) = lab.ask_socks(b"\x05\x01\x00\x03\x0cname.invalid\x00\x50");
     assert_eq!(reply[1], 4, "no such name");
     let (_, reply) = lab.socks_to("169.254.169.254:80".parse().unwrap());
     assert_eq!(reply[1], 2, "forbidden");
+    // A program that offers a password only, which this proxy does not ask for, reads the refusal and then the end.
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, lab.socks)).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.write_all(&[5, 1, 2]).unwrap();
+    let mut got = Vec::new();
+    stream.read_to_end(&mut got).unwrap();
+    assert_eq!(got, [5, 255]);
 }
 
 #[test]
@@ -438,7 +445,7 @@ fn a_reset_passes_from_end_to_end() {
         drop(ends);
         assert_eq!(told.recv_timeout(Duration::from_secs(10)).unwrap(), (0, true));
     }
-    // Nobody listens at the server: the client, whose handshake was completed here, is reset.
+    // The server has no listener: the client, whose handshake was completed here, is reset.
     lab.server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let mut client = TcpStream::connect((Ipv4Addr::LOCALHOST, lab.forward)).unwrap();
     client.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
@@ -495,6 +502,42 @@ fn a_hub_that_starts_again_is_found_again() {
         assert!(since.elapsed() < Duration::from_secs(10), "{}{}", lab.log("hub.toml"), lab.log("home.toml"));
     }
     assert_eq!(told.recv_timeout(Duration::from_secs(10)).unwrap(), (0, true), "the connection of before");
+}
+
+#[test]
+fn connections_beyond_what_the_hub_takes_wait_and_end_with_the_association() {
+    let mut lab = Lab::with("waiting", "allow = [\"127.0.0.0/8\"]\nconnections = 16\n");
+    let mut pairs: Vec<_> = (0..16).map(|_| lab.pair()).collect();
+    let ask = |lab: &Lab, byte: u8| {
+        let mut client = TcpStream::connect((Ipv4Addr::LOCALHOST, lab.forward)).unwrap();
+        client.write_all(&[byte]).unwrap();
+        client
+    };
+    // The hub has given credit for so many streams.
+    let _next = ask(&lab, b'n');
+    thread::sleep(Duration::from_millis(500));
+    lab.server.set_nonblocking(true).unwrap();
+    assert!(lab.server.accept().is_err(), "one more was opened");
+    // A place that is free again is the next one's, though all others stay.
+    drop(pairs.pop());
+    let until = Instant::now() + Duration::from_secs(10);
+    let mut accepted = loop {
+        match lab.server.accept() {
+            Ok((stream, _)) => break stream,
+            Err(_) => assert!(Instant::now() < until, "it waits: {}", lab.log("home.toml")),
+        }
+        thread::sleep(Duration::from_millis(20));
+    };
+    accepted.set_nonblocking(false).unwrap();
+    let mut got = [0];
+    accepted.read_exact(&mut got).unwrap();
+    assert_eq!(&got, b"n");
+    // One that waits when the association is lost is reset.
+    let told = read_to_any_end(ask(&lab, b'l'));
+    thread::sleep(Duration::from_millis(300));
+    lab.hub.0.kill().unwrap();
+    lab.hub.0.wait().unwrap();
+    assert_eq!(told.recv_timeout(Duration::from_secs(20)).unwrap(), (0, true));
 }
 
 #[test]

@@ -294,7 +294,7 @@ impl Daemon {
             }
             routing::remove(mark(&self.gateway.config));
         }
-        // What is still open ends with a reset, on both sides.
+        // Connections that are still open end with a reset, on both sides.
         for (id, _) in self.gateway.engine.links().map(|(id, link)| (id, link.since)).collect::<Vec<_>>() {
             self.gateway.engine.abort(id);
         }

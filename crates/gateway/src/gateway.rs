@@ -1,4 +1,4 @@
-//! A gateway: what is done with connections, streams and associations as they come and go.
+//! A gateway: connections, streams and associations as they come and go.
 //!
 //! Follows HT 4.3.1 and docs/stp.md §16: the client's data ride behind the preamble, ends and resets pass from end to end.
 //! Differs from the simulated splice: the path's acknowledgments and retransmissions are the association's, whose streams share it.
@@ -32,7 +32,7 @@ use std::sync::Arc;
 pub const FIRST_FLOW: usize = 1024;
 /// Connections that get a turn before the association's socket is looked after again.
 const TURNS: usize = 64;
-/// What of a connection may wait to leave, bytes: the most, and the least if there are very many.
+/// Bytes of a connection that may wait to leave: the most, and the least if there are very many.
 const UNSENT_MAX: u64 = 512 << 10;
 const UNSENT_MIN: u64 = 16 << 10;
 /// A connection that has carried so much goes behind others.
@@ -97,7 +97,7 @@ fn engine_config(config: &Config) -> engine::Config {
     engine.mtu = config.mtu;
     engine.mtu_base = engine.mtu_base.min(config.mtu);
     engine.stp.window = config.memory;
-    // Who only receives asks first, and then waits: both are within the time that the file sets.
+    // A side that only receives asks first, and then waits: both are within the time that the file sets.
     engine.stp.keep_alive = Some(config.silence / 4);
     engine.stp.silence = config.silence / 4 * 3;
     engine.stp.max_rate = config.rate;
@@ -180,11 +180,14 @@ impl Gateway {
     fn insert(&mut self, now: Time, flow: Flow) -> Option<usize> {
         self.counters.opened += 1;
         let slot = self.flows.insert(flow);
-        match self.watch(slot) {
-            Ok(()) => Some(slot),
+        let flow = self.flows.take(slot)?;
+        match flow.socket.as_ref().map_or(Ok(()), |socket| self.watch(slot, socket)) {
+            Ok(()) => {
+                self.flows.put(slot, flow);
+                Some(slot)
+            }
             Err(e) => {
                 self.log.push_back(format!("poller: {e}"));
-                let flow = self.flows.take(slot)?;
                 self.finish(now, slot, flow, End::Reset);
                 None
             }
@@ -192,10 +195,7 @@ impl Gateway {
     }
 
     /// Has the poller tell of a connection's socket.
-    fn watch(&mut self, slot: usize) -> io::Result<()> {
-        let Some(socket) = self.flows.get_mut(slot).and_then(|flow| flow.socket.as_ref()) else {
-            return Ok(());
-        };
+    fn watch(&self, slot: usize, socket: &KernelSocket) -> io::Result<()> {
         // SAFETY: a socket is taken out of the poller before it is closed.
         unsafe { self.poller.add_with_mode(socket, PollEvent::all(FIRST_FLOW + slot), PollMode::Edge) }
     }
@@ -485,15 +485,11 @@ impl Gateway {
             });
             match KernelSocket::connect(to, source) {
                 Ok(socket) => {
+                    self.watch(slot, &socket).map_err(|_| End::Answered(Answer::Full))?;
                     flow.socket = Some(socket);
                     flow.phase = Phase::Connecting(addresses);
                     self.flows.set_timer(slot, Some(now + self.config.connect_timeout));
-                    let socket = flow.socket.as_ref().expect("it was just made");
-                    // SAFETY: a socket is taken out of the poller before it is closed.
-                    let watched = unsafe {
-                        self.poller.add_with_mode(socket, PollEvent::all(FIRST_FLOW + slot), PollMode::Edge)
-                    };
-                    return watched.map(|()| false).map_err(|_| End::Answered(Answer::Full));
+                    return Ok(false);
                 }
                 Err(e) => answer = answer_to(&e),
             }
@@ -604,11 +600,13 @@ impl Gateway {
             End::Lost => self.counters.lost += 1,
             End::Refused(answer) => {
                 self.counters.refuse(answer);
+                // A program that asked in words reads the answer, which a reset could overtake.
                 if flow.replies
-                    && matches!(flow.phase, Phase::Opening | Phase::Waiting(_))
                     && let Some(mut socket) = socket.take()
                 {
-                    socket.write(Bytes::copy_from_slice(&socks::reply(answer)));
+                    if !matches!(flow.phase, Phase::Asking(_)) {
+                        socket.write(Bytes::copy_from_slice(&socks::reply(answer)));
+                    }
                     socket.close();
                 }
             }
@@ -624,7 +622,7 @@ impl Gateway {
                 return;
             }
         }
-        // What is left is dropped with its reset.
+        // A socket that is left is dropped, which resets it.
         if let Some((link, id)) = stream
             && let Some(trunk) = self.engine.trunk(link)
         {
@@ -635,7 +633,7 @@ impl Gateway {
     fn take_events(&mut self, now: Time) {
         while let Some(event) = self.engine.poll_event() {
             match event {
-                engine::Event::Up { id, peer, key } => self.up(id, peer, key),
+                engine::Event::Up { id, peer, key } => self.up(now, id, peer, key),
                 engine::Event::Down { id, reason } => self.down(now, id, &format!("{reason:?}")),
                 engine::Event::Failed { id, why } => self.down(now, id, &why.to_string()),
                 engine::Event::Stream(link, event) => self.handle_stream(now, link, event),
@@ -650,7 +648,7 @@ impl Gateway {
         }
     }
 
-    fn up(&mut self, id: u32, peer: SocketAddr, key: Option<skyhop_live::keys::PublicKey>) {
+    fn up(&mut self, now: Time, id: u32, peer: SocketAddr, key: Option<skyhop_live::keys::PublicKey>) {
         let Some((name, before)) = self.peers.up(id, key) else {
             // Its key was taken out of the file in the meantime.
             return self.engine.abort(id);
@@ -658,7 +656,7 @@ impl Gateway {
         self.log.push_back(format!("{name}: association open with {peer}"));
         if let Some(before) = before {
             self.engine.abort(before);
-            self.lose(before);
+            self.lose(now, before);
         }
     }
 
@@ -668,15 +666,23 @@ impl Gateway {
         } else if self.config.role == Role::Terminal {
             self.log.push_back(format!("hub: no association: {why}"));
         }
-        self.lose(id);
+        self.lose(now, id);
     }
 
-    /// All connections of an association are reset.
-    fn lose(&mut self, link: u32) {
+    /// All connections of an association are reset; those that wait for a stream of it look for another.
+    fn lose(&mut self, now: Time, link: u32) {
         for slot in self.flows.of_link(link) {
             if let Some(flow) = self.flows.take(slot) {
-                self.finish(Time::ZERO, slot, flow, End::Lost);
+                self.finish(now, slot, flow, End::Lost);
             }
+        }
+        self.try_waiting();
+    }
+
+    /// Gives a turn to the connections that wait for a stream.
+    fn try_waiting(&mut self) {
+        for slot in std::mem::take(&mut self.waiting) {
+            self.flows.touch(slot);
         }
     }
 
@@ -687,12 +693,7 @@ impl Gateway {
                 let slot = self.flows.insert(Flow::accepted(now, (link, id)));
                 return self.flows.set_timer(slot, Some(now + ASKING_MAX));
             }
-            TrunkEvent::MayOpen => {
-                for slot in std::mem::take(&mut self.waiting) {
-                    self.flows.touch(slot);
-                }
-                return;
-            }
+            TrunkEvent::MayOpen => return self.try_waiting(),
             TrunkEvent::Received(id, _)
             | TrunkEvent::AllAcknowledged(id)
             | TrunkEvent::Writable(id)

@@ -19,7 +19,7 @@ pub fn ruleset(config: &Config) -> Option<String> {
     let mark = config.intercept.as_ref().map_or(crate::config::MARK, |intercept| intercept.mark);
     let mut out = String::from("table inet skyhop\ndelete table inet skyhop\ntable inet skyhop {\n");
     out.push_str("  chain prerouting {\n    type filter hook prerouting priority mangle; policy accept;\n");
-    // What belongs to connections that were handed over, and the answers to those that go out under a client's address.
+    // Packets of connections that were handed over, and answers to those that go out under a client's address.
     let _ = writeln!(out, "    meta l4proto tcp socket transparent 1 meta mark set {mark:#x} counter accept");
     if let Some(intercept) = &config.intercept {
         selection(config, intercept, &mut out);

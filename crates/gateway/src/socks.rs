@@ -50,7 +50,7 @@ impl Socks {
         Socks { password, stage: Stage::Methods, read: Vec::new(), out: Vec::new() }
     }
 
-    /// What the program has sent.
+    /// Bytes from the program that are not understood yet.
     pub fn handle(&mut self, bytes: &[u8]) -> Asked {
         self.read.extend_from_slice(bytes);
         loop {

@@ -285,15 +285,7 @@ impl Host {
             },
         };
         let arena = &mut self.arena;
-        let packet = Packet {
-            source_port: packet.source_port,
-            destination_port: packet.destination_port,
-            instance: packet.instance,
-            seq: packet.seq,
-            poll: packet.poll,
-            data: packet.data.map(|data| keep(arena, data)),
-            control: packet.control,
-        };
+        let packet = packet.map(|data| keep(arena, data));
         let Some(conn) = self.connections.get_mut(slot) else { return };
         conn.traffic.packets_received += 1;
         conn.traffic.bytes_received += conn.beneath() + len as u64;

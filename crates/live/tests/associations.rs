@@ -267,7 +267,7 @@ fn a_wrong_key_opens_nothing_and_both_say_why() {
         assert!(two.now.since(begin) < Span::from_secs(3));
         assert_eq!(two.server.half_open(), 0);
         assert_eq!(two.server.ids().count() + two.client.ids().count(), 0);
-        // What the server tells a stranger is 13 bytes, 11 of them the stranger's own and two constants.
+        // The server's answer to a stranger is 13 bytes, 11 of them the stranger's own and two constants.
         let hello = two.seen[0].1.clone();
         for (_, packet) in two.seen.iter().filter(|(from_client, _)| !from_client) {
             assert_eq!(packet.len(), 13);
@@ -382,7 +382,7 @@ fn losses_delay_the_question_and_a_peer_that_knows_says_so() {
     two.settle(|_, _| true);
     let (client_id, server_id) = two.opened();
     two.client_events.clear();
-    // Who has seen a packet can make the client ask. The server still has the association, so nothing ends.
+    // A host that has seen a packet can make the client ask. The server still has the association, so nothing ends.
     let packet = two.seal(client_id, b"on its way to the server");
     let mut unknown = packet[..12].to_vec();
     unknown[0] = 6;
@@ -396,7 +396,7 @@ fn losses_delay_the_question_and_a_peer_that_knows_says_so() {
     assert!(sealed_packets >= 4, "asked and answered after all");
     assert!(!two.client_events.iter().any(|e| matches!(e, Event::Lost { .. })), "{:?}", two.client_events);
     assert!(two.client.get_mut(client_id).is_some() && two.server.get_mut(server_id).is_some());
-    // Who has not seen one cannot even do that: from elsewhere, of another index, with a counter that was not used, too short, too long.
+    // A host that has not seen one cannot even do that: from elsewhere, of another index, with a counter that was not used, too short, too long.
     for (from, at, value) in [(address(99), 0, 6), (server(), 3, unknown[3] ^ 1), (server(), 4, 1)] {
         let mut forged = unknown.clone();
         forged[at] = value;

@@ -30,7 +30,7 @@ fn size() -> usize {
     if std::env::var_os("SKYHOP_FULL").is_some() { 100_000_000 } else { 10_000_000 }
 }
 
-/// What a current host has.
+/// The options of a current host.
 fn config(version: Version) -> Config {
     Config {
         ip: version,
@@ -349,7 +349,7 @@ fn resets_go_both_ways() {
     });
     assert_eq!(kind, Some(ErrorKind::ConnectionReset));
 
-    // Nobody listens.
+    // No listener.
     let Some(mut tun) = self::tun(CLEAN, Span::from_millis(1), Version::V6, 6) else { return };
     tun.connect(PORT + 1);
     let (states, events) = until(&mut tun, |tun| state(tun) == State::Closed);

@@ -1,4 +1,4 @@
-//! What this machine's kernel has for the limits of `host = "linux"`: windows and buffers in bytes of payload, read off two namespaces.
+//! This machine's kernel beside the limits of `host = "linux"`: windows and buffers in bytes of payload, read off two namespaces.
 //!
 //! The numbers are those of Linux 6.18 with its own `tcp_rmem` and `tcp_wmem`; with another kernel or other limits there is nothing to
 //! compare, and the test says so.

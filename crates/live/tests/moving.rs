@@ -30,11 +30,11 @@ fn server(keys: &Keys, host: u8, port: u16) -> Endpoint {
     Endpoint::bind(SocketAddr::from(([127, 0, 0, host], port)), options(keys)).unwrap()
 }
 
-/// What the NAT is told.
+/// Orders to the NAT.
 enum Change {
     /// From now on another address outside.
     Rebind,
-    /// What goes to the server goes to this one.
+    /// Packets for the server go to this one.
     Server(SocketAddr),
 }
 

@@ -183,7 +183,7 @@ fn an_interface_that_is_too_narrow_is_named() {
         e.to_string(),
         "packets of 1500 bytes are larger than this host's interface carries: use a smaller --mtu"
     );
-    // Who searches finds what the path carries.
+    // A sender that searches finds the size that the path carries.
     let mut searching = options(&keys);
     searching.mtu_base = Some(1280);
     let near_end = net.left(move || Endpoint::bind(SocketAddr::from(([0; 4], 0)), searching)).unwrap();

@@ -149,7 +149,7 @@ fn a_connection_outlives_a_path_that_becomes_narrower() {
 fn nobody_has_to_say_that_a_path_became_narrower() {
     let Some(path) = path() else { return };
     let silent = path.near.run(|| {
-        // What comes from the router itself has no way into this host.
+        // A packet from the router itself has no way into this host.
         ip("rule add from 10.0.1.1 blackhole")
     });
     if let Err(e) = silent {

@@ -109,7 +109,7 @@ fn many_connections_share_an_association() {
 #[test]
 fn what_goes_wrong_at_the_beginning_has_its_name() {
     let (ours, theirs) = (Keys::generate_shared(), Keys::generate_shared());
-    // Nobody there: the kernel says so.
+    // No peer: the kernel says so.
     let free = UdpSocket::bind(any()).unwrap().local_addr().unwrap();
     let e = StpStream::connect(free, options(Some(&ours))).err().expect("nobody is there");
     assert_eq!(e.kind(), ErrorKind::ConnectionRefused, "{e}");

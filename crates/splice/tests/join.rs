@@ -111,7 +111,7 @@ proptest! {
                 prop_assert_eq!(&ends[1 - side].got[..], &all[side][..ends[1 - side].got.len()]);
                 if ends[1 - side].shut {
                     prop_assert!(ends[side].ended && ends[1 - side].got.len() == all[side].len(), "a truncated end");
-                    // Who has ended and is told of the other's end may take all of its own to have arrived.
+                    // A side that has ended and learns of the other's end may take all of its own to have arrived.
                     if !before[1 - side] && ends[1 - side].seen {
                         prop_assert!(ends[side].acknowledged == all[1 - side].len(), "a close that was not earned");
                     }

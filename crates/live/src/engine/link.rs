@@ -46,7 +46,7 @@ pub struct Link {
     pub initiator: bool,
     /// When it was opened.
     pub since: Time,
-    /// What has gone and come.
+    /// Counters of both directions.
     pub traffic: Traffic,
     /// Which of this host's addresses the peer knows.
     pub(super) reply_from: Option<IpAddr>,

@@ -421,13 +421,5 @@ fn framed(packet: Packet<&[u8]>) -> Option<Packet<Frames<Bytes>>> {
             Some(frames.map(|data| whole.slice_ref(data)))
         }
     };
-    Some(Packet {
-        source_port: packet.source_port,
-        destination_port: packet.destination_port,
-        instance: packet.instance,
-        seq: packet.seq,
-        poll: packet.poll,
-        data: frames,
-        control: packet.control,
-    })
+    Some(packet.map(|_| frames.unwrap_or_default()))
 }

@@ -11,7 +11,7 @@ use skyhop_link::{Corruption, Duplication, Fixed, Label, Limit, Link, Loss, Reor
 use skyhop_units::{Amount, Bytes, Rate, Span, Time};
 use std::collections::BTreeMap;
 
-/// What a path does, each way.
+/// The faults of a path, each way.
 #[derive(Debug, Clone, Copy)]
 pub struct Path {
     pub rate: Rate,
@@ -48,7 +48,7 @@ impl Lane {
         Lane { link, medium: Fixed(delay), headers, packets: BTreeMap::new(), next: 0, late: Vec::new() }
     }
 
-    /// What it has done.
+    /// Packets that each fault has met.
     pub fn stats(&self) -> Stats {
         self.link.stats()
     }

@@ -42,7 +42,7 @@ pub struct Net {
     pub far: SocketAddr,
     /// The address of the second namespace.
     pub server: SocketAddr,
-    /// What the path has done, there and back.
+    /// Counters of the path, there and back.
     pub done: Arc<Mutex<[Stats; 2]>>,
     left: Namespace,
     right: Namespace,
@@ -149,7 +149,7 @@ fn read(socket: &mut Socket, begin: Instant, mut take: impl FnMut(Duration, Sock
 }
 
 fn send(socket: &Socket, to: SocketAddr, packet: &[u8]) {
-    // What the kernel has no room for is lost, as on any path.
+    // A packet that the kernel has no room for is lost, as on any path.
     let part = Part { to, from: None, start: 0, end: packet.len(), segment: packet.len(), fragments: false };
     let _ = socket.send(packet, &part);
 }

@@ -25,7 +25,7 @@ pub fn options(keys: &Keys) -> Options {
     options
 }
 
-/// What has come of it.
+/// The transfer's result.
 #[derive(Debug)]
 pub struct Outcome {
     /// From connect to the last byte acknowledged.

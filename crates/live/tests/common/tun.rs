@@ -151,7 +151,7 @@ impl Tun {
             }
         }
         while let Some(bytes) = self.arrived(0) {
-            // What the kernel does not take is lost, as on any path.
+            // A packet that the kernel does not take is lost, as on any path.
             let _ = self.file.write(&bytes);
         }
         self.wait();

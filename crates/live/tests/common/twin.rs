@@ -41,7 +41,7 @@ fn sum(bytes: &[u8]) -> u64 {
 
 impl Twin {
     pub fn new(path: Path, seed: u64, stp: &Config) -> Self {
-        // What `skyhop_live` gives a machine for packets of 1500 bytes, sealed, over UDP and IPv4.
+        // The configuration that `skyhop_live` gives a machine for packets of 1500 bytes, sealed, over UDP and IPv4.
         let config = Config {
             packet_size: 1444,
             base_size: u32::MAX,
