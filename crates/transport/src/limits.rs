@@ -20,7 +20,7 @@ macro_rules! causes {
             /// All of them, in the order in which results list them.
             pub const ALL: [Self; Self::COUNT] = [$(Self::$cause),+];
 
-            /// How many there are.
+            /// Number of causes.
             pub const COUNT: usize = [$($name),+].len();
 
             /// Its key in results.
@@ -57,7 +57,7 @@ causes! {
 pub(crate) enum State {
     /// This holds it up.
     Held(Cause),
-    /// Nothing is to be sent and nothing is under way: what the path does is no matter.
+    /// Nothing is to be sent and nothing is in flight: the state of the path does not matter.
     Idle,
     /// The direction is closed, or the connection broken.
     Over,
@@ -112,8 +112,7 @@ impl Limits {
         self.state = Some(state);
     }
 
-    /// A retransmission timeout that was `wait` long: what has passed of it in silence was waiting for it, though nothing but the
-    /// timeout could tell.
+    /// A retransmission timeout of `wait`: the silent part of it was spent waiting for the timer, as only the timeout shows in hindsight.
     pub(crate) fn timed_out(&mut self, now: Time, wait: Span) {
         match self.state {
             // The SYN's timeout is the handshake's; with nothing under way there is nothing to be waited for.
@@ -228,7 +227,7 @@ mod tests {
         limits.note(at(200), State::Held(CongestionWindow));
         limits.timed_out(at(2000), Span::from_millis(500));
         assert_eq!(spent(&limits, 2100), [(Handshake, 100), (CongestionWindow, 1300), (Recovery, 600)]);
-        // What was said since, or an outage, is not taken back.
+        // Later states and outages are not taken back.
         let mut limits = begun();
         limits.note(at(200), State::Held(CongestionWindow));
         limits.set_path_up(at(1000), false);

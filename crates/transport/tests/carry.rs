@@ -192,7 +192,7 @@ impl World {
     }
 }
 
-/// What a current host has, and what one of the 1990s.
+/// Configurations of a current host, and of one of the 1990s.
 fn configs() -> [Config; 3] {
     let current = Config {
         variant: Variant::Cubic,
@@ -356,7 +356,7 @@ fn an_end_takes_its_addresses_from_the_syn_that_opens_it() {
     assert!(Carry::accept(config, &answer, 1).is_none(), "an answer opens nothing");
     client.handle_bytes(Time::ZERO, &bytes).unwrap();
     assert_eq!(client.machine().state(), State::Established);
-    // Of another port, and with a sum that does not fit.
+    // A packet of another port, and one with a wrong checksum.
     let Transport::Tcp(tcp) = &answer.transport else { panic!("TCP") };
     let stray = Packet { transport: Transport::Tcp(TcpHeader { source_port: 80, ..*tcp }), ..answer };
     client.handle_packet(Time::ZERO, &stray, &[]);
@@ -430,7 +430,7 @@ fn of_bytes_that_differ_the_first_to_arrive_count() {
     let runs = [(4, 15), (3, 5), (1, 10), (3, 20), (2, 10), (3, 15), (6, 5)];
     let expected: Vec<u8> = runs.into_iter().flat_map(|(value, len)| vec![value; len]).collect();
     assert_eq!(read_all(&mut carry), expected);
-    // What has been read is not here again.
+    // Data that was read is not delivered again.
     carry.handle_bytes(Time::ZERO, &segment(0, &[9; 90], Flags::ACK)).unwrap();
     assert_eq!(read_all(&mut carry), [9; 10]);
 }

@@ -706,7 +706,7 @@ impl Pair {
         self.drain();
     }
 
-    /// What `from` has acknowledged after `since`: when, and how many bytes of payload in all.
+    /// Acknowledgments of `from` after `since`: when, and how many bytes of payload in all.
     fn acknowledgments(&self, from: usize, since: Time) -> Vec<(Time, u32)> {
         let sent = self.log.iter().filter(|s| s.from == from && s.at > since);
         sent.map(|s| (s.at, s.tcp().ack - self.initial[1 - from] - 1)).collect()

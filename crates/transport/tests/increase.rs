@@ -12,7 +12,8 @@ use skyhop_units::Span;
 
 const VARIANTS: [Variant; 4] = [Variant::Reno, Variant::NewReno, Variant::Sack, Variant::Fack];
 
-/// Windows in segments, the first and after each of `rounds` round trips in congestion avoidance, and the most that an acknowledgment added.
+/// Windows in segments, the first and after each of `rounds` round trips in congestion avoidance, and the most that an
+/// acknowledgment added.
 fn windows(variant: Variant, increase: Increase, rtt_ms: u64, start: u64, rounds: usize) -> (Vec<f64>, f64) {
     let config =
         Config { increase, initial_ssthresh: Some(start * 1000), window: 1 << 30, ..config(variant, start) };
@@ -118,7 +119,7 @@ fn ht_4_1_4_a_constant_has_the_round_trip_of_a_usual_connection() {
     }
 }
 
-// What gives the policy its name: the rate grows by c segments a second each second, whatever the round trip.
+// The policy's name: the rate grows by c segments a second each second, whatever the round trip.
 #[test]
 fn ht_4_1_4_rates_grow_alike_at_any_round_trip() {
     for (c, rtt_ms) in [(50.0, 100u64), (50.0, 200), (50.0, 400), (50.0, 600), (10.0, 600)] {

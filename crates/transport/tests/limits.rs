@@ -1,4 +1,4 @@
-//! What a connection says held it up, between two ends with nothing but a delay between them.
+//! Limits that a connection reports, between two ends with nothing but a delay between them.
 //!
 //! Follows docs/results.md; each share is worked out in round trips of 100 ms.
 //! Differs from the simulator's cases (`crates/sim/tests/limits.rs`): one machine at a time, and windows as large as need be.

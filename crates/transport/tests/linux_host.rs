@@ -47,7 +47,7 @@ fn s(n: f64) -> Time {
     Time::ZERO + Span::from_secs_f64(n)
 }
 
-/// What is seen of the sender, each time something has been sent.
+/// State of the sender, each time something has been sent.
 #[derive(Debug, Clone, Copy)]
 struct Sight {
     at: f64,
@@ -348,13 +348,13 @@ fn an_unused_window_falls() {
     assert_eq!(path.ends[0].cwnd(), cwnd);
 }
 
-// A geostationary path: slow start goes on until the queue overflows. HyStart ends it when the train of acknowledgments is half a round trip
-// long: in the first round that begins with a half to a whole of the product, after half of the product more.
+// A geostationary path: slow start goes on until the queue overflows. HyStart ends it when the train of acknowledgments is half a
+// round trip long: in the first round that begins with a half to a whole of the product, after half of the product more.
 #[test]
 fn hystart_leaves_slow_start_without_an_overflow() {
     let rtt = 0.6;
     for (bps, queue_share) in [(20e6, 0.6), (35e6, 0.6), (50e6, 0.6), (200e6, 0.6), (10e6, 2.0)] {
-        // Of payload.
+        // The payload's bandwidth-delay product.
         let product = bps / 8.0 * rtt * 1448.0 / 1500.0;
         let run = |hystart| {
             let config = Config { hystart, window_max: 1 << 28, ..linux() };
@@ -392,8 +392,9 @@ fn hystart_leaves_slow_start_without_an_overflow() {
     }
 }
 
-// A satellite hands over and the round trip is 1.7 s longer from one packet to the next: a probe goes after 800 ms, after 800 ms more the timer runs out, and what answers
-// it left before. With timestamps the first acknowledgment says so, without by F-RTO when an original is acknowledged that was not sent again.
+// A satellite hands over and the round trip is 1.7 s longer from one packet to the next: a probe goes after 800 ms, after 800 ms
+// more the timer runs out, and what answers it left before. With timestamps the first acknowledgment says so, without by F-RTO when
+// an original is acknowledged that was not sent again.
 #[test]
 fn a_timeout_that_came_too_early_is_undone() {
     let (bps, step) = (20e6, 15.0);

@@ -306,7 +306,7 @@ impl Victim {
         self.drain()
     }
 
-    /// What the end acknowledges when it is sent something old.
+    /// Acknowledgment number with which the end answers an old segment.
     fn probe(&mut self) -> u32 {
         let answer = self.feed(self.header(), 1);
         tcp(&answer[0]).ack

@@ -1,4 +1,4 @@
-//! What somebody between two ends needs of a connection: to read a part, to hold a FIN back, to break it off.
+//! Calls for a middlebox between two ends of a connection: reading a part, holding a FIN back, breaking it off.
 //!
 //! Expectations are from RFC 9293 3.8.6 (windows), 3.10.5 and 3.5.3 (resets), and RFC 5961 (which reset is believed).
 

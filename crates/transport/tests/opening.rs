@@ -188,7 +188,7 @@ fn an_old_number_is_not_believed() {
     let old = exchange(both(TTCP), Some([client, server]), [100, 300], RTT, &[]);
     assert_eq!((old.segments()[0].3, old.latency), (Some(Opening::Count(5)), RTT * 2));
     client.count = 5;
-    // What parallel connections have left comes to the latest of each.
+    // The values left by parallel connections are merged: the latest of each counts.
     let mut merged = server;
     merged.merge(Memory { peer_count: Some(3), count: 9, ..server });
     assert_eq!((merged.peer_count, merged.count), (Some(5), 9));

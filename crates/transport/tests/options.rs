@@ -1,4 +1,4 @@
-//! What a window does after a silence, what connections tell each other, and acknowledgments that make room.
+//! A window after a silence, state shared between connections, and congestion control of acknowledgments.
 //!
 //! RFC 5681 §4.1, Visweswaraiah and Heidemann 1997, RFC 9040, RFC 3449 §5.1.1 (Balakrishnan's ACK congestion control).
 //! Differs: 50 ms each way and no rate; marks are put where a test wants them.

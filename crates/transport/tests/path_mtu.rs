@@ -35,7 +35,7 @@ struct Net {
     now: Time,
     delay: Span,
     mtu: u32,
-    /// What the router says the MTU is, if it says anything.
+    /// MTU in the router's message, if it sends one.
     says: Option<u16>,
     /// Which packets arrive, of all, over and over.
     pass: Vec<bool>,
@@ -300,7 +300,7 @@ fn only_what_is_outstanding_can_have_been_too_large() {
         net.ends[0].handle_packet(net.now, &lie);
         assert_eq!(net.ends[0].poll_transmit(net.now), None, "{lie:?}");
     }
-    // What it may believe, it need not believe beyond reason: every link carries 68 bytes.
+    // An end may believe a router's message, but only down to the 68 bytes that every link carries.
     net.ends[0].handle_packet(net.now, &lie(ip(1, 2), header(101, 2), 1));
     assert_eq!(net.ends[0].poll_transmit(net.now).map(|p| p.wire_len()), Some(68));
     net.run();
@@ -327,7 +327,7 @@ fn over_ipv6_no_packet_becomes_smaller_than_1280_bytes() {
     }
 }
 
-/// What a later connection is told, it begins with.
+/// A later connection begins with the MTU that it is given.
 #[test]
 fn what_was_found_is_remembered() {
     for (path_mtu, says) in [(PathMtu::Icmp, Some(576)), (PathMtu::Probe, None)] {

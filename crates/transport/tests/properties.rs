@@ -1,4 +1,4 @@
-//! What holds for every loss pattern, order and configuration: all of the data, in order, once, and a clean end.
+//! Invariants of every loss pattern, order and configuration: all of the data, in order, once, and a clean end.
 //!
 //! Losses are any that let one packet in ten through; packets come late, twice and in any order. RFC 9293 3.8.6
 //! bounds what may be in flight. Random headers, and time itself handed over too early, must do no harm.
@@ -29,7 +29,7 @@ proptest! {
         for end in [0, 1] {
             prop_assert_eq!(net.ends[end].delivered(), bytes[1 - end], "end {}", end);
             prop_assert_eq!(net.reported[end], bytes[1 - end], "end {}", end);
-            // Of its last flight an end may have learnt only that the peer is gone.
+            // An end may learn of the fate of its last flight only by the peer's RST.
             let gone = net.sent.iter().any(|s| s.1 == 1 - end && tcp(&s.2).flags.has(Flags::RST));
             let acknowledged = net.ends[end].acknowledged();
             prop_assert!(acknowledged == bytes[end] || gone && acknowledged < bytes[end], "{}", acknowledged);
@@ -114,7 +114,7 @@ const ALL: [Variant; 14] = [
     Variant::Bbr1,
 ];
 
-/// What a scenario may put under a variant: nothing but its own under Tahoe and Vegas, what BBR's model needs under BBR.
+/// Loss recoveries that a scenario may combine with a variant: only their own for Tahoe and Vegas, those that BBR's model supports for BBR.
 fn recoveries(variant: Variant) -> Vec<Option<LossRecovery>> {
     use LossRecovery::*;
     let others: &[LossRecovery] = match variant {
@@ -134,7 +134,7 @@ fn settings() -> ProptestConfig {
     }
 }
 
-/// What the path does: the lists are gone through in order once, and from then on in an order that no timer can fall in
+/// Effects of the path on packets: the lists are gone through in order once, and from then on in an order that no timer can fall in
 /// step with, since a path that knew which packet matters could starve any protocol.
 #[derive(Debug, Clone)]
 struct Path {
@@ -356,11 +356,11 @@ impl Net {
         }
     }
 
-    /// What each end writes once it is connected; it finishes behind it.
+    /// Sets the bytes that each end writes once it is connected; it closes behind them.
     fn offer(&mut self, bytes: [u64; 2]) {
         self.bytes = bytes;
         if self.config.open != Open::Handshake {
-            // What is to go with the SYN has to be there before it.
+            // Data for the SYN has to be written before it is sent.
             self.offered[0] = true;
             self.ends[0].write(bytes[0]);
             self.ends[0].shutdown();

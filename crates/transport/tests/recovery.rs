@@ -218,7 +218,7 @@ fn an_outage_is_no_round_trip() {
             s.sack(s.highest, if dsack { &[(0, 1)] } else { &[] });
             let stats = s.end.stats();
             assert_eq!((stats.rtt.count, stats.rtt.max), (1, Some(rtt)), "{variant:?} {dsack}: the SYN's");
-            // What is sent anew is measured again, and the timer is that of the path.
+            // A repeat is measured again, and the timer is that of the path.
             for _ in 0..3 {
                 s.now += rtt;
                 s.ack(s.highest);

@@ -29,7 +29,7 @@ fn mean_window(one_in: u64, rtt: Span, start: u64, cycles: u64) -> f64 {
     let [here, there] = [1, 2].map(|n| SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, n), 9));
     let mut ends =
         [Connection::connect(config.clone(), here, there, 1), Connection::listen(config, there, here, 1)];
-    // What is on its way to each end, in order of arrival.
+    // Packets on their way to each end, in order of arrival.
     let mut ways: [VecDeque<(Time, Packet)>; 2] = Default::default();
     let (mut now, mut data) = (Time::ZERO, 0u64);
     // The first tenth is the way from slow start to the cycle.

@@ -1,4 +1,4 @@
-//! What RFC 6937, 9937 and 8985 print as examples, segment by segment.
+//! The examples printed in RFC 6937, 9937 and 8985, segment by segment.
 //!
 //! RFC 6937 §3.1 (three of its diagrams), RFC 9937 §6.2 and §8 (6937's successor: the first diagram of PRR), RFC 8985 §3.4, §3.5, §6.2,
 //! §7.2 and §9.3.
@@ -51,8 +51,9 @@ fn rfc_6937_3_1_a_single_loss_by_rfc_6675() {
     assert_eq!(rows[2].0, 10);
 }
 
-// PRR's first diagram: it sends for every other acknowledgment, and never twice, until what is in flight has come down to the window. That is
-// 11 in the diagram and 10 here, so that the end differs by the one segment that goes at 17, and the two that go at 18 and 19.
+// PRR's first diagram: it sends for every other acknowledgment, and never twice, until what is in flight has come down to the
+// window. That is 11 in the diagram and 10 here, so that the end differs by the one segment that goes at 17, and the two that go at
+// 18 and 19.
 #[test]
 fn rfc_6937_3_1_a_single_loss_by_prr() {
     let rows = diagram(1, true, 19);
@@ -65,8 +66,8 @@ fn rfc_6937_3_1_a_single_loss_by_prr() {
 }
 
 // The first diagram of PRR in RFC 9937 §8, which has 10 in text and diagram: window and flight after each acknowledgment (20 and 21 tell
-// of what limited transmit sent). At 19 the diagram sends though the 10 in flight are not more than the 10 of ssthresh; by §6.2 it has to wait,
-// and sends at 20.
+// of what limited transmit sent). At 19 the diagram sends though the 10 in flight are not more than the 10 of ssthresh; by §6.2 it
+// has to wait, and sends at 20.
 #[test]
 fn rfc_9937_8_a_single_loss_by_prr() {
     let rows = diagram(1, true, 21);
@@ -86,8 +87,8 @@ fn rfc_6937_3_1_fifteen_losses_by_rfc_6675() {
     assert_eq!(rows[2].1, 4);
 }
 
-// PRR with the slow-start reduction bound sent two for each. By RFC 9937 §6.2 it does so only for acknowledgments that move forward and tell of
-// no further loss; these are duplicates, and get one for one.
+// PRR with the slow-start reduction bound sent two for each. By RFC 9937 §6.2 it does so only for acknowledgments that move forward
+// and tell of no further loss; these are duplicates, and get one for one.
 #[test]
 fn rfc_9937_6_2_fifteen_losses_by_prr() {
     let rows = diagram(15, true, 5);
@@ -274,8 +275,8 @@ fn rfc_8985_9_3_ten_losses_of_ten() {
     assert_eq!(cwnd, 10, "the threshold");
 }
 
-// §7.2, TLP_calc_PTO: two round trips, but not beyond the timer. After steady round trips of 100 ms the timer has little more than them, and the
-// probe goes when it would have run out; then it has all its time again.
+// §7.2, TLP_calc_PTO: two round trips, but not beyond the timer. After steady round trips of 100 ms the timer has little more than
+// them, and the probe goes when it would have run out; then it has all its time again.
 #[test]
 fn rfc_8985_7_2_a_probe_goes_in_the_place_of_an_earlier_timeout() {
     let recovery = Some(LossRecovery::Rack);

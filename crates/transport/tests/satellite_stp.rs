@@ -95,7 +95,7 @@ fn saved_state() {
     );
 }
 
-/// What a connection hands on to the next is what the path is: 25 Mbit/s less the headers of UDP and IP, and its round trip.
+/// State saved for the next connection matches the path: 25 Mbit/s less the headers of UDP and IP, and its round trip.
 #[test]
 fn what_is_saved_is_the_path() {
     let links = [
@@ -114,7 +114,7 @@ fn what_is_saved_is_the_path() {
     );
 }
 
-/// What was saved of 250 Mbit/s is used where 25 are left: no more is lost than RFC 9959 allows to be tried, and nobody waits longer
+/// State saved at 250 Mbit/s is used where 25 are left: no more is lost than RFC 9959 allows to be tried, and no transfer takes longer
 /// than without it. A first burst of two packets tells nothing of the path's rate.
 #[test]
 fn a_saved_rate_where_a_tenth_is_left() {
@@ -222,7 +222,7 @@ fn plain() {
     assert!((500.0..=1452.0).contains(&goodput) && (0.5..=4.0).contains(&back));
 }
 
-/// What the path carries is found from 1200 bytes up, with and without losses.
+/// The path's MTU is found from 1200 bytes up, with and without losses.
 #[test]
 fn path_mtu() {
     for (mtu, loss) in [(1440, 0.0), (1300, 0.0), (1200, 0.0), (1400, 0.02)] {
@@ -244,7 +244,7 @@ fn path_mtu() {
     }
 }
 
-/// Of what is lost half the time a quarter is lost twice: copies of all that would be packets that nothing else can be sent in.
+/// Where half of the packets are lost, a quarter is lost twice: copies of all would be packets that nothing else can be sent in.
 #[test]
 fn copies_are_few_where_much_is_lost() {
     let config = Config { congestion: Congestion::Rate, max_rate: Some(Rate::mbit(1)), ..Config::default() };
@@ -256,7 +256,8 @@ fn copies_are_few_where_much_is_lost() {
     }
 }
 
-/// Two packets in three are lost, both ways, so that one POLL in nine is answered: everything arrives all the same, for every way of controlling the rate.
+/// Two packets in three are lost, both ways, so that one POLL in nine is answered: everything arrives all the same, for every way
+/// of controlling the rate.
 #[test]
 fn one_in_three_comes_through() {
     let rate = Config { congestion: Congestion::Rate, max_rate: Some(Rate::mbit(1)), ..Config::default() };

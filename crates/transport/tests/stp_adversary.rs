@@ -186,7 +186,7 @@ fn packets_larger_than_agreed_do_not_hold_more_than_twice_the_window() {
         v.data(n, 60_000);
         assert!(v.end.readable() <= (1 << 20) + 60_000 + (1 << 20));
     }
-    // What the application takes makes room: nothing is stuck.
+    // Reading by the application makes room: nothing is stuck.
     for _ in 0..2_000 {
         let next = v.end.delivered() as i64 / 60_000;
         while v.end.read(usize::MAX).is_some() {}

@@ -24,7 +24,7 @@ struct Path {
     links: [Link; 2],
     wire: BTreeMap<(Time, u64), Arrival>,
     serial: u64,
-    /// What the server's application has of each stream, and when it had all.
+    /// Bytes of each stream that the server's application has read, and when it had all.
     finished: BTreeMap<u64, Time>,
     acknowledged: usize,
     /// Bytes in order at the server.
@@ -132,7 +132,7 @@ fn crowd(streams: u64, bytes: u64, loss: f64, seed: u64) -> Crowd {
         assert!(path.step(Time::ZERO + Span::from_secs(200)), "no end");
     }
     let seconds = path.now.as_secs_f64();
-    // What is still to be said belongs to it.
+    // The answers that still leave belong to the stream.
     while path.ends[1].streams() > 0 && path.step(path.now + Span::from_secs(30)) {}
     assert_eq!(path.received.values().sum::<u64>(), bytes);
     assert_eq!(path.finished.len() as u64, streams);

@@ -24,7 +24,7 @@ struct Pair {
     ends: [Trunk<Bytes>; 2],
     wire: BTreeMap<(Time, u64), (usize, Sent)>,
     serial: u64,
-    /// What has happened to each end, and when.
+    /// Events of each end, and when.
     events: [Vec<(Time, TrunkEvent)>; 2],
     sent: [Vec<Sent>; 2],
 }
@@ -140,7 +140,7 @@ fn an_opening_waits_for_no_answer_and_survives_the_loss_of_its_first_packet() {
     let id = pair.ends[0].open(Class { priority: 2, weight: 9 }).expect("it may");
     pair.ends[0].write(id, bytes(5000));
     pair.run(60, |side, packet| side == 0 && packet.seq == 1);
-    // What came second has opened it.
+    // The second packet has opened it.
     assert_eq!(pair.at(1, TrunkEvent::Opened(id)), Some(Time::ZERO + DELAY));
     assert!(pair.at(1, TrunkEvent::Connected).is_some());
     pair.run(1000, |_, _| false);
@@ -165,7 +165,7 @@ fn datagrams_are_not_sent_again_and_late_ones_not_at_all() {
     let stats = pair.ends[0].stats().datagrams;
     assert_eq!((stats.written, stats.sent, stats.late), (2, 1, 1));
     assert_eq!(pair.ends[1].read_datagram(), None);
-    // What was lost is not counted against the credit for ever: four times the receiver's queue goes through.
+    // Lost data is not charged to the credit for ever: four times the receiver's queue goes through.
     let mut pair = Pair::met([paced(), paced()]);
     let mut come = 0;
     for _ in 0..1000 {

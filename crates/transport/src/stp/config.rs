@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use skyhop_units::{Rate, Span};
 use skyhop_wire::stp::Features;
 
-/// How an STP sender finds its rate.
+/// Congestion control of an STP sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "StpCongestion")]
@@ -44,7 +44,7 @@ pub struct Config {
     pub window: u64,
     /// Features offered to the peer.
     pub features: Features,
-    /// How the sender finds its rate.
+    /// Congestion control.
     pub congestion: Congestion,
     /// Bytes that may leave before the first answer.
     pub initial_window: u64,
@@ -71,9 +71,9 @@ pub struct Config {
     pub poll_interval_min: Span,
     /// Later packets, the one that shows a gap included, before the gap is reported.
     pub ustat_threshold: u32,
-    /// How long a USTAT waits for more gaps; not in the plain format.
+    /// Time that a USTAT waits for more gaps; not in the plain format.
     pub ustat_delay: Span,
-    /// How long a STAT waits for packets that its POLL has overtaken.
+    /// Time that a STAT waits for packets that its POLL has overtaken.
     pub reordering_delay: Span,
     /// How often a packet that is lost when nothing new waits is sent in addition, at most: once, and more often if losses are many.
     pub tail_copies: u32,
@@ -89,9 +89,9 @@ pub struct Config {
     pub rto_max: Span,
     /// Without progress for so long the connection is given up.
     pub silence: Span,
-    /// How often an idle connection polls.
+    /// Interval between POLLs of an idle connection.
     pub keep_alive: Option<Span>,
-    /// How long a closed connection still answers.
+    /// Time for which a closed connection still answers.
     pub linger: Span,
     /// Saved state of an earlier connection.
     pub saved: Option<Saved>,

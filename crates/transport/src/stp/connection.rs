@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 pub enum Event {
     /// The peer has answered, or a BGN has come.
     Connected,
-    /// So many bytes have come into order since the last event of this kind.
+    /// Bytes that have come into order since the last event of this kind.
     Received(u64),
     /// Everything written so far has been acknowledged.
     AllAcknowledged,
@@ -59,7 +59,7 @@ pub struct Connection<P, S = Written<P>> {
     pub(super) initiator: bool,
     pub(super) first: u64,
     pub(super) sender: Sender<P, S>,
-    /// From the moment that the peer's first number is known.
+    /// The receiving half, once the peer's first number is known.
     pub(super) receiver: Option<Receiver<P>>,
     pub(super) controller: Controller,
     pub(super) mtu: Mtu,
@@ -68,7 +68,7 @@ pub struct Connection<P, S = Written<P>> {
     pub(super) timers: Timers,
     pub(super) allowance: Allowance,
     pub(super) features: Features,
-    /// BGNs sent.
+    /// Number of BGNs sent.
     pub(super) begins_sent: u32,
     pub(super) answer_begin: bool,
     pub(super) write_closed: bool,
@@ -266,7 +266,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.receiver.as_mut()?.take()
     }
 
-    /// Nothing more will be written; what has been still goes out.
+    /// Closes the sending direction; data already written still goes out.
     pub fn shutdown(&mut self) {
         self.write_closed = true;
     }
@@ -320,7 +320,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
 
     pub(super) fn abort(&mut self, reason: Reason) {
         if !self.closed {
-            // Nobody to tell before a BGN has come or gone.
+            // No peer knows of the connection before a BGN was sent or received.
             let known = self.receiver.is_some() || self.begins_sent > 0;
             self.reset_due = known.then_some(reason);
             self.closed = true;

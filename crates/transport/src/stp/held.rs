@@ -61,7 +61,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     }
 
     fn held_by_pace(&self) -> Cause {
-        // What the peer takes, beyond what it has in order.
+        // The peer's credit, beyond the data that it has in order.
         let credit = self.sender.limit.saturating_sub(self.sender.acked) * self.sender.max_payload as u64;
         match (self.controller.rate(), self.timers.srtt()) {
             // A promise is what it is; a window used up would have been noticed before.
@@ -70,7 +70,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
                 Cause::ReceiveWindow
             }
             (Some(_), _) => Cause::Pacing,
-            // What the last answer allows is spread over the round trip.
+            // The credit of the last answer is spread over the round trip.
             (None, _) if credit <= self.controller.window() => Cause::ReceiveWindow,
             (None, _) => Cause::CongestionWindow,
         }

@@ -62,7 +62,7 @@ impl Mtu {
         self.above = self.above.min(self.bound);
     }
 
-    /// When sizes that were ruled out are tried again.
+    /// Time at which sizes that were ruled out are tried again.
     pub fn raise_at(&self) -> Option<Time> {
         self.raise_at
     }

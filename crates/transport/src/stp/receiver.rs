@@ -39,10 +39,10 @@ pub(super) struct Receiver<P> {
     window: u64,
     /// The numbers from `next` to `high`.
     slots: VecDeque<Option<P>>,
-    /// In order, one entry a packet; the first may have been read in part.
+    /// Packets in order, one entry each; the first may have been read in part.
     ready: VecDeque<P>,
     pub ready_bytes: u64,
-    /// Bytes behind gaps.
+    /// Bytes held behind gaps.
     behind_bytes: u64,
     /// Most bytes that may wait for the application, those behind gaps included.
     most_bytes: u64,
@@ -52,7 +52,7 @@ pub(super) struct Receiver<P> {
     ripe: Vec<(u64, u64)>,
     ustat_at: Option<Time>,
     answer: Option<Answer>,
-    /// Different packets received.
+    /// Packets received, without duplicates.
     pub received: u64,
     pub duplicates: u64,
     /// Packets beyond what was allowed.
@@ -316,7 +316,7 @@ impl<P: Contents> Receiver<P> {
             (len, before) = (len + one, gap.end);
         }
         out.push_back(stat);
-        // What the list has named needs no USTAT; the peer knows by the POLL's time what it has resent since.
+        // Gaps that the list has named need no USTAT; by its POLL's time the peer knows which of them it has resent since.
         self.fresh.retain(|fresh| fresh.start >= upto);
     }
 

@@ -17,17 +17,17 @@ use std::collections::{BTreeSet, VecDeque};
 pub struct Stats {
     /// SDs sent, repeats included.
     pub packets_sent: u64,
-    /// Of those, the repeats.
+    /// Repeated SDs among `packets_sent`.
     pub packets_retransmitted: u64,
     /// Data bytes sent, repeats included.
     pub bytes_sent: u64,
     /// POLLs sent, on data and alone.
     pub polls_sent: u64,
-    /// Of those, the ones alone in a packet.
+    /// POLLs sent alone in a packet, among `polls_sent`.
     pub polls_alone: u64,
     /// STATs sent, parts counted.
     pub stats_sent: u64,
-    /// USTATs sent.
+    /// Number of USTATs sent.
     pub ustats_sent: u64,
     /// Bytes of packets that carry no data, STP's header included.
     pub control_bytes_sent: u64,
@@ -41,13 +41,13 @@ pub struct Stats {
     pub reductions: u64,
     /// POLLs that went without answer for a timeout.
     pub timeouts: u64,
-    /// Round trips measured.
+    /// Round-trip samples.
     pub rtt: RttSamples,
 }
 
 #[derive(Debug)]
 struct Slot<P> {
-    /// `None` once it is known to have arrived.
+    /// The data, or `None` once it is known to have arrived.
     data: Option<P>,
     /// The last POLL before it left for the last time.
     last_poll: u64,
@@ -78,9 +78,9 @@ pub(super) struct Feedback {
     pub lost: u64,
     /// The highest number newly known to be missing.
     pub lost_number: Option<u64>,
-    /// How much was sent and has arrived, when the POLL that is answered left and came.
+    /// SDs sent and arrived, at the departure and the arrival of the answered POLL.
     pub answer: Option<Answer>,
-    /// Of everything before it the report says whether it has arrived.
+    /// First number on whose arrival the report is silent.
     pub seen: u64,
     /// Data bytes of the largest packet that is newly known to have arrived, and of the largest that was missed again.
     pub largest: Largest,
@@ -105,7 +105,7 @@ pub(super) struct Sender<P, S = Written<P>> {
     /// VT(MS): the first that the peer does not take.
     pub limit: u64,
     retransmit: BTreeSet<u64>,
-    /// Further copies of what was lost at the end: when the next goes, how many are left, how far apart.
+    /// Further copies of what was lost at the end: number, time of the next copy, copies left, and the time between them.
     again: VecDeque<(u64, Time, u32, Span)>,
     /// SDs reported missing, those reported again counted again.
     reported: u64,
@@ -118,7 +118,7 @@ pub(super) struct Sender<P, S = Written<P>> {
     heard: Option<(u64, u64)>,
     /// Repeats of packets that were only late: the receiver counts them once.
     needless: u64,
-    /// When the first of those left that had to be forgotten without an answer.
+    /// Departure of the first POLL that was forgotten without an answer.
     dropped: Option<Time>,
     last_stamp: u64,
     pub max_payload: usize,
@@ -128,7 +128,7 @@ pub(super) struct Sender<P, S = Written<P>> {
 
 /// POLLs remembered at most; older ones can no longer be answered.
 const POLLS: usize = 256;
-/// How many repairs may be lost with all their copies, on average.
+/// Mean number of repairs that may be lost with all their copies.
 const ENOUGH_COPIES: f64 = 0.01;
 /// Copies of what is lost twice, over all packets, at most.
 const MOST_COPIES: f64 = 0.01;
@@ -298,7 +298,7 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
         None
     }
 
-    /// When the next further copy is due.
+    /// Time of the next further copy.
     pub fn copy_at(&self) -> Option<Time> {
         self.again.front().map(|&(_, at, ..)| at)
     }
@@ -354,7 +354,7 @@ impl<P: Contents, S: Source<P>> Sender<P, S> {
         stamp as u32
     }
 
-    /// When the oldest POLL without an answer left.
+    /// Departure of the oldest POLL without an answer.
     pub fn unanswered_since(&self) -> Option<Time> {
         let kept = || self.polls.iter().find(|poll| !poll.answered && !poll.lost).map(|poll| poll.sent_at);
         self.dropped.or_else(kept)

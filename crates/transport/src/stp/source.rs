@@ -22,13 +22,13 @@ pub trait Source<P: Contents> {
     fn waiting(&self) -> u64;
     /// Contents of the next packet, of at most `room` bytes.
     fn take(&mut self, room: usize) -> Option<P>;
-    /// A packet leaves once more: what it contains now, of at most `room` bytes if they can be split.
+    /// Contents for a packet that leaves once more, of at most `room` bytes if they can be split.
     fn again(&mut self, contents: P, room: usize) -> P;
-    /// A packet has arrived: what it contained last.
+    /// Notes that the contents of a packet have arrived.
     fn arrived(&mut self, contents: P);
-    /// Takes back what was not sent.
+    /// Drops all data that was never sent.
     fn clear(&mut self);
-    /// Pieces that wait.
+    /// Number of pieces that wait to leave.
     fn pieces(&self) -> usize;
 }
 

@@ -23,8 +23,8 @@ pub enum State {
     EndReceived,
     /// Both have sent theirs; at least one is not answered.
     Closing,
-    /// All is answered; copies of the peer's END still are.
+    /// Everything is acknowledged; copies of the peer's END are still answered.
     Linger,
-    /// Over.
+    /// The connection is over.
     Closed,
 }

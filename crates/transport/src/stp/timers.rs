@@ -1,7 +1,7 @@
 //! When: paces, POLLs, timeouts.
 //!
-//! Follows HT §5.1.1 (BGN, END, POLL and KEEP ALIVE timers), §5.1.2 (delayed send), §5.3 (POLLs by bursts, then by time); docs/stp.md §6.3, §8.
-//! Differs: a POLL without answer is repeated later and later, as TCP's timeout backs off.
+//! Follows HT §5.1.1 (BGN, END, POLL and KEEP ALIVE timers), §5.1.2 (delayed send), §5.3 (POLLs by bursts, then by time);
+//! docs/stp.md §6.3, §8. Differs: a POLL without answer is repeated later and later, as TCP's timeout backs off.
 //! Leaves out what a packet contains (`transmit`).
 
 use super::config::Config;
@@ -11,11 +11,11 @@ use crate::tcp::Smoothed;
 use skyhop_units::{Span, Time};
 use skyhop_wire::stp::{Contents, Features, Reason};
 
-/// Whatever the round trip and the configuration: without it a path without delay would see POLLs without end.
+/// Smallest interval between POLLs, for any round trip and configuration: without it a path without delay would see POLLs without end.
 const POLL_INTERVAL_LEAST: Span = Span::from_millis(1);
-/// How long to wait at most before asking a silent peer again; the plain format doubles its wait up to `rto_max`.
+/// Longest wait before a silent peer is polled again; the plain format doubles its wait up to `rto_max`.
 const RETRY_MOST: Span = Span::from_secs(3);
-/// How many times more often to ask when all has been sent: what is found missing later is what all wait for.
+/// Factor of the POLLs' frequency when all data has been sent: the end of the transfer waits for every loss found late.
 const EAGER_AT_END: u32 = 3;
 
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ pub(super) struct Timers {
     pub want_poll: bool,
     /// The pace allows the next packet then.
     next_send: Time,
-    /// Nothing but the pace held packets back when they were last asked for.
+    /// True if only the pace held packets back when they were last asked for.
     paces: bool,
     /// Distance of packets when a window is spread.
     interval: Span,
@@ -42,7 +42,7 @@ pub(super) struct Timers {
     /// True if this end waited for the peer when its timers were last set.
     waited: bool,
     linger_until: Option<Time>,
-    /// When the peer was last heard, and how long it had been silent before.
+    /// Time at which the peer was last heard, and the silence before that.
     heard: (Time, Span),
 }
 
@@ -57,16 +57,16 @@ impl Timers {
     pub fn sample(&mut self, config: &Config, rtt: Span) {
         self.smoothed.add(rtt.max(config.granularity));
     }
-    /// How long an answer may take; longer after each time that it did not come.
+    /// Timeout of an answer; it grows with each answer that did not come.
     fn patience(&self, config: &Config, backoff: u32) -> Span {
         // A queue may grow by more than a steady round trip has varied.
         let rto = self.smoothed.patience(config.rto_min).unwrap_or(config.rto_initial);
         Span::from_nanos(rto.as_nanos().saturating_mul(1 << backoff.min(16))).min(config.rto_max)
     }
-    /// When to ask a peer again that does not answer: sooner than an answer may take, if that has become long.
+    /// Timeout before a silent peer is polled again: shorter than an answer's timeout if that has become long.
     fn rto(&self, config: &Config, backoff: u32) -> Span {
         let patience = self.patience(config, backoff);
-        // A few bytes each few seconds burden nobody, and find the end of an outage soon.
+        // A few bytes every few seconds are no burden, and find the end of an outage soon.
         let most = RETRY_MOST.max(self.patience(config, 0));
         if config.features == Features::PLAIN { patience } else { patience.min(most) }
     }
@@ -108,7 +108,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
     /// Returns true if the window has room for one more packet of data.
     pub(super) fn fits(&self) -> bool {
         let in_flight = self.sender.in_flight;
-        // What everything else waits for goes in any case: what is in flight may lie beyond the peer's edge and never be answered.
+        // A POLL that everything waits for goes in any case: data in flight may lie beyond the peer's edge and never be answered.
         in_flight == 0
             || self.sender.oldest_waits()
             || in_flight + self.sender.next_size() <= self.controller.window()
@@ -122,7 +122,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
             && (self.initiator || self.established())
     }
 
-    /// When the pace lets the next packet go: at its time, or at the tick after it.
+    /// Time at which the pace allows the next packet: its own time, or the tick after it.
     fn release(&self) -> Time {
         let at = self.timers.next_send.as_nanos();
         Time::from_nanos(Span::from_nanos(at).round_up(self.config.granularity).as_nanos())
@@ -148,7 +148,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.timers.next_send = self.timers.next_send.max(earliest) + gap;
     }
 
-    /// Nothing more leaves now. Whether that is for the pace alone decides what a late timer makes up for.
+    /// Notes that nothing more leaves now. A late timer is only made up for where the pace alone held packets back.
     pub(super) fn rest(&mut self, now: Time) {
         self.timers.paces = self.would_send();
         self.arm(now);
@@ -260,7 +260,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         }
     }
 
-    /// Time has come.
+    /// Handles the timers that are due.
     pub fn handle_timeout(&mut self, now: Time) {
         if self.closed {
             return;
@@ -319,7 +319,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         }
     }
 
-    /// When to call [`Connection::handle_timeout`] and [`Connection::poll_transmit`] next.
+    /// Time of the next call of [`Connection::handle_timeout`] and [`Connection::poll_transmit`].
     pub fn poll_timeout(&self) -> Option<Time> {
         if self.closed {
             return self.reset_due.map(|_| Time::ZERO);

@@ -126,7 +126,7 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         let may_send = self.pace_allows(now) && self.fits() && self.allowed(wire_len(&control));
         self.timers.want_poll |= self.begins_to_wait();
         let small = wire_len(&control) <= self.mtu.size as usize / SHARE;
-        // What is sent once more was cut to its size before; it travels alone.
+        // A repeat was cut to its size before, and travels alone.
         if may_send && !answers {
             let room = (self.mtu.size as usize).saturating_sub(HEADER_LEN);
             if let Some((number, data)) = self.sender.take_retransmission(now, room, self.copies()) {
@@ -225,13 +225,13 @@ impl<P: Contents, S: Source<P>> Connection<P, S> {
         self.sender.poll(now, rides)
     }
 
-    /// How many more copies of a repair follow, and how far apart: of one that all wait for.
+    /// Further copies of a repair that everything waits for, and the time between them.
     fn copies(&self) -> Option<(u32, Span)> {
         let apart = Span::from_nanos(self.timers.srtt()?.as_nanos() / 16);
         let most = self.config.tail_copies;
         let wanted = match most {
             0 => 0,
-            // What is lost again and again holds the receiver's window.
+            // A packet that is lost again and again blocks the receiver's window.
             _ if self.sender.repaired_before() && self.sender.few_copies(most) => most,
             _ if self.sender.unsent() == 0 => self.sender.copies_wanted(most),
             _ => 0,

@@ -1,4 +1,4 @@
-//! When what has arrived is acknowledged: at once, every second segment, or when a timer has run out.
+//! The time of an acknowledgment: at once, with every second segment, or when a timer has run out.
 //!
 //! Follows RFC 5681 §4.2 and RFC 9293 §3.8.6.3; RFC 3449 §5.1.1 for fewer acknowledgments where they are what fills a queue.
 //! Differs: the timer may also be a heartbeat, as in BSD, or follow the segments' intervals (`ato`).
@@ -16,10 +16,10 @@ pub(crate) struct Acknowledger {
     /// In-order segments that are acknowledged together: now, and unless acknowledgments are marked.
     every: u32,
     usual: u32,
-    /// When `every` last changed, and the round trip after which it falls by one again.
+    /// Time of the latest change of `every`, and the round trip after which it falls by one again.
     changed: Time,
     relax: Span,
-    /// When acknowledgments were last halved.
+    /// Time at which acknowledgments were last halved.
     halved: Option<Time>,
     /// True if a segment that fills a gap is acknowledged at once.
     pub gap_fillers: bool,
@@ -47,7 +47,7 @@ impl Acknowledger {
         }
     }
 
-    /// Nothing is to be acknowledged any more.
+    /// Stops acknowledging.
     pub fn stop(&mut self) {
         (self.at, self.now) = (None, false);
     }

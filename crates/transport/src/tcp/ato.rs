@@ -1,4 +1,4 @@
-//! When a receiver that adapts acknowledges: at once at the start, later after a time that follows the segments' intervals.
+//! Adaptive delayed acknowledgments: at once at the start, later after a time that follows the intervals between segments.
 //!
 //! Follows Linux 6.18: `tcp_event_data_recv`, `tcp_incr_quickack`, `tcp_cleanup_rbuf`, `tcp_send_delayed_ack`, `tcp_delack_timer_handler`.
 //! Differs: every second segment is acknowledged by their number (`ack_every`) and not by their bytes.
@@ -124,7 +124,7 @@ impl Ato {
         self.quick > 0 && !self.answers
     }
 
-    /// How long a lone segment waits, if it is for this to say.
+    /// Wait of a lone segment, if this policy decides it.
     pub fn delay(&self) -> Option<Span> {
         let (least, most) = self.bounds?;
         let mut delay = self.ato.unwrap_or(least);

@@ -1,8 +1,8 @@
 //! An end of TCP that carries bytes: applications write and read them, and packets are IPv4 and IPv6 as hosts send them.
 //!
-//! Follows RFC 9293 §3.10.7.4 (what overlaps is trimmed: the first copy of a byte counts) around [`Connection`], whose offsets number the bytes.
-//! Differs from a socket: it is handed packets and `now`, and knows one peer; a `write` takes what has room and says how much.
-//! Leaves out urgent data, and addresses of IPv6 outside 2001:db8::/96, as [`skyhop_wire::Ip`] has none.
+//! Follows RFC 9293 §3.10.7.4 (what overlaps is trimmed: the first copy of a byte counts) around [`Connection`], whose offsets
+//! number the bytes. Differs from a socket: it is handed packets and `now`, and knows one peer; a `write` takes what has room and
+//! says how much. Leaves out urgent data, and addresses of IPv6 outside 2001:db8::/96, as [`skyhop_wire::Ip`] has none.
 
 use super::config::Config;
 use super::connection::{Connection, Event};
@@ -19,7 +19,7 @@ const CAPACITY: usize = 4 << 20;
 /// A packet that is to be sent: its header, and where in the stream its payload lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
-    /// Header and length.
+    /// Header, and length of the payload.
     pub packet: Packet,
     /// Offsets of the payload, for [`Carry::payload`]; good until the next packet is handled.
     pub payload: Range<u64>,
@@ -28,13 +28,13 @@ pub struct Segment {
 /// Packets that were not handed to the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Refused {
-    /// With a checksum that does not match.
+    /// Packets with a checksum that does not match.
     pub corrupt: u64,
-    /// Too short, or with lengths that lie.
+    /// Packets that are too short, or whose length fields are wrong.
     pub malformed: u64,
-    /// Of protocols and versions that are not handled here, and fragments.
+    /// Fragments, and packets of protocols and versions that are not handled here.
     pub unsupported: u64,
-    /// Of other connections.
+    /// Packets of other connections.
     pub strays: u64,
 }
 
@@ -253,7 +253,7 @@ impl Carry {
         true
     }
 
-    /// When to call [`Carry::handle_timeout`] next.
+    /// Time of the next call of [`Carry::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Time> {
         self.machine.poll_timeout()
     }

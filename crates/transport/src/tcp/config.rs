@@ -19,7 +19,8 @@ pub enum Variant {
     Tahoe,
     /// Fast retransmit and fast recovery that ends with the first new acknowledgment (RFC 2001).
     Reno,
-    /// Recovery lasts until all that was outstanding is acknowledged; the timer restarts at the first partial acknowledgment only (RFC 6582, "impatient").
+    /// Recovery lasts until all that was outstanding is acknowledged; the timer restarts at the first partial acknowledgment only
+    /// (RFC 6582, "impatient").
     #[serde(rename = "newreno")]
     NewReno,
     /// As `newreno`, but the timer restarts at each partial acknowledgment (HT 4.2.3).
@@ -42,37 +43,39 @@ pub enum Variant {
     Cubic,
     /// Hybla (Caini and Firrincieli 2004): grows as if the RTT were 25 ms.
     Hybla,
-    /// BBR version 3 (draft-ietf-ccwg-bbr-06) over RACK-TLP: a model of bandwidth and RTT paces what is sent; losses below 2 % do not slow it down.
+    /// BBR version 3 (draft-ietf-ccwg-bbr-06) over RACK-TLP: a model of bandwidth and RTT paces what is sent; losses below 2 % do
+    /// not slow it down.
     Bbr,
-    /// BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00) over RACK-TLP, as Linux ships it as `bbr`; `"linux-bbr"` means it too. Keeps two bandwidth-delay products in flight, whatever is lost.
+    /// BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00) over RACK-TLP, as Linux ships it as `bbr`; `"linux-bbr"`
+    /// means it too. Keeps two bandwidth-delay products in flight, whatever is lost.
     #[serde(alias = "linux-bbr")]
     #[schemars(extend("aliases" = ["linux-bbr"]))]
     Bbr1,
 }
 
-/// How losses are found and repaired.
+/// Loss detection and repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Recovery")]
 pub enum LossRecovery {
-    /// As variant `reno`.
+    /// Loss recovery of variant `reno`.
     Reno,
-    /// As variant `newreno`.
+    /// Loss recovery of variant `newreno`.
     #[serde(rename = "newreno")]
     NewReno,
-    /// As variant `newreno-slow-but-steady`.
+    /// Loss recovery of variant `newreno-slow-but-steady`.
     #[serde(rename = "newreno-slow-but-steady")]
     NewRenoSlowButSteady,
-    /// As variant `sack-reno`.
+    /// Loss recovery of variant `sack-reno`.
     SackReno,
-    /// As variant `sack-newreno`.
+    /// Loss recovery of variant `sack-newreno`.
     #[serde(rename = "sack-newreno")]
     SackNewReno,
-    /// As variant `sack`.
+    /// Loss recovery of variant `sack`.
     Rfc6675,
-    /// As variant `sack1`.
+    /// Loss recovery of variant `sack1`.
     Sack1,
-    /// As variant `fack`.
+    /// Loss recovery of variant `fack`.
     Fack,
     /// RACK-TLP (RFC 8985), as variant `cubic`.
     Rack,
@@ -87,11 +90,11 @@ pub enum LossRecovery {
 /// The law of the congestion window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Law {
-    /// RFC 5681.
+    /// Reno's law (RFC 5681).
     Reno,
-    /// Vegas.
+    /// Vegas' law.
     Vegas,
-    /// RFC 9438.
+    /// CUBIC (RFC 9438).
     Cubic,
     /// Hybla.
     Hybla,
@@ -102,7 +105,7 @@ pub enum Law {
 }
 
 impl Variant {
-    /// How this variant finds and repairs losses, unless told otherwise.
+    /// Default loss recovery of this variant.
     pub fn recovery(self) -> LossRecovery {
         match self {
             Variant::Tahoe => LossRecovery::Tahoe,
@@ -159,7 +162,7 @@ impl LossRecovery {
     }
 }
 
-/// How much the window of a Reno grows in congestion avoidance.
+/// Growth of a Reno's window in congestion avoidance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Increase {
     /// One segment a round trip.
@@ -171,7 +174,7 @@ pub enum Increase {
     ConstantRate(f64),
 }
 
-/// When data that arrived in order is acknowledged.
+/// Policy for acknowledging data that arrived in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DelayedAck {
     /// Each segment at once.
@@ -189,19 +192,19 @@ pub enum DelayedAck {
     },
 }
 
-/// How slow start is left.
+/// Exit from slow start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hystart {
-    /// By a loss or a mark.
+    /// Slow start ends with a loss or a mark.
     Off,
-    /// When RTTs grow (HyStart++, RFC 9406), as Windows has it.
+    /// Slow start ends when RTTs grow (HyStart++, RFC 9406), as in Windows.
     Rfc9406,
-    /// When RTTs grow or acknowledgments come in a train as long as half an RTT (HyStart), as Linux has it.
+    /// Slow start ends when RTTs grow or acknowledgments arrive in a train as long as half an RTT (HyStart), as in Linux.
     Linux,
 }
 
-/// How a connection is opened.
+/// Opening of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Open {
     /// The three-way handshake (RFC 9293).
@@ -232,15 +235,15 @@ pub enum AfterIdle {
     Spread,
 }
 
-/// How an end finds the largest packet that its path carries.
+/// Discovery of the path's MTU: the largest packet that it carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathMtu {
-    /// Not at all: what routers say is ignored, and packets that are too large never arrive.
+    /// No discovery: routers' messages are ignored, and packets that are too large never arrive.
     None,
-    /// By what routers say (RFC 1191).
+    /// Routers' messages (RFC 1191).
     Icmp,
-    /// By trying (RFC 4821, RFC 8899): from 1200 B on, smaller in a black hole, and then larger ones one at a time. What routers say helps.
+    /// Probes (RFC 4821, RFC 8899): from 1200 B on, smaller in a black hole, then larger, one at a time. Routers' messages help.
     Probe,
 }
 
@@ -264,7 +267,7 @@ pub struct Config {
     pub ip: Version,
     /// Largest payload plus options of a segment, as announced to the peer (RFC 6691).
     pub mss: u32,
-    /// How the path's MTU is found.
+    /// Discovery of the path's MTU.
     pub path_mtu: PathMtu,
     /// MTU of this end's own link, bytes, if it is known: larger packets are never sent.
     pub link_mtu: Option<u32>,
@@ -312,7 +315,7 @@ pub struct Config {
     pub pacing: bool,
     /// Explicit congestion notification (RFC 3168).
     pub ecn: bool,
-    /// How the connection is opened.
+    /// Opening of the connection.
     pub open: Open,
     /// The window after a silence.
     pub after_idle: AfterIdle,
@@ -322,13 +325,13 @@ pub struct Config {
     pub ack_congestion: bool,
     /// Saved state from which to start (RFC 9959).
     pub resume: Option<Saved>,
-    /// Timestamps option.
+    /// True if the timestamps option is offered.
     pub timestamps: bool,
     /// SACK blocks in an acknowledgment, 1 to 4.
     pub sack_blocks: u8,
     /// Report what arrived twice (RFC 2883).
     pub dsack: bool,
-    /// When data is acknowledged.
+    /// Policy for acknowledging data.
     pub delayed_ack: DelayedAck,
     /// Segments in order that are acknowledged together, if acknowledgments are delayed.
     pub ack_every: u32,
@@ -347,14 +350,14 @@ pub struct Config {
     /// A host's own delay: each chance to send waits a random time up to this, to break phase effects (ns-2's
     /// `overhead_`).
     pub overhead: Span,
-    /// Timeout before the first sample.
+    /// Retransmission timeout before the first sample.
     pub rto_initial: Span,
-    /// Smallest timeout.
+    /// Smallest retransmission timeout.
     pub rto_min: Span,
     /// Smallest of what a timeout has above the smoothed round trip (Linux: 200 ms). Where there is one, the variation is
     /// measured over round trips and not over samples, as there.
     pub rto_variation_min: Span,
-    /// Largest timeout.
+    /// Largest retransmission timeout.
     pub rto_max: Span,
     /// Step of the clock that measures round trips.
     pub rto_granularity: Span,
@@ -425,7 +428,7 @@ impl Config {
         (0..14).find(|scale| largest >> scale <= 65_535).unwrap_or(14)
     }
 
-    /// How losses are found and repaired.
+    /// Loss detection and repair.
     pub fn recovery(&self) -> LossRecovery {
         self.recovery.unwrap_or(self.variant.recovery())
     }

@@ -43,7 +43,7 @@ pub enum State {
 pub enum Event {
     /// The handshake is done.
     Connected,
-    /// So many bytes have come into order since the last event of this kind.
+    /// Bytes that have come into order since the last event of this kind.
     Received(u64),
     /// Everything written so far has been acknowledged.
     AllAcknowledged,
@@ -68,7 +68,7 @@ pub struct Connection {
     pub(super) timestamps: Timestamping,
     /// The marks that this end echoes.
     echo: Echo,
-    /// When an acknowledgment of what was never sent was last answered.
+    /// Time of the latest answer to an acknowledgment of data never sent.
     challenged_at: Option<Time>,
     pub(super) time_wait_until: Option<Time>,
     /// The answer to a segment for a connection that does not exist: sequence number and acknowledgment.
@@ -564,7 +564,7 @@ impl Connection {
             _ if self.sender.flight.snd_una == 0 && self.sender.flight.snd_nxt == 0 => {
                 return self.poll_syn(now);
             }
-            // What was owed when the last state was left, an acknowledgment of the FIN, still goes out below.
+            // An acknowledgment of the FIN that was due when the last state was left still goes out below.
             _ => {}
         }
         if !matches!(self.state, State::Closed | State::TimeWait | State::FinWait2)

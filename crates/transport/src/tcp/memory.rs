@@ -18,7 +18,7 @@ pub struct Memory {
     pub count_known: bool,
     /// The number of the peer's last connection (cache.CC).
     pub peer_count: Option<u32>,
-    /// The server's cookie.
+    /// Fast Open cookie of the server.
     pub cookie: Option<u64>,
     /// The segment size that the peer announced, bytes.
     pub mss: Option<u32>,
@@ -31,7 +31,7 @@ pub struct Memory {
 /// State that connections over the same path can share (RFC 9040, tables 1 and 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathMemory {
-    /// Smoothed round trip.
+    /// Smoothed round-trip time.
     pub srtt: Span,
     /// Slow-start threshold, bytes, once there was a loss.
     pub ssthresh: Option<u64>,

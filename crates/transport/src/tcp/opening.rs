@@ -1,4 +1,4 @@
-//! How a connection begins: the three-way handshake, and what skips it.
+//! Opening of a connection: the three-way handshake, T/TCP and TCP Fast Open.
 //!
 //! Follows RFC 9293 §3.5; RFC 1644 (T/TCP: data and FIN on SYNs, connection counts, the test of TAO); RFC 7413 (Fast Open).
 //! Differs: data on a SYN that is not accepted is sent again and not kept; a repeated SYN carries none.
@@ -19,7 +19,7 @@ pub(super) struct Beginning {
     /// This connection's number, and the peer's once each segment carries them.
     count: u32,
     peer_count: Option<u32>,
-    /// When the first SYN came or went.
+    /// Time at which the first SYN was sent or received.
     pub opened_at: Option<Time>,
     /// The peer's number waits for the end of a handshake.
     unconfirmed: Option<u32>,

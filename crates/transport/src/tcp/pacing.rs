@@ -1,4 +1,4 @@
-//! When packets leave: by a pace, after a host's own delay, after a silence.
+//! Times at which packets leave: by a pace, after a host's own delay, after a silence.
 //!
 //! Follows TH 3.6.2 (pacing), RFC 5681 §4.1 (slow start after a silence), Visweswaraiah and Heidemann 1997 (or a paced window).
 //! Differs: a silence is noticed when there is data again, and counts from the last segment sent.

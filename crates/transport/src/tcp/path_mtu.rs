@@ -1,8 +1,8 @@
-//! How large a packet the path carries: by what routers say, or by trying.
+//! Path MTU discovery: by routers' messages, or by probes.
 //!
-//! Follows RFC 1191 §6 and RFC 8201 §4 (routers' messages), RFC 4821 §7 and RFC 8899 §5 (probes and black holes), RFC 5927 §4.1 (whom to believe).
-//! Differs: sizes are tried from a table of those that occur; ssthresh is what it was once a black hole is found to be one.
-//! Leaves out cutting packets up on the way, and the ageing of what routers have said (RFC 1191 §6.3).
+//! Follows RFC 1191 §6 and RFC 8201 §4 (routers' messages), RFC 4821 §7 and RFC 8899 §5 (probes and black holes), RFC 5927 §4.1
+//! (whom to believe). Differs: sizes are tried from a table of those that occur; ssthresh is what it was once a black hole is found
+//! to be one. Leaves out cutting packets up on the way, and the ageing of what routers have said (RFC 1191 §6.3).
 
 use super::config::{Config, PathMtu};
 use super::connection::{Connection, State};
@@ -21,7 +21,7 @@ const BLACK_HOLE: u32 = 2;
 const RAISE_AFTER: Span = Span::from_secs(600);
 /// MTUs tried in a black hole: the base, the size that every host accepts (RFC 1122), RFC 1191's lowest, the least.
 const STEPS: [u32; 5] = [1280, BASE, 576, 296, 68];
-/// RFC 1191 §7.1.
+/// Time after which a smaller MTU is forgotten (RFC 1191 §7.1).
 const PLATEAUS: [u32; 11] = [65_535, 32_000, 17_914, 8166, 4352, 2002, 1492, 1006, 508, 296, 68];
 /// Sizes that occur: those, and tunnels and large frames of today.
 const SIZES: [u32; 22] = [
@@ -54,7 +54,7 @@ pub(crate) struct Path {
     pub probe: Option<(u64, u64, u32)>,
     /// Range of a lost probe, to be sent again: begin and end. Unused if segments are tracked one by one.
     pub repeat: Option<(u64, u64)>,
-    /// When larger sizes are tried again.
+    /// Time at which larger sizes are tried again.
     raise_at: Option<Time>,
     /// Timeouts since the last acknowledgment, and ssthresh before the first of them.
     timeouts: u32,
@@ -158,7 +158,7 @@ impl Sender {
         let headers = self.config.headers();
         (path.most, path.headers) = ((most + headers).min(own), headers + options);
         if self.config.path_mtu == PathMtu::Probe {
-            // What is remembered was found by a search.
+            // A remembered MTU was found by a search.
             let known = path.confirmed;
             path.seeking = !known && path.most > path.least;
             if !known {
@@ -216,7 +216,7 @@ impl Sender {
         }
         self.apply_size();
         if self.flight.snd_una == 0 {
-            // What went with the SYN waits for the SYN's own timer.
+            // Data sent with the SYN waits for the SYN's own timer.
             self.flight.segments.cut(self.flight.mss.into(), self.buffer.fin_at(), true);
         } else if self.flight.mss < before && self.flight.snd_max > self.flight.snd_una {
             self.send_smaller(now);

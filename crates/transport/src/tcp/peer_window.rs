@@ -15,7 +15,7 @@ pub(crate) struct PeerWindow {
     pub edge: u64,
     /// The largest window the peer has ever offered.
     largest: u64,
-    /// When a byte is to ask for the window.
+    /// Time of the next window probe.
     pub persist_at: Option<Time>,
     /// The byte is to go now.
     probe: bool,

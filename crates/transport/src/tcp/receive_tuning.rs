@@ -32,7 +32,7 @@ pub(crate) struct Tuning {
     /// The round trip as this end sees it, and the peer's latest echo of this end's clock.
     rtt: Option<Span>,
     echo: Option<u32>,
-    /// When this has arrived, a window's worth has, which took a round trip or more.
+    /// End of a window's worth of data, which takes a round trip or more to arrive, and the start of this measurement.
     window_end: Option<(u64, Time)>,
     latest: Time,
 }
@@ -62,7 +62,7 @@ impl Tuning {
     /// The window, if so many bytes are held in order and beyond a gap.
     pub fn window(&self, unread: u64, out_of_order: u64) -> u64 {
         let free = self.clamp.saturating_sub(unread + out_of_order);
-        // What is left of a full buffer is not worth announcing.
+        // The rest of a full buffer is too small to announce.
         if free < self.clamp / 16 || free < self.largest.min(self.clamp) {
             0
         } else {
@@ -193,9 +193,9 @@ mod tests {
         }
     }
 
-    // By hand from the kernel's text: 10, 20, 40, 80 segments in round trips of 600 ms. The first measurement begins with the first segment.
-    // A round trip later 10 have been read, as many as were expected. Another later 20: 2 * 20 + 2 * (2 * 20 * (20 - 10) / 10) = 120
-    // segments. Then 40: 80 + 2 * 80 * 20 / 20 = 240; then 80: 480.
+    // By hand from the kernel's text: 10, 20, 40, 80 segments in round trips of 600 ms. The first measurement begins with the first
+    // segment. A round trip later 10 have been read, as many as were expected. Another later 20: 2 * 20 + 2 * (2 * 20 * (20 - 10)
+    // / 10) = 120 segments. Then 40: 80 + 2 * 80 * 20 / 20 = 240; then 80: 480.
     #[test]
     fn the_buffer_is_three_times_a_doubling_flow_ahead() {
         let (mut t, mut nxt) = (tuning(), 1);
@@ -237,7 +237,7 @@ mod tests {
             n = (2 * n).min(20_000);
         }
         assert_eq!((t.clamp, t.window(0, 0)), (21_233_664, 21_233_664));
-        // What is not read and what waits behind a gap are in the way; the last sixteenth is not announced.
+        // Unread data and data behind a gap use up space; the last sixteenth is not announced.
         assert_eq!(t.window(10_000_000, 1_000_000), 10_233_664);
         assert_eq!(t.window(20_000_000, 0), 0);
         assert!(t.scarce(10_616_833) && !t.scarce(10_616_832));

@@ -169,12 +169,12 @@ impl Receiver {
         }
     }
 
-    /// How far behind a gap reaches what is held.
+    /// End of the data held behind gaps, relative to `rcv_nxt`.
     fn beyond(&self) -> u64 {
         self.out_of_order.highest().map_or(0, |highest| highest.saturating_sub(self.rcv_nxt))
     }
 
-    /// Takes a FIN that has come into order, unless it is held. Whether it did.
+    /// Takes a FIN that has come into order, unless it is held. Returns true if it did.
     pub fn take_fin(&mut self) -> bool {
         let takes = self.fin_at == Some(self.rcv_nxt) && !self.hold_fin;
         self.rcv_nxt += takes as u64;
@@ -192,7 +192,7 @@ impl Receiver {
         self.announced.max(self.rcv_nxt)
     }
 
-    /// How far data is in order, and how much is held behind gaps: one or the other moves with each segment that brings anything.
+    /// Bytes in order, and bytes held behind gaps: one or the other changes with each segment that brings anything.
     pub fn progress(&self) -> (u64, u64) {
         (self.delivered, self.out_of_order.total())
     }

@@ -1,7 +1,7 @@
 //! The retransmission timer: when it runs out, and which acknowledgments measure the round trip behind it.
 //!
-//! Follows RFC 6298 §3 (Karn's rule) and §5, RFC 7323 §4.1 (timestamps), Linux where every segment is timed; ns-2's agents where they differ.
-//! Differs from a kernel: one segment a round trip is timed but for RACK, which needs each.
+//! Follows RFC 6298 §3 (Karn's rule) and §5, RFC 7323 §4.1 (timestamps), Linux where every segment is timed; ns-2's agents where
+//! they differ. Differs from a kernel: one segment a round trip is timed but for RACK, which needs each.
 //! Leaves out what the samples become, which is `rtt`'s.
 
 use super::config::{Config, LossRecovery};

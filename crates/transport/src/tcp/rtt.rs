@@ -29,7 +29,7 @@ impl Smoothed {
         self.0.get_or_insert((srtt, srtt / 2));
     }
 
-    /// SRTT.
+    /// Smoothed round-trip time, SRTT.
     pub fn srtt(&self) -> Option<Span> {
         self.0.map(|(srtt, _)| srtt)
     }
@@ -101,11 +101,11 @@ pub(crate) struct RttEstimator {
 pub struct RttSamples {
     /// Number of samples.
     pub count: u64,
-    /// Their sum.
+    /// Sum of the samples.
     pub sum: Span,
-    /// The smallest.
+    /// Smallest sample.
     pub min: Option<Span>,
-    /// The largest.
+    /// Largest sample.
     pub max: Option<Span>,
 }
 

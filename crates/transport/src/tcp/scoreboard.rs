@@ -28,7 +28,7 @@ impl Ranges {
         if start >= end {
             return;
         }
-        // What arrives behind a gap nearly always follows the highest range, or goes on with it.
+        // New data behind a gap nearly always follows the highest range, or extends it.
         if let Some(mut last) = self.map.last_entry() {
             let (s, e) = (*last.key(), *last.get());
             if (s..=e).contains(&start) {
@@ -64,7 +64,7 @@ impl Ranges {
         }
     }
 
-    /// How much all ranges hold.
+    /// Bytes in all ranges.
     pub fn total(&self) -> u64 {
         self.total
     }

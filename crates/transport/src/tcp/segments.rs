@@ -13,7 +13,7 @@ pub(crate) struct Segment {
     pub start: u64,
     pub end: u64,
     pub sent_at: Time,
-    /// Times sent.
+    /// Number of times it was sent.
     pub sent: u16,
     pub sacked: bool,
     /// Thought lost since it was last sent, or after an earlier sending.
@@ -27,7 +27,7 @@ pub(crate) struct Segment {
     pub app_limited: bool,
     /// snd_max when it was last sent again; 0 if it went as if for the first time.
     pub next_at: u64,
-    /// In flight just after it was sent, and lost until then.
+    /// Bytes in flight just after it was sent, and bytes lost until then.
     pub in_flight: u64,
     pub lost_before: u64,
 }
@@ -46,11 +46,11 @@ pub(crate) struct RateSample {
     pub app_limited: bool,
     /// C.delivered when the segment was sent.
     pub prior_delivered: u64,
-    /// In flight when it was sent.
+    /// Bytes in flight when the segment was sent.
     pub tx_in_flight: u64,
-    /// Lost between its sending and now.
+    /// Bytes lost between its sending and now.
     pub lost: u64,
-    /// Delivered between its sending and now.
+    /// Bytes delivered between its sending and now.
     pub delivered: u64,
 }
 
@@ -89,7 +89,7 @@ impl Progress {
     }
 }
 
-/// Of which sendings the order is kept.
+/// Segments whose order of sending is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Keep {
     #[default]
@@ -103,7 +103,7 @@ pub(crate) struct Segments {
     ring: VecDeque<Segment>,
     /// Bytes that count as in flight.
     pub pipe: u64,
-    /// Bytes selectively acknowledged.
+    /// Number of bytes selectively acknowledged.
     pub sacked: u64,
     /// Bytes lost and not yet sent again.
     pub lost_waiting: u64,
@@ -118,11 +118,11 @@ pub(crate) struct Segments {
     pub keep: Keep,
     /// The smallest round trip: a repeat acknowledged sooner than this was not what the peer answered (RFC 8985 §6.2).
     pub min_rtt: Option<Span>,
-    /// C.delivered, C.delivered_time, C.first_send_time.
+    /// C.delivered, C.delivered_time and C.first_send_time of the draft.
     pub delivered: u64,
     delivered_at: Time,
     first_sent_at: Time,
-    /// C.lost.
+    /// C.lost of the draft.
     pub lost: u64,
     /// C.app_limited: the delivered count beyond which samples count again.
     pub app_limited: u64,

@@ -1,9 +1,9 @@
 //! The application's data: a limited number of bytes not acknowledged is held, the rest waits with the application.
 //!
-//! Follows Linux 6.18: `tcp_sndbuf_expand`, two windows (three for BBR), when the application has filled the buffer and the window is not full;
-//! with `linux_windows` also `sk_stream_is_writeable`, by which an application that has filled it writes again when a third is free.
-//! Differs: payload and not memory is counted; without `linux_windows` the application writes as soon as there is room for a segment.
-//! Leaves out memory pressure.
+//! Follows Linux 6.18: `tcp_sndbuf_expand`, two windows (three for BBR), when the application has filled the buffer and the window
+//! is not full; with `linux_windows` also `sk_stream_is_writeable`, by which an application that has filled it writes again when a
+//! third is free. Differs: payload and not memory is counted; without `linux_windows` the application writes as soon as there is
+//! room for a segment. Leaves out memory pressure.
 
 use super::config::{Config, Law};
 
@@ -16,7 +16,7 @@ pub(crate) struct SendBuffer {
     pub data_end: u64,
     /// True if a FIN follows the data.
     pub fin: bool,
-    /// For a window of ten segments, and the largest.
+    /// The buffer for a window of ten segments, and the largest.
     first: u64,
     max: u64,
     /// Bytes that may be written and not acknowledged.
@@ -149,7 +149,7 @@ impl SendBuffer {
         }
     }
 
-    /// How much of what waits comes in, if all up to `end` is there and all below `una` is acknowledged: whole segments, but for
+    /// Bytes admitted from those that wait, if all up to `end` is there and all below `una` is acknowledged: whole segments, except for
     /// the last, and one at least.
     fn admit(&mut self, una: u64, end: u64, mss: u64) -> u64 {
         let room = una.saturating_add(self.limit).saturating_sub(end);

@@ -31,11 +31,11 @@ use skyhop_units::{Span, Time};
 pub struct SenderStats {
     /// Segments with payload, SYN or FIN, repeats included.
     pub segments_sent: u64,
-    /// Of those, the repeats.
+    /// Repeated segments among `segments_sent`.
     pub segments_retransmitted: u64,
     /// Payload bytes, repeats included.
     pub bytes_sent: u64,
-    /// Retransmission timeouts.
+    /// Number of retransmission timeouts.
     pub timeouts: u64,
     /// Fast retransmits: the window was cut once for each.
     pub fast_retransmits: u64,
@@ -45,7 +45,7 @@ pub struct SenderStats {
     pub undone: u64,
     /// Segments that the receiver reported to have got twice (RFC 2883).
     pub duplicates_reported: u64,
-    /// Round trips measured.
+    /// Round-trip samples.
     pub rtt: RttSamples,
 }
 
@@ -376,7 +376,7 @@ impl Sender {
         segment
     }
 
-    /// Nothing more is to be sent.
+    /// Stops the timers: nothing more is to be sent.
     pub fn stop_timers(&mut self) {
         (self.timer.at, self.peer.persist_at, self.pacer.hold_at) = (None, None, None);
         self.pipe.rack.on_timeout();
@@ -612,7 +612,7 @@ impl Sender {
         if self.config.path_mtu == PathMtu::Probe {
             self.suspect_size();
         }
-        // What recovery has added to the window stands for packets that have left the network already.
+        // Bytes that recovery has added to the window stand for packets that have left the network already.
         let inflated = self.counting.active;
         let in_use = if inflated { self.window().min(self.congestion.reduced()) } else { self.window() };
         if self.undo.is_none() || self.timeout_reduces() {

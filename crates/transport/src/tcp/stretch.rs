@@ -1,8 +1,8 @@
 //! The bytes of a stream by their offsets: what may have to be sent again, or what waits to be read.
 //!
 //! Follows RFC 9293 §3.4, which numbers each byte; offsets have 64 bits and are never used again.
-//! Differs from a ring: what is held is one slice, and moves to the front when half of its room is free, so each byte moves once on average.
-//! Leaves out which bytes have been written where there are gaps; whoever fills gaps keeps that.
+//! Differs from a ring: what is held is one slice, and moves to the front when half of its room is free, so each byte moves once on
+//! average. Leaves out which bytes have been written where there are gaps; whoever fills gaps keeps that.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    /// Nothing yet; the first byte has offset `start`.
+    /// An empty stretch; its first byte will have offset `start`.
     pub fn new(start: u64) -> Self {
         Self { start, head: 0, bytes: Vec::new() }
     }

@@ -9,11 +9,11 @@ use super::connection::{Connection, State};
 use skyhop_units::{Span, Time};
 use skyhop_wire::{Flags, Opening, Packet, Transport};
 
-/// RFC 9293 §3.4.2.
+/// Maximum segment lifetime (RFC 9293 §3.4.2).
 const MSL: Span = Span::from_secs(120);
 
 impl Connection {
-    /// How long the end that has closed last but one waits for segments of old. T/TCP's counts tell those of the next
+    /// Time in TIME-WAIT, in which segments of the old connection may still come. T/TCP's counts tell those of the next
     /// connection from them, so that a short connection's wait need only outlast the peer's FIN (RFC 1644 §3.3: 8 RTO).
     pub(super) fn time_wait(&self, now: Time) -> Span {
         if self.beginning.in_each_segment().is_none() {

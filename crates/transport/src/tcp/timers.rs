@@ -27,7 +27,7 @@ pub(super) enum Timer {
 }
 
 impl Timer {
-    /// All of them.
+    /// All timers.
     const ALL: [Self; 7] = [
         Self::TailLossProbe,
         Self::Retransmission,
@@ -40,7 +40,7 @@ impl Timer {
 }
 
 impl Connection {
-    /// When a timer runs out; `None` if it does not run.
+    /// Expiry of a timer; `None` if it is not running.
     #[inline(always)]
     fn timer(&self, timer: Timer) -> Option<Time> {
         match timer {
@@ -54,7 +54,7 @@ impl Connection {
         }
     }
 
-    /// When to call [`Connection::handle_timeout`] next: when the timer that is due next runs out.
+    /// Time of the next call of [`Connection::handle_timeout`]: the expiry of the timer that is due next.
     pub fn poll_timeout(&self) -> Option<Time> {
         // Asked after every packet: a timer that is off counts as the end of time, which needs no branches.
         let times = Timer::ALL.map(|timer| self.timer(timer).map_or(u64::MAX, Time::as_nanos));

@@ -16,7 +16,7 @@ pub(super) struct Timestamping {
     pub on: bool,
     /// TS.Recent: the peer's clock to be echoed.
     pub recent: u32,
-    /// Last.ACK.sent.
+    /// Last.ACK.sent of RFC 7323.
     pub last_ack_sent: u64,
 }
 

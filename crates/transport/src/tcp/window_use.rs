@@ -1,4 +1,4 @@
-//! When the congestion window grows: only where it is what holds the sender up.
+//! Validation of the congestion window, which grows only where it was the limit of the sender.
 //!
 //! Follows Linux 6.18: `tcp_cwnd_validate`, `tcp_is_cwnd_limited` (RFC 2861; RFC 7661 has the same aim); or the peer's window alone.
 //! Differs: looked at when nothing more may be sent, after each run of segments and not after each call of the kernel's.
@@ -96,7 +96,7 @@ impl Sender {
         self.congestion.on_ack(&acked);
     }
 
-    /// Nothing more may be sent for now.
+    /// Notes that nothing more may be sent for now.
     #[inline(never)]
     pub(super) fn note_use(&mut self) {
         let cwnd = self.congestion.cwnd();

@@ -17,7 +17,7 @@ pub fn pattern(from: usize, offset: u64) -> u8 {
     ((offset + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u8 ^ [0x5a, 0xc3][from]
 }
 
-/// What an end has been told, how often.
+/// Number of events of each kind at an end.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Told {
     pub connected: u32,
@@ -137,7 +137,7 @@ impl Net {
         )
     }
 
-    /// What happens next. False if nothing does.
+    /// Makes the next step. Returns false if nothing is left to happen.
     pub fn step(&mut self) -> bool {
         let arrival = self.wire.first_key_value().map(|(key, _)| key.0);
         let timers = self.ends.each_ref().map(|end| end.poll_timeout());

@@ -29,7 +29,7 @@ struct Direction {
     bytes: u64,
     /// The largest N(MR) that has reached the sender.
     edge: Option<u64>,
-    /// What the sender may assume before.
+    /// Largest number that the sender could assume before.
     assumed: u64,
     last_poll: Option<u32>,
     polls_arrived: Vec<u32>,

@@ -1,4 +1,4 @@
-//! What happens in a case: what each end writes and when it finishes, and what the channel does to each packet.
+//! Plan of a case: the writes and the closing of each end, and the channel's effect on each packet.
 //!
 //! A plan is read from bytes, so that proptest, a counter of cases and a fuzzer make the same cases from what each has.
 //! Differs from a strategy of proptest: any bytes are a plan, and zeros are the quiet one, so that bytes shrink well.
@@ -7,7 +7,7 @@
 use skyhop_transport::stp::{Config, Congestion, Features};
 use skyhop_units::{Rate, Span};
 
-/// What the channel does to a packet.
+/// The channel's effect on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Fate {
     /// It does not arrive.
@@ -42,7 +42,7 @@ pub enum Finish {
     AfterPeer,
 }
 
-/// What one end does.
+/// Actions of one end.
 #[derive(Debug, Clone)]
 pub struct Side {
     /// Its first number.
@@ -74,7 +74,7 @@ pub struct Plan {
     pub dies: Option<u64>,
     /// Timers are called for before their time, too.
     pub too_early: bool,
-    /// What both ends are configured with.
+    /// Configuration of both ends.
     pub config: Config,
 }
 
@@ -132,7 +132,7 @@ impl Plan {
         Span::from_millis(self.delay_ms)
     }
 
-    /// What happens to the `n`th packet of `from`.
+    /// The channel's effect on the `n`th packet of `from`.
     pub fn fate(&self, from: usize, n: u64) -> Fate {
         let fates = &self.fates[from];
         // Past the list in an order that no timer can fall in step with.

@@ -16,7 +16,7 @@ fn pattern(id: u64, from: usize, offset: u64) -> u8 {
     ((offset + 1 + (id << 20)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u8 ^ [0x5a, 0xc3][from]
 }
 
-/// What an end knows of a stream.
+/// An end's knowledge of a stream.
 #[derive(Debug, Default, Clone)]
 struct View {
     planned: usize,
@@ -63,7 +63,7 @@ pub struct Net {
     pub seen: Seen,
 }
 
-/// What cases have come by.
+/// Situations that cases have reached.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Seen {
     pub packets: u64,

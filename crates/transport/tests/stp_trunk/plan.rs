@@ -24,7 +24,7 @@ impl Chance {
     }
 }
 
-/// What becomes of it in the end.
+/// The association's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disaster {
     None,

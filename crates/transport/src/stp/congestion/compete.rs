@@ -64,7 +64,7 @@ impl Rival {
         self.stood > 0 && rate < self.before / 2.0
     }
 
-    /// No queue stands.
+    /// Notes that no queue stands.
     pub fn gone(&mut self) {
         self.stood = 0;
     }
@@ -72,7 +72,7 @@ impl Rival {
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Cubic {
-    /// Packets.
+    /// Congestion window, packets.
     pub window: f64,
     pub w_max: f64,
     estimate: f64,
@@ -82,7 +82,7 @@ pub(super) struct Cubic {
 }
 
 impl Cubic {
-    /// As if the window had just been cut to this.
+    /// Starts as if the window had just been cut to `window` packets.
     pub fn cut_to(now: Time, window: f64) -> Self {
         let window = window.max(4.0);
         let w_max = window / BETA;
@@ -90,7 +90,7 @@ impl Cubic {
         Self { window, w_max, estimate: window, epoch: now, k, grown: now }
     }
 
-    /// When it was cut.
+    /// Time of the latest cut.
     pub fn cut_at(&self) -> Time {
         self.epoch
     }

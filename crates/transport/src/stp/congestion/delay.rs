@@ -14,15 +14,15 @@ use super::samples::{Sample, Samples};
 use super::start::{Opening, Said, TRAINS, Train};
 use skyhop_units::{Span, Time};
 
-/// What part of a rate must arrive for it to count as carried.
+/// Least share of a rate that must arrive for the path to count as carrying it.
 const CARRIED: f64 = 0.85;
 /// A queue's target: so many round trips over the square root of the window in packets.
 const TARGET: f64 = 2.0;
-/// How strongly a queue below and above its target moves the rate: the part of the difference that one round trip makes up for.
+/// Gain of the rate towards its target, for a queue below and above it: the part of the difference that one round trip makes up for.
 const PULL: (f64, f64) = (0.5, 1.0);
 /// A train's length beside the one before: if its parts agreed, and if not.
 const LONGER: (u64, u64) = (12, 4);
-/// What is left of the rate at most after a look at round trips that have grown for a queue.
+/// Factor that bounds the rate after a check found that round trips have grown because of a queue.
 const QUEUED: f64 = 0.7;
 /// A channel that loses more: what is lost where nothing waited may be chance.
 const LOSSY: f64 = 0.005;
@@ -30,7 +30,7 @@ const LOSSY: f64 = 0.005;
 const ALONE: f64 = 8.0;
 /// The rate's steps while no queue shows.
 const STEPS: [f64; 4] = [1.1, 1.3, 1.6, 2.0];
-/// How long the highest rate is remembered.
+/// Time for which the highest rate is remembered.
 const MEMORY: Span = Span::from_secs(30);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,9 +41,9 @@ enum Phase {
     Proof { train: Train, rate: f64, left: f64, until: Time },
     /// The rate goes up to `aim`, or until a queue shows; `step` says how fast.
     Ramp { aim: Option<f64>, since: Time, step: usize },
-    /// What arrives, and what the queue says.
+    /// The rate follows what arrives and the size of the queue.
     Cruise { since: Time },
-    /// As CUBIC would. Losses are counted by round trips; a look at the queue lasts until then.
+    /// The rate follows CUBIC. Losses are counted by round trips; a check of the queue lasts until `look`.
     Compete { cubic: Cubic, look: Option<Time>, deep: bool },
 }
 
@@ -59,17 +59,17 @@ pub(in super::super) struct Delay {
     cap: f64,
     /// Calm round trips before the rate climbs again.
     climbs_wait: u32,
-    /// What was proven at most, and when: tried again where the path seems to have become wide again.
+    /// The highest rate ever proven, and when: it is tried again where the path seems to have become wide again.
     memory: (f64, Time),
     /// The rate before a step of the round trip that is being looked at.
     held: Option<f64>,
-    /// What came out of the queue that stands.
+    /// The rate at which packets came out of the standing queue.
     share: Option<f64>,
     floor: Floor,
     samples: Samples,
     losses: Losses,
     rival: Rival,
-    /// When the last round trip was judged.
+    /// Time of the last judged round trip.
     round: Time,
     /// The first number sent at the rate on trial, and the packets lost since.
     trial: (u64, f64),
@@ -121,7 +121,7 @@ impl Delay {
                 // While a queue drains it is its rate that counts, over the round trip through it: a window of less would leave a gap
                 // behind the queue, and one of more would fill a path that has become narrower before that is heard of.
                 let through = self.samples.last_rtt().map_or(rtt, |rtt| rtt.as_secs_f64());
-                // What an answer waits for is out of the way there, and still counted.
+                // The wait of an answer on the way back is not in this queue, and is counted nevertheless.
                 let waited = self.samples.waited();
                 let window = match self.share.filter(|_| self.held.is_none()) {
                     Some(share) => share * (1.7 * through.max(rtt) + waited),
@@ -181,17 +181,17 @@ impl Delay {
         self.silent = true;
     }
 
-    /// How long a queue is tolerated, seconds, jitter beside.
+    /// Queue that is tolerated, seconds, apart from jitter.
     fn target(&self) -> f64 {
         self.fair_target() + self.allowance()
     }
 
-    /// What round trips differ by without a queue, seconds.
+    /// Jitter of round trips without a queue, seconds.
     fn allowance(&self) -> f64 {
         1.5 * self.samples.unrest()
     }
 
-    /// How long a queue is tolerated, seconds: less by a faster flow, so that all come to the same rate (Swift).
+    /// Queue that is tolerated, seconds: less for a faster flow, so that all flows converge to the same rate.
     fn fair_target(&self) -> f64 {
         let floor = self.floor.seconds();
         let window = (self.rate * floor / self.mss).max(1.0);
@@ -304,7 +304,7 @@ impl Delay {
     /// The safe retreat of RFC 9959 §4.5: a rate on trial ends as soon as reports say that much of it is lost, be POLLs lost with it.
     fn overshoots(&mut self, signals: &Signals) -> bool {
         let Signals { now, feedback, .. } = *signals;
-        // What an outage has lost says nothing of the rate.
+        // Losses of an outage say nothing about the rate.
         let (Phase::Ramp { .. }, Some(last), false) = (self.phase, feedback.lost_number, self.silent) else {
             return false;
         };
@@ -455,7 +455,7 @@ impl Delay {
             self.proven.0 = self.proven.0.min(arrives);
             return self.cruise(now, 0.95 * arrives);
         }
-        // Of what this step has added half or more arrives, or a queue takes it.
+        // Half or more of the rate that this step has added arrives, or a queue takes it.
         let most = aim.map_or(STEPS[step], |_| 2.0);
         let added = arrives >= self.rate * (1.0 + most) / (2.0 * most) || queue < 0.25 * limit;
         if queue > limit || (!(added && arrives >= CARRIED * leaves) && leaves > CARRIED * self.rate) {
@@ -477,7 +477,7 @@ impl Delay {
                 Some(aim) => ((2.0 * self.rate).min(aim), Some(aim)),
                 None => (STEPS[next] * self.rate, None),
             };
-            // What was proven before a fall is tried again at once.
+            // A rate that was proven before a fall is tried again at once.
             self.ramp(signals, rate, aim, next);
         } else if !busy {
             self.cruise(now, self.rate);
@@ -491,7 +491,7 @@ impl Delay {
         }
     }
 
-    /// What arrives, and what the channel has lost of it.
+    /// Rate at which packets arrive, corrected for the channel's losses.
     fn carried(&self, sample: &Sample) -> f64 {
         sample.arrives() / (1.0 - self.losses.usual())
     }
@@ -499,7 +499,7 @@ impl Delay {
     /// A rate at which the queue goes to its target within a few round trips, if `rate` is what the path gives to this flow.
     fn drained(&self, signals: &Signals, rate: f64) -> f64 {
         let (Some(answer), Some(floor)) = (self.samples.last(), self.floor.get()) else { return rate };
-        // What has left since that POLL and will not have come out by the time that it would without a queue.
+        // Bytes sent since that POLL that would not have come out by now, even without a queue.
         let left = signals.sent.saturating_sub(answer.sent) as f64 * answer.size / rate.max(1.0);
         let coming = left - signals.now.since(answer.sent_at).as_secs_f64();
         let seen = self
@@ -532,7 +532,7 @@ impl Delay {
         let free = queue < target / 2.0;
         let settled = sample.sent_from >= since;
         if !free {
-            // What comes out of a queue is this flow's share of the path.
+            // The rate out of a queue is this flow's share of the path.
             let short = self.samples.latest(Span::from_secs_f64(0.4 * floor), Time::ZERO);
             let share = short.map_or(arrives, |sample| self.carried(&sample));
             if queue > target {
@@ -638,7 +638,7 @@ impl Delay {
     }
 }
 
-/// What a queue that is shorter than its target by so many round trips makes of a share.
+/// A share of the path, corrected for a queue that is shorter than its target by `surplus` round trips.
 fn pulled(share: f64, surplus: f64) -> f64 {
     let pull = if surplus > 0.0 { PULL.0 } else { PULL.1 };
     share * (1.0 + pull * surplus).clamp(0.5, 1.25)
@@ -712,7 +712,8 @@ mod tests {
         }
     }
 
-    /// docs/stp.md §8.3: with six packets a round trip and three POLLs, a sample takes several round trips, and the rate rises all the same.
+    /// docs/stp.md §8.3: with six packets a round trip and three POLLs, a sample takes several round trips, and the rate rises all
+    /// the same.
     #[test]
     fn a_low_rate_is_not_a_trap() {
         let mut delay = cruising(10_000.0);
@@ -748,7 +749,8 @@ mod tests {
         assert!((slow / fast - 2.0).abs() < 0.01 && fast > 0.01, "{slow} {fast}");
     }
 
-    /// docs/stp.md §8.3: flows of one fluid queue, each with its share of what comes out of it and its own target, heard of a round trip late.
+    /// docs/stp.md §8.3: flows of one fluid queue, each with its share of what comes out of it and its own target, heard of a round
+    /// trip late.
     #[test]
     fn the_fluid_model_comes_to_equal_rates() {
         let (path, d) = (12.5e6, 0.6);

@@ -1,18 +1,18 @@
 //! The round trip without a queue, and how it is told from one that has grown.
 //!
-//! Follows docs/stp.md §8.3: the smallest of the last thirty seconds, or fifty round trips if that is longer; a step up is believed within two.
-//! Differs from a filter by time alone: after a handover round trips are long and even, and what is sent arrives; beside a queue they go on growing.
-//! Leaves out what is done about a queue (`delay`).
+//! Follows docs/stp.md §8.3: the smallest of the last thirty seconds, or fifty round trips if that is longer; a step up is believed
+//! within two. Differs from a filter by time alone: after a handover round trips are long and even, and what is sent arrives;
+//! beside a queue they go on growing. Leaves out what is done about a queue (`delay`).
 
 use super::samples::Samples;
 use skyhop_units::{Span, Time};
 
-/// How long a smallest round trip is believed at least.
+/// Shortest time for which a smallest round trip is believed.
 const LIFE: Span = Span::from_secs(30);
-/// How often a round trip may grow again before it is a queue that grows.
+/// Steps up after which a longer round trip is taken for a growing queue.
 const STEPS: u32 = 1;
 
-/// For how many round trips it is looked for before.
+/// Round trips for which a step is observed before that.
 const LOOK: u64 = 6;
 
 /// Round trips between looks, after one that has found a queue.
@@ -26,11 +26,11 @@ fn life(least: Span) -> Span {
 pub(super) struct Floor {
     least: Option<(Span, Time)>,
     last: Option<Span>,
-    /// Since when POLLs that left have taken longer by a step, and how often it has grown again since.
+    /// Departure of the first POLL that took longer by a step, and the steps since.
     step: Option<(Time, u32)>,
-    /// It has grown too often: a queue, until round trips are short again.
+    /// Round trips have grown too often: a queue, until they are short again.
     grows: bool,
-    /// When a look has last found a queue.
+    /// Time at which a check last found a queue.
     queued: Option<Time>,
 }
 

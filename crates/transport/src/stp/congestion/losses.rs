@@ -10,7 +10,7 @@ use skyhop_units::Time;
 
 /// A sample's packets that say something of losses.
 const ENOUGH: u64 = 20;
-/// What is lost beyond the channel's part before it counts.
+/// Loss beyond the channel's own that counts as congestion.
 const BEYOND: f64 = 0.02;
 /// Packets after which an old one counts half.
 const HALF: f64 = 5000.0;
@@ -24,7 +24,7 @@ pub(super) struct Losses {
     sent: f64,
     /// Packets lost and sent while a queue stood.
     queued: (f64, f64),
-    /// When the rate was cut for losses.
+    /// Time at which the rate was last cut for losses.
     cut: Option<Time>,
     /// Part of its target that a queue may have, by the losses while one stood.
     pub scale: f64,
@@ -42,7 +42,7 @@ impl Losses {
         if self.sent < 50.0 { 0.0 } else { (self.lost / self.sent).min(0.5) }
     }
 
-    /// Returns true if so many of so many are more than the channel loses, chance and all.
+    /// Returns true if `lost` of `sent` packets are more than the channel loses by chance.
     pub fn beyond(&self, lost: f64, sent: f64) -> bool {
         let usual = sent * (self.lost + 1.0) / (self.sent + 20.0);
         lost - usual > 3.0 * usual.sqrt() + 3.0
@@ -53,7 +53,7 @@ impl Losses {
         (self.lost, self.sent) = (self.lost * old + lost, self.sent * old + sent);
     }
 
-    /// What a sample says; `free` if none stood at any time. Returns whether it is congestion.
+    /// Judges a sample, where `free` says that no queue stood at any time. Returns true if its losses are congestion.
     pub fn judge(&mut self, now: Time, sample: &Sample, free: bool) -> bool {
         if sample.sent < ENOUGH || self.cut.is_some_and(|at| sample.sent_from < at) {
             return false;

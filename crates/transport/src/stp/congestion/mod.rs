@@ -1,4 +1,4 @@
-//! How much may leave, and how fast: three ways behind one face.
+//! STP's congestion control: a window, a fixed rate, or a rate that follows delay, behind one interface.
 //!
 //! Follows HT §5.1.2 (window, rates imposed by the network) and docs/stp.md §8.
 //! Differs: an enum, so that nothing is dispatched at run time per packet.
@@ -27,13 +27,13 @@ pub(super) struct Signals {
     pub now: Time,
     pub feedback: Feedback,
     pub srtt: Option<Span>,
-    /// VT(A).
+    /// VT(A), the oldest unacknowledged number.
     pub acked: u64,
-    /// VT(S).
+    /// VT(S), the next new number.
     pub next: u64,
     /// SDs sent, repeats included.
     pub sent: u64,
-    /// Bytes of data.
+    /// Bytes of data in flight.
     pub in_flight: u64,
     /// Data wait for the controller, and not the controller for data.
     pub busy: bool,
@@ -52,7 +52,7 @@ impl Controller {
         match (config.congestion, provisioned) {
             (Congestion::Window, _) => Self::Window(Window::new(config)),
             (Congestion::Rate, Some(rate)) => Self::Rate(rate),
-            // A promise of nothing: what is left is to find out.
+            // A rate of zero promises nothing, and the path's rate has to be found.
             (Congestion::Rate | Congestion::Delay, _) => Self::Delay(Box::new(Delay::new(config))),
         }
     }
@@ -75,7 +75,7 @@ impl Controller {
         }
     }
 
-    /// How many times more often than usual to ask.
+    /// Factor by which POLLs are more frequent than usual.
     pub fn eagerness(&self) -> u32 {
         match self {
             Self::Delay(delay) if delay.learning() => 3,
@@ -93,7 +93,7 @@ impl Controller {
         matches!(self, Self::Delay(delay) if delay.asks(number, first))
     }
 
-    /// Returns whether the window or the rate was cut.
+    /// Handles an answer. Returns true if the window or the rate was cut.
     pub fn on_feedback(&mut self, signals: &Signals) -> bool {
         match self {
             Self::Window(window) => window.on_feedback(signals),
@@ -102,7 +102,7 @@ impl Controller {
         }
     }
 
-    /// POLLs go unanswered.
+    /// Handles POLLs that went unanswered.
     pub fn on_silence(&mut self, next: u64) {
         match self {
             Self::Window(window) => window.on_silence(next),

@@ -1,4 +1,4 @@
-//! What answered POLLs say: how much was sent, how much has arrived, and when, at two moments.
+//! Samples between answered POLLs: how much was sent, how much has arrived, and when.
 //!
 //! Follows docs/stp.md §8.3: a sample spans as many answered POLLs as make enough time and enough packets, whichever is later.
 //! Differs from one sample for each answer: a low rate, or a lost answer, makes samples longer, and never makes there be none.
@@ -16,15 +16,15 @@ const UNREST: usize = 16;
 /// Answers remembered at most.
 const MOST: usize = 64;
 
-/// What lies between two answered POLLs.
+/// Packets sent and arrived between two answered POLLs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sample {
     pub sent_from: Time,
     pub sent: u64,
     pub arrived: u64,
-    /// How many may still be on their way, as others pass them.
+    /// Packets that may still be on their way, where packets overtake each other.
     pub late: u64,
-    /// In how long they left, and in how long they arrived, seconds.
+    /// Time in which they left, and in which they arrived, seconds.
     pub left_in: f64,
     pub arrived_in: f64,
     size: f64,
@@ -66,9 +66,9 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// Returns by how much the way back is seen to be longer than was thought, microseconds.
+    /// Returns how much longer than believed the way back has become, microseconds.
     pub fn add(&mut self, answer: Answer) -> i64 {
-        // A clock or a count that has gone back is another's: nothing lies between.
+        // A clock or a count that has gone back belongs to another receiver: no sample spans the change.
         let fits = self.answers.back().is_none_or(|last| {
             answer.sent_at >= last.sent_at && answer.clock_us >= last.clock_us && answer.sent >= last.sent
         });
@@ -92,17 +92,17 @@ impl Samples {
         }
     }
 
-    /// What this answer's round trip is without a queue on the way back.
+    /// Round trip of an answer without the queue on the way back.
     pub fn rtt(&self, answer: &Answer) -> Span {
         answer.rtt.saturating_sub(self.way_back.waited(answer))
     }
 
-    /// The last one.
+    /// Round trip of the last answer.
     pub fn last_rtt(&self) -> Option<Span> {
         self.answers.back().map(|last| self.rtt(last))
     }
 
-    /// How long the last answer waited on the way back, seconds.
+    /// Wait of the last answer on the way back, seconds.
     pub fn waited(&self) -> f64 {
         self.answers.back().map_or(0.0, |last| self.way_back.waited(last).as_secs_f64())
     }
@@ -127,7 +127,7 @@ impl Samples {
             .map(|answer| self.with_late(Sample::between(answer, last)))
     }
 
-    /// Where packets pass each other, those that left within the spread of round trips before the last POLL may be late.
+    /// Where packets overtake each other, those that left within the spread of round trips before the last POLL may be late.
     fn with_late(&self, mut sample: Sample) -> Sample {
         if self.reorders() {
             let spread = 4.0 * self.unrest();
@@ -147,13 +147,13 @@ impl Samples {
         late.map(|answer| self.rtt(answer)).min()
     }
 
-    /// The largest, in the same way.
+    /// The largest round trip, in the same way.
     pub fn most_rtt(&self, from: Time, most: usize) -> Option<Span> {
         let late = self.answers.iter().rev().take(most).take_while(|answer| answer.sent_at >= from);
         late.map(|answer| self.rtt(answer)).max()
     }
 
-    /// When the first POLL left with this number behind it, or a later one.
+    /// Departure of the first POLL at or behind this number.
     pub fn begun(&self, first: u64) -> Option<Time> {
         self.answers.iter().find(|answer| answer.next >= first).map(|answer| answer.sent_at)
     }
@@ -171,7 +171,7 @@ impl Samples {
         pairs.map(|(one, two)| Sample::between(one, two)).filter(|part| part.sent >= 3)
     }
 
-    /// The whole of it.
+    /// Sample over the whole train.
     pub fn whole(&self, first: u64, end: u64, until: Time) -> Option<Sample> {
         let mut of_it = self.train(first, end, until);
         let one = of_it.next()?;
@@ -179,15 +179,14 @@ impl Samples {
         (two.sent - one.sent >= 3).then(|| Sample::between(one, two))
     }
 
-    /// What lies between the last two answers.
+    /// Sample between the last two answers.
     pub fn last_two(&self) -> Option<Sample> {
         let mut late = self.answers.iter().rev();
         let (two, one) = (late.next()?, late.next()?);
         Some(Sample::between(one, two))
     }
 
-    /// By how much neighbouring round trips differ beside what a steady change explains, seconds: the median of the last few, as one
-    /// jump is no jitter.
+    /// Jitter of neighbouring round trips beyond a steady change, seconds: the median of the last few, as one jump is no jitter.
     pub fn unrest(&self) -> f64 {
         let mut late = self.answers.iter().rev().map(|answer| self.rtt(answer).as_secs_f64());
         let (mut differ, mut count) = ([0.0; UNREST], 0);

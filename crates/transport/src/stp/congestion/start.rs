@@ -1,23 +1,23 @@
 //! The first packets: trains, and what they say of the path's rate.
 //!
 //! Follows docs/stp.md §8.3, and RFC 9959 §4 for what an earlier connection has saved.
-//! Differs from one packet pair: a train is believed when its parts agree, and then only for as many packets as were seen to arrive, a hundred times over.
-//! Leaves out the rate afterwards (`delay`).
+//! Differs from one packet pair: a train is believed when its parts agree, and then only for as many packets as were seen to
+//! arrive, a hundred times over. Leaves out the rate afterwards (`delay`).
 
 use super::super::config::{Config, Saved};
 use super::samples::Samples;
 use skyhop_units::Span;
 
-/// How far parts of a train may differ and still tell the same rate.
+/// Relative difference up to which parts of a train show the same rate.
 const AGREE: f64 = 0.25;
 /// A sample in less time is the clock's grain.
 const GRAIN: f64 = 20e-6;
 
-/// Trains at most, before what the last one says is taken.
+/// Most trains before the result of the last one is taken.
 pub(super) const TRAINS: u32 = 3;
 /// Packets of a train that keeps a slow path busy until it is heard of, at most.
 const BUSY: f64 = 800.0;
-/// How much faster than the rate it is to prove a train leaves: if it keeps the path busy, and if not.
+/// Rate of a train relative to the rate that it is to prove: if the train keeps the path busy, and if not.
 const FASTER: (f64, f64) = (1.25, 2.0);
 
 /// The first packets, and how many trains have followed them.
@@ -27,7 +27,7 @@ pub(super) struct Opening {
     /// The window until a rate is known, and what has arrived of it.
     pub cwnd: f64,
     pub heard: u64,
-    /// How many leave together, and the first number.
+    /// Packets that leave together, and the first number.
     pub first_packets: u64,
     pub first: u64,
     pub trains: u32,
@@ -60,7 +60,7 @@ impl Opening {
             ((packets as f64).min(fills / 2.0), FASTER.1)
         };
         let packets = packets.max(2.0 * self.first_packets as f64) as u64;
-        // Even where nothing is known, a train is not let go at once.
+        // A train is paced even where nothing is known about the path.
         (packets, faster * rate.min(packets as f64 * self.mss / floor * 100.0))
     }
 }
@@ -70,19 +70,19 @@ impl Opening {
 pub(super) enum Said {
     /// Its parts agree on this rate, bytes a second.
     Rate(f64),
-    /// Parts disagree: something came between the packets, or they came in a lump. About this rate, if any.
+    /// The parts disagree: other packets came in between, or the train arrived in a lump. The approximate rate, if any.
     Unsure(Option<f64>),
-    /// It came as it was sent: the path carries this and more.
+    /// The train arrived at the pace at which it was sent: the path carries this rate or more.
     More(f64),
 }
 
-/// Packets sent together to be measured.
+/// A train: packets sent together as a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Train {
     /// The first number, and the one behind the last.
     pub first: u64,
     pub end: u64,
-    /// In how long it leaves, seconds.
+    /// Time in which it leaves, seconds.
     pub leaves_in: f64,
 }
 
@@ -98,12 +98,12 @@ impl Train {
         number + 1 == self.end || (number < self.end && (cut(0) || cut(1) || cut(2) || cut(3)))
     }
 
-    /// Reads what came of it.
+    /// Reads the result of the train from the samples.
     pub fn read(&self, samples: &Samples) -> Said {
         // An answer's number is the one behind its packet.
         let (first, end) = (self.first + 1, self.end);
         let Some(begun) = samples.begun(first) else { return Said::Unsure(None) };
-        // What was asked later tells of the pause behind the train.
+        // Later POLLs measure the pause behind the train.
         let until = begun + Span::from_secs_f64(1.5 * self.leaves_in + 0.001);
         let spread = |sample: &super::samples::Sample| {
             sample.arrived >= 3 && sample.arrived_in >= GRAIN && sample.left_in <= 0.85 * sample.arrived_in

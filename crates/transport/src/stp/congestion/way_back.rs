@@ -8,7 +8,7 @@
 use super::answer::Answer;
 use skyhop_units::{Span, Time};
 
-/// How long the least is believed.
+/// Time for which the smallest value is believed.
 const LIFE: Span = Span::from_secs(30);
 /// Two clocks drift apart by less, as a part of the time: the least grows by it until it is seen again.
 const DRIFT: f64 = 200e-6;
@@ -48,7 +48,7 @@ impl WayBack {
         self.least = Some((took(answer), answer.sent_at + answer.rtt));
     }
 
-    /// How long this answer waited on the way back.
+    /// Wait of this answer on the way back.
     pub fn waited(&self, answer: &Answer) -> Span {
         let Some((least, at)) = self.least else { return Span::ZERO };
         let waited = took(answer) - crept(least, at, answer.sent_at + answer.rtt);

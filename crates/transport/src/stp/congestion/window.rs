@@ -10,7 +10,7 @@ use super::Signals;
 /// A saved window on trial (RFC 9959 §4.3 to §4.5).
 #[derive(Debug, Clone, Copy)]
 struct Trial {
-    /// Behind the last that was sent of it.
+    /// One past the last number sent from the saved window.
     end: u64,
     /// Bytes that have arrived since (PipeSize).
     proven: f64,
@@ -80,7 +80,7 @@ impl Window {
         }
         match self.trial {
             Some(trial) if trial.retreats && feedback.seen.max(acked) >= trial.end => {
-                // What came through in a round trip is what the path carries; half of it is as safe as after any loss.
+                // The bytes of a round trip are what the path carries; half of that is as safe as after any loss.
                 self.ssthresh = (trial.proven / 2.0).max(2.0 * self.mss);
                 self.trial = None;
                 self.regrows = true;

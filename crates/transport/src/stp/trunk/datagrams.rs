@@ -1,4 +1,4 @@
-//! Datagrams: a queue out, from which what is late goes, and a queue in, which holds so much.
+//! Datagrams: an outgoing queue that drops what is late, and an incoming queue of limited size.
 //!
 //! Follows docs/stp.md §15.7.
 //! Differs from a socket's: credit keeps the sender from filling the receiver's queue, so that what is dropped is dropped early.
@@ -12,13 +12,13 @@ use std::collections::VecDeque;
 /// Counters of datagrams by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DatagramStats {
-    /// Handed in.
+    /// Datagrams handed in.
     pub written: u64,
-    /// Sent, once each.
+    /// Datagrams sent, each counted once.
     pub sent: u64,
-    /// Dropped before they left: late, or the queue was full.
+    /// Datagrams dropped before they left: they were late, or the queue was full.
     pub late: u64,
-    /// Come from the peer.
+    /// Datagrams received from the peer.
     pub received: u64,
     /// Dropped because the application did not read them.
     pub unread: u64,
@@ -31,7 +31,7 @@ struct Waiting<P> {
     data: P,
 }
 
-/// Those that wait to leave.
+/// Datagrams that wait to leave.
 #[derive(Debug)]
 pub(super) struct Departures<P> {
     queue: VecDeque<Waiting<P>>,
@@ -131,7 +131,7 @@ pub(super) struct Arrivals<P> {
     queue: VecDeque<(u64, P)>,
     bytes: u64,
     most: u64,
-    /// Behind the highest that the peer has sent.
+    /// One past the highest byte that the peer has sent.
     high: u64,
     told: u64,
     pub received: u64,

@@ -17,15 +17,15 @@ const LEAST_PIECE: u64 = 128;
 /// Effect of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Came {
-    /// Nothing that is new, or nothing that is known.
+    /// The piece brings nothing new, or belongs to an unknown stream.
     Nothing,
-    /// So many bytes have come into order.
+    /// Bytes that have come into order.
     InOrder(u64),
-    /// It cannot be: the end has moved, or there is more behind it.
+    /// The piece contradicts earlier ones: the end has moved, or data lies behind it.
     Contradiction,
 }
 
-/// A budget that is told in steps of half of it.
+/// A budget that is announced in steps of half of it.
 #[derive(Debug)]
 struct Allowed {
     budget: u64,
@@ -40,7 +40,7 @@ impl Allowed {
         Self { budget, used: 0, limit: budget }
     }
 
-    /// More that is worth telling: half of what the peer could then use, of which it has used all up to `seen`. Half of the budget
+    /// New credit that is worth announcing: half of what the peer could then use, of which it has used all up to `seen`. Half of the budget
     /// would leave a peer without credit while others hold the other half.
     fn more(&mut self, seen: u64) -> Option<u64> {
         let limit = self.used + self.budget;
@@ -70,7 +70,7 @@ pub(super) struct Incoming<P> {
     seen: u64,
     allowed_streams: Allowed,
     most_pieces: usize,
-    /// Pieces behind gaps.
+    /// Number of pieces behind gaps.
     pieces: usize,
     pub datagrams: Arrivals<P>,
 }

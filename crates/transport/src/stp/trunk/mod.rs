@@ -40,11 +40,11 @@ pub enum TrunkEvent {
     MayOpen,
     /// The peer has opened a stream.
     Opened(u64),
-    /// So many bytes of a stream have come into order since the last event of this kind.
+    /// Bytes of a stream that have come into order since the last event of this kind.
     Received(u64, u64),
     /// Everything written to a stream so far has arrived.
     AllAcknowledged(u64),
-    /// So little of a stream waits to leave as [`Trunk::want_room`] asked for.
+    /// The data of a stream that waits to leave has fallen to the amount that [`Trunk::want_room`] asked for.
     Writable(u64),
     /// The peer has sent all it will in a stream, and all of it is in order.
     PeerFinished(u64),
@@ -69,7 +69,7 @@ pub struct TrunkStats {
     pub refused: u64,
     /// Data bytes that left under another number than at first, since the path's packets had become smaller.
     pub split: u64,
-    /// Datagrams.
+    /// Counters of its datagrams.
     pub datagrams: DatagramStats,
 }
 
@@ -246,7 +246,7 @@ impl<P: Payload> Trunk<P> {
         Some(data)
     }
 
-    /// Nothing more will be written to a stream; what has been still goes out.
+    /// Closes a stream for writing; data already written still goes out.
     pub fn shutdown(&mut self, id: u64) {
         self.path.source_mut().end(id);
     }
@@ -339,7 +339,7 @@ impl<P: Payload> Trunk<P> {
         self.collect();
     }
 
-    /// Time has come.
+    /// Handles the timers that are due.
     pub fn handle_timeout(&mut self, now: Time) {
         self.path.handle_timeout(now);
         self.collect();
@@ -354,7 +354,7 @@ impl<P: Payload> Trunk<P> {
         packet
     }
 
-    /// When to call [`Trunk::handle_timeout`] and [`Trunk::poll_transmit`] next.
+    /// Time of the next call of [`Trunk::handle_timeout`] and [`Trunk::poll_transmit`].
     pub fn poll_timeout(&self) -> Option<Time> {
         self.path.poll_timeout()
     }

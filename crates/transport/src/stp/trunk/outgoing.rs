@@ -28,11 +28,11 @@ enum First<P> {
 pub(super) enum Progress {
     /// Everything written has arrived.
     Arrived(u64),
-    /// So has the end.
+    /// Everything written has arrived, and the end with it.
     Complete(u64),
     /// The peer takes more streams, and this end has wanted to open one.
     MayOpen,
-    /// So little waits to leave as the writer has asked for.
+    /// The data that waits to leave has fallen to the amount that the writer asked for.
     Writable(u64),
 }
 
@@ -126,7 +126,7 @@ impl<P: Payload> Outgoing<P> {
         }
     }
 
-    /// Nothing more will be written to a stream.
+    /// Closes a stream for writing.
     pub(super) fn end(&mut self, id: u64) {
         if let Some(stream) = self.streams.get_mut(&id)
             && stream.ending == Ending::Open
@@ -136,7 +136,7 @@ impl<P: Payload> Outgoing<P> {
         }
     }
 
-    /// Takes back what of a stream has never left, and ends it.
+    /// Drops the data of a stream that was never sent, and ends the stream.
     pub(super) fn stop(&mut self, id: u64) {
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.forget_unsent();
@@ -156,7 +156,7 @@ impl<P: Payload> Outgoing<P> {
         Some(stream.next)
     }
 
-    /// Nothing may be sent behind the association's END.
+    /// Closes the association for sending: nothing may be sent behind its END.
     pub(super) fn close(&mut self) {
         self.closed = true;
     }
@@ -372,7 +372,7 @@ impl<P: Payload> Outgoing<P> {
     fn serve(&mut self, packing: &mut Packing<P>) {
         while let Some((priority, member)) = self.rounds.next() {
             let left = match member {
-                // What streams wait for is the association's credit: they keep their places.
+                // Streams wait for the association's credit, and keep their places.
                 Member::Stream(_) if self.room() == 0 => break,
                 Member::Stream(id) => self.serve_stream(id, packing),
                 Member::Datagrams => self.serve_datagrams(packing),
@@ -413,7 +413,7 @@ impl<P: Payload> Outgoing<P> {
         }
     }
 
-    /// So many bytes of a stream have arrived, its opening perhaps, or its end.
+    /// Notes the arrival of a stream's bytes, with its opening or its end if they were in the frame.
     fn stream_arrived(&mut self, id: u64, bytes: u64, opening: bool, end: bool) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         stream.acked += bytes;

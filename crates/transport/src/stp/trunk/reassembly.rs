@@ -22,15 +22,15 @@ fn join<P: Payload>(before: Option<&mut P>, data: P) -> Option<P> {
 
 #[derive(Debug)]
 pub(super) struct Reassembly<P> {
-    /// In order, not read.
+    /// Data in order that was not read yet.
     ready: VecDeque<P>,
     ready_bytes: u64,
     /// Everything before it is in order.
     pub next: u64,
-    /// Behind the highest byte that has come.
+    /// One past the highest byte that has arrived.
     pub high: u64,
     behind: BTreeMap<u64, P>,
-    /// The first byte that is not taken, as the peer knows it or is about to.
+    /// The first byte that is not accepted, as announced or about to be announced.
     pub limit: u64,
     /// Offset at which the direction ends.
     pub end: Option<u64>,

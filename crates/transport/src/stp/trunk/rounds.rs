@@ -1,4 +1,4 @@
-//! Whose turn it is: priorities, and deficit round robin among those of one priority.
+//! The scheduler of streams: priorities, and deficit round robin among those of one priority.
 //!
 //! Follows Shreedhar and Varghese 1995 and docs/stp.md §15.6.
 //! Differs: data are cut where a packet is full, so a turn that a packet's end cuts short goes on in the next.
@@ -10,25 +10,25 @@ use std::collections::VecDeque;
 /// Bytes of a turn for each unit of weight.
 pub(super) const QUANTUM: u64 = 96;
 
-/// A member of the round.
+/// A member of the round: a stream, or all datagrams together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Member {
     Stream(u64),
     Datagrams,
 }
 
-/// A member's place in it.
+/// A member's place in the round.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Turn {
     pub class: Class,
     /// Bytes that it may still send.
     pub deficit: u64,
-    /// It is its turn, and the quantum of it has been given.
+    /// The turn has begun, and its quantum has been granted.
     begun: bool,
     pub listed: bool,
 }
 
-/// How a member has left its turn.
+/// Reason for which a member has left its turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Left {
     /// It has nothing to send now.
@@ -44,7 +44,7 @@ impl Turn {
         Self { class, ..Self::default() }
     }
 
-    /// Bytes that it may send now.
+    /// Starts or continues a turn. Returns the bytes that the member may send now.
     pub fn begin(&mut self) -> u64 {
         if !self.begun {
             self.begun = true;
@@ -53,7 +53,7 @@ impl Turn {
         self.deficit
     }
 
-    /// It has left its turn.
+    /// Ends a turn.
     pub fn end(&mut self, left: Left) {
         match left {
             Left::Full => {}
@@ -73,14 +73,14 @@ impl Rounds {
         &mut self.members[class.priority.min(PRIORITY_LAST) as usize]
     }
 
-    /// A member has something to send.
+    /// Enters a member that has something to send.
     pub fn enter(&mut self, member: Member, turn: &mut Turn) {
         if !std::mem::replace(&mut turn.listed, true) {
             self.round(turn.class).push_back(member);
         }
     }
 
-    /// A member is of another class now.
+    /// Moves a member to another class.
     pub fn change(&mut self, member: Member, turn: &mut Turn, class: Class) {
         if turn.listed && turn.class.priority != class.priority {
             self.round(turn.class).retain(|other| *other != member);
@@ -97,7 +97,7 @@ impl Rounds {
         }
     }
 
-    /// Whose turn it is, and at which priority.
+    /// The member whose turn it is, and its priority.
     pub fn next(&self) -> Option<(usize, Member)> {
         self.members.iter().enumerate().find_map(|(priority, round)| Some((priority, *round.front()?)))
     }

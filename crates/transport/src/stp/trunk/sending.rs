@@ -9,12 +9,12 @@ use super::rounds::Turn;
 use skyhop_wire::stp::{Class, Payload};
 use std::collections::BTreeMap;
 
-/// How far the end of a direction has got.
+/// State of a direction's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     /// More may be written.
     Open,
-    /// It is to leave, with the last data or by itself.
+    /// The end is to leave, with the last data or by itself.
     Due,
     Sent,
     Arrived,
@@ -23,25 +23,25 @@ pub(super) enum Ending {
 #[derive(Debug)]
 pub(super) struct Sending<P> {
     fresh: Written<P>,
-    /// Left out of packets that were sent again: to leave in others.
+    /// Data left out of packets that were sent again, which is to leave in other packets.
     again: BTreeMap<u64, P>,
     again_bytes: u64,
     /// Offset of the next new byte.
     pub next: u64,
-    /// The first that the peer does not take.
+    /// The first byte that the peer does not accept.
     pub limit: u64,
     pub acked: u64,
     pub ending: Ending,
-    /// On every frame until one has arrived.
+    /// The opening's class, sent with every frame until one has arrived.
     pub opening: Option<Class>,
-    /// A frame of it has left.
+    /// A frame of the stream has left.
     pub announced: bool,
-    /// How often this half's class has been changed by the peer.
+    /// Number of changes of this half's class by the peer.
     pub change: u64,
     pub turn: Turn,
-    /// It waits among what goes first.
+    /// The stream is among those served first.
     pub queued: bool,
-    /// Its part of what could leave now, as counted.
+    /// Its part of the bytes that could leave now, as counted.
     pub counted: u64,
     /// True if written data are not all known to have arrived, and their end will be reported.
     pub busy: bool,

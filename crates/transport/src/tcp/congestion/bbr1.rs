@@ -1,8 +1,9 @@
-//! BBR version 1, which Linux ships as `bbr`: paced by the best delivery rate of ten rounds, two bandwidth-delay products in flight, blind to losses.
+//! BBR version 1, which Linux ships as `bbr`: paced by the best delivery rate of ten rounds, two bandwidth-delay products in
+//! flight, blind to losses.
 //!
-//! Follows draft-cardwell-iccrg-bbr-congestion-control-00 §4 with the constants and habits of Linux 6.18's `tcp_bbr.c`: policers, aggregation, conservation.
-//! Differs: fractions are floating; a packet leaves when its time has come, so that what is in flight is in the network.
-//! Leaves out `is_ack_delayed`: a lone segment's delayed acknowledgment may renew an expired smallest round trip.
+//! Follows draft-cardwell-iccrg-bbr-congestion-control-00 §4 with the constants and habits of Linux 6.18's `tcp_bbr.c`: policers,
+//! aggregation, conservation. Differs: fractions are floating; a packet leaves when its time has come, so that what is in flight is
+//! in the network. Leaves out `is_ack_delayed`: a lone segment's delayed acknowledgment may renew an expired smallest round trip.
 
 use super::{Acked, Window};
 use skyhop_chance::Stream;
@@ -25,7 +26,7 @@ const POLICED_LOSS: f64 = 50.0 / 256.0;
 const POLICED_ROUNDS: u32 = 4;
 const POLICED_RATIO: f64 = 0.125;
 const POLICED_DIFFERENCE: f64 = 500.0;
-/// And believed for so many rounds.
+/// Rounds for which that rate is believed.
 const POLICED_FOR: u32 = 48;
 /// Aggregation adds at most what this time brings, and is remembered for five to ten rounds.
 const EXTRA_MOST_S: f64 = 0.1;
@@ -91,7 +92,7 @@ pub(crate) struct Bbr1 {
     /// Losses are being repaired, and that fast; what the window was before them is in `prior_cwnd`.
     repairing: bool,
     fast: bool,
-    /// For the first round of a recovery as much is sent as arrives.
+    /// In the first round of a recovery, packets leave at the rate of the acknowledgments.
     conserving: bool,
     policer: Policer,
     aggregation: AckAggregation,
@@ -533,7 +534,8 @@ mod tests {
         assert!((b.pacing_rate() - 2.885 * 0.99 * 100_000.0).abs() < 1.0, "{}", b.pacing_rate());
     }
 
-    // Draft §4.3.2.2 and §4.3.4.2: three rounds without a quarter more end STARTUP; PROBE_BW has two BDP and budget, the cycle's mean pace is one.
+    // Draft §4.3.2.2 and §4.3.4.2: three rounds without a quarter more end STARTUP; PROBE_BW has two BDP and budget, the cycle's
+    // mean pace is one.
     #[test]
     fn a_rate_that_stays_ends_startup_and_the_window_is_two_bdp() {
         let (mut b, mut w, mut now) = started();
@@ -562,8 +564,8 @@ mod tests {
         }
     }
 
-    // Linux, after Flach et al. (SIGCOMM 2016): two intervals of four rounds with a fifth lost at the same rate are a policer's; its rate is kept
-    // for 48 rounds. A tenth lost, or rates that differ by more than an eighth, are none.
+    // Linux, after Flach et al. (SIGCOMM 2016): two intervals of four rounds with a fifth lost at the same rate are a policer's;
+    // its rate is kept for 48 rounds. A tenth lost, or rates that differ by more than an eighth, are none.
     #[test]
     fn two_like_intervals_of_heavy_losses_are_a_policers() {
         for (lost, second, policed) in [(3, 1.0e6, true), (1, 1.0e6, false), (3, 0.5e6, false)] {

@@ -1,4 +1,4 @@
-//! CUBIC.
+//! CUBIC congestion avoidance.
 //!
 //! Follows RFC 9438 §4.1 to §4.8 with C = 0.4 and beta = 0.7; numbers of equations stand beside them.
 //! Differs: the window's fraction is kept in bytes, and segments acknowledged are counted by bytes. [`super::cubic_linux`] is Linux's.

@@ -1,7 +1,8 @@
 //! CUBIC as Linux 6.18 counts it.
 //!
 //! Follows RFC 9438 with Linux's arithmetic (`tcp_cubic.c`): the window and its targets are whole segments, a target is worked out once a
-//! tick of 4 ms (CONFIG_HZ = 250), and growth is a segment for each `cnt` that arrive. A target rounded towards the old maximum is half a segment above
+//! tick of 4 ms (CONFIG_HZ = 250), and growth is a segment for each `cnt` that arrive. A target rounded towards the old maximum is
+//! half a segment above
 //! [`super::cubic`]'s, 3 % of a window of 17.
 //! Differs from the RFC as Linux does: the estimate of Reno's window never grows faster than by alpha (§4.3), the target is one smallest
 //! round trip ahead (§4.4), and as long as no loss has shown where the path ends the window grows by a twentieth a round trip at least.
@@ -50,7 +51,7 @@ struct KernelEpoch {
     arrived: u64,
 }
 
-/// The latest tick.
+/// Time of the latest tick.
 fn tick(at: Time) -> Time {
     Time::from_nanos(at.as_nanos() / TICK.as_nanos() * TICK.as_nanos())
 }
@@ -128,7 +129,7 @@ impl LinuxCubic {
     /// Segments by which the window grows.
     fn growth(&mut self, segments: u64) -> u64 {
         let mut grown = 0;
-        // What came in while more was needed for a segment counts as one.
+        // Credit left over when more was needed for a segment counts as one.
         if self.credit >= self.cnt {
             self.credit = 0;
             grown += 1;
@@ -139,7 +140,7 @@ impl LinuxCubic {
         grown
     }
 
-    /// Nothing has been under way since the latest acknowledgment: that time does not count.
+    /// Handles a pause: time without anything in flight does not count.
     pub fn on_silence(&mut self, now: Time) {
         if let Some(epoch) = &mut self.epoch {
             epoch.start = (epoch.start + now.since(self.latest)).min(now);
@@ -223,7 +224,8 @@ mod tests {
         assert!((second(&mut c, &mut w, 4.0) - 28.0).abs() < 3.0);
     }
 
-    /// Targets are whole segments, rounded towards the old maximum: the window is not below the cubic's whole segments, and less than three above.
+    /// Targets are whole segments, rounded towards the old maximum: the window is not below the cubic's whole segments, and less
+    /// than three above.
     #[test]
     fn the_window_is_the_cubic_rounded_up() {
         let (mut c, mut w) = (LinuxCubic::default(), window(400_000));

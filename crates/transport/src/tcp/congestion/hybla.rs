@@ -8,7 +8,7 @@
 use super::{Acked, Window};
 use skyhop_units::{Span, Time};
 
-/// The reference connection.
+/// Round trip of the reference connection.
 const RTT_0: f64 = 0.025;
 
 #[derive(Debug, Clone, Default)]
@@ -20,7 +20,7 @@ pub(crate) struct Hybla {
 /// The narrowest link, by the distance of two acknowledgments.
 #[derive(Debug, Clone, Default)]
 struct PacketPair {
-    /// When the latest acknowledgment came, in the same round trip.
+    /// Time of the latest acknowledgment, in the same round trip.
     last: Option<Time>,
     /// Bytes a second.
     rates: [f64; 3],

@@ -444,8 +444,8 @@ pub(crate) mod tests {
         }
     }
 
-    // RFC 9438 §4.2, and CA_EVENT_TX_START: CUBIC's clock stands still while nothing is under way. Nine silent seconds after one of growth would
-    // be C 10^3 = 400 segments more, at half a window a round trip.
+    // RFC 9438 §4.2, and CA_EVENT_TX_START: CUBIC's clock stands still while nothing is under way. Nine silent seconds after one of
+    // growth would be C 10^3 = 400 segments more, at half a window a round trip.
     #[test]
     fn cubic_does_not_grow_on_a_silence() {
         use super::super::config::Variant;

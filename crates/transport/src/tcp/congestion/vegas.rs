@@ -24,13 +24,13 @@ pub(crate) struct Vegas {
     doubling: bool,
     /// The initial window, until the first acknowledgment.
     initial: Option<f64>,
-    /// By how many segments each acknowledgment opens the window until the round ends.
+    /// Segments by which each acknowledgment opens the window until the round ends.
     increment: f64,
     /// Fine-grained timeout: eight times the smoothed round trip, four times its variation, and what follows (s).
     srtt8: f64,
     var4: f64,
     pub timeout_s: f64,
-    /// When the window last changed for a loss.
+    /// Time of the window's last change for a loss.
     pub changed_at: Option<Time>,
     /// The window to return to after a fast retransmit, segments.
     pub after: f64,

@@ -1,7 +1,7 @@
 //! Loss recovery by counting duplicates: what duplicate and partial acknowledgments do to the window and what they send again.
 //!
-//! Follows RFC 5681 §3.2 (Reno), RFC 6582 (NewReno), 4.3BSD (Tahoe) and the seven rules of HK's appendix (SACK); the rules' numbers stand below.
-//! Differs: Reno too ignores duplicates below `recover` (RFC 6582's cure for false fast retransmits), as ns-2's does.
+//! Follows RFC 5681 §3.2 (Reno), RFC 6582 (NewReno), 4.3BSD (Tahoe) and the seven rules of HK's appendix (SACK); the rules' numbers
+//! stand below. Differs: Reno too ignores duplicates below `recover` (RFC 6582's cure for false fast retransmits), as ns-2's does.
 //! Leaves out what `pipe.rs` knows: what is in flight, segment by segment.
 
 use super::super::config::{Config, LossRecovery};

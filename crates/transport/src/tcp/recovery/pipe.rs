@@ -15,9 +15,9 @@ use skyhop_units::Time;
 pub(crate) enum Phase {
     #[default]
     Open,
-    /// Fast recovery.
+    /// A fast recovery.
     Fast,
-    /// After a timeout, by slow start.
+    /// A recovery by slow start after a timeout.
     Timeout,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Pipe {
     stalled: bool,
     /// The timer has run out, and what it sends again is not all acknowledged.
     timed_out: bool,
-    /// FACK: when the segment left that the peer's timestamps echo, the last that came in order.
+    /// FACK: departure of the segment whose timestamp the peer echoes, the last that arrived in order.
     echo_at: Time,
     /// FACK: one past the highest sent, sent again after a timeout, or held by the peer: ns-2's `t_seqno_`.
     fack_next: u64,
@@ -50,7 +50,7 @@ pub(crate) struct Pipe {
 }
 
 impl Pipe {
-    /// Nothing is being repaired any more.
+    /// Ends the recovery: nothing is left to repair.
     pub(super) fn settle(&mut self) {
         (self.force, self.stalled, self.duplicates) = (false, false, 0);
     }
@@ -114,8 +114,8 @@ impl Sender {
                 && (self.pipe.phase == Phase::Fast || self.flight.segments.sacked > 0))
     }
 
-    /// Returns true if what was outstanding at the last signal is acknowledged. ns-2's Sack1 asks for more after a timeout, and for nothing after
-    /// a recovery; its FACK never asks.
+    /// Returns true if what was outstanding at the last signal is acknowledged. ns-2's Sack1 asks for more after a timeout, and for
+    /// nothing after a recovery; its FACK never asks.
     fn past_recovery_point(&self) -> bool {
         let (una, recover) = (self.flight.snd_una, self.pipe.recover);
         match self.flight.how {
@@ -139,8 +139,8 @@ impl Sender {
             && self.timer.at.is_some()
     }
 
-    /// ns-2's FACK times each acknowledgment that begins or goes on with a repair by the echo of the segment that came last in order: by how
-    /// long the repair has taken. False if this is not one of them.
+    /// ns-2's FACK times each acknowledgment that begins or goes on with a repair by the echo of the segment that came last in
+    /// order: by how long the repair has taken. False if this is not one of them.
     pub(in crate::tcp) fn fack_ages(&mut self, now: Time, ack: u64) -> bool {
         if ack > self.flight.snd_una
             && let Some(front) = self.flight.segments.front()
@@ -468,7 +468,7 @@ impl Sender {
     pub(super) fn send_again(&mut self, now: Time, index: usize) -> Outgoing {
         let mut next = self.flight.snd_max;
         if self.flight.how == LossRecovery::Fack {
-            // What goes again after a timeout goes as if for the first time, until the peer holds something beyond it.
+            // Data sent again after a timeout goes as if for the first time, until the peer holds something beyond it.
             let first = self.flight.segments.get(index).is_some_and(|s| s.start >= self.pipe.fack_next);
             next = if first { 0 } else { self.pipe.fack_next };
         }

@@ -23,7 +23,7 @@ pub(crate) struct Rack {
     multiplier: u32,
     persist: u32,
     dsack_round: Option<u64>,
-    /// When the next segment is old enough to be lost.
+    /// Time at which the next segment is old enough to be lost.
     pub reorder_at: Option<Time>,
     pub probe_at: Option<Time>,
     /// §7.3: one past the highest sent when the probe was, and whether it was a repeat.
@@ -187,7 +187,7 @@ impl Sender {
         self.detect_by_time(now)
     }
 
-    /// How long after its sending a segment is lost, when one sent later has arrived or the timer has run out.
+    /// Age at which a segment is lost, once one sent later has arrived or the timer has run out.
     pub(super) fn rack_patience(&self) -> Span {
         let (rack, srtt) = (&self.pipe.rack, self.timer.rtt.smoothed());
         // Before the first sample of data the handshake's says how long a round trip is.
@@ -196,7 +196,7 @@ impl Sender {
         rtt.unwrap_or(Span::ZERO) + rack.reordering_window(&self.flight, repairing, self.min_rtt(), srtt)
     }
 
-    /// §6.2 step 5.
+    /// Detection of losses by time (RFC 8985 §6.2 step 5).
     pub(in crate::tcp) fn detect_by_time(&mut self, now: Time) -> bool {
         let patience = self.rack_patience();
         let found = self.pipe.rack.detect(now, patience, &mut self.flight.segments);
@@ -209,11 +209,11 @@ impl Sender {
 
     /// The reordering timer has run out (§6.3).
     pub(in crate::tcp) fn handle_reorder_timer(&mut self, now: Time) {
-        // What the latest acknowledgment has told belongs to no recovery that begins now.
+        // The progress of the latest acknowledgment belongs to no recovery that begins now.
         self.flight.segments.progress = Default::default();
         let found = self.detect_by_time(now) && !self.only_probe_lost(now);
         if found && self.timer.at.is_some() {
-            // What is found is repaired as the window lets it go, for which it has the time of a timer (Linux's `tcp_rearm_rto`).
+            // The losses found are repaired as the window allows, for which they have a full timeout (Linux's `tcp_rearm_rto`).
             self.timer.restart(now);
         }
         if found && self.pipe.phase == Phase::Open && self.flight.snd_una >= self.pipe.recover {

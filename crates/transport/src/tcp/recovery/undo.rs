@@ -19,7 +19,7 @@ pub(crate) struct Undo {
     marker: Option<u64>,
     /// The window before the reduction; `None` if a mark has asked for the reduction, too.
     before: Option<Before>,
-    /// When the first segment was sent again since.
+    /// Time of the first repeat since the reduction.
     repeated_at: Option<Time>,
     /// Repeats that the peer has not reported to be duplicates; None before the first.
     repeats: Option<u32>,

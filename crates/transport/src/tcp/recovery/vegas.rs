@@ -9,7 +9,7 @@ use super::super::sender::Sender;
 use skyhop_units::Time;
 
 impl Sender {
-    /// When the oldest segment was sent last, and how often it was.
+    /// Latest departure of the oldest segment, and the number of times it was sent.
     fn oldest(&self) -> Option<(Time, u16)> {
         self.flight.segments.front().map(|s| (s.sent_at, s.sent))
     }

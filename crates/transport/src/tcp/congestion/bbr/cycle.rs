@@ -18,7 +18,7 @@ pub(super) enum AckPhase {
 #[derive(Debug)]
 pub(super) struct Cycle {
     pub ack_phase: AckPhase,
-    /// When it began, and how long until the next probe.
+    /// Start of the phase, and the time until the next probe.
     stamp: Time,
     wait_s: f64,
     /// Rounds of the probe, bytes acknowledged in it, and how many of them let another segment go.
@@ -89,7 +89,7 @@ impl Cycle {
         self.acked_per_inc = (cwnd / growth).max(mss);
     }
 
-    /// So much has been acknowledged while the probe was what the window bounds: how many segments more may be in flight.
+    /// Counts bytes acknowledged while the probe was limited by the window. Returns the further segments that may be in flight.
     pub fn on_acked(&mut self, bytes: u64) -> f64 {
         self.up_acked += bytes as f64;
         if self.up_acked < self.acked_per_inc {

@@ -51,7 +51,7 @@ impl MinRtt {
         }
     }
 
-    /// PROBE_RTT is over.
+    /// Handles the end of PROBE_RTT.
     pub fn probed(&mut self, now: Time) {
         self.probed_stamp = now;
     }

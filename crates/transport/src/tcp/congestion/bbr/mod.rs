@@ -1,8 +1,9 @@
 //! BBR version 3: the window and the pace follow a model of the path, its bandwidth and its round trip, and not losses alone.
 //!
 //! Follows draft-ietf-ccwg-bbr-06 §5.3 to §5.6, with its constants; names are the draft's.
-//! Differs: a host without offload (the send quantum is a segment), extra_acked remembered by halves of its ten rounds, no reaction to RFC 3168 marks.
-//! Leaves out undoing for spurious losses, and the loss bound within a single large acknowledgment (§5.5.10.2's interpolation).
+//! Differs: a host without offload (the send quantum is a segment), extra_acked remembered by halves of its ten rounds, no reaction
+//! to RFC 3168 marks. Leaves out undoing for spurious losses, and the loss bound within a single large acknowledgment (§5.5.10.2's
+//! interpolation).
 
 mod aggregation;
 mod cycle;

@@ -60,8 +60,8 @@ impl ShortTerm {
         }
     }
 
-    /// A round is over. If it had losses and they were `unexpected`, the bounds follow what it delivered, from `max_bw` and `in_flight` where
-    /// there were none.
+    /// A round is over. If it had losses and they were `unexpected`, the bounds follow what it delivered, from `max_bw` and
+    /// `in_flight` where there were none.
     pub fn end_round(&mut self, unexpected: bool, max_bw: f64, in_flight: u64) {
         if unexpected && self.loss_in_round {
             let bw = if self.bw.is_finite() { self.bw } else { max_bw };
