@@ -1,7 +1,7 @@
 //! STP with nothing known of the path, off the named path: tails, both ways loaded, jitter, outages, steps, sharing, crowds.
 //!
-//! `cargo run --release --locked -p skyhop-sim --example stp_tails -- [TABLE] [SEEDS] [WORD]`: all tables, or one of them; rows that contain the word.
-//! Differs from a sweep: the worst of the seeds counts, and is named.
+//! `cargo run --release --locked -p skyhop-sim --example stp_tails -- [TABLE] [SEEDS] [WORD]`: all tables, or one of them; rows
+//! that contain the word. Differs from a sweep: the worst of the seeds counts, and is named.
 //! Leaves out the emulator, whose rows `bench/fidelity.py` has.
 
 use skyhop_results::{FlowKind, RunResult, TransferResult};

@@ -1,4 +1,4 @@
-//! From a scenario's words for traffic to applications and what they draw from.
+//! Applications of a scenario's traffic, and the random streams that they draw from.
 //!
 //! Follows the scenario's model field by field; HT 3.2.1 for what the web draws when nothing else is said.
 //! Differs: files of measured distributions are read here, where their bytes are.
@@ -147,12 +147,12 @@ impl Exchanges {
         self.does.reply.draw_whole(&mut self.reply)
     }
 
-    /// From the end of an exchange to the next.
+    /// Time from the end of an exchange to the next.
     pub fn think(&mut self) -> Span {
         seconds(self.does.think.draw(&mut self.think))
     }
 
-    /// From a request's arrival to its reply.
+    /// Time from a request's arrival to its reply.
     pub fn server_time(&mut self) -> Span {
         seconds(self.does.server_time.draw(&mut self.server_time))
     }
@@ -162,7 +162,7 @@ impl Exchanges {
         self.does.persistent
     }
 
-    /// How many there are; without end if `None`.
+    /// Number of exchanges; `None` if there is no end.
     pub fn count(&self) -> Option<u64> {
         self.does.pages
     }

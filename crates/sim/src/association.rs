@@ -27,7 +27,7 @@ pub(crate) type Owned = (u32, ConversationId);
 #[derive(Debug, Clone, Copy)]
 struct Listed {
     owner: Owned,
-    /// By side, whether the machine has forgotten it.
+    /// Sides whose machine has forgotten the stream.
     over: [bool; 2],
 }
 
@@ -65,7 +65,7 @@ impl Opened {
 pub(crate) struct Making {
     pub config: Config,
     pub carrier: Carrier,
-    /// Of the `from` of its first flow and of the `to`.
+    /// Addresses of its two ends: the `from` of its first flow, and the `to`.
     pub addresses: [SocketAddrV4; 2],
     pub initial_sequence: [Stream; 2],
 }
@@ -103,12 +103,12 @@ pub(crate) struct Association {
     pub route: u32,
     pub account: u32,
     pub slots: [Slot; 2],
-    /// How many have been begun: a packet of an earlier one is nobody's.
+    /// Number of associations begun: packets of an earlier one are discarded.
     pub generation: u32,
     /// True if it is among the associations to be driven.
     pub due: bool,
     making: Making,
-    /// By side: of its first flow the `from`, and the `to`.
+    /// Its ends by side: of the first flow's `from`, and of its `to`.
     ends: Option<Box<[End; 2]>>,
     /// The side that has opened it, whose streams have even numbers.
     initiator: u8,
@@ -176,13 +176,13 @@ impl Association {
         usize::from(self.initiator) ^ (id & 1) as usize
     }
 
-    /// Whose a stream is.
+    /// Flow of a stream.
     pub fn owner(&mut self, id: u64) -> Option<Owned> {
         let opener = self.opener(id);
         self.opened[opener].place(id)?.map(|listed| listed.owner)
     }
 
-    /// Whose a stream is that `side` has done with.
+    /// Flow of a stream that `side` has finished.
     pub fn done(&mut self, id: u64, side: usize) -> Option<Owned> {
         let opener = self.opener(id);
         self.opened[opener].done(id, side)
@@ -313,7 +313,7 @@ impl Association {
         }
     }
 
-    /// When either side has something to do.
+    /// Time of the next call for either side.
     pub fn timeouts(&self) -> [Option<Time>; 2] {
         self.ends.as_ref().map_or([None; 2], |ends| ends.each_ref().map(|end| end.trunk.poll_timeout()))
     }

@@ -1,4 +1,4 @@
-//! From a scenario to a run that can be stepped.
+//! Building a run that can be stepped from a scenario.
 //!
 //! Follows the scenario's own resolution of paths; hosts get addresses in 10.0.0.0/8, senders the ports from 49152.
 //! Differs from a running network: all flows that will ever exist are made here.
@@ -395,7 +395,7 @@ impl<'a> FlowBuilder<'a> {
         Ok((legs.map(leg).collect(), [base + begin.0, base + end.0]))
     }
 
-    /// How its connections are made; `mtus` are those of first links there and back, by leg.
+    /// Parameters of its connections; `mtus` are those of first links there and back, by leg.
     fn sockets(
         &self,
         name: &str,

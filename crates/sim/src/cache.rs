@@ -18,7 +18,7 @@ pub(crate) struct Cache {
     requests: VecDeque<u64>,
     /// Outcome drawn for the first of them.
     drawn: Option<bool>,
-    /// For each request that is decided and not answered: whether the answer comes from here.
+    /// For each request that is decided and not answered, true if the answer comes from the cache.
     here: VecDeque<bool>,
     /// Bytes of replies that the server has been given to send.
     expected: u64,
@@ -28,11 +28,11 @@ pub(crate) struct Cache {
 pub(crate) enum Decision {
     /// It is answered here; so many bytes were taken out.
     Hit(u64),
-    /// It goes on.
+    /// The action goes on to the application's own end.
     Miss,
 }
 
-/// How an application's action met a cache.
+/// Effect of a cache on an application's action.
 pub(crate) struct Diverted {
     /// The splice has something to do.
     pub touched: bool,

@@ -1,4 +1,4 @@
-//! From a scenario's words for a transport to the endpoints' own.
+//! Configurations of the endpoints from a scenario's transport.
 //!
 //! Follows the scenario's model field by field.
 //! Differs: nothing; what a file leaves out came from its host when it was read.

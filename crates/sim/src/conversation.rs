@@ -147,7 +147,7 @@ impl Totals {
     }
 }
 
-/// How a flow's connections are made.
+/// Parameters of a flow's connections.
 pub(crate) struct Sockets {
     /// Protocols of the client's and the server's end; they differ if a splice is between them.
     pub protocols: [Protocol; 2],
@@ -161,7 +161,7 @@ pub(crate) struct Sockets {
     pub name: String,
     /// Number of the flow, for its ports.
     pub flow: u32,
-    /// Of the client and of the server.
+    /// Initial sequence numbers of the client and of the server.
     pub initial_sequence: [Stream; 2],
     /// Its splices, from the client on.
     pub splicing: Vec<Splicing>,

@@ -20,7 +20,7 @@ const STP_BASE: u32 = 1200;
 /// Protocol of a connection's end, with its configuration.
 pub(crate) enum Protocol {
     Tcp(Box<tcp::Config>),
-    /// And what carries it.
+    /// STP, and the carrier of its packets.
     Stp(Box<stp::Config>, Carrier),
 }
 

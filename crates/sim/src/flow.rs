@@ -41,7 +41,7 @@ pub(crate) enum App {
     Ping(Box<Pinging>),
     /// Datagrams one way.
     Datagrams(Box<Sending>),
-    /// Whatever programs send.
+    /// Traffic of programs.
     Programs(Box<Programs>),
 }
 
@@ -145,7 +145,7 @@ impl Flow {
 
     fn completions_result(&self, stream: &Stream, all: &Completions, end: Time) -> CompletionsResult {
         let totals = stream.conversations.totals(end);
-        // Of the web what counts is what comes to the browser, of transfers what comes to the receiver.
+        // The goodput of the web is counted at the browser, that of transfers at the receiver.
         let towards = match &stream.application {
             Application::Web(_) => 0,
             Application::Bulk(_) | Application::Transfers(_) => 1,

@@ -32,12 +32,12 @@ pub(crate) enum Owner {
     Actor(u32, ConversationId, Actor),
     /// A side of an association.
     Association(u32, u8),
-    /// None at present.
+    /// No connection at present.
     Nobody,
 }
 
 impl ConversationId {
-    /// Of packets that belong to no connection.
+    /// Number for packets that belong to no connection.
     pub const NONE: Self = Self { place: u32::MAX, generation: 0 };
 
     /// The two numbers by which a frame tells connections apart and finds this one again.

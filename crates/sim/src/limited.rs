@@ -68,7 +68,7 @@ fn too_small(flow: &Flow, network: &Network, result: &FlowResult, wire: u32, end
     }
     let sends = cause == Cause::SendBuffer;
     let (key, size, packet) = match stream.conversations.protocol(sends) {
-        // Of a buffer that tunes itself the maximum counts.
+        // The maximum of a buffer that tunes itself is its limit.
         Protocol::Tcp(tcp) => {
             let (key, first, most) = match sends {
                 true => ("send_buffer", tcp.send_buffer, tcp.send_buffer_max),

@@ -45,7 +45,7 @@ pub(crate) struct Observer {
     associations: Option<usize>,
     /// True if pages and short transfers are listed one by one.
     completions: bool,
-    /// From one look to the next.
+    /// Time from one sample to the next.
     interval: Span,
 }
 
@@ -122,7 +122,7 @@ impl Observer {
         self.samples.add(series, at, value);
     }
 
-    /// From one look to the next.
+    /// Time from one sample to the next.
     pub fn interval(&self) -> Span {
         self.interval
     }

@@ -69,7 +69,7 @@ impl Simulation {
         self.flipped.pop_front()
     }
 
-    /// When something is due; `None` if nothing is.
+    /// Time of the next event; `None` if there is none.
     pub fn poll_timeout(&mut self) -> Option<Time> {
         self.agenda.next_at()
     }
@@ -106,7 +106,7 @@ impl Simulation {
         self.network.look_ahead(epoch);
     }
 
-    /// How many epochs were due and not there.
+    /// Number of epochs that were not there when they were due.
     pub fn late_looks(&self) -> u64 {
         self.network.late_looks()
     }

@@ -24,7 +24,7 @@ pub(crate) struct Programs {
 /// A packet for a program.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrived {
-    /// When it comes to its end.
+    /// Arrival at its end.
     pub at: Time,
     /// Index of its flow.
     pub flow: u32,

@@ -88,7 +88,7 @@ impl Simulation {
         self.now
     }
 
-    /// When the run ends at the latest.
+    /// Latest end of the run.
     pub fn end(&self) -> Time {
         self.end
     }

@@ -15,17 +15,17 @@ use skyhop_scenario as scenario;
 use skyhop_splice::{Config, Event, Opening, Protocol, Side, Splice};
 use std::net::SocketAddrV4;
 
-/// How the splices of a flow at one place are made.
+/// Parameters of a flow's splices at one place.
 pub(crate) struct Splicing {
     /// Index among the scenario's splices.
     pub place: u32,
     config: Config,
     name: String,
-    /// Of the side to the client and of the side to the server.
+    /// Initial sequence numbers of the sides to the client and to the server.
     initial_sequence: [Stream; 2],
     /// Carrier of STP's packets on each side that speaks STP.
     carriers: [Option<Carrier>; 2],
-    /// Of a cache.
+    /// Share of requests that its cache answers, if it has one.
     hit_ratio: Option<f64>,
 }
 

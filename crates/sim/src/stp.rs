@@ -68,9 +68,9 @@ impl Envelope {
 // It lies in a box; a stream's is as large as a connection's, which has no second box for it.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum StpEnd {
-    /// With packets of its own.
+    /// A connection with packets of its own.
     Alone(Alone),
-    /// Of a stream of an association, which has the packets.
+    /// A stream of an association, which has the packets.
     Stream(StreamEnd),
 }
 

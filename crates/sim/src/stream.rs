@@ -10,7 +10,7 @@ use skyhop_transport::{Cause, Limits};
 use skyhop_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// How the connections of a flow are streams.
+/// Parameters of a flow's connections that are streams.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StreamOf {
     /// Number of the association.
@@ -20,7 +20,7 @@ pub(crate) struct StreamOf {
     pub class: Class,
 }
 
-/// How far an end has closed its direction.
+/// State of a direction's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// The application may write more.
@@ -110,17 +110,17 @@ impl StreamEnd {
 /// State of a stream's sending half: the event that it waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// For its number: the peer takes no more streams yet, or the association is not open.
+    /// Waits for its number: the peer takes no more streams yet, or the association is not open.
     Opening,
-    /// For its opener.
+    /// Waits for its opener.
     Listening,
-    /// For its turn: it has data to send.
+    /// Waits for its turn to send data.
     Sending,
-    /// For what was sent to arrive.
+    /// Waits for the arrival of sent data.
     Sent,
-    /// For its application.
+    /// Waits for its application.
     Idle,
-    /// For nothing any more.
+    /// Waits for nothing: the stream is complete.
     Over,
 }
 

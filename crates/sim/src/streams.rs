@@ -245,7 +245,7 @@ impl Simulation {
     }
 }
 
-/// Nothing more will come of a stream's end.
+/// Handles the end of a stream's half, which has no further events.
 fn finish(association: &Association, end: &mut StreamEnd, now: skyhop_units::Time, event: Event) {
     if !std::mem::replace(&mut end.over, true) {
         association.hold(now, end, Phase::Over);

@@ -32,7 +32,7 @@ impl Unfinished {
 mod tests {
     use super::*;
 
-    /// How often a flow is looked at while `flows` of them finish in an order, each touched three times from then on.
+    /// Interval between checks of a flow while `flows` of them finish in an order, each touched three times from then on.
     fn looks(flows: usize, order: impl Iterator<Item = usize>) -> usize {
         let (mut unfinished, mut done) = (Unfinished::new(flows), vec![false; flows]);
         let (mut looks, mut left) = (0, flows);

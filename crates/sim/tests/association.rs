@@ -141,7 +141,7 @@ fn many_flows_share_equally_and_by_weight() {
     let (first, last) = (times.iter().copied().fold(f64::MAX, f64::min), last_s(&result));
     // Ten equal ones in turn end together.
     assert!(last - first < 0.1, "{times:?}");
-    // Of two without end the one of three times the weight has three times as much, and one of a later priority nothing.
+    // Between two endless flows, three times the weight gives three times the goodput; a later priority gets nothing.
     let bulk = "traffic = { kind = \"bulk\" }";
     let weighty = down("heavy", ", association = \"a\", weight = 48", bulk)
         + &down("light", ", association = \"a\", weight = 16", bulk)

@@ -1,7 +1,7 @@
 //! BBR over a whole path, held against what draft-ietf-ccwg-bbr-06 says that it does: STARTUP, DRAIN, the cycle of ProbeBW, ProbeRTT.
 //!
-//! 100 Mbit/s, RTT 40 ms (333 packets of 1500 bytes), a queue of one bandwidth-delay product, samples each 2 ms. Sections stand at the tests.
-//! Differs: the draft has no curve of numbers, so that bounds follow from its gains, waits and rounds.
+//! 100 Mbit/s, RTT 40 ms (333 packets of 1500 bytes), a queue of one bandwidth-delay product, samples each 2 ms. Sections stand at
+//! the tests. Differs: the draft has no curve of numbers, so that bounds follow from its gains, waits and rounds.
 //! Leaves out other flows; losses and a geostationary path are in `modern.rs`.
 
 use skyhop_results::{FlowKind, TransferResult};
@@ -135,9 +135,9 @@ fn draft_5_3_1_startup_doubles_and_5_3_2_drain_empties_the_queue() {
     assert!((0.9..=1.02).contains(&after), "{after} BDP in flight after it");
 }
 
-// §5.3.3: two to three seconds after it began to drain (§5.3.3.6; a BDP of 333 packets has Reno's wait longer than that), or after ProbeRTT,
-// the cycle fills the pipe and probes: pacing at 1.25 for the three rounds that show that there is no more, then DOWN at 0.9 until the BDP
-// is in flight, then CRUISE. §5.3.4: each five seconds half a BDP for 200 ms and a round.
+// §5.3.3: two to three seconds after it began to drain (§5.3.3.6; a BDP of 333 packets has Reno's wait longer than that), or after
+// ProbeRTT, the cycle fills the pipe and probes: pacing at 1.25 for the three rounds that show that there is no more, then DOWN
+// at 0.9 until the BDP is in flight, then CRUISE. §5.3.4: each five seconds half a BDP for 200 ms and a round.
 #[test]
 fn draft_5_3_3_the_cycle_of_probe_bw_and_5_3_4_probe_rtt() {
     let r = run(60, "");
@@ -198,8 +198,8 @@ fn draft_5_3_3_the_cycle_of_probe_bw_and_5_3_4_probe_rtt() {
     assert_eq!(r.transfer.timeouts, 0);
 }
 
-// §5.3.3.2 and §5.5.10: when the link has less, the filter of two cycles forgets what it had; §5.3.3.9: when it has more again, a probe finds it
-// within the wait of 2 to 3 s, and grows by more each round.
+// §5.3.3.2 and §5.5.10: when the link has less, the filter of two cycles forgets what it had; §5.3.3.9: when it has more again, a
+// probe finds it within the wait of 2 to 3 s, and grows by more each round.
 #[test]
 fn draft_5_3_3_the_rate_follows_the_link_down_and_up() {
     let r = run(45, "schedule = [ { from = \"20 s\", to = \"35 s\", rate = \"40 Mbit/s\" } ]");

@@ -1,7 +1,7 @@
 //! BBR version 1 by itself and beside CUBIC, held against what its authors and others published.
 //!
-//! Follows draft-cardwell-iccrg-bbr-congestion-control-00 §4.3; Cardwell et al., ACM Queue 14:5 (2016), figures 3 and 8; Ware et al., IMC 2019.
-//! The path is 50 Mbit/s with an RTT of 40 ms, 167 packets of 1500 bytes; figure 8's has 100 Mbit/s and 100 ms.
+//! Follows draft-cardwell-iccrg-bbr-congestion-control-00 §4.3; Cardwell et al., ACM Queue 14:5 (2016), figures 3 and 8; Ware et
+//! al., IMC 2019. The path is 50 Mbit/s with an RTT of 40 ms, 167 packets of 1500 bytes; figure 8's has 100 Mbit/s and 100 ms.
 //! Leaves out policers: `congestion/bbr1.rs` has their rules by themselves.
 
 use skyhop_results::{FlowKind, RunResult, TransferResult};
@@ -71,8 +71,9 @@ fn series(result: &RunResult, metric: &str) -> Vec<(f64, f64)> {
     s.samples.iter().map(|(at, v)| (at.as_secs_f64(), *v)).collect()
 }
 
-// §4.3.2: 2/ln 2 doubles the rate each round trip, until three rounds have not added a quarter. §4.3.3 drains. §4.3.4: the cycle keeps a BDP in
-// flight, and a quarter more in one round trip of eight. §4.3.5: when ten seconds have shown no smaller round trip, four packets for 200 ms.
+// §4.3.2: 2/ln 2 doubles the rate each round trip, until three rounds have not added a quarter. §4.3.3 drains. §4.3.4: the cycle
+// keeps a BDP in flight, and a quarter more in one round trip of eight. §4.3.5: when ten seconds have shown no smaller round trip,
+// four packets for 200 ms.
 #[test]
 fn alone_it_fills_the_link_and_every_ten_seconds_looks_at_the_round_trip() {
     let result = run(60, 167, 50.0, 40.0, "", &["bbr1"]);
@@ -111,8 +112,8 @@ fn alone_it_fills_the_link_and_every_ten_seconds_looks_at_the_round_trip() {
     assert_eq!(transfer(&result, 0).timeouts, 0);
 }
 
-// ACM Queue, figure 8: at 100 Mbit/s and 100 ms BBR carries what losses leave up to 5 %, falls off somewhat at 15 %, and beyond 20 %, which its
-// probing gain cannot make up for, breaks down.
+// ACM Queue, figure 8: at 100 Mbit/s and 100 ms BBR carries what losses leave up to 5 %, falls off somewhat at 15 %, and beyond 20
+// %, which its probing gain cannot make up for, breaks down.
 #[test]
 fn it_is_blind_to_losses_up_to_fifteen_per_cent() {
     let used = [0.001, 0.01, 0.05, 0.1, 0.15, 0.25].map(|p| {
@@ -132,8 +133,8 @@ fn it_is_blind_to_losses_up_to_fifteen_per_cent() {
     assert!(used[5] < 0.3, "{used:?}");
 }
 
-// Hock et al. (ICNP 2017) and Ware et al. (IMC 2019): behind little it takes most of a link from CUBIC; behind much, where its two BDP are what
-// it keeps in flight, CUBIC takes most.
+// Hock et al. (ICNP 2017) and Ware et al. (IMC 2019): behind little it takes most of a link from CUBIC; behind much, where its two
+// BDP are what it keeps in flight, CUBIC takes most.
 #[test]
 fn beside_cubic_it_has_most_of_a_short_queue_and_less_than_half_of_a_long_one() {
     let shares = [1.0, 8.0].map(|bdp| {

@@ -203,8 +203,8 @@ fn a_short_flow_takes_from_a_satellite_flow_what_it_takes_in_ns2() {
 const AGAIN: [(u64, f64, (f64, f64)); 3] =
     [(600, 10.0, (153.8, 20.2)), (150, 1.5, (82.1, 13.7)), (80, 1.5, (110.5, 23.9))];
 
-/// Goodput of Vegas in ns-2.35 by when the other flow starts: RTT and shared rate, then kbit/s for starts of 25 ms, 75 ms and so on to 975 ms.
-/// Run with the reference's topology and parameters; its own seeds' starts are not known.
+/// Goodput of Vegas in ns-2.35 by when the other flow starts: RTT and shared rate, then kbit/s for starts of 25 ms, 75 ms and so on
+/// to 975 ms. Run with the reference's topology and parameters; its own seeds' starts are not known.
 const BY_START: [(u64, f64, [f64; 20]); 3] = [
     (
         40,

@@ -404,7 +404,7 @@ fn the_bottleneck_is_the_busiest_link_in_the_direction_of_the_data() {
     let bulk = "{ kind = \"bulk\" }";
     assert_eq!(bottleneck("10 Mbit/s", "1 Mbit/s", bulk).as_deref(), Some("satellite"));
     assert_eq!(bottleneck("1 Mbit/s", "10 Mbit/s", bulk).as_deref(), Some("access"));
-    // Of two alike the first has the queue.
+    // The first of two equal links has the queue.
     assert_eq!(bottleneck("2 Mbit/s", "2 Mbit/s", bulk).as_deref(), Some("access"));
     // Replies go the other way, where the slow direction is that of the other link.
     let reply = "{ kind = \"request-response\", request = { kind = \"fixed\", value = \"100 B\" }, reply = { kind = \"fixed\", value = \"500 kB\" }, think = { kind = \"fixed\", value = \"0 s\" } }";

@@ -46,12 +46,13 @@ fn transfer(link: &str, transport: &str) -> TransferResult {
 
 #[test]
 fn a_scheduled_outage_costs_what_is_sent_in_it() {
-    // 972 + 28 bytes take 8 ms, so that two pings and five answers are on their way at the end. One in 100 ms from 0 on, there at 10.0 to 10.008 s and so on: 50 of them in 10 to 15 s.
+    // 972 + 28 bytes take 8 ms, so that two pings and five answers are on their way at the end. One in 100 ms from 0 on, there
+    // at 10.0 to 10.008 s and so on: 50 of them in 10 to 15 s.
     let (ping, _) = pings(
         "schedule = [{ from = \"10 s\", to = \"15 s\", outage = \"lose\" }]\nreverse = { schedule = [] }",
     );
     assert_eq!((ping.sent, ping.received, ping.answers_received), (1000, 948, 945));
-    // Of what waited all come, the last with the delay it should have.
+    // All waiting packets arrive, the last with the delay it should have.
     let (ping, _) = pings(
         "schedule = [{ from = \"10 s\", to = \"15 s\", outage = \"wait\" }]\nreverse = { schedule = [] }",
     );
@@ -137,7 +138,7 @@ fn with_trace(flow: &str, trace: &[u8]) -> RunResult {
 fn at_a_rate_of_zero_the_link_waits_and_what_is_half_sent_goes_on() {
     let result = with_trace(PINGS, b"t_s,rate_bps\n10.004,0\n15,1e6\n");
     let FlowKind::Ping(ping) = &result.flows[0].kind else { panic!("not a ping") };
-    // Of the ping at 10 s, which takes 8 ms, half has left; the other half goes from 15 s on. All of the 50 behind it waited, and
+    // Half of the ping at 10 s, which takes 8 ms, has left; the other half goes from 15 s on. All of the 50 behind it waited, and
     // two are on their way at the end.
     assert_eq!((ping.received, result.flows[0].packets_lost), (998, 0));
     assert!((ping.delay_max_s.unwrap() - 5.254).abs() < 1e-9, "{:?}", ping.delay_max_s);
@@ -363,7 +364,7 @@ fn drops_by_the_length_of_the_queue_and_losses_by_size_reach_the_results() {
         "queue = { kind = \"drd\", limit = \"100 packets\", min = \"5 packets\", max = \"20 packets\" }";
     let transfer = "transport = { kind = \"tcp\", variant = \"newreno\", window = \"200 kB\" }\ntraffic = { kind = \"bulk\" }";
     let forward = run(&load(drd, transfer)).links[0].forward;
-    // Of 100 packets it holds more than 5 and never many beyond 20, as 19 of 20 that come then are dropped.
+    // The queue holds more than 5 of 100 packets and never many beyond 20, as 19 of 20 that come then are dropped.
     assert!((6..32).contains(&forward.queue_max_packets), "{forward:?}");
     assert!(forward.dropped_packets > 5, "{forward:?}");
     // Pings of 1000 bytes one way; acknowledgments of a transfer are short.

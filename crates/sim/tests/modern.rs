@@ -75,8 +75,8 @@ fn over(satellite: &str, transport: &str, seeds: std::ops::RangeInclusive<u64>) 
         .collect()
 }
 
-// The paper asks for an ssthresh by packet pairs and for spaced packets: without them the first acknowledgment released 65,535 segments into
-// a queue of 50, and two thirds of what was sent went again, at 0.08 Mbit/s.
+// The paper asks for an ssthresh by packet pairs and for spaced packets: without them the first acknowledgment released 65,535
+// segments into a queue of 50, and two thirds of what was sent went again, at 0.08 Mbit/s.
 #[test]
 fn hyblas_first_step_ends_at_the_product_and_is_spaced() {
     let satellite = "rate = \"50 Mbit/s\"\ndelay = \"280 ms\"\nqueue = { kind = \"drop-tail\", limit = \"50 packets\" }\nloss = { kind = \"packets\", probability = 0.001 }\nreverse = { loss = { kind = \"none\" } }";
@@ -87,8 +87,8 @@ fn hyblas_first_step_ends_at_the_product_and_is_spaced() {
     }
 }
 
-// RFC 8985 6.2 waits a share of the round trip once packets come late; the retransmission timer must not run out meanwhile. It did, up to eight
-// times in 100 s, where without late packets there is no timeout.
+// RFC 8985 6.2 waits a share of the round trip once packets come late; the retransmission timer must not run out meanwhile. It did,
+// up to eight times in 100 s, where without late packets there is no timeout.
 #[test]
 fn the_timer_leaves_rack_its_reordering_window() {
     let satellite = "rate = \"10 Mbit/s\"\ndelay = \"300 ms\"\nqueue = { kind = \"drop-tail\", limit = \"500 packets\" }\nreordering = { probability = 0.001, delay = \"20 ms\" }\nreverse = { reordering = { probability = 0, delay = \"0 s\" } }";
@@ -187,8 +187,8 @@ fn data_on_the_syn_saves_a_round_trip() {
 }
 
 // RFC 3449 §5.1.1: 50 kbit/s of return link carry 120 acknowledgments of 52 bytes a second, for 240 segments or 2.8 Mbit/s. A queue
-// that marks them is heard: the receiver acknowledges more at once, and what it sends arrives. (Lost ones do little harm here, where the sender
-// counts bytes and paces.)
+// that marks them is heard: the receiver acknowledges more at once, and what it sends arrives. (Lost ones do little harm here,
+// where the sender counts bytes and paces.)
 #[test]
 fn marked_acknowledgments_become_as_many_as_a_thin_return_link_carries() {
     let run = |options: &str| {

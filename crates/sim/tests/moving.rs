@@ -1,7 +1,7 @@
 //! Terminals that move, packet by packet: delays, addresses of cells, what is recorded of them.
 //!
-//! Follows the geometry of a geostationary satellite over the equator, where distances are a matter of one cosine, and the bands of HT 6.4.2.
-//! Differs: nothing known.
+//! Follows the geometry of a geostationary satellite over the equator, where distances are a matter of one cosine, and the bands of
+//! HT 6.4.2. Differs: nothing known.
 //! Leaves out which satellite is held, which the `topology` crate's tests hold.
 
 use skyhop_results::{AddressResult, FlowKind, PingResult, RunResult};

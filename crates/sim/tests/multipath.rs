@@ -21,7 +21,7 @@ struct Row {
     delack_s: f64,
     window: u32,
     limited_transmit: bool,
-    /// Of horizontal links by row, and of vertical ones.
+    /// Delays of horizontal links by row, and of vertical ones.
     delays_ms: [u32; 4],
     goodput_kbps: f64,
     cuts: u64,

@@ -103,7 +103,7 @@ fn transfers_reach_their_own_rates() {
     let flows = flow("download", "frankfurt", "london", bulk) + &flow("upload", "madrid", "rouen", bulk);
     let result = run(&starlink(UP_AND_DOWN, ["", ""], &flows));
     for (name, rate) in [("download", 250e6), ("upload", 20e6)] {
-        // Of 1500 bytes 1448 are payload.
+        // Payload is 1448 of 1500 bytes.
         let share = goodput(&result, name) / (rate * 1448.0 / 1500.0);
         println!("{name}: {share:.4} of its rate");
         assert!((0.95..=1.0).contains(&share), "{name}: {share}");

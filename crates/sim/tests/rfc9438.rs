@@ -1,8 +1,9 @@
 //! CUBIC under random losses, held against RFC 9438's tables of average windows and an integration of its equations.
 //!
-//! RFC 9438 §5.1 tables 1 and 2 and §5.2 table 3 (C = 0.4), whose model loses each 1/p-th packet; `crates/transport/tests/rfc9438_tables.rs` does so.
-//! Here each packet is lost by itself with probability p, and cycles are of every length. That raises the mean: Reno's from 1.22 / sqrt(p) to
-//! 1.31 / sqrt(p) (Ott, Kemperman and Mathis 1996), CUBIC's by what `integrated` finds from equations 1 to 4, 11 to 21 %.
+//! RFC 9438 §5.1 tables 1 and 2 and §5.2 table 3 (C = 0.4), whose model loses each 1/p-th packet;
+//! `crates/transport/tests/rfc9438_tables.rs` does so. Here each packet is lost by itself with probability p, and cycles are of
+//! every length. That raises the mean: Reno's from 1.22 / sqrt(p) to 1.31 / sqrt(p) (Ott, Kemperman and Mathis 1996), CUBIC's by
+//! what `integrated` finds from equations 1 to 4, 11 to 21 %.
 
 use skyhop_results::FlowKind;
 use skyhop_sim::Simulation;

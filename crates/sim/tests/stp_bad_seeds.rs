@@ -62,8 +62,8 @@ fn named_seeds_are_no_worse_than_others() {
     }
 }
 
-/// Packets that pass each other by up to 20 ms are sent again needlessly, and not taken for congestion: 10.3 to 17.6 s, where they once took 75 and
-/// BBR takes 16.9.
+/// Packets that pass each other by up to 20 ms are sent again needlessly, and not taken for congestion: 10.3 to 17.6 s, where they
+/// once took 75 and BBR takes 16.9.
 #[test]
 fn packets_that_pass_each_other_are_not_losses() {
     let extra = "jitter = { kind = \"uniform\", most = \"20 ms\", reorders = true }";

@@ -1,8 +1,10 @@
-//! Thompson's experiment, held against ns-2 where the other comparisons do not look: larger packets, Vegas, and one thing changed at a time.
+//! Thompson's experiment, held against ns-2 where the other comparisons do not look: larger packets, Vegas, and one thing changed
+//! at a time.
 //!
 //! Follows ../shared/reference/ns2/README.md section 3: two nodes, one link, errors on data, an unlimited transfer; `thompson_coarse.csv`,
 //! `thompson_variants.csv`, and Vegas of `thompson_grid_500.csv`. The packets that ns-2 lost are lost here, by their number.
-//! Differs: acknowledgments that are lost have losses of our own. Leaves out 500 bytes of the other stacks, which `test_equivalence.py` has.
+//! Differs: acknowledgments that are lost have losses of our own. Leaves out 500 bytes of the other stacks, which
+//! `test_equivalence.py` has.
 
 #[path = "../../../tools/testing.rs"]
 mod testing;
