@@ -1,6 +1,7 @@
 //! The yardstick of `bench/emulate.py`: a relay between two TUN devices as one would write it first.
 //!
-//! One thread, one packet for each system call, one queue each way: a rate and a delay, and nothing else. It does not join, record or limit.
+//! One thread, one packet for each system call, one queue each way: a rate and a delay, and nothing else. It does not join, record
+//! or limit.
 //!
 //!     naive RATE_MBIT DELAY_MS COMMAND...
 

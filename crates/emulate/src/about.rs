@@ -46,7 +46,8 @@ pub struct Options {
     pub shell: bool,
     /// Hosts that are devices of this machine, each with the device; they come before those of the scenario.
     pub devices: Vec<(String, String)>,
-    /// A program that begins inside a host by calling [`crate::inside::main`], with words before its arguments; this program's own file if empty.
+    /// A program that begins inside a host by calling [`crate::inside::main`], with words before its arguments; this program's own
+    /// file if empty.
     pub inside: Vec<OsString>,
 }
 
@@ -81,7 +82,7 @@ pub struct Outcome {
     pub exit_code: u8,
     /// Why the run is not valid; empty if it is.
     pub objections: Vec<String>,
-    /// How late it was.
+    /// Lateness of the run.
     pub lateness: Lateness,
 }
 

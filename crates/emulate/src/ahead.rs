@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Epochs that wait to be handed over.
 const WAITING: usize = 4;
-/// How long before it is due an epoch is handed over.
+/// Time by which an epoch is handed over before it is due.
 const EARLY: Span = Span::from_secs(2);
 
 /// Epochs that are to come.

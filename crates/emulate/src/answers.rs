@@ -225,7 +225,7 @@ impl Answer {
         }
     }
 
-    /// When it has something to do by itself.
+    /// Time of its next timer.
     pub fn poll_timeout(&self) -> Option<Time> {
         let Answer::Http(http) = self else { return None };
         http.replies.front().and_then(|(ready, ..)| *ready)

@@ -1,7 +1,7 @@
 //! Programs in the hosts of an emulation: servers, and the command until it has ended.
 //!
-//! Follows shells: Ctrl-C is for the command, which may handle it and go on; a second one ends it. Who ends skyhop ends the command, by SIGTERM first.
-//! Leaves out how a program is started, which `inside` knows.
+//! Follows shells: Ctrl-C is for the command, which may handle it and go on; a second one ends it. Who ends skyhop ends the
+//! command, by SIGTERM first. Leaves out how a program is started, which `inside` knows.
 
 use crate::about::{Furnished, Options};
 use crate::clock::Clock;
@@ -20,9 +20,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// How often signals are looked for.
+/// Interval between checks for signals.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long a command that was asked to end may take.
+/// Time that a command may take once it was asked to end.
 const PATIENCE: Span = Span::from_secs(5);
 /// The exit code of a run that was interrupted before its end.
 const INTERRUPTED: u8 = 130;
@@ -103,12 +103,12 @@ fn watch_over(
     })
 }
 
-/// How far a command is from its end.
+/// State of a command's end.
 #[derive(Debug, Default)]
 struct Ending {
     /// Interrupts that were handed on.
     handed_on: u32,
-    /// When it was asked to end.
+    /// Time at which it was asked to end.
     asked: Option<Time>,
     alone: bool,
     killed: bool,

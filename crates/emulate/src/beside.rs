@@ -1,5 +1,5 @@
-//! Simulated ends of flows whose other end is a program, stepped with the network: each acts at the very instant at which a packet comes to it
-//! or its timer is due, however late the loop is.
+//! Simulated ends of flows whose other end is a program, stepped with the network: each acts at the very instant at which a packet
+//! comes to it or its timer is due, however late the loop is.
 //!
 //! Follows the ports of real hosts: packets have tags, and their bytes lie where those of programs do.
 //! Differs from a port: nothing is read or written, so that nothing is late.
@@ -13,7 +13,7 @@ use skyhop_sim::{Arrived, Content, Simulation};
 use skyhop_units::Time;
 use skyhop_wire::{Observed, mark, observe};
 
-/// A simulated end.
+/// A simulated end of flows with programs.
 pub struct SimulatedEnd {
     /// Its flow, by its index in the scenario.
     pub flow: u32,
@@ -44,7 +44,7 @@ impl Beside {
         &self.ends
     }
 
-    /// When one of them has something to do.
+    /// Time of the next timer of any end.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.ends.iter().filter_map(|end| end.host.poll_timeout()).min()
     }

@@ -1,8 +1,8 @@
 //! Frames that have been read from devices, in buffers, until none of their packets is under way any more.
 //!
 //! A packet is called by its tag: the place of the frame that it came in, and its own place in that.
-//! Differs from a queue: frames leave in any order. Buffers come in four sizes and are used again, so that nothing is allocated for a packet
-//! once the path is full.
+//! Differs from a queue: frames leave in any order. Buffers come in four sizes and are used again, so that nothing is allocated for
+//! a packet once the path is full.
 //! Leaves out what the network knows of a packet, and shrinking.
 
 use crate::offload::{MAX_HEADERS, MAX_SEGMENTS, Shape, complete};
@@ -16,7 +16,7 @@ const MOST: usize = 1 << (32 - INDEX_BITS);
 pub struct Tag(pub u32);
 
 impl Tag {
-    /// Of a packet of a frame.
+    /// Name of the packet `index` of the frame `burst`.
     pub fn new(burst: u32, index: u32) -> Self {
         Self(burst << INDEX_BITS | index)
     }
@@ -45,7 +45,7 @@ struct Burst {
     left: u32,
 }
 
-/// Frames under way.
+/// Frames that have packets under way.
 pub struct Bursts {
     classes: [Class; SIZES.len()],
     bursts: Vec<Burst>,
@@ -55,7 +55,7 @@ pub struct Bursts {
 }
 
 impl Bursts {
-    /// Of at most so many bytes of buffers.
+    /// Makes a store of frames with at most `most_bytes` of buffers.
     pub fn new(most_bytes: usize) -> Self {
         let classes = SIZES.map(|_| Class { buffers: Vec::new(), free: Vec::new() });
         Self { classes, bursts: Vec::new(), free: Vec::new(), bytes: 0, most_bytes }
@@ -110,7 +110,7 @@ impl Bursts {
         packet
     }
 
-    /// So many packets of a frame are no longer under way.
+    /// Notes that so many packets of a frame are no longer under way.
     pub fn release(&mut self, burst: u32, packets: u32) {
         let Burst { class, buffer, left, .. } = &mut self.bursts[burst as usize];
         *left -= packets;

@@ -1,8 +1,8 @@
 //! A capture of what ports have read and written: packets whole, in a pcapng file.
 //!
 //! Follows `skyhop_record::pcapng`; an interface is a host.
-//! Differs from a capture of the simulator: these are the programs' own bytes. A thread of its own writes them, so that a slow disk holds nothing up;
-//! what it has no time for is counted, and so is a disk that takes no more.
+//! Differs from a capture of the simulator: these are the programs' own bytes. A thread of its own writes them, so that a slow disk
+//! holds nothing up; what it has no time for is counted, and so is a disk that takes no more.
 //! Leaves out packets of simulated hosts.
 
 use crate::error::{Error, Tried};

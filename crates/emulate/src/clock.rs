@@ -24,7 +24,7 @@ impl Clock {
         Self { zero: monotonic() }
     }
 
-    /// How far the run is.
+    /// Time of the run now.
     pub fn now(&self) -> Time {
         Time::from_nanos(monotonic() - self.zero)
     }
@@ -46,7 +46,7 @@ impl Clock {
         let _ = rustix::thread::clock_nanosleep_relative(ClockId::Monotonic, &wait);
     }
 
-    /// Sleeps until then.
+    /// Sleeps until a time of the run.
     pub fn sleep_until(&self, at: Time) {
         // Interrupted is awake.
         let _ = rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &self.absolute(at));

@@ -1,7 +1,7 @@
 //! An emulation that runs, asked by another process of the same user: how it goes, and changes of its links.
 //!
-//! A socket in Linux's abstract namespace, `skyhop-emulate-PID`, takes a line of JSON and answers with one: it leaves no file, and goes with its
-//! process. What is asked goes through the same checks as the scenario.
+//! A socket in Linux's abstract namespace, `skyhop-emulate-PID`, takes a line of JSON and answers with one: it leaves no file, and
+//! goes with its process. What is asked goes through the same checks as the scenario.
 //! Leaves out whatever else a scenario says: only rate, delay and losses of its links may change while packets wait for them.
 
 use crate::driver::{Change, Latest, Shared};
@@ -125,7 +125,7 @@ impl Ear {
     }
 }
 
-/// How it goes.
+/// State of the run.
 fn status(plan: &Plan, loaded: &Loaded, latest: &Latest) -> Value {
     let hosts = plan.hosts.iter().zip(&latest.ports).map(|(host, port)| {
         let counts = json!({ "read_bytes": port.read_bytes, "written_bytes": port.written_bytes });

@@ -1,7 +1,8 @@
-//! A host that is a device of this machine: what comes in over it goes into the network, and what comes out of the network the machine forwards.
+//! A host that is a device of this machine: what comes in over it goes into the network, and what comes out of the network the
+//! machine forwards.
 //!
-//! Follows policy routing as a router's operator would set it up by hand: a rule for what comes in over the device, a table with one route, and
-//! forwarding for the two devices alone. The machine's own packets, and packets for it, go as they did.
+//! Follows policy routing as a router's operator would set it up by hand: a rule for what comes in over the device, a table with
+//! one route, and forwarding for the two devices alone. The machine's own packets, and packets for it, go as they did.
 //! Differs from moving the device into a namespace: it keeps its addresses, routes and whoever manages it.
 //! Leaves out address translation and firewalls, which are the machine's.
 

@@ -1,7 +1,7 @@
 //! The loop that steps a network by the clock: ports are read, the network does what is due, packets are written.
 //!
-//! Follows the simulator's order of events: what is due happens at its own time, also if the loop comes late, so that being late shows at the
-//! ports only and does not add up along a path.
+//! Follows the simulator's order of events: what is due happens at its own time, also if the loop comes late, so that being late
+//! shows at the ports only and does not add up along a path.
 //! Differs from the simulator: a packet of a program enters when it was handed to the device, if it came alone, else when it is read.
 //! Leaves out hosts and programs.
 
@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-/// From one look at the clock to the next.
+/// Time between two progress reports.
 const LOOK: Span = Span::from_millis(10);
 /// The most packets that are read from a port before what is due is done; a frame is read whole.
 const MOST_PACKETS: u64 = 64;
@@ -78,15 +78,15 @@ pub struct Change {
 /// A look at the loop while it runs.
 #[derive(Debug, Clone, Default)]
 pub struct Latest {
-    /// How far it is.
+    /// Time of the run now.
     pub now: Time,
     /// Packets and bytes read and written, by port.
     pub ports: Vec<crate::port::PortCounts>,
-    /// How late 99 of 100 packets left at most.
+    /// Lateness that 99 of 100 packets did not exceed.
     pub late: Option<Span>,
     /// One-way delay of propagation by flow left to programs, s, and satellites on the way; `None` where there are none.
     pub paths: Vec<Option<(f64, usize)>>,
-    /// By flow left to programs, there and back: packets handed in, arrived, and the sum of their one-way delays, s.
+    /// Numbers by flow of programs, there and back: packets handed in, arrived, and the sum of their one-way delays, s.
     pub flows: Vec<[(u64, u64, f64); 2]>,
     /// Links of the scenario: what waits, was dropped and was lost, there and back.
     pub links: Vec<(String, [[u64; 3]; 2])>,
@@ -122,13 +122,13 @@ impl Shared {
     }
 }
 
-/// The loop.
+/// The loop of an emulation.
 pub struct Driver {
     /// The network, and the hosts that are simulated.
     pub simulation: Simulation,
     /// Ports by host.
     pub ports: Vec<Port>,
-    /// How late it was.
+    /// Lateness so far.
     pub lateness: Lateness,
     /// Ends that are simulated beside programs.
     pub beside: Beside,
@@ -308,7 +308,7 @@ impl Driver {
         }
     }
 
-    /// Reads ports.
+    /// Reads the ports.
     fn read_all(&mut self, events: &[epoll::Event]) -> io::Result<()> {
         events.iter().try_for_each(|event| {
             let index = event.data.u64() as usize;

@@ -1,7 +1,7 @@
 //! Programs inside a host: a process that sees its network, its names, and no process outside.
 //!
-//! Follows pid_namespaces(7) and mount_namespaces(7): the program's parent is the first process of a namespace of processes, so that with it
-//! everything goes that the program has left behind; and it is killed when this process is, whatever kills that.
+//! Follows pid_namespaces(7) and mount_namespaces(7): the program's parent is the first process of a namespace of processes, so
+//! that with it everything goes that the program has left behind; and it is killed when this process is, whatever kills that.
 //! Differs from `ip netns exec`: names of hosts are in /etc/hosts, and there is no name server.
 //! Leaves out the files of other hosts: all share the file system.
 
@@ -67,8 +67,8 @@ pub enum Place {
     Behind,
 }
 
-/// Starts a command in a host where `names` is the table of hosts. `own` is a program that calls [`main`] and words before its arguments; this program's
-/// own file if there is none.
+/// Starts a command in a host where `names` is the table of hosts. `own` is a program that calls [`main`] and words before its
+/// arguments; this program's own file if there is none.
 ///
 /// # Errors
 ///
@@ -162,8 +162,8 @@ pub fn main(mut arguments: impl Iterator<Item = OsString>) -> u8 {
 /// The process that has signals to this one: 0 is none yet, -1 is all processes of a namespace but its first.
 static BELOW: AtomicI32 = AtomicI32::new(0);
 
-/// Ctrl-C is for the program, which may go on, and has it from the terminal as this process has; a signal that a process has sent is handed on. Signals that
-/// have a handler have their usual effect again in what is started, and those that are ignored stay so.
+/// Ctrl-C is for the program, which may go on, and has it from the terminal as this process has; a signal that a process has sent
+/// is handed on. Signals that have a handler have their usual effect again in what is started, and those that are ignored stay so.
 fn hand_signals_on() {
     extern "C" fn hand_on(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
         let below = BELOW.load(Ordering::Relaxed);

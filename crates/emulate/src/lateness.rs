@@ -1,4 +1,4 @@
-//! How late an emulator is: a histogram of times in microseconds.
+//! Lateness of an emulator: a histogram of times in microseconds.
 //!
 //! Follows HdrHistogram's idea: buckets of equal relative width, here an eighth of a power of two, so that quantiles are exact to 13 %.
 //! Differs from it: below 8 us a bucket is a microsecond wide.
@@ -8,10 +8,10 @@ use skyhop_units::Span;
 
 const SUB: u64 = 8;
 const BUCKETS: usize = 256;
-/// Nothing is too long.
+/// Limit of a histogram for which no time is too long.
 const NONE: Span = Span::from_secs(u32::MAX as u64);
 
-/// How often a time was of which length.
+/// Counts of times by their length.
 #[derive(Debug, Clone)]
 pub struct Histogram {
     counts: [u64; BUCKETS],
@@ -49,12 +49,12 @@ fn end_us(bucket: usize) -> u64 {
 }
 
 impl Histogram {
-    /// Of times that are too long beyond `limit`.
+    /// Histogram that counts times beyond `limit` as too long.
     pub fn with_limit(limit: Span) -> Self {
         Self { limit, ..Self::default() }
     }
 
-    /// How many were too long, exactly.
+    /// Exact number of times that were too long.
     pub fn beyond(&self) -> u64 {
         self.beyond
     }
@@ -68,12 +68,12 @@ impl Histogram {
         self.max = self.max.max(time);
     }
 
-    /// How many there are.
+    /// Number of times counted.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The longest.
+    /// Longest time.
     pub fn max(&self) -> Span {
         self.max
     }

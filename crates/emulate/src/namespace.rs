@@ -1,7 +1,7 @@
 //! Network namespaces: hosts of the kernel's own.
 //!
-//! Follows network_namespaces(7). A namespace here has no name and no file: it goes with the last process in it and the last descriptor of it,
-//! also when this process is killed.
+//! Follows network_namespaces(7). A namespace here has no name and no file: it goes with the last process in it and the last
+//! descriptor of it, also when this process is killed.
 //! Leaves out the devices in it, and who runs there.
 
 use crate::error::{Error, Tried};

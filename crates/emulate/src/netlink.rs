@@ -137,7 +137,7 @@ impl Netlink {
             let mut own = None;
             for attribute in found.attributes.into_iter().filter(|_| found.header.index == index) {
                 match attribute {
-                    // Of a device with a peer, the other one is the peer's.
+                    // The address attribute of a device with a peer is the peer's.
                     AddressAttribute::Local(address) => own = Some(address),
                     AddressAttribute::Address(address) => own = own.or(Some(address)),
                     _ => {}

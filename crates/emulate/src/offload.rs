@@ -1,8 +1,8 @@
 //! Offloads of a TUN device: one frame that stands for many packets, taken apart and put together again.
 //!
 //! Follows the header of virtio-net (OASIS virtio 1.2 §5.1.6) as Linux has it at TUN devices: TCP over IPv4 and IPv6, and UDP segments.
-//! Differs from a network card: packets are never made whole. Queues and losses see each of them as a place in the frame that it came in, and
-//! those that leave together share one header again.
+//! Differs from a network card: packets are never made whole. Queues and losses see each of them as a place in the frame that it
+//! came in, and those that leave together share one header again.
 //! Leaves out UFO, tunnels inside tunnels, and frames above 65,535 bytes.
 
 /// Bytes of the header that stands before each frame.
@@ -142,7 +142,7 @@ impl Shape {
         }
     }
 
-    /// How far behind the first packet's payload that of another begins, for TCP's sequence numbers.
+    /// Offset of another packet's payload behind the first one's, for TCP's sequence numbers.
     pub fn ahead(&self, index: u32) -> u32 {
         u32::from(self.segment) * index
     }

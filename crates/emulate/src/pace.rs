@@ -1,4 +1,4 @@
-//! When the loop rests, sleeps and stays awake: a machine that is handed the time and the frames of each round.
+//! Times at which the loop rests, sleeps and stays awake: a machine that is handed the time and the frames of each round.
 //!
 //! Follows interrupt moderation of network cards: packets that come one by one wait a little, so that they are read and written together.
 //! Differs from it: something that is due alone is waited for awake, as a sleeper wakes late, while that takes a small share of all time.
@@ -9,7 +9,7 @@ use skyhop_units::{Span, Time};
 /// The rest after a round, and the least of it, however long the round has taken.
 const REST: Span = Span::from_micros(30);
 const LEAST_REST: Span = Span::from_micros(5);
-/// From one round to the next while many packets come. What is due within `EARLY` is done at once then, so that packets are as much early
+/// Length of a round while many packets come. What is due within `EARLY` is done at once then, so that packets are as much early
 /// as late.
 const PERIOD: Span = Span::from_micros(130);
 const EARLY: Span = Span::from_micros(65);
@@ -22,9 +22,10 @@ const MANY: u64 = 6;
 const WINDOW: Span = Span::from_millis(1);
 /// The part of what a sleeper was late that counts for the next: an eighth.
 const SMOOTHING: u64 = 8;
-/// How long before something is due, that is waited for awake, all of it is done but for writing it.
+/// Time before something is due, and waited for awake, from which all of it is done but for writing it.
 const READY: Span = Span::from_micros(15);
-/// How long before something is due the loop stays awake: longer than a sleeper is usually late; of which share of all time it may do so, and how much of that it may save up.
+/// Time for which the loop stays awake before something is due: longer than a sleeper is usually late; the share of all time that it
+/// may stay awake, and how much of that it may save up.
 const AWAKE: Span = Span::from_micros(120);
 const AWAKE_SHARE: u64 = 20;
 const AWAKE_MOST: Span = Span::from_millis(2);
@@ -36,7 +37,7 @@ pub struct Pace {
     frames: u64,
     window: Time,
     busy: bool,
-    /// How late a sleeper is, smoothed, ns.
+    /// Smoothed lateness of a sleeper, ns.
     oversleep: u64,
     /// Something due is about to be waited for until the last moment.
     ready: bool,
@@ -52,14 +53,14 @@ pub struct Pace {
 /// The way to wait for what is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
-    /// Asleep until then.
+    /// The loop sleeps until then.
     Asleep(Time),
     /// Asleep until the first instant, awake until the second.
     Awake(Time, Time),
 }
 
 impl Pace {
-    /// How long before it is due something may be done.
+    /// Time before it is due from which something may be done.
     pub fn early(&self) -> Span {
         match (self.busy, self.ready) {
             (true, _) => EARLY,
@@ -86,7 +87,7 @@ impl Pace {
         self.swept
     }
 
-    /// How long to rest after a round that began at `began`.
+    /// Rest after a round that began at `began`.
     pub fn rest(&mut self, began: Time, now: Time) -> Span {
         let rest = match self.busy {
             true => PERIOD.saturating_sub(Span::from_nanos(self.oversleep)),
@@ -112,7 +113,7 @@ impl Pace {
         !self.busy
     }
 
-    /// How to wait for packets that are due at `due`, if nothing else is due at `other` before.
+    /// Wait for packets that are due at `due`, if nothing else is due at `other` before.
     pub fn wait(&mut self, now: Time, due: Time, other: Time) -> Wait {
         let more = Span::from_nanos(now.since(self.counted).as_nanos() / AWAKE_SHARE);
         (self.awake, self.counted) = ((self.awake + more).min(AWAKE_MOST), now);

@@ -33,13 +33,13 @@ struct Run {
 pub struct PortCounts {
     /// Packets of programs that were read, and their bytes.
     pub read_packets: u64,
-    /// Bytes of those.
+    /// Bytes of those packets.
     pub read_bytes: u64,
     /// Frames that they came in.
     pub read_frames: u64,
     /// Packets that were written.
     pub written_packets: u64,
-    /// Bytes of those.
+    /// Bytes of those packets.
     pub written_bytes: u64,
     /// Frames that they went in.
     pub written_frames: u64,
@@ -57,16 +57,16 @@ pub struct PortCounts {
 pub struct Port {
     /// The device.
     pub tun: Tun,
-    /// When frames were handed to it, where the kernel says so.
+    /// Times at which frames were handed to it, where the kernel says so.
     stamps: Option<Stamps>,
-    /// When a frame of it was last read.
+    /// Time at which a frame of it was last read.
     pub last_read: Time,
     /// Its counters.
     pub counts: PortCounts,
     /// Neighbours are written as one frame.
     joins: bool,
     run: Option<Run>,
-    /// When the packets of the run were due.
+    /// Due times of the packets of the run.
     dues: Vec<Time>,
     room: [u8; MAX_HEADERS],
 }
@@ -92,7 +92,7 @@ impl Port {
         }
     }
 
-    /// When the first frame came that is not read yet, if the kernel has noted it.
+    /// Arrival of the first frame that is not read yet, if the kernel has noted it.
     pub fn first_came(&self, clock: Clock) -> Option<Time> {
         self.stamps.as_ref()?.first_since(self.last_read, |ns| clock.of_day(ns))
     }
@@ -243,7 +243,7 @@ pub struct Io<'a> {
     pub clock: Clock,
     /// Packets are written as soon as they are here, also early.
     pub early: bool,
-    /// How late packets are.
+    /// Lateness of packets.
     pub release: &'a mut Histogram,
     /// Observer of packets.
     pub tap: Option<&'a mut (dyn Tap + Send + 'static)>,

@@ -16,7 +16,7 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// Of addresses whose first `bits` bits are those of `address`.
+    /// Prefix of all addresses whose first `bits` bits are those of `address`.
     pub fn new(address: IpAddr, bits: u8) -> Self {
         let (v6, value) = number(address);
         Self { bits, v6, value: value & mask(bits) }

@@ -1,7 +1,7 @@
 //! Rules that send what comes in over a device into the network, and what a killed run has left of them.
 //!
-//! Follows ip-rule(8). All of them have a protocol of their own, and a table whose number says which device it leads to: a rule whose device is
-//! gone belongs to nobody that runs.
+//! Follows ip-rule(8). All of them have a protocol of their own, and a table whose number says which device it leads to: a rule
+//! whose device is gone belongs to nobody that runs.
 //! Differs from a file that lists them: the kernel keeps this list as long as the rules, and a rule's priority says what else is to be put
 //! back.
 //! Leaves out the table's route, which goes with its device.
@@ -15,7 +15,7 @@ use std::io;
 
 /// The mark of these rules, as `ip rule` shows it: "proto 83".
 const PROTOCOL: u8 = 83;
-/// Behind the table of the machine's own addresses, before its main one.
+/// Priority behind the table of the machine's own addresses and before its main one.
 const PRIORITY: u32 = 830;
 /// Tables of devices, by the index of the device that they lead to.
 const TABLES: u32 = 83_000_000;
@@ -39,7 +39,7 @@ impl Version {
     }
 }
 
-/// Both of them.
+/// Both versions of IP.
 pub const VERSIONS: [Version; 2] = [Version::V4, Version::V6];
 
 /// Packets that come in over `device` go to the device with index `to`.
@@ -99,13 +99,13 @@ impl Rule {
         own.then_some(Self { version, device: device?, to: to?, switched: switched? })
     }
 
-    /// Adds it.
+    /// Adds the rule.
     pub fn add(&self, netlink: &mut Netlink) -> io::Result<()> {
         let message = RouteNetlinkMessage::NewRule(self.message());
         netlink.ask(message, NLM_F_CREATE | NLM_F_EXCL).map(drop)
     }
 
-    /// Removes it.
+    /// Removes the rule.
     pub fn remove(&self, netlink: &mut Netlink) -> io::Result<()> {
         netlink.ask(RouteNetlinkMessage::DelRule(self.message()), 0).map(drop)
     }

@@ -69,7 +69,7 @@ impl Servers {
     }
 }
 
-/// How long to wait where there are no descriptors or threads left.
+/// Wait where there are no descriptors or threads left.
 const AGAIN: Duration = Duration::from_millis(10);
 
 /// Has each connection served by a thread.
@@ -143,7 +143,7 @@ fn serve(stream: &TcpStream, folder: Option<&Path>) -> io::Result<()> {
     }
 }
 
-/// How many zeros a path such as `bytes/10MB` names.
+/// Number of zeros that a path such as `bytes/10MB` names.
 pub(crate) fn zeros(path: &str) -> Option<u64> {
     let size = path.strip_prefix("bytes/")?;
     let size = if size.bytes().all(|c| c.is_ascii_digit()) { format!("{size} B") } else { size.to_owned() };

@@ -39,7 +39,7 @@ use std::thread;
 pub const DEVICE: &str = "sky0";
 /// MTU of a device where the link behind it has none.
 const MTU: u32 = 1500;
-/// How long a run may last whose end is that of its command, or of whoever routes through it.
+/// Longest run whose end is that of its command, or of the user of its routes.
 const LONGEST: Span = Span::from_secs(7 * 86_400);
 
 /// Emulates a scenario while a command runs. `watch` is called a few times a second, and says which signals
@@ -303,8 +303,8 @@ fn check_offloads(tun: &mut Tun) -> Result<(), Error> {
     Ok(())
 }
 
-/// True if the kernel takes a frame of two segments: some versions refuse what they have offered. Its addresses come over no device, so that
-/// it goes nowhere.
+/// True if the kernel takes a frame of two segments: some versions refuse what they have offered. Its addresses come over no
+/// device, so that it goes nowhere.
 fn takes_frames_of_many(tun: &Tun) -> bool {
     let mut frame = [0u8; 40 + 200];
     (frame[0], frame[8], frame[9]) = (0x45, 64, 6);
@@ -367,8 +367,8 @@ impl Running {
     }
 }
 
-/// Puts this thread before all others; false if that is not allowed. A thread that runs so for three seconds without a rest ends the process: it would leave no
-/// processor to anybody who could stop it.
+/// Puts this thread before all others; false if that is not allowed. A thread that runs so for three seconds without a rest ends
+/// the process: it would leave no processor to anybody who could stop it.
 fn take_priority() -> bool {
     const PRIORITY: i32 = 50;
     const RESET_ON_FORK: i32 = 0x4000_0000;

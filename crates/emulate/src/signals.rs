@@ -13,7 +13,7 @@ static ENDS: AtomicU32 = AtomicU32::new(0);
 /// The signals so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Signals {
-    /// Times of SIGINT.
+    /// Times at which SIGINT arrived.
     pub interrupts: u32,
     /// Those of them that did not come from a terminal: nobody but this process has them.
     pub sent: u32,

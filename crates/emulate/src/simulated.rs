@@ -1,7 +1,7 @@
 //! A simulated host at the end of a flow whose other end is a program: skyhop's own TCP with bytes, ports that answer, and echo.
 //!
-//! Follows RFC 9293 §3.10.7.1 (a reset where nobody listens) and RFC 792 and RFC 4443 (echo). Who opens connections in the simulator opens them here.
-//! Differs from a host of the simulator: the peer's packets are bytes with checksums, which may be wrong.
+//! Follows RFC 9293 §3.10.7.1 (a reset where nobody listens) and RFC 792 and RFC 4443 (echo). Who opens connections in the
+//! simulator opens them here. Differs from a host of the simulator: the peer's packets are bytes with checksums, which may be wrong.
 //! Leaves out UDP, messages about ports that are not there, and addresses of IPv6 outside 2001:db8::/96.
 
 use crate::answers::{Answer, Fetch};
@@ -21,7 +21,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// The most connections at once.
 const MOST: usize = 10_000;
-/// From a connection that was refused to the next try: programs take a moment to listen.
+/// Time from a refused connection to the next try: programs take a moment to listen.
 const AGAIN: Span = Span::from_millis(200);
 /// Bytes that an application may have written and the peer not acknowledged.
 const WRITTEN: std::ops::RangeInclusive<u64> = 4 << 20..=256 << 20;
@@ -49,14 +49,14 @@ pub enum Client {
     Push {
         /// Bytes of each part that is not under way.
         parts: VecDeque<u64>,
-        /// How many have not all arrived.
+        /// Number of transfers that have not all arrived.
         left: u32,
     },
     /// Asks again and again.
     Ask {
         /// Exchanges that are still to be begun.
         left: u64,
-        /// When the present one began.
+        /// Start of the present transfer.
         began: Option<Time>,
     },
 }
@@ -87,7 +87,7 @@ pub struct SimulatedHost {
     talks: BTreeMap<Key, Talk>,
     /// Answers to packets of no connection.
     out: VecDeque<Vec<u8>>,
-    /// When its client has something to do.
+    /// Time of its client's next action.
     due: Option<Time>,
     next_port: u16,
     counted: Counted,
@@ -403,7 +403,7 @@ impl SimulatedHost {
         self.talks.values_mut().any(|talk| talk.carry.transmit(now, out))
     }
 
-    /// When to call [`SimulatedHost::handle_timeout`] next.
+    /// Time of the next call of [`SimulatedHost::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Time> {
         let of =
             |talk: &Talk| [talk.carry.poll_timeout(), talk.answer.poll_timeout()].into_iter().flatten().min();

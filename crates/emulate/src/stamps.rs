@@ -1,4 +1,4 @@
-//! When the kernel handed a frame to a device: a reader that sleeps comes later.
+//! Times at which the kernel handed frames to a device: a reader that sleeps comes later.
 //!
 //! Follows packet(7) and SO_TIMESTAMPNS of socket(7): a packet socket that sees what leaves by the device, one byte of each frame.
 //! Differs from a capture: only the first frame after a rest is of interest, so the socket's memory holds a few stamps and the kernel drops
@@ -73,7 +73,7 @@ impl Stamps {
         }
     }
 
-    /// When the first frame since `empty` came, when the device had none. Forgets all that came until now.
+    /// Time of the first frame since `empty`, when the device had none. Forgets all earlier frames.
     pub fn first_since(&self, empty: Time, of_day: impl Fn(u64) -> Time) -> Option<Time> {
         let stamps = std::iter::from_fn(|| self.next()).take(MOST).map(of_day);
         stamps.fold(None, |first, stamp| first.or((stamp >= empty).then_some(stamp)))

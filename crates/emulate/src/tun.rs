@@ -30,11 +30,11 @@ pub struct Tun {
 /// Kinds of packets that a device may combine into one frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offloads {
-    /// Of none; checksums are the kernel's.
+    /// No offloads; the kernel computes checksums.
     None,
-    /// Of TCP.
+    /// Segmentation of TCP.
     Tcp,
-    /// Of TCP and UDP.
+    /// Segmentation of TCP and UDP.
     TcpAndUdp,
 }
 

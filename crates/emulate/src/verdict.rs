@@ -9,14 +9,14 @@ use skyhop_units::Span;
 /// Limits beyond which a run is not valid.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// How late 99 of 100 packets may leave, and 99 of 100 looks at the clock may come.
+    /// Lateness that 99 of 100 packets, and 99 of 100 wake-ups, may have at most.
     pub late: Span,
-    /// How many of the programs' packets may be missed before they are read.
+    /// Packets of programs that may be missed before they are read.
     pub missed: u64,
 }
 
 impl Lateness {
-    /// Of a run with these limits.
+    /// Lateness of a run with these limits.
     pub fn new(limits: &Limits) -> Self {
         let of = || Histogram::with_limit(limits.late);
         Self { release: of(), wake: of(), looks: 0 }
@@ -32,9 +32,9 @@ impl Default for Limits {
 /// Delays that are not in the scenario.
 #[derive(Debug, Clone)]
 pub struct Lateness {
-    /// Of packets: from when each was due until it was written.
+    /// Lateness of packets: from the time each was due until it was written.
     pub release: Histogram,
-    /// Of looks at the clock, a hundred a second: from when each was due until it came. Packets are read as late as that too.
+    /// Lateness of the loop's wake-ups, a hundred a second: from when each was due until it came. Packets are read as late as that too.
     pub wake: Histogram,
     /// Epochs of satellites that were not there when they were due.
     pub looks: u64,
@@ -52,7 +52,7 @@ pub struct Missed {
 }
 
 impl Missed {
-    /// All of them.
+    /// Number of missed packets.
     pub fn all(&self) -> u64 {
         self.before_read + self.no_room + self.not_taken
     }
