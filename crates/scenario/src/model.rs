@@ -117,7 +117,8 @@ pub struct Node {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Record {
-    /// Interval at which windows and queues are sampled; chosen for about two thousand samples of each if left out. Path delays are sampled at each `update_interval`.
+    /// Interval at which windows and queues are sampled; chosen for about two thousand samples of each if left out. Path delays are
+    /// sampled at each `update_interval`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample_interval: Option<Span>,
     /// Names of links whose packets are written to `packets.pcapng`, with one interface per link and direction; "*" is all of them.

@@ -176,7 +176,7 @@ fn error_of(whole: &str, part: &Table) -> Option<String> {
     let mut whole: Table = whole.parse().unwrap();
     for (key, value) in part {
         match (key.as_str(), value) {
-            // Of a flow.
+            // Keys of a flow.
             ("transport" | "traffic", _) => {
                 let Some(Value::Table(flow)) = whole["flows"].as_array_mut().unwrap().first_mut() else {
                     unreachable!("a flow is a table")

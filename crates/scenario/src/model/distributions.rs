@@ -74,7 +74,8 @@ macro_rules! distribution {
             },
             /// The fit to Bruce Mah's measurements of the web in 1995.
             Mah,
-            /// A measured distribution from a file: lines of value (bytes, seconds or a number), count, and share of the draws at or below the value.
+            /// A measured distribution from a file: lines of value (bytes, seconds or a number), count, and share of the draws at
+            /// or below the value.
             Measured {
                 /// Name of the file, relative to the scenario's folder.
                 file: String,

@@ -16,7 +16,8 @@ pub struct Flow {
     /// Name in results; "flow-1", "flow-2" in the file's order if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The sender: a terminal, or a node named by a link. A population, a pattern such as "user-*" or an array is a group, and makes one flow for each member of the larger group.
+    /// The sender: a terminal, or a node named by a link. A population, a pattern such as "user-*" or an array is a group, and
+    /// makes one flow for each member of the larger group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Group>,
     /// The receiver, or a group of them.
@@ -35,7 +36,8 @@ pub struct Flow {
     /// Rule that pairs the flows' ends; "in-turn" if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pair: Option<Pair>,
-    /// Interval from `start` in which many flows begin, at uniformly drawn instants; 1 s if left out, or the time until `stop` or the end of the run if that is less.
+    /// Interval from `start` in which many flows begin, at uniformly drawn instants; 1 s if left out, or the time until `stop` or
+    /// the end of the run if that is less.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<Span>,
     /// The transport; a ping has none, and cbr and on-off use UDP.
@@ -43,7 +45,9 @@ pub struct Flow {
     pub transport: Transport,
     /// The application's traffic.
     pub traffic: Traffic,
-    /// The ends that are left to real programs in an emulation: true for both, "from" or "to" for one, whose other end is simulated. `traffic` and `transport` of a real end are for the simulator, and for comparisons. If no flow sets it, the first one is real.
+    /// The ends that are left to real programs in an emulation: true for both, "from" or "to" for one, whose other end is
+    /// simulated. `traffic` and `transport` of a real end are for the simulator, and for comparisons. If no flow sets it, the first
+    /// one is real.
     #[serde(default, skip_serializing_if = "Real::none")]
     pub real: Real,
     /// Band of its packets in queues of kind priority; band 0 is sent first.

@@ -1,8 +1,8 @@
 //! Hosts by name: the defaults of a flow's TCP.
 //!
-//! Follows Linux 6.18 (its `tcp_*` settings as shipped, HyStart, RACK-TLP, automatic buffers), Windows 11 (`Get-NetTCPSetting Internet`) and, as `1999`, the TCPs of HT, HK and ns-2's time.
-//! Differs from the kernels: a host is a table of the keys of [`Tcp`], each of which a scenario may change.
-//! Leaves out settings of administrators, and segmentation offload.
+//! Follows Linux 6.18 (its `tcp_*` settings as shipped, HyStart, RACK-TLP, automatic buffers), Windows 11
+//! (`Get-NetTCPSetting Internet`) and, as `1999`, the TCPs of HT, HK and ns-2's time. Differs from the kernels: a host is a table
+//! of the keys of [`Tcp`], each of which a scenario may change. Leaves out settings of administrators, and segmentation offload.
 
 use super::{DelayedAck, Increase, Open, Tcp};
 use schemars::JsonSchema;
@@ -27,7 +27,8 @@ pub enum Host {
 
 /// Initial window of a Linux receiver: 44 segments of 1460 bytes.
 const LINUX_WINDOW: Bytes = Bytes::new(64_240);
-/// Largest window of a Linux receiver, with `tcp_rmem[2]` of 32 MiB: 162/256 of it with packets of 1500 bytes, since the kernel's own structures count too (measured: `crates/live/tests/linux.rs`).
+/// Largest window of a Linux receiver, with `tcp_rmem[2]` of 32 MiB: 162/256 of it with packets of 1500 bytes, since the kernel's
+/// own structures count too (measured: `crates/live/tests/linux.rs`).
 const LINUX_WINDOW_MAX: Bytes = Bytes::new(21_233_664);
 /// Payload in a Linux send buffer with room for ten segments: 20 times 2,304 bytes of memory.
 const LINUX_SEND_BUFFER: Bytes = Bytes::new(45_600);

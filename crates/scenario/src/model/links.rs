@@ -12,7 +12,8 @@ use skyhop_units::{Amount, Bytes, Depth, Rate, Span, Time};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// The two nodes at its ends; taken from the paths if left out. In the name of many links, such as "lan-*", and in its ends the star stands for the same text.
+    /// The two nodes at its ends; taken from the paths if left out. In the name of many links, such as "lan-*", and in its ends the
+    /// star stands for the same text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<[String; 2]>,
     /// Number of links, in whose names the star is 1, 2, etc.; if left out there is one for each node that matches an end of `between`.
@@ -32,7 +33,8 @@ pub struct Link {
     /// Changes by the clock, interval by interval: rates, losses, delays, outages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schedule: Vec<Interval>,
-    /// Name of a trace file, relative to the scenario's folder: a table of changes by the clock, with columns t_s and any of rate_bps, delay_s, loss, bit_error_rate.
+    /// Name of a trace file, relative to the scenario's folder: a table of changes by the clock, with columns t_s and any of
+    /// rate_bps, delay_s, loss, bit_error_rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
     /// Time after which the schedule or trace repeats.
@@ -50,10 +52,12 @@ pub struct Link {
     /// Corruption: packets that arrive with a flipped bit, which checksums detect. They are lost, and also counted as corrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub corruption: Option<Corruption>,
-    /// True to send TCP/IPv4 headers as differences from the packet before, 3 to 10 bytes in place of 40 (RFC 1144); after a loss on the link a connection's headers cannot be restored until one is sent uncompressed.
+    /// True to send TCP/IPv4 headers as differences from the packet before, 3 to 10 bytes in place of 40 (RFC 1144); after a loss
+    /// on the link a connection's headers cannot be restored until one is sent uncompressed.
     #[serde(default)]
     pub header_compression: bool,
-    /// MTU: the largest packet that the link carries, IP header included; without limit if left out. Larger ones are dropped, and the sender is told.
+    /// MTU: the largest packet that the link carries, IP header included; without limit if left out. Larger ones are dropped, and
+    /// the sender is told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Bytes>,
     /// True if the sender is not told of packets larger than `mtu` (an ICMP black hole).
@@ -286,14 +290,16 @@ pub struct Corruption {
 pub enum Queue {
     /// First in, first out; an arriving packet that does not fit is dropped.
     DropTail {
-        /// Capacity, including the packet on the transmitter: packets, bytes with headers, or a time at the link's rate (at least 10 packets of 1500 B).
+        /// Capacity, including the packet on the transmitter: packets, bytes with headers, or a time at the link's rate (at least
+        /// 10 packets of 1500 B).
         #[serde(default = "default_queue_limit")]
         limit: Depth,
         /// True if a later pure acknowledgment replaces a waiting one of its connection (RFC 3449).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         ack_filter: bool,
     },
-    /// Random early detection (Floyd and Jacobson 1993): packets are dropped or marked by the average queue length, with the parameters of ns-2.
+    /// Random early detection (Floyd and Jacobson 1993): packets are dropped or marked by the average queue length, with the
+    /// parameters of ns-2.
     Red {
         /// Capacity, including the packet on the transmitter.
         #[serde(default = "default_queue_limit")]
@@ -340,7 +346,8 @@ pub enum Queue {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         ack_filter: bool,
     },
-    /// Controlled delay (RFC 8289): packets are dropped or marked at the head when the queueing delay has exceeded `target` for an `interval`.
+    /// Controlled delay (RFC 8289): packets are dropped or marked at the head when the queueing delay has exceeded `target` for an
+    /// `interval`.
     Codel {
         /// Capacity, including the packet on the transmitter.
         #[serde(default = "default_queue_limit")]

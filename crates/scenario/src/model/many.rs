@@ -77,7 +77,8 @@ pub enum Pair {
     Random,
 }
 
-/// A population of terminals: those of a table, or `count` of them at its places or in a region. Their names are that of the population with that of the row or a number: `users-lima`, `users-17`.
+/// A population of terminals: those of a table, or `count` of them at its places or in a region. Their names are that of the
+/// population with that of the row or a number: `users-lima`, `users-17`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Population {

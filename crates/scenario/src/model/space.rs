@@ -41,19 +41,23 @@ pub struct Constellation {
     /// UTC instant of the start of the run, such as "2025-10-07T12:00:00Z"; the newest epoch of the elements if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch: Option<String>,
-    /// Lowest elevation at which a terminal keeps a satellite; the preset's if left out, else 10 deg (5 deg for geostationary satellites). Satellites of a file have the preset of their names.
+    /// Lowest elevation at which a terminal keeps a satellite; the preset's if left out, else 10 deg (5 deg for geostationary
+    /// satellites). Satellites of a file have the preset of their names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elevation_mask: Option<Angle>,
-    /// True for links between satellites; without them a packet comes down from the satellite that it went up to. If left out the preset's, else true for shells and false for elements.
+    /// True for links between satellites; without them a packet comes down from the satellite that it went up to. If left out the
+    /// preset's, else true for shells and false for elements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isls: Option<bool>,
-    /// True for links between the counter-rotating planes on both sides of the seam; if left out the preset's (Teledesic has them, Iridium has none), else none.
+    /// True for links between the counter-rotating planes on both sides of the seam; if left out the preset's (Teledesic has them,
+    /// Iridium has none), else none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cross_seam_isls: Option<bool>,
     /// Difference of longitude below which links across the seam are off; the preset's if left out, else 10 deg.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cross_seam_longitude_threshold: Option<Angle>,
-    /// Slot to which satellite 0.0 links across the seam at first; satellite 0.s links to this slot less s. The preset's if left out, else the nearest.
+    /// Slot to which satellite 0.0 links across the seam at first; satellite 0.s links to this slot less s. The preset's if left
+    /// out, else the nearest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cross_seam_first_slot: Option<u32>,
     /// Number of satellites ahead in its plane that a satellite links to, and as many behind; the preset's if left out, else 1.
@@ -62,7 +66,8 @@ pub struct Constellation {
     /// Number of planes to the east that a satellite links to, and as many to the west; the preset's if left out, else 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inter_plane_neighbours: Option<u32>,
-    /// True for links between neighbouring shells of `shells`: each satellite of the smaller one holds one of the other, and takes the nearest free one when it loses that.
+    /// True for links between neighbouring shells of `shells`: each satellite of the smaller one holds one of the other, and takes
+    /// the nearest free one when it loses that.
     #[serde(default)]
     pub inter_shell_isls: bool,
     /// Latitude above which links between planes are off; the preset's if left out, else 90 deg, which is never.
@@ -83,7 +88,8 @@ pub struct Constellation {
     /// Policy by which a terminal chooses its satellite; the preset's if left out, else highest-on-loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover: Option<Handover>,
-    /// Period at whose multiples all terminals choose together, for the handovers "synchronous" (15 s if left out) and "earth-fixed-cells" (60 s).
+    /// Period at whose multiples all terminals choose together, for the handovers "synchronous" (15 s if left out) and
+    /// "earth-fixed-cells" (60 s).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover_period: Option<Span>,
     /// Height of a cell with the handover "earth-fixed-cells"; 1.44 deg, which is 160 km, if left out.
@@ -189,7 +195,8 @@ named! {
         Descending = "descending",
         /// Takes the highest at multiples of `handover_period`, for all terminals together.
         Synchronous = "synchronous",
-        /// Earth-fixed cells: at multiples of `handover_period` a cell gets the satellite that is highest over its centre, for all its terminals.
+        /// Earth-fixed cells: at multiples of `handover_period` a cell gets the satellite that is highest over its centre, for all
+        /// its terminals.
         EarthFixedCells = "earth-fixed-cells",
     }
 }
@@ -305,7 +312,8 @@ pub struct Terminal {
     /// Track of a moving terminal, in place of latitude, longitude and height.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub track: Option<Track>,
-    /// Number of satellites of a constellation that it can hold at once, each on a link of its own; "all" is all in view. If left out "all", but 1 with a `handover`, and over Iridium, Teledesic and Spaceway NGSO.
+    /// Number of satellites of a constellation that it can hold at once, each on a link of its own; "all" is all in view. If left
+    /// out "all", but 1 with a `handover`, and over Iridium, Teledesic and Spaceway NGSO.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub antennas: Option<Antennas>,
     /// True if it forwards packets of others, between satellites and over fibre.
@@ -404,7 +412,8 @@ pub struct Failure {
     pub until: Option<Time>,
 }
 
-/// Random failures: mean times between a repair and the next failure, exponential and independent. Objects whose key is left out never fail.
+/// Random failures: mean times between a repair and the next failure, exponential and independent. Objects whose key is left out
+/// never fail.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RandomFailures {
@@ -436,7 +445,8 @@ pub struct Routing {
     pub scheme: Scheme,
     /// Metric of a path, for the scheme "shortest". Paths of "multipath" have the fewest links.
     pub metric: Metric,
-    /// Constellations in order of preference: a path over satellites of a later one, or of one that is not listed, is taken only if there is no other, however short it is; for the scheme "shortest".
+    /// Constellations in order of preference: a path over satellites of a later one, or of one that is not listed, is taken only if
+    /// there is no other, however short it is; for the scheme "shortest".
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub prefer: Vec<String>,
     /// Unit that is spread over several paths, for the scheme "multipath".
@@ -445,13 +455,15 @@ pub struct Routing {
     pub failure_radius: u32,
     /// Time after a change of the network during which nodes still route as before.
     pub convergence: Span,
-    /// Way in which packets find a terminal that has moved to another cell, and so to another address; for the schemes "hybrid", "geographic" and "central". "database" if left out.
+    /// Way in which packets find a terminal that has moved to another cell, and so to another address; for the schemes "hybrid",
+    /// "geographic" and "central". "database" if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mobility: Option<Mobility>,
     /// Time after that move during which senders still use its old address; 0 s if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address_delay: Option<Span>,
-    /// Time that each hop adds to propagation when announcements of changes spread from satellite to satellite; nodes use a change when all its recipients have heard of it. Announcements are then counted.
+    /// Time that each hop adds to propagation when announcements of changes spread from satellite to satellite; nodes use a change
+    /// when all its recipients have heard of it. Announcements are then counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flooding_hop_delay: Option<Span>,
 }

@@ -18,7 +18,8 @@ pub struct Splice {
     /// Kind of the splice.
     #[serde(default)]
     pub kind: SpliceKind,
-    /// Largest number of bytes held for each connection and direction, from their arrival until the far side has acknowledged them. It is the receive window of both sides; `window` of their transports is not used.
+    /// Largest number of bytes held for each connection and direction, from their arrival until the far side has acknowledged them.
+    /// It is the receive window of both sides; `window` of their transports is not used.
     #[serde(default = "default_buffer")]
     pub buffer: Bytes,
     /// Transport of the connection onwards, to the flow's `to`; the flow's own if left out.
@@ -36,7 +37,8 @@ pub struct Splice {
     /// Time after which a side that owes an answer and is silent counts as dead; the other side is then reset.
     #[serde(default = "default_give_up")]
     pub give_up: Span,
-    /// Names of the flows that it splices; all that cross its node if left out. Flows through the constellation must be named: their path then leads through the terminal.
+    /// Names of the flows that it splices; all that cross its node if left out. Flows through the constellation must be named:
+    /// their path then leads through the terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<Vec<String>>,
 }
@@ -48,9 +50,11 @@ pub enum SpliceKind {
     /// Two connections, each with its own handshake, numbers and parameters.
     #[default]
     Split,
-    /// Early acknowledgments: the SYN is end to end; addresses, sequence numbers and segments do not change, and the gateway repairs losses beyond it.
+    /// Early acknowledgments: the SYN is end to end; addresses, sequence numbers and segments do not change, and the gateway
+    /// repairs losses beyond it.
     Spoof,
-    /// A web cache: it answers a share of the requests of web and request-response flows, and forwards the others over a connection of their own.
+    /// A web cache: it answers a share of the requests of web and request-response flows, and forwards the others over a connection
+    /// of their own.
     Cache,
 }
 

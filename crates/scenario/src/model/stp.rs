@@ -86,7 +86,9 @@ pub struct Stp {
     /// State of an earlier connection over the same path, to start from (RFC 9959).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saved: Option<StpSaved>,
-    /// Association whose streams are this flow's connections. Flows between the same two ends that name the same association share its congestion control, pace and POLLs, and must agree in every key here but `priority` and `weight`. Single connections if left out.
+    /// Association whose streams are this flow's connections. Flows between the same two ends that name the same association share
+    /// its congestion control, pace and POLLs, and must agree in every key here but `priority` and `weight`. Single connections if
+    /// left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub association: Option<String>,
     /// Priority of the stream in an association: 0 to 7, 0 before all others. 3 if left out.

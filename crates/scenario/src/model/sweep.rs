@@ -22,7 +22,8 @@ pub struct Sweep {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub seeds: Option<u32>,
-    /// True if all combinations have the same seeds, so that they differ less by chance; if false, each has its own seeds, so that chance averages out over combinations.
+    /// True if all combinations have the same seeds, so that they differ less by chance; if false, each has its own seeds, so that
+    /// chance averages out over combinations.
     pub common_seeds: bool,
     /// Adds seeds until a mean is known well enough; `seeds` is then the least number.
     #[serde(skip_serializing_if = "Option::is_none")]

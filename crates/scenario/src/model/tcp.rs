@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use skyhop_transport::tcp::{AfterIdle, Hystart, LossRecovery, PathMtu, Variant};
 use skyhop_units::{Amount, Bytes, Span};
 
-/// Defines [`Tcp`], in which every key has a value, and [`TcpKeys`], in which all are optional. Keys in `optional` may be without a value in both.
+/// Defines [`Tcp`], in which every key has a value, and [`TcpKeys`], in which all are optional. Keys in `optional` may be without a
+/// value in both.
 macro_rules! tcp_keys {
     (
         keys { $($(#[$doc:meta])* $name:ident: $ty:ty,)* }
@@ -79,13 +80,16 @@ tcp_keys! {
         initial_window: Amount,
         /// Number of duplicate acknowledgments that signal a loss.
         dupack_threshold: u32,
-        /// True to raise that threshold, up to 300, when segments prove to be late and not lost. Variants that track single segments (sack, sack1, fack) notice it, the others need `dsack`.
+        /// True to raise that threshold, up to 300, when segments prove to be late and not lost. Variants that track single
+        /// segments (sack, sack1, fack) notice it, the others need `dsack`.
         adaptive_reordering: bool,
-        /// True to undo the effect of a timeout or recovery on the window when it proves spurious: by timestamps, DSACK or F-RTO (RFC 3522, 4015, 5682).
+        /// True to undo the effect of a timeout or recovery on the window when it proves spurious: by timestamps, DSACK or F-RTO
+        /// (RFC 3522, 4015, 5682).
         undo: bool,
         /// True to send new data on the first duplicate acknowledgments (RFC 3042).
         limited_transmit: bool,
-        /// True to reopen the window to ssthresh at the end of recovery, and not to the outstanding data plus one segment (RFC 6582 step 3, option 2 and not 1). HT figure 4.16 shows the effect.
+        /// True to reopen the window to ssthresh at the end of recovery, and not to the outstanding data plus one segment (RFC 6582
+        /// step 3, option 2 and not 1). HT figure 4.16 shows the effect.
         burst_after_recovery: bool,
         /// Growth in congestion avoidance, for variants with Reno's.
         increase: Increase,
@@ -103,9 +107,11 @@ tcp_keys! {
         open: Open,
         /// Effect of an idle time longer than a timeout on the congestion window.
         after_idle: AfterIdle,
-        /// True if a flow's connections start from the state of its earlier ones: RTT, ssthresh, and a share of the open windows (RFC 9040).
+        /// True if a flow's connections start from the state of its earlier ones: RTT, ssthresh, and a share of the open windows
+        /// (RFC 9040).
         share: bool,
-        /// True if queues may mark acknowledgments, which then become fewer (ACK congestion control, RFC 3449 §5.1.1). Needs `ecn` and delayed acknowledgments.
+        /// True if queues may mark acknowledgments, which then become fewer (ACK congestion control, RFC 3449 §5.1.1). Needs `ecn`
+        /// and delayed acknowledgments.
         ack_congestion: bool,
         /// True for the timestamps option (RFC 7323).
         timestamps: bool,
@@ -123,7 +129,8 @@ tcp_keys! {
         ack_gap_fillers: bool,
         /// True if the congestion window grows even beyond the receive window, as in ns-2.
         grow_unused: bool,
-        /// True if half a window keeps its fraction of a segment, and the acknowledgment that ends recovery opens it further, as in ns-2; otherwise windows are cut to whole segments. For variants with Reno's window; always true for sack1.
+        /// True if half a window keeps its fraction of a segment, and the acknowledgment that ends recovery opens it further, as in
+        /// ns-2; otherwise windows are cut to whole segments. For variants with Reno's window; always true for sack1.
         precise_halving: bool,
         /// Largest random delay before each transmission (ns-2's overhead_), which breaks phase effects of drop-tail queues.
         overhead: Span,
@@ -141,15 +148,18 @@ tcp_keys! {
     optional {
         /// Loss recovery, if it is not the default of the host or the variant.
         recovery: LossRecovery,
-        /// Initial send buffer for written data that are not acknowledged: bytes or segments. Constant if given alone; without limit if left out with hosts that have none.
+        /// Initial send buffer for written data that are not acknowledged: bytes or segments. Constant if given alone; without
+        /// limit if left out with hosts that have none.
         send_buffer: Amount,
         /// Largest send buffer, up to which it tunes itself by the congestion window.
         send_buffer_max: Amount,
         /// Initial slow-start threshold; without limit if left out.
         initial_ssthresh: Amount,
-        /// Largest number of new segments that one acknowledgment may release during fast recovery; without limit if left out (ns-2's NewReno takes 2).
+        /// Largest number of new segments that one acknowledgment may release during fast recovery; without limit if left out
+        /// (ns-2's NewReno takes 2).
         recovery_burst: u32,
-        /// Byte counting in place of counting acknowledgments, at most this many segments for each: L of RFC 3465, 1 or 2. By acknowledgments if left out.
+        /// Byte counting in place of counting acknowledgments, at most this many segments for each: L of RFC 3465, 1 or 2. By
+        /// acknowledgments if left out.
         byte_counting: u32,
         /// State of an earlier connection over the same path, to start from (Careful Resume, RFC 9959).
         resume: Resume,
@@ -173,7 +183,8 @@ pub enum Increase {
         /// HT's K.
         segments: f64,
     },
-    /// Growth of the sending rate by c segments per second each second, whatever the RTT: c RTT^2 segments per RTT, at most one per acknowledgment (HT 4.1.4).
+    /// Growth of the sending rate by c segments per second each second, whatever the RTT: c RTT^2 segments per RTT, at most one per
+    /// acknowledgment (HT 4.1.4).
     ConstantRate {
         /// HT's c.
         c: f64,
@@ -186,7 +197,8 @@ pub enum Increase {
 pub enum Open {
     /// The three-way handshake: data are sent after an RTT.
     Handshake,
-    /// T/TCP (RFC 1644): data and FIN are sent with the SYN, once the server has seen a connection of the client. For the variants of its time, from Tahoe to SACK and FACK.
+    /// T/TCP (RFC 1644): data and FIN are sent with the SYN, once the server has seen a connection of the client. For the variants
+    /// of its time, from Tahoe to SACK and FACK.
     TTcp {
         /// True if the hosts have communicated before, so that the flow's first connection needs no handshake either.
         #[serde(default)]

@@ -8,7 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use skyhop_units::{Angle, Length, Speed, Time};
 
-/// The position of a moving terminal, such as an aircraft or a ship, over time. Before a track begins it is at its first point, and after its end at its last.
+/// The position of a moving terminal, such as an aircraft or a ship, over time. Before a track begins it is at its first point, and
+/// after its end at its last.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Track {
