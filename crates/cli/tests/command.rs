@@ -102,7 +102,7 @@ fn resolved_is_a_scenario_with_every_key_that_means_the_same() {
     for key in ["window_max", "send_buffer_max", "rto_min", "quick_acks", "recovery", "hystart"] {
         assert!(stdout(&resolved).contains(&format!("\n{key} = ")), "{key}: {}", stdout(&resolved));
     }
-    // Of other hosts nothing comes in any more.
+    // The resolved file has every value, so that another `host` changes nothing.
     for host in ["linux", "1999"] {
         let again = skyhop(&["check", "--resolved", path(&whole), "--set", &format!("host={host}")]);
         let flows = |out: &Output| stdout(out).split_once("[[flows]]").unwrap().1.to_owned();

@@ -42,7 +42,7 @@ pub struct Place {
     pub contender: Contender,
     /// STP's parameters, if it is STP.
     pub stp: skyhop_transport::stp::Config,
-    /// Client and server.
+    /// Client and server of the flow.
     pub hosts: [Namespace; 2],
     /// Their addresses.
     pub addresses: [IpAddr; 2],
@@ -51,11 +51,11 @@ pub struct Place {
 /// The times of a flow.
 #[derive(Debug, Clone, Copy)]
 pub struct Times {
-    /// It begins.
+    /// Start of the flow.
     pub start: Time,
     /// It is to offer nothing more.
     pub stop: Time,
-    /// The run ends.
+    /// End of the run.
     pub end: Time,
 }
 
@@ -75,7 +75,7 @@ pub struct Carrier {
 enum Do {
     Write(u64),
     Shutdown,
-    /// Nothing more, not even what has not been written yet.
+    /// The client is to send nothing more, not even data that has not been written yet.
     Stop,
 }
 
@@ -105,7 +105,7 @@ struct Common<'a> {
 /// Numbers of connections that are over.
 #[derive(Default)]
 struct Totals {
-    /// Of clients that have had everything acknowledged, and the lives of those connections.
+    /// Numbers of clients that have had everything acknowledged, and the lifetimes of their connections.
     held: Info,
     life: Span,
     retransmitted: u64,

@@ -37,7 +37,7 @@ const WINDOW_SHARE: f64 = 162.0 / 256.0;
 const SEND_SHARE: f64 = 4_150_000.0 / 4_194_304.0;
 
 impl Contender {
-    /// All of them.
+    /// All contenders.
     pub const ALL: [Self; 4] = [Self::Reno, Self::Cubic, Self::Bbr, Self::Stp];
 
     /// Its name in options and tables.
@@ -106,7 +106,8 @@ impl Buffers {
         }
     }
 
-    /// The kernel's parameters for it, by names below /proc/sys/net. Connections of one run know nothing of each other, as in the simulator.
+    /// The kernel's parameters for it, by names below /proc/sys/net. Connections of one run know nothing of each other, as in the
+    /// simulator.
     pub fn sysctls(self) -> Vec<(String, String)> {
         let mut all = vec![("ipv4/tcp_no_metrics_save".to_owned(), "1".to_owned())];
         if self == Self::Equal {

@@ -6,7 +6,7 @@
 /// The outcome of a flow, and what held its sender up.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Measured {
-    /// From a transfer's start until the sender knows that all has arrived, s; `None` if that has not happened, or of other traffic.
+    /// Time from a transfer's start until the sender knows that all has arrived, s; `None` if it does not, or of other traffic.
     pub completed_s: Option<f64>,
     /// Mean time of pages, exchanges and short transfers, s.
     pub completion_mean_s: Option<f64>,

@@ -15,9 +15,9 @@ use std::time::Duration;
 
 /// A connection.
 pub enum Connection {
-    /// The kernel's.
+    /// A connection of the kernel.
     Tcp(TcpStream),
-    /// STP's.
+    /// A connection of STP.
     Stp(StpStream),
 }
 
@@ -26,16 +26,16 @@ pub enum Connection {
 pub struct Info {
     /// Segments sent again.
     pub retransmitted: u64,
-    /// Time in which something was to be sent or to be acknowledged; in which the window was full; in which the send buffer was.
+    /// Time in which data was to be sent or acknowledged.
     pub busy: Span,
-    /// Of that, the time for which the receive window was full.
+    /// Time among it in which the receive window was full.
     pub receive_window: Span,
-    /// Of that, the time for which the send buffer was full.
+    /// Time among it in which the send buffer was full.
     pub send_buffer: Span,
 }
 
 impl Info {
-    /// Both together.
+    /// Sum of the numbers of two connections.
     pub fn and(self, other: Self) -> Self {
         Self {
             retransmitted: self.retransmitted + other.retransmitted,

@@ -8,11 +8,11 @@ use crate::contender::Contender;
 use crate::measured::{Held, Measured, Metric};
 use skyhop_chance::{Seed, Stream};
 
-/// How much of a simulated time an emulated one may be off where nothing is lost.
+/// Tolerance of an emulated time, as a share of the simulated one, where nothing is lost.
 pub const TOLERANCE: f64 = 0.10;
 /// The same of STP, lost packets or not.
 pub const TOLERANCE_STP: f64 = 0.05;
-/// How much shares of what held a sender up may differ.
+/// Tolerance of the shares of what limited a sender.
 pub const TOLERANCE_HELD: f64 = 0.05;
 /// Means that are drawn of simulated runs, and the share of them that lies between the bounds.
 pub const DRAWS: usize = 200;
@@ -39,7 +39,7 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Of a flow's measurements: simulated with seeds from the first on, of which there may be more than emulated ones, and emulated.
+    /// Verdict from the measurements of a flow: simulated runs with seeds from the first on, of which there may be more, and emulated runs.
     /// `None` if a world has none.
     pub fn of(contender: Contender, simulated: &[Measured], emulated: &[Measured]) -> Option<Self> {
         let metric = Metric::of(simulated.iter().chain(emulated));

@@ -4,7 +4,7 @@
 
 use skyhop_wire::stp::{Frames, Length, Packet};
 
-/// An STP packet.
+/// An STP packet whose header is in a frame.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Inside {
     /// A packet of a single connection: its data are an application's.

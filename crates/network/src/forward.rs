@@ -85,7 +85,7 @@ impl Network {
         self.packets.take(delivery.0)
     }
 
-    /// As [`Network::take`], for a packet without an STP packet, when its driver has finished with it.
+    /// Like [`Network::take`], for a packet without an STP packet, when its driver has finished with it.
     #[inline(always)]
     pub fn end(&mut self, delivery: Delivery) {
         self.packets.end_bare(delivery.0);
@@ -301,7 +301,7 @@ impl Network {
         }
     }
 
-    /// As [`Self::after_wire`], for a link with something to report, or with a shared transmitter.
+    /// Like [`Self::after_wire`], for a link with something to report, or with a shared transmitter.
     #[inline(never)]
     fn report(&mut self, now: Time, agenda: &mut Agenda, index: u32) {
         self.tell(now, agenda, index);

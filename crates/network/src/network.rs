@@ -174,7 +174,7 @@ impl Network {
         mtu::own_mtu(way, backward, &self.links)
     }
 
-    /// As [`Network::own_mtu`], for a route.
+    /// Like [`Network::own_mtu`], for a route.
     pub fn own_mtu_of(&self, route: u32, backward: bool) -> Option<u32> {
         self.own_mtu(&self.packets.routes[route as usize].way, backward)
     }

@@ -300,7 +300,7 @@ impl Routes {
         self.tables.next_hop(node, destination, packet).map(|hop| hop.link).ok_or(Stuck::NoPath)
     }
 
-    /// As [`Routes::next_hop`], by the nodes' knowledge, which may be out of date.
+    /// Like [`Routes::next_hop`], by the nodes' knowledge, which may be out of date.
     #[inline(never)]
     fn known_hop(
         &mut self,

@@ -308,7 +308,7 @@ fn copies_are_packets_of_their_own_and_what_is_corrupted_is_lost() {
     let (bench, flipped) = over_faulty_links(false);
     let account = bench.network.account(0);
     let within = |n: u64, from: u64, to: u64| assert!((from..to).contains(&n), "{n} of {account:?}");
-    // Of 1000, 900 pass the first link and 270 copies of them; of 1170, 0.9 * 0.8 pass the second, and a fifth of those twice.
+    // The first link passes 900 of 1000 and 270 copies; the second passes 0.9 * 0.8 of these 1170, and a fifth of those twice.
     within(account.duplicated, 370, 510);
     within(account.delivered, 930, 1090);
     within(account.lost, 360, 500);

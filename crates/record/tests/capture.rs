@@ -365,7 +365,7 @@ path = ["server", "access", "satellite", "narrow", "user"]
             // Its own header's length, and that of the packet that it quotes.
             assert!(packet["ip.len"].starts_with("56,"), "{packet:?}");
             assert_eq!(packet["ip.checksum.status"], format!("{GOOD},{GOOD}"), "{packet:?}");
-            // Of what is quoted the number is the one on the wire.
+            // The quoted sequence number is the one on the wire.
             messages.push(packet["tcp.seq"].clone());
         }
         // A message for each packet that was too large, in order, with its sequence number.

@@ -174,7 +174,7 @@ fn what_is_not_replaced_keeps_its_bytes() {
     capture.packet(0, 4, &ethernet4(b"short"), 47, "");
     capture.packet(9, 5, &whole, whole.len() as u32, "of no interface");
     capture.packet(0, 6, &[], 0, "");
-    // Of kinds that nobody knows, and names.
+    // Blocks of unknown kinds, and names.
     capture.block(4, &[0; 4]);
     capture.block(0x8000_0bad, b"ours alone");
     let (done, out) = written(&capture.bytes);

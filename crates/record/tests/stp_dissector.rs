@@ -2,7 +2,8 @@
 //!
 //! Every field of every kind of packet must read as in the struct, and a conversation over a lossy path must be complete.
 //! Differs from a round trip: the dissector is Lua and shares no code with the parser.
-//! Leaves out frames, which `stp_frames_dissector` tests, and the contents of encrypted packets; `skyhop wireshark decrypt` has a test of its own.
+//! Leaves out frames, which `stp_frames_dissector` tests, and the contents of encrypted packets; `skyhop wireshark decrypt` has a
+//! test of its own.
 
 mod tshark;
 

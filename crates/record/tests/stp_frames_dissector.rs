@@ -81,7 +81,7 @@ fn the_documents_frames_read_as_it_says() {
     assert_eq!(lines[2], ["", "", "", "", "", "1", "2"]);
 }
 
-/// What `Frames::parse` refuses, the dissector calls malformed.
+/// The dissector calls malformed whatever `Frames::parse` refuses.
 #[test]
 fn data_that_are_no_frames_are_malformed() {
     let highest = [0xff; 8];

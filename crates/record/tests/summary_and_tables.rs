@@ -171,7 +171,7 @@ fn flows_have_a_row_each_and_the_summarys_keys_as_columns() {
     let summary = summary_json(&run(), &meta());
     for flow in ["download", "echo"] {
         for key in summary["flows"][flow].as_object().unwrap().keys() {
-            // Of a table each part is a column.
+            // Each part of a table is a column.
             let parts = summary["flows"][flow][key].as_object().into_iter().flatten();
             let mut columns: Vec<_> = parts.map(|(part, _)| format!("limited_{part}")).collect();
             if columns.is_empty() {

@@ -104,9 +104,9 @@ measured! {
         pub update_bytes: u64,
         /// Packets sent to it with an outdated address.
         pub packets_old_address: u64,
-        /// Of those, packets that a satellite of the old cell forwarded to the present one.
+        /// Packets among them that a satellite of the old cell forwarded to the present one.
         pub packets_readdressed: u64,
-        /// Of those, packets that no longer found it.
+        /// Packets among them that no longer found it.
         pub packets_lost: u64,
     }
 }
@@ -120,7 +120,7 @@ measured! {
         ;
         /// Connections opened through it.
         pub connections: u64,
-        /// Of those, connections that it reset because a side failed or fell silent.
+        /// Connections among them that it reset because a side failed or fell silent.
         pub connections_broken: u64,
         /// Requests answered by its cache.
         pub hits: u64,
@@ -152,7 +152,7 @@ measured! {
         pub bytes_delivered: u64,
         /// Data packets sent by its ends, including retransmissions.
         pub segments_sent: u64,
-        /// Of those, retransmissions.
+        /// Retransmitted SDs among them.
         pub segments_retransmitted: u64,
         /// POLLs without an answer in time.
         pub timeouts: u64,
@@ -481,7 +481,7 @@ measured! {
         pub bytes_delivered: u64,
         /// Segments with payload, SYN or FIN from the sender of that payload, including retransmissions.
         pub segments_sent: u64,
-        /// Of those, retransmissions.
+        /// Retransmissions among them.
         pub segments_retransmitted: u64,
         /// Retransmission timeouts.
         pub timeouts: u64,
@@ -535,7 +535,7 @@ measured! {
         pub bytes_delivered: u64,
         /// Segments with payload, SYN or FIN sent by the simulated end, including retransmissions.
         pub segments_sent: u64,
-        /// Of those, retransmissions.
+        /// Retransmissions among them.
         pub segments_retransmitted: u64,
         /// Retransmission timeouts of the simulated end.
         pub timeouts: u64,
@@ -572,7 +572,7 @@ measured! {
         pub sent: u64,
         /// Datagrams that arrived.
         pub received: u64,
-        /// Of those, datagrams that arrived after one sent later.
+        /// Datagrams among them that arrived after one sent later.
         pub reordered: u64,
         /// Share of datagrams that did not arrive, without those still on their way.
         pub loss: Option<f64>,
@@ -601,7 +601,7 @@ measured! {
         pub bytes_delivered: u64,
         /// Segments with payload, SYN or FIN sent by the sender, including retransmissions.
         pub segments_sent: u64,
-        /// Of those, retransmissions.
+        /// Retransmissions among them.
         pub segments_retransmitted: u64,
         /// Retransmission timeouts.
         pub timeouts: u64,
@@ -662,13 +662,13 @@ measured! {
         pub dropped_packets: u64,
         /// Packets lost to errors after their transmission.
         pub lost_packets: u64,
-        /// Of those lost, packets that arrived with a flipped bit.
+        /// Lost packets that arrived with a flipped bit.
         pub corrupted_packets: u64,
         /// Copies made by duplication, which are not among `packets`.
         pub duplicated_packets: u64,
-        /// Of those dropped, acknowledgments replaced by a later one.
+        /// Dropped acknowledgments that a later one replaced.
         pub filtered_packets: u64,
-        /// Of those dropped, packets larger than the MTU.
+        /// Dropped packets that were larger than the MTU.
         pub too_large_packets: u64,
         /// Packets marked by the queue (RFC 3168).
         pub marked_packets: u64,

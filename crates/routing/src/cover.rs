@@ -209,7 +209,7 @@ impl<'a> Search<'a> {
                 if self.is_taken[holder as usize] && !out.contains(&holder) && out.len() < NEIGHBOURHOOD {
                     out.push(holder);
                 }
-                // Of the sets that are not chosen, the neighbours are those that compete.
+                // The neighbours are those sets, among the ones not chosen, that compete.
                 if reach.len() < 64 {
                     reach.extend(self.sets[holder as usize].iter().take(8));
                 }

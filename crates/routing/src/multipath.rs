@@ -48,7 +48,7 @@ struct Table {
     /// Next hops of node k are `hops[starts[k]..starts[k + 1]]`; empty until first needed.
     starts: Vec<u32>,
     hops: Vec<Hop>,
-    /// For each node, the index of the next hop whose turn it is.
+    /// For each node, index of the next hop in its rotation.
     turns: Vec<u32>,
 }
 

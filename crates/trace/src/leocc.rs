@@ -7,10 +7,10 @@ use crate::{Pieces, Sample, Trace, Written, linkem, mahimahi};
 use skyhop_text::table::TableError;
 use skyhop_units::{Span, Time};
 
-/// How long a line of delay holds.
+/// Time for which a line of delay holds.
 const INTERVAL: Span = Span::from_millis(10);
 
-/// Reads delays alone.
+/// Reads a trace of delays alone.
 pub fn read_delays(bytes: &[u8]) -> Result<Trace, TableError> {
     linkem::read_delays(bytes, INTERVAL)
 }

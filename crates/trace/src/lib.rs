@@ -28,16 +28,16 @@ const HIGHEST_RATE_BPS: u64 = 1_000_000_000_000_000;
 /// The losses of a link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Losses {
-    /// Of packets, whatever their size: the probability.
+    /// Probability that a packet is lost, whatever its size.
     Packets(f64),
-    /// Of bits: the bit error rate.
+    /// Bit error rate.
     Bits(f64),
 }
 
 /// The values from an instant on, until the next sample; `None` is the link's own.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Sample {
-    /// Since when.
+    /// Time from which the sample holds.
     pub from: Time,
     /// Rate in bit/s; at 0 the link waits.
     pub rate_bps: Option<u64>,
@@ -62,9 +62,9 @@ impl Sample {
 /// A trace.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Trace {
-    /// In order of time, no two at one instant.
+    /// Samples in order of time, no two at one instant.
     pub samples: Vec<Sample>,
-    /// How long it lasts, if it says so itself: the time after which Mahimahi begins again.
+    /// Duration of the trace, if it has one: the time after which Mahimahi begins again.
     pub length: Option<Span>,
 }
 

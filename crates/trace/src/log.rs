@@ -1,7 +1,7 @@
 //! Logs of measurements: any table with a column of times and columns of rate, RTT or delay, and losses.
 //!
-//! Follows what the user says of the columns, and what is known of two published logs. Differs from a trace: times begin anywhere, may be dates,
-//! and stop for a while; of an RTT half is taken for each direction.
+//! Follows what the user says of the columns, and what is known of two published logs. Differs from a trace: times begin anywhere,
+//! may be dates, and stop for a while; of an RTT half is taken for each direction.
 //! Leaves out everything else that was measured beside.
 
 use crate::{HIGHEST_RATE_BPS, LATEST, LONGEST_DELAY, Losses, Read, Sample, Trace};
@@ -115,7 +115,7 @@ pub fn read(bytes: &[u8], columns: &Columns, pause: Option<Span>) -> Result<Read
     Ok(got)
 }
 
-/// Where a column is.
+/// Position of a column.
 fn place(head: &Row, column: &Column) -> Result<usize, TableError> {
     let name = column.name.as_str();
     head.cells().position(|cell| cell == name).ok_or_else(|| {
@@ -160,7 +160,7 @@ fn sample(from: Time, [rate, rtt, delay, loss]: [Option<f64>; 4]) -> Sample {
 #[derive(Default)]
 struct Clock {
     date: Option<Epoch>,
-    /// How far its zone is ahead of UTC.
+    /// Offset of its zone from UTC.
     ahead_s: Option<f64>,
     number: Option<f64>,
 }

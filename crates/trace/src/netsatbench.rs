@@ -48,7 +48,7 @@ struct Said {
 /// An epoch: what becomes of each link in it.
 struct Instant {
     at: Epoch,
-    /// By the list that says it: added, deleted, updated, in the order in which NetSatBench applies them.
+    /// Links by the list that names them: added, deleted, updated, in the order in which NetSatBench applies them.
     lists: [Vec<(Ends, Said)>; 3],
 }
 
