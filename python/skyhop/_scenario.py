@@ -18,7 +18,7 @@ import numpy as np
 
 from . import _skyhop
 
-#: What errors call a scenario that is in no file.
+#: Name in errors of a scenario that is in no file.
 NAME = "scenario"
 
 

@@ -229,7 +229,7 @@ def snapshot(
 class _Asked:
     """A scenario that says no more than which satellites and terminals there are, and what of them fails."""
 
-    #: What counts of a scenario's file besides its constellation and terminals.
+    #: Keys of a scenario's file that matter besides its constellation and terminals.
     KEPT = ("duration", "seed", "routing", "failures", "random_failures")
 
     def __init__(self, constellation: Constellation, folder: str | os.PathLike[str]) -> None:

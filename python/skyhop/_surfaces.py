@@ -50,7 +50,7 @@ def surface(x: Any, y: Any, z: Any, ax: Axes | None = None, *, labels: tuple[str
         _, ax = pyplot().subplots(figsize=(6, 4.8), subplot_kw={"projection": "3d"})
     if not hasattr(ax, "plot_trisurf"):
         raise ValueError('a surface needs axes of projection "3d": plt.subplots(subplot_kw={"projection": "3d"})')
-    # What matplotlib says of all axes does not know those with three.
+    # matplotlib's types for all axes do not include those with three dimensions.
     solid: Any = ax
     # matplotlib sorts whole artists by depth, which would hide the level's line.
     solid.computed_zorder = False

@@ -52,7 +52,7 @@ def level(
 ) -> Level:
     """The equivalence level of `wanted` (0 to 1) from points of utilisation (0 to 1).
 
-    Of levels with which equally many points disagree, the one whose two kinds of error are most alike is taken.
+    Among levels with which equally many points disagree, the one whose two kinds of error are most alike is taken.
     Raises `ValueError` if no point, or every point, is used that well: there is no level then.
     """
     e = np.round(equivalence(np.asarray(rate_kbps, dtype=float), np.asarray(rtt_ms, dtype=float)), 9).ravel()
@@ -112,7 +112,7 @@ class Found:
 
     level: float
     points: list[tuple[float, float, float]]
-    #: Whether all links in doubt were measured: the level is then that of the whole grid. If not, the budget did not reach.
+    #: True if all links in doubt were measured: the level is then that of the whole grid. If not, the budget was too small.
     enclosed: bool
 
 
@@ -214,7 +214,7 @@ def grid(
     def texts(values: Iterable[str]) -> str:
         return "[" + ", ".join(f'"{v}"' for v in values) + "]"
 
-    # What ns-2.35 does by default, with which the reference was made (docs/tcp.md).
+    # The defaults of ns-2.35, with which the reference was made (docs/tcp.md).
     more = ", precise_halving = true" if variant.startswith(("reno", "newreno")) else ""
     if variant.startswith("newreno"):
         more += ", burst_after_recovery = true, recovery_burst = 2"

@@ -50,7 +50,8 @@ class Framing:
         return min(rate_bps * share, windowed)
 
 
-#: AX.25 version 2.0 of packet radio: flags, two addresses, control, PID and check sequence; 7 frames of 256 bytes. Stuffed bits come on top.
+#: AX.25 version 2.0 of packet radio: flags, two addresses, control, PID and check sequence; 7 frames of 256 bytes. Stuffed bits
+#: come on top.
 AX25 = Framing("AX.25", header=20, payload=256, window=7 * 256)
 #: TCP over IPv4 without options: 64 kB less one under way, packets as large as IP allows.
 TCP_IP = Framing("TCP/IP", header=40, payload=65_495, window=65_535)
@@ -148,7 +149,7 @@ def web_transfer(
     took = rtt_s + syn_timeout_s * retries if handshake else 0.0
     if initial_window == 1 and segments > 1 and ack_every > 1:
         took += delayed_ack_s
-    # What it takes from a loss until its repeat is under way.
+    # Time from a loss until its repeat is under way.
     timeout_s = first_rto_s * _backoff(loss) / (1 - loss)
     speed = _padhye(loss, turn_s, max(1.0, rtt_s) if rto_s is None else rto_s, ack_every, most) if loss else math.inf
     wave, sent, begun_s, reach = float(min(initial_window, most)), 0.0, 0.0, 1.0

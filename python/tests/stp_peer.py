@@ -272,7 +272,7 @@ class Connection:
     def vr_mr(self):
         return self.base + self.consumed + self.window
 
-    # What arrives.
+    # Input: packets that arrive.
 
     def handle(self, now, packet):
         if packet.destination != self.source or (self.instance is not None and packet.instance != self.instance):
@@ -396,7 +396,7 @@ class Connection:
             if older if part.echo is not None else times == 1:
                 self.again.add(n)
 
-    # What leaves.
+    # Output: packets that leave.
 
     def _clock(self, now):
         return (int(now * 1e6) + self.clock) % (1 << 32)

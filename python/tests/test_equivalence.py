@@ -126,7 +126,7 @@ def test_levels_are_the_references():
     assert compared >= 12
 
 
-# What the thesis prints and ns-2.35 does not give with the thesis's stream either: its queue and run length are not known.
+# Points that the thesis prints and ns-2.35 does not reproduce with the thesis's stream either: its queue and run length are unknown.
 MISSED_BY_NS2 = {("tahoe", 1e-6, 0.8), ("reno", 1e-7, 0.8)}
 
 

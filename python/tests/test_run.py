@@ -122,7 +122,7 @@ def test_ctrl_c_stops_a_run_and_leaves_nothing(scenario):
     text = scenario.read_text().replace('duration = "60 s"', 'duration = "10000 h"').replace(', size = "2 MB"', "")
     scenario.write_text(text)
     out = scenario.parent / "results"
-    # Whoever starts the tests in the background has SIGINT ignored, and children inherit that.
+    # A shell that starts the tests in the background ignores SIGINT, and children inherit that.
     listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     code = listen + f"import skyhop; print('ready', flush=True); skyhop.run({str(scenario)!r}, out={str(out)!r})"
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -165,7 +165,7 @@ class Host:
         self.out, self.back = Relay(f"{seed} to skyhop"), Relay(f"{seed} from skyhop", limit)
         self.watch = None if association else Watch(connection.features & features)
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        # What skyhop may send at once fits, so that nothing is lost but what the relay loses.
+        # The socket's buffer holds all that skyhop may send at once, so that nothing is lost but what the relay loses.
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         self.socket.bind(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
@@ -239,7 +239,7 @@ def drive(host, process, step):
     return process.returncode, out + err
 
 
-# What two `skyhop stp` say to each other (docs/stp-hosts.md, "A transfer").
+# The conversation of two `skyhop stp` processes (docs/stp-hosts.md, "A transfer").
 
 FILE = random.Random("a file").randbytes(300_000)
 DIGEST = hashlib.sha256(FILE).digest()
