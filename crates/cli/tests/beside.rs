@@ -21,17 +21,20 @@ use std::time::{Duration, Instant};
 const SKYHOP: &str = env!("CARGO_BIN_EXE_skyhop");
 
 /// Mild impairments of a path.
-const FAULTS: &str = "loss = { kind = \"packets\", probability = 0.01 }\nduplication = { probability = 0.02 }\ncorruption = { probability = 0.005 }\nreordering = { probability = 0.01, delay = \"3 ms\" }";
+const FAULTS: &str = "loss = { kind = \"packets\", probability = 0.01 }\nduplication = { probability = 0.02 }\ncorruption = { \
+    probability = 0.005 }\nreordering = { probability = 0.01, delay = \"3 ms\" }";
 
 /// A scenario with a flow over one link, and additional keys of both.
 fn scenario(rate: &str, link: &str, ends: [&str; 2], flow: &str) -> String {
     let [from, to] = ends;
     format!(
-        "duration = \"60 s\"\n[links.satellite]\nrate = \"{rate}\"\ndelay = \"20 ms\"\n{link}\n[[flows]]\nname = \"talk\"\npath = [\"{from}\", \"satellite\", \"{to}\"]\n{flow}\n"
+        "duration = \"60 s\"\n[links.satellite]\nrate = \"{rate}\"\ndelay = \"20 ms\"\n{link}\n[[flows]]\nname = \"talk\"\npath = \
+            [\"{from}\", \"satellite\", \"{to}\"]\n{flow}\n"
     )
 }
 
-const ASKS: &str = "traffic = { kind = \"request-response\", reply = { kind = \"fixed\", value = \"100 kB\" }, server_time = { kind = \"fixed\", value = \"50 ms\" }, think = { kind = \"fixed\", value = \"100 ms\" }, persistent = true, count = 5 }";
+const ASKS: &str = "traffic = { kind = \"request-response\", reply = { kind = \"fixed\", value = \"100 kB\" }, server_time = { \
+    kind = \"fixed\", value = \"50 ms\" }, think = { kind = \"fixed\", value = \"100 ms\" }, persistent = true, count = 5 }";
 
 /// Emulates while one of the programs below runs at the user's end. Returns its output, and the summary; `None` where emulation
 /// is impossible.

@@ -25,7 +25,8 @@ fn no_hosts() -> Option<&'static String> {
 }
 
 fn why_no_hosts() -> Option<String> {
-    let scenario = "duration = \"1 s\"\n[links.a]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n[[flows]]\npath = [\"server\", \"a\", \"user\"]\ntraffic = { kind = \"bulk\" }\n";
+    let scenario = "duration = \"1 s\"\n[links.a]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n[[flows]]\npath = [\"server\", \"a\", \
+        \"user\"]\ntraffic = { kind = \"bulk\" }\n";
     let file = std::env::temp_dir().join(format!("skyhop-compare-{}.toml", std::process::id()));
     std::fs::write(&file, scenario).unwrap();
     let done = Command::new(SKYHOP).args(["emulate", "-q"]).arg(&file).args(["--", "true"]).output().unwrap();
@@ -102,7 +103,8 @@ fn what_cannot_be_compared_is_told_with_its_place() {
     let folder = std::env::temp_dir().join(format!("skyhop-compare-wrong-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("ping.toml");
-    let text = "duration = \"1 s\"\n[links.a]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n[[flows]]\npath = [\"server\", \"a\", \"user\"]\ntraffic = { kind = \"ping\" }\n";
+    let text = "duration = \"1 s\"\n[links.a]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n[[flows]]\npath = [\"server\", \"a\", \
+        \"user\"]\ntraffic = { kind = \"ping\" }\n";
     std::fs::write(&file, text).unwrap();
     let done = compare(&[], std::slice::from_ref(&file));
     let told = String::from_utf8_lossy(&done.stderr).into_owned();

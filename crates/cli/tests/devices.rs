@@ -215,7 +215,8 @@ impl Drop for Routing {
 
 fn wire(delay: &str, rate: &str, more: &str) -> String {
     format!(
-        "duration = \"1 s\"\n[links.satellite]\nrate = \"{rate}\"\ndelay = \"{delay}\"\n{more}\n[[flows]]\npath = [\"server\", \"satellite\", \"user\"]\ntraffic = {{ kind = \"bulk\" }}\n"
+        "duration = \"1 s\"\n[links.satellite]\nrate = \"{rate}\"\ndelay = \"{delay}\"\n{more}\n[[flows]]\npath = [\"server\", \
+            \"satellite\", \"user\"]\ntraffic = {{ kind = \"bulk\" }}\n"
     )
 }
 
@@ -437,7 +438,8 @@ fn machines_are_told_of_a_smaller_mtu_inside() {
     let _answering = [Answering::on(&lab, "l"), Answering::on(&lab, "s")];
     let scenario = wire("5 ms", "100 Mbit/s", "mtu = \"1300 B\"").replace(
         "[[flows]]\npath = [\"server\", \"satellite\", \"user\"]",
-        "[links.lan]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n[links.net]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n[[flows]]\npath = [\"server\", \"net\", \"satellite\", \"lan\", \"user\"]",
+        "[links.lan]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n[links.net]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n[[flows]]\npath = \
+            [\"server\", \"net\", \"satellite\", \"lan\", \"user\"]",
     );
     for offload in [&[][..], &["--no-offload"]] {
         let routing = lab.route(&scenario, &[&BOTH[..], offload].concat());

@@ -49,7 +49,8 @@ macro_rules! needs_hosts {
 
 fn wire(delay: &str, rate: &str, more: &str) -> String {
     format!(
-        "duration = \"60 s\"\n[links.satellite]\nrate = \"{rate}\"\ndelay = \"{delay}\"\n{more}\n[[flows]]\npath = [\"server\", \"satellite\", \"user\"]\ntraffic = {{ kind = \"bulk\" }}\n"
+        "duration = \"60 s\"\n[links.satellite]\nrate = \"{rate}\"\ndelay = \"{delay}\"\n{more}\n[[flows]]\npath = [\"server\", \
+            \"satellite\", \"user\"]\ntraffic = {{ kind = \"bulk\" }}\n"
     )
 }
 
@@ -216,7 +217,8 @@ fn bytes_come_whole_where_packets_come_twice_late_or_altered() {
     let bytes: Vec<u8> = (0..2_000_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     fs::write(folder.path().join("file"), &bytes).unwrap();
     let sum = bytes.iter().fold(7u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
-    let faults = "duplication = { probability = 0.05 }\ncorruption = { probability = 0.01 }\nreordering = { probability = 0.01, delay = \"3 ms\" }";
+    let faults = "duplication = { probability = 0.05 }\ncorruption = { probability = 0.01 }\nreordering = { probability = 0.01, \
+        delay = \"3 ms\" }";
     for (options, version) in [(&[][..], "4"), (&[], "6"), (&["--no-offload"], "4")] {
         let (lines, summary) = program(
             &folder,

@@ -26,7 +26,8 @@ struct Scenario(Folder);
 impl Scenario {
     fn new(name: &str) -> Self {
         let folder = Folder::new(&format!("command-{name}"));
-        let scenario = "duration = \"60 s\"\n[links.satellite]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n[[flows]]\npath = [\"server\", \"satellite\", \"user\"]\ntraffic = { kind = \"bulk\" }\n";
+        let scenario = "duration = \"60 s\"\n[links.satellite]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n[[flows]]\npath = \
+            [\"server\", \"satellite\", \"user\"]\ntraffic = { kind = \"bulk\" }\n";
         folder.write("a.toml", scenario);
         Self(folder)
     }
@@ -226,7 +227,8 @@ fn the_summary_says_what_the_hosts_have() {
     let folder = Scenario::new("summary");
     let options = ["--out", "out", "--sysctl", "net.ipv4.tcp_congestion_control=reno"];
     // One frame of ten datagrams to an address of nobody.
-    let program = "python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.setsockopt(17, 103, 1000); s.sendto(bytes(10000), (\"10.9.9.9\", 9))'; sleep 0.3";
+    let program = "python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.setsockopt(17, 103, 1000); \
+        s.sendto(bytes(10000), (\"10.9.9.9\", 9))'; sleep 0.3";
     let out = folder.skyhop(&options, program).output().unwrap();
     assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
     let emulation = &folder.summary()["emulation"];
@@ -243,7 +245,8 @@ fn sockets_of_other_users_are_no_emulations() {
         return;
     }
     let folder = Scenario::new("users");
-    let fake = "import os, socket, time; os.setuid(65534); s = socket.socket(socket.AF_UNIX); s.bind(\"\\0skyhop-emulate-1\"); s.listen(); time.sleep(20)";
+    let fake = "import os, socket, time; os.setuid(65534); s = socket.socket(socket.AF_UNIX); s.bind(\"\\0skyhop-emulate-1\"); \
+        s.listen(); time.sleep(20)";
     let mut fake = Command::new("python3").args(["-c", fake]).spawn().unwrap();
     let child = started(folder.skyhop(&[], "echo ready; sleep 6"));
     std::thread::sleep(Duration::from_millis(700));

@@ -27,7 +27,8 @@ fn imported(name: &str, form: &str, text: &str, options: &[&str]) -> (String, St
 /// The summary of a run over a link of 1 Gbit/s and 5 ms with a trace, and one flow.
 fn replayed(dir: &Path, trace: &str, link: &str, flow: &str, seconds: u32) -> serde_json::Value {
     let scenario = format!(
-        "duration = \"{seconds} s\"\n[links.l]\nrate = \"1 Gbit/s\"\ndelay = \"5 ms\"\nqueue = {{ kind = \"drop-tail\", limit = \"300 packets\" }}\n\
+        "duration = \"{seconds} s\"\n[links.l]\nrate = \"1 Gbit/s\"\ndelay = \"5 ms\"\nqueue = {{ kind = \"drop-tail\", \
+            limit = \"300 packets\" }}\n\
          trace = \"{trace}\"\n{link}\nreverse = {{ schedule = [] }}\n[[flows]]\nname = \"f\"\npath = [\"a\", \"l\", \"b\"]\n{flow}\n"
     );
     let file = dir.join("run.toml");
@@ -125,7 +126,8 @@ fn theaterq_netsatbench_and_linkem_are_replayed() {
         (
             "e0.json",
             format!(
-                "{{\"time\": \"2025-01-01T00:00:00Z\", \"links-add\": [{{{link}, \"rate\": \"10mbit\", \"delay\": \"20ms\", \"loss\": 0}}]}}"
+                "{{\"time\": \"2025-01-01T00:00:00Z\", \"links-add\": [{{{link}, \"rate\": \"10mbit\", \"delay\": \"20ms\", \
+                    \"loss\": 0}}]}}"
             ),
         ),
         (

@@ -129,7 +129,8 @@ impl Attached {
         let all = parameter("ipv6/conf/all/forwarding").is_some_and(|value| value != "0");
         if !alone && !all {
             self.warnings.push(format!(
-                "{device}: IPv6 is not forwarded: before Linux 6.17 a machine forwards it for all devices or none, and then takes no routes \
+                "{device}: IPv6 is not forwarded: before Linux 6.17 a machine forwards it for all devices or none, and then takes \
+                    no routes \
                  from routers any more; if you want that: sysctl net.ipv6.conf.all.forwarding=1, and accept_ra=2 where it is on"
             ));
         }

@@ -134,7 +134,8 @@ pub fn become_able(device: Option<&str>) -> Result<bool, Error> {
 fn refused(why: &io::Error) -> String {
     let number = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
     let mut text = format!(
-        "hosts of an emulation are network namespaces, which need root (CAP_SYS_ADMIN and CAP_NET_ADMIN) or a user namespace, and the kernel refuses that: {why}"
+        "hosts of an emulation are network namespaces, which need root (CAP_SYS_ADMIN and CAP_NET_ADMIN) or a user namespace, and \
+            the kernel refuses that: {why}"
     );
     for (path, zero, name) in [
         ("/proc/sys/user/max_user_namespaces", "0", "user.max_user_namespaces"),

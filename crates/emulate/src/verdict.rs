@@ -80,7 +80,8 @@ pub fn objections(limits: &Limits, lateness: &Lateness, missed: &Missed) -> Vec<
     if missed.all() > limits.missed {
         let Missed { before_read, no_room, not_taken } = missed;
         found.push(format!(
-            "packets were missed that no link has lost: {before_read} before they were read, {no_room} for want of memory, {not_taken} not taken by the kernel; the limit is {}",
+            "packets were missed that no link has lost: {before_read} before they were read, {no_room} for want of memory, \
+                {not_taken} not taken by the kernel; the limit is {}",
             limits.missed
         ));
     }

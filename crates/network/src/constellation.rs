@@ -101,7 +101,8 @@ impl Satellites {
         Err(BuildError::new(
             &fleet.at.key("handover").to_string(),
             format!(
-                "\"{}\" chooses among satellites, and terminals with antennas = \"all\" hold all in view; expected a number of antennas, or no handover",
+                "\"{}\" chooses among satellites, and terminals with antennas = \"all\" hold all in view; expected a number of \
+                    antennas, or no handover",
                 policy.name()
             ),
         ))

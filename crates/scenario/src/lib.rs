@@ -49,9 +49,28 @@ pub use set::parse_set;
 
 /// The JSON Schema of a scenario, for editors and other programs.
 pub fn schema() -> String {
-    let schema = schemars::schema_for!(Scenario).to_value();
+    let mut schema = schemars::schema_for!(Scenario).to_value();
+    join_lines(&mut schema);
     // A value of strings and numbers can always be printed.
     serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
+}
+
+// A comment in the model may have several lines; its description in the schema has one, which editors wrap.
+fn join_lines(schema: &mut serde_json::Value) {
+    match schema {
+        serde_json::Value::Object(keys) => {
+            for (key, value) in keys {
+                match value {
+                    serde_json::Value::String(text) if key == "description" => {
+                        *text = text.replace('\n', " ")
+                    }
+                    value => join_lines(value),
+                }
+            }
+        }
+        serde_json::Value::Array(values) => values.iter_mut().for_each(join_lines),
+        _ => {}
+    }
 }
 
 /// Default name of the flow at `index`: the first is "flow-1".

@@ -251,7 +251,8 @@ fn a_wrong_table_is_told_with_its_line() {
         ),
         (
             "name,lat,lon_deg\na,1,1\n",
-            "towns.csv:1: populations.users.file: unknown column \"lat\"; expected name, lat_deg, lon_deg, height_m, weight; did you mean \"lat_deg\"?",
+            "towns.csv:1: populations.users.file: unknown column \"lat\"; expected name, lat_deg, lon_deg, height_m, weight; did \
+                you mean \"lat_deg\"?",
         ),
         (
             "name,lat_deg,lon_deg\na,1,1\n\nb,95,1\n",
@@ -304,7 +305,8 @@ fn a_wrong_table_is_told_with_its_line() {
 fn splices_take_a_population_by_its_name() {
     let text = star("from = \"user-*\"\nto = \"far\"\ncount = 7").replace(
         "[[flows]]",
-        "[links.wan]\nbetween = [\"hub\", \"far\"]\nrate = \"1 Mbit/s\"\ndelay = \"300 ms\"\n[splices.pep]\nat = \"hub\"\nflows = [\"f\"]\n[[flows]]",
+        "[links.wan]\nbetween = [\"hub\", \"far\"]\nrate = \"1 Mbit/s\"\ndelay = \"300 ms\"\n[splices.pep]\nat = \"hub\"\nflows = \
+            [\"f\"]\n[[flows]]",
     );
     assert_eq!(read(&text).scenario.splices["pep"].flows.as_ref().unwrap().len(), 7);
     let wrong = text.replace("flows = [\"f\"]", "flows = [\"f\", \"g\"]");

@@ -37,7 +37,8 @@ fn silent(text: &str) {
 
 #[test]
 fn headers_of_ipv6_that_a_link_does_not_compress_are_told() {
-    let compressing = "rate = \"64 kbit/s\"\ndelay = \"10 ms\"\nqueue = { kind = \"drop-tail\", limit = \"20 packets\" }\nheader_compression = true";
+    let compressing = "rate = \"64 kbit/s\"\ndelay = \"10 ms\"\nqueue = { kind = \"drop-tail\", \
+        limit = \"20 packets\" }\nheader_compression = true";
     let slow = |ip: &str, flow: &str| download(compressing, flow, &format!("ip = \"{ip}\""));
     one(&slow("v6", BULK), "links.satellite.header_compression", &["\"download\"", "RFC 1144", "whole"]);
     silent(&slow("v4", BULK));
@@ -255,7 +256,8 @@ fn twenty_sensible_scenarios_are_silent() {
 fn neighbours(shared: &str, lima: &str, flow: &str) -> String {
     let flow = |from: &str| format!("[[flows]]\nfrom = \"{from}\"\nto = \"gate\"\n{flow}\n");
     format!(
-        "duration = \"60 s\"\n[constellation]\npreset = \"iridium\"\ngsl = {{ rate = \"20 Mbit/s\", shared = {{ {shared} }} }}\n[terminals]\n\
+        "duration = \"60 s\"\n[constellation]\npreset = \"iridium\"\ngsl = {{ rate = \"20 Mbit/s\", shared = {{ \
+            {shared} }} }}\n[terminals]\n\
          lima = {{ lat = \"-12.05 deg\", lon = \"-77.04 deg\" {lima} }}\ncallao = {{ lat = \"-12.06 deg\", lon = \"-77.15 deg\" }}\n\
          gate = {{ lat = \"40 deg\", lon = \"-74 deg\", gateway = true }}\n{}{}",
         flow("lima"),

@@ -444,7 +444,8 @@ fn sharing(seeds: u64, word: &str) {
 /// Mbit/s over the last 60 % of a minute while another flow fills the way back.
 fn both(_: u64, word: &str) {
     println!(
-        "both: Mbit/s there and back over the last 36 s of 60, and what there is alone; the way back is filled from the beginning, or from 5 s on"
+        "both: Mbit/s there and back over the last 36 s of 60, and what there is alone; the way back is filled from the beginning, \
+            or from 5 s on"
     );
     for (mbps, up_mbps) in [(250.0, 3.0), (100.0, 10.0), (50.0, 50.0), (10.0, 1.0)] {
         for rtt_ms in [40.0, 600.0] {

@@ -158,7 +158,8 @@ fn requests_beside(more: &str) -> Vec<f64> {
     let requests = down(
         "requests",
         ", association = \"home\"",
-        "traffic = { kind = \"poisson\", arrivals_per_s = 50, size = { kind = \"fixed\", value = \"2 kB\" } }\nstart = \"4 s\"\nstop = \"24 s\"",
+        "traffic = { kind = \"poisson\", arrivals_per_s = 50, size = { kind = \"fixed\", value = \"2 kB\" } }\nstart = \"4 \
+            s\"\nstop = \"24 s\"",
     );
     let loaded = path(30, "") + more + &requests;
     let result = run_with_series(&loaded);
@@ -217,7 +218,8 @@ fn every_byte_comes_once_and_in_order_over_a_path_that_loses_copies_reorders_and
     flows += &up(
         "asks",
         named,
-        "traffic = { kind = \"request-response\", request = { kind = \"fixed\", value = \"300 B\" }, reply = { kind = \"fixed\", value = \"9 kB\" }, count = 5 }",
+        "traffic = { kind = \"request-response\", request = { kind = \"fixed\", value = \"300 B\" }, reply = { kind = \"fixed\", \
+            value = \"9 kB\" }, count = 5 }",
     );
     flows += &down("striped", named, "traffic = { kind = \"bulk\", size = \"100001 B\", connections = 7 }");
     for seed in 1..=4 {
@@ -421,7 +423,8 @@ fn the_same_scenario_and_seed_give_the_same_bytes() {
         + &up(
             "b",
             named,
-            "traffic = { kind = \"poisson\", arrivals_per_s = 20, size = { kind = \"pareto\", least = \"1 kB\", shape = 1.2, most = \"1 MB\" } }",
+            "traffic = { kind = \"poisson\", arrivals_per_s = 20, size = { kind = \"pareto\", least = \"1 kB\", shape = 1.2, \
+                most = \"1 MB\" } }",
         );
     let text = path(20, IMPAIRED) + &flows;
     let [one, two, other] = [1, 1, 2].map(|seed| format!("{:?}", run(&text, seed)));

@@ -91,7 +91,8 @@ fn a_window_of_64_segments_holds_ten_megabytes_for_all_rounds_but_the_first_and_
     // acknowledgment of the rest.
     let loaded = over(
         LONG,
-        "transport = { kind = \"tcp\", mss = \"1000 B\", window = \"64 segments\", initial_window = \"64 segments\", delayed_ack = { kind = \"none\" } }\n\
+        "transport = { kind = \"tcp\", mss = \"1000 B\", window = \"64 segments\", initial_window = \"64 segments\", \
+            delayed_ack = { kind = \"none\" } }\n\
          traffic = { kind = \"bulk\", size = \"10 MB\" }",
     );
     let limits = shares(&loaded);
@@ -105,7 +106,8 @@ fn slow_start_is_the_congestion_windows_round_by_round() {
     // 2, 4, 8 ... 1024 segments: 2046 in ten rounds, the last of which has nothing more to send.
     let loaded = over(
         LONG,
-        "transport = { kind = \"tcp\", variant = \"reno\", mss = \"1000 B\", window = \"10 MB\", initial_window = \"2 segments\", delayed_ack = { kind = \"none\" } }\n\
+        "transport = { kind = \"tcp\", variant = \"reno\", mss = \"1000 B\", window = \"10 MB\", initial_window = \"2 segments\", \
+            delayed_ack = { kind = \"none\" } }\n\
          traffic = { kind = \"bulk\", size = \"2046 kB\" }",
     );
     let limits = shares(&loaded);
@@ -146,7 +148,8 @@ fn a_window_below_the_product_is_told_whatever_the_law_and_the_pace() {
         "variant = \"sack-newreno\"",
     ] {
         let flow = format!(
-            "transport = {{ kind = \"tcp\", {transport}, window = \"256 kB\", initial_window = \"10 segments\" }}\ntraffic = {{ kind = \"bulk\" }}"
+            "transport = {{ kind = \"tcp\", {transport}, window = \"256 kB\", initial_window = \"10 segments\" }}\ntraffic = {{ \
+                kind = \"bulk\" }}"
         );
         let result = run(&over(link, &flow));
         println!("{transport}");
@@ -212,7 +215,9 @@ fn an_application_that_offers_a_tenth_is_the_applications() {
         let loaded = over(
             "rate = \"10 Mbit/s\"\ndelay = \"5 ms\"",
             &format!(
-                "transport = {{ kind = \"{kind}\" }}\ntraffic = {{ kind = \"request-response\", persistent = true, request = {{ kind = \"fixed\", value = \"100 B\" }}, reply = {{ kind = \"fixed\", value = \"10 kB\" }}, think = {{ kind = \"fixed\", value = \"90 ms\" }} }}"
+                "transport = {{ kind = \"{kind}\" }}\ntraffic = {{ kind = \"request-response\", persistent = true, request = {{ \
+                    kind = \"fixed\", value = \"100 B\" }}, reply = {{ kind = \"fixed\", value = \"10 kB\" }}, think = {{ \
+                    kind = \"fixed\", value = \"90 ms\" }} }}"
             ),
         );
         named(&shares(&loaded), Cause::Application, 0.9..=0.9999);
@@ -234,13 +239,15 @@ fn a_promised_rate_below_the_links_is_a_pace() {
     named(&shares(&over(link, bbr)), Cause::Pacing, 0.7..=0.99);
     named(&shares(&over(&lossy.replace("0.02", "0.01"), bbr)), Cause::Pacing, 0.5..=0.99);
     // A host that takes its time: 100 ms before each chance to send, 20 ms of round trip.
-    let slow = "transport = { kind = \"tcp\", overhead = \"1 s\", window = \"1 MB\", initial_window = \"1 segments\" }\ntraffic = { kind = \"bulk\" }";
+    let slow = "transport = { kind = \"tcp\", overhead = \"1 s\", window = \"1 MB\", initial_window = \"1 segments\" }\ntraffic = { \
+        kind = \"bulk\" }";
     named(&shares(&over("rate = \"100 Mbit/s\"\ndelay = \"5 ms\"", slow)), Cause::Pacing, 0.9..=0.9999);
 }
 
 #[test]
 fn heavy_losses_are_recovery() {
-    let link = "rate = \"10 Mbit/s\"\ndelay = \"50 ms\"\nloss = { kind = \"packets\", probability = 0.3 }\nreverse = { loss = { kind = \"none\" } }";
+    let link = "rate = \"10 Mbit/s\"\ndelay = \"50 ms\"\nloss = { kind = \"packets\", probability = 0.3 }\nreverse = { loss = { \
+        kind = \"none\" } }";
     for variant in ["tahoe", "reno", "newreno", "sack-newreno", "sack", "fack", "cubic"] {
         let flow = format!(
             "transport = {{ kind = \"tcp\", variant = \"{variant}\", initial_window = \"2 segments\" }}\ntraffic = {{ kind = \"bulk\" }}"
@@ -257,7 +264,8 @@ fn the_silence_before_a_timeout_is_recovery() {
     // The second of two segments is lost, with nothing behind it: a timeout of 10 s tells, and one round trip of 20 ms repairs it.
     let loaded = over(
         "rate = \"10 Mbit/s\"\ndelay = \"10 ms\"\nloss = { kind = \"list\", packets = [3] }\nreverse = { loss = { kind = \"none\" } }",
-        "transport = { kind = \"tcp\", mss = \"1000 B\", rto_min = \"10 s\", rto_initial = \"10 s\", delayed_ack = { kind = \"none\" } }\ntraffic = { kind = \"bulk\", size = \"2 kB\" }",
+        "transport = { kind = \"tcp\", mss = \"1000 B\", rto_min = \"10 s\", rto_initial = \"10 s\", delayed_ack = { \
+            kind = \"none\" } }\ntraffic = { kind = \"bulk\", size = \"2 kB\" }",
     );
     let limits = shares(&loaded);
     named(&limits, Cause::Recovery, 0.99..=0.999);
@@ -269,7 +277,8 @@ fn the_silence_before_a_timeout_is_recovery() {
 fn an_outage_is_no_link_and_what_waits_for_the_timeout_after_it_recovery() {
     for outage in ["lose", "wait"] {
         let link = format!(
-            "rate = \"1 Mbit/s\"\ndelay = \"100 ms\"\nqueue = {{ kind = \"drop-tail\", limit = \"50 packets\" }}\nschedule = [{{ from = \"2 s\", to = \"95 s\", outage = \"{outage}\" }}]"
+            "rate = \"1 Mbit/s\"\ndelay = \"100 ms\"\nqueue = {{ kind = \"drop-tail\", limit = \"50 packets\" }}\nschedule = [{{ \
+                from = \"2 s\", to = \"95 s\", outage = \"{outage}\" }}]"
         );
         for transport in ["kind = \"tcp\"", "kind = \"tcp\", variant = \"cubic\"", "kind = \"stp\""] {
             let flow = format!("transport = {{ {transport} }}\ntraffic = {{ kind = \"bulk\" }}");
@@ -289,7 +298,8 @@ fn an_outage_is_no_link_and_what_waits_for_the_timeout_after_it_recovery() {
     assert_eq!(limits.spent_ns[Cause::NoLink as usize], 98_000_000_000);
     // Too short for a timeout to run out within it: what is lost is missed by a timeout a second later.
     let loaded = over(
-        "rate = \"1 Mbit/s\"\ndelay = \"100 ms\"\nqueue = { kind = \"drop-tail\", limit = \"500 packets\" }\nschedule = [{ from = \"2 s\", to = \"2500 ms\", outage = \"lose\" }]",
+        "rate = \"1 Mbit/s\"\ndelay = \"100 ms\"\nqueue = { kind = \"drop-tail\", limit = \"500 packets\" }\nschedule = [{ \
+            from = \"2 s\", to = \"2500 ms\", outage = \"lose\" }]",
         "transport = { kind = \"tcp\", variant = \"reno\", window = \"8 segments\", rto_min = \"5 s\" }\ntraffic = { kind = \"bulk\" }",
     );
     let limits = shares(&loaded);
@@ -315,7 +325,8 @@ fn an_idle_sender_is_not_held_up_by_an_outage() {
     // One exchange in 30 s; the link is out while the user reads.
     let loaded = over(
         "rate = \"10 Mbit/s\"\ndelay = \"5 ms\"\nschedule = [{ from = \"10 s\", to = \"20 s\", outage = \"lose\" }]",
-        "traffic = { kind = \"request-response\", persistent = true, request = { kind = \"fixed\", value = \"100 B\" }, reply = { kind = \"fixed\", value = \"1 kB\" }, think = { kind = \"fixed\", value = \"30 s\" } }",
+        "traffic = { kind = \"request-response\", persistent = true, request = { kind = \"fixed\", value = \"100 B\" }, reply = { \
+            kind = \"fixed\", value = \"1 kB\" }, think = { kind = \"fixed\", value = \"30 s\" } }",
     );
     let limits = shares(&loaded);
     assert_eq!(limits.spent_ns[Cause::NoLink as usize], 0, "{limits:?}");
@@ -392,9 +403,12 @@ fn a_network_without_a_route_is_no_link() {
 fn the_bottleneck_is_the_busiest_link_in_the_direction_of_the_data() {
     let text = |access: &str, satellite: &str, traffic: &str| {
         format!(
-            "host = \"1999\"\nduration = \"60 s\"\n[links.access]\nrate = \"{access}\"\ndelay = \"1 ms\"\nreverse = {{ rate = \"{satellite}\" }}\n\
-             [links.satellite]\nrate = \"{satellite}\"\ndelay = \"100 ms\"\nreverse = {{ rate = \"{access}\" }}\n[links.z]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n\
-             [[flows]]\npath = [\"a\", \"access\", \"satellite\", \"z\", \"b\"]\ntransport = {{ kind = \"tcp\", variant = \"cubic\" }}\ntraffic = {traffic}\n"
+            "host = \"1999\"\nduration = \"60 s\"\n[links.access]\nrate = \"{access}\"\ndelay = \"1 ms\"\nreverse = {{ \
+                rate = \"{satellite}\" }}\n\
+             [links.satellite]\nrate = \"{satellite}\"\ndelay = \"100 ms\"\nreverse = {{ rate = \"{access}\" }}\n[links.z]\nrate = \
+             \"1 Gbit/s\"\ndelay = \"1 ms\"\n\
+             [[flows]]\npath = [\"a\", \"access\", \"satellite\", \"z\", \"b\"]\ntransport = {{ kind = \"tcp\", \
+             variant = \"cubic\" }}\ntraffic = {traffic}\n"
         )
     };
     let bottleneck = |access, satellite, traffic| {
@@ -407,7 +421,8 @@ fn the_bottleneck_is_the_busiest_link_in_the_direction_of_the_data() {
     // The first of two equal links has the queue.
     assert_eq!(bottleneck("2 Mbit/s", "2 Mbit/s", bulk).as_deref(), Some("access"));
     // Replies go the other way, where the slow direction is that of the other link.
-    let reply = "{ kind = \"request-response\", request = { kind = \"fixed\", value = \"100 B\" }, reply = { kind = \"fixed\", value = \"500 kB\" }, think = { kind = \"fixed\", value = \"0 s\" } }";
+    let reply = "{ kind = \"request-response\", request = { kind = \"fixed\", value = \"100 B\" }, reply = { kind = \"fixed\", \
+        value = \"500 kB\" }, think = { kind = \"fixed\", value = \"0 s\" } }";
     assert_eq!(bottleneck("10 Mbit/s", "1 Mbit/s", reply).as_deref(), Some("access"));
 }
 
@@ -415,7 +430,8 @@ fn the_bottleneck_is_the_busiest_link_in_the_direction_of_the_data() {
 fn causes_fill_the_life_of_every_transfer_whatever_happens() {
     let link = |loss: &str, schedule: &str| {
         format!(
-            "rate = \"2 Mbit/s\"\ndelay = \"60 ms\"\nqueue = {{ kind = \"drop-tail\", limit = \"20 packets\" }}\nloss = {{ kind = \"packets\", probability = {loss} }}\nschedule = [{schedule}]"
+            "rate = \"2 Mbit/s\"\ndelay = \"60 ms\"\nqueue = {{ kind = \"drop-tail\", limit = \"20 packets\" }}\nloss = {{ \
+                kind = \"packets\", probability = {loss} }}\nschedule = [{schedule}]"
         )
     };
     let variants = [

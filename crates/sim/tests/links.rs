@@ -78,7 +78,8 @@ fn one_lost_packet_costs_a_transfer_what_the_rfcs_say() {
         let link = format!(
             "loss = {{ kind = \"list\", packets = {packets} }}\nreverse = {{ loss = {{ kind = \"none\" }} }}"
         );
-        let flow = "transport = { kind = \"tcp\", variant = \"sack\", mss = \"960 B\", window = \"64 segments\", initial_window = \"10 segments\" }\n\
+        let flow = "transport = { kind = \"tcp\", variant = \"sack\", mss = \"960 B\", window = \"64 segments\", \
+            initial_window = \"10 segments\" }\n\
                     traffic = { kind = \"bulk\", size = \"96 kB\" }";
         let result = run(&load(&link, flow));
         let FlowKind::Transfer(transfer) = result.flows[0].kind.clone() else { panic!("not a transfer") };
@@ -368,7 +369,8 @@ fn drops_by_the_length_of_the_queue_and_losses_by_size_reach_the_results() {
     assert!((6..32).contains(&forward.queue_max_packets), "{forward:?}");
     assert!(forward.dropped_packets > 5, "{forward:?}");
     // Pings of 1000 bytes one way; acknowledgments of a transfer are short.
-    let sizes = "loss = { kind = \"by-size\", sizes = [{ up_to = \"100 B\", probability = 0 }, { up_to = \"1500 B\", probability = 0.02 }] }";
+    let sizes = "loss = { kind = \"by-size\", sizes = [{ up_to = \"100 B\", probability = 0 }, { up_to = \"1500 B\", \
+        probability = 0.02 }] }";
     let result = run(&load(sizes, transfer));
     let (forward, reverse) = (result.links[0].forward, result.links[0].reverse);
     let share = forward.lost_packets as f64 / forward.packets as f64;

@@ -58,7 +58,8 @@ fn transfers_pages_pings_and_datagrams_are_as_written_out() {
         "traffic = { kind = \"bulk\", size = \"60 kB\" }",
         "traffic = { kind = \"web\" }",
         "traffic = { kind = \"ping\" }",
-        "traffic = { kind = \"on-off\", rate = \"40 kbit/s\", on = { kind = \"exponential\", mean = \"1 s\" }, off = { kind = \"exponential\", mean = \"1 s\" } }",
+        "traffic = { kind = \"on-off\", rate = \"40 kbit/s\", on = { kind = \"exponential\", mean = \"1 s\" }, off = { \
+            kind = \"exponential\", mean = \"1 s\" } }",
     ] {
         compare(LOSSY, "from = \"server\"\nto = \"user-*\"\ncount = 20\nstart_spread = \"7 s\"", keys);
         compare(LOSSY, "from = \"user-*\"\nto = [\"server\", \"hub\"]\npair = \"random\"\ncount = 9", keys);
@@ -122,7 +123,8 @@ fn loading_grows_with_the_number_and_not_with_its_square() {
     const TIMES: usize = 8;
     let links = |n: usize| {
         format!(
-            "duration = \"9 s\"\n[links.\"lan-*\"]\ncount = {}\nbetween = [\"pc-*\", \"hub\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nmtu = \"1000 B\"\n\
+            "duration = \"9 s\"\n[links.\"lan-*\"]\ncount = {}\nbetween = [\"pc-*\", \"hub\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 \
+                ms\"\nmtu = \"1000 B\"\n\
              [[flows]]\nfrom = \"pc-*\"\nto = \"hub\"\ncount = {n}\ntraffic = {{ kind = \"bulk\" }}\n",
             2 * n
         )
@@ -133,7 +135,8 @@ fn loading_grows_with_the_number_and_not_with_its_square() {
              [terminals]\ngate = {{ lat = \"48 deg\", lon = \"11 deg\" }}\n[populations.users]\n\
              around = {{ lat = \"48 deg\", lon = \"11 deg\" }}\nradius = \"300 km\"\ncount = {n}\n\
              [links.\"lan-*\"]\nbetween = [\"users\", \"home-*\"]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nmtu = \"1000 B\"\n\
-             [splices.pep]\nat = \"gate\"\nflows = [\"web\"]\n[links.wan]\nbetween = [\"gate\", \"server\"]\nrate = \"1 Gbit/s\"\ndelay = \"1 ms\"\n\
+             [splices.pep]\nat = \"gate\"\nflows = [\"web\"]\n[links.wan]\nbetween = [\"gate\", \"server\"]\nrate = \"1 \
+             Gbit/s\"\ndelay = \"1 ms\"\n\
              [[flows]]\nname = \"web\"\nfrom = \"home-*\"\nto = \"server\"\ncount = {n}\ntraffic = {{ kind = \"web\" }}\n"
         )
     };

@@ -79,7 +79,8 @@ fn over(satellite: &str, transport: &str, seeds: std::ops::RangeInclusive<u64>) 
 // segments into a queue of 50, and two thirds of what was sent went again, at 0.08 Mbit/s.
 #[test]
 fn hyblas_first_step_ends_at_the_product_and_is_spaced() {
-    let satellite = "rate = \"50 Mbit/s\"\ndelay = \"280 ms\"\nqueue = { kind = \"drop-tail\", limit = \"50 packets\" }\nloss = { kind = \"packets\", probability = 0.001 }\nreverse = { loss = { kind = \"none\" } }";
+    let satellite = "rate = \"50 Mbit/s\"\ndelay = \"280 ms\"\nqueue = { kind = \"drop-tail\", limit = \"50 packets\" }\nloss = { \
+        kind = \"packets\", probability = 0.001 }\nreverse = { loss = { kind = \"none\" } }";
     for t in over(satellite, "variant = \"hybla\", window = \"16 MB\"", 1..=3) {
         assert!((5e6..=20e6).contains(&t.goodput_bps), "{}", t.goodput_bps);
         let again = t.segments_retransmitted as f64 / t.segments_sent as f64;
@@ -91,7 +92,9 @@ fn hyblas_first_step_ends_at_the_product_and_is_spaced() {
 // up to eight times in 100 s, where without late packets there is no timeout.
 #[test]
 fn the_timer_leaves_rack_its_reordering_window() {
-    let satellite = "rate = \"10 Mbit/s\"\ndelay = \"300 ms\"\nqueue = { kind = \"drop-tail\", limit = \"500 packets\" }\nreordering = { probability = 0.001, delay = \"20 ms\" }\nreverse = { reordering = { probability = 0, delay = \"0 s\" } }";
+    let satellite = "rate = \"10 Mbit/s\"\ndelay = \"300 ms\"\nqueue = { kind = \"drop-tail\", \
+        limit = \"500 packets\" }\nreordering = { probability = 0.001, delay = \"20 ms\" }\nreverse = { reordering = { \
+        probability = 0, delay = \"0 s\" } }";
     let all = over(satellite, "variant = \"cubic\", window = \"2 MB\", dsack = true", 1..=6);
     let timeouts: u64 = all.iter().map(|t| t.timeouts).sum();
     assert!(timeouts <= 2, "{timeouts} timeouts in six runs");

@@ -65,7 +65,8 @@ fn village(shell: &str, shared: &str, terminals: &[(&str, String)], duration: &s
 }
 
 /// All choose together every 5 s, and hear nothing for 80 ms then.
-const STARLINK: &str = "preset = \"starlink-550\"\nhandover = \"synchronous\"\nhandover_period = \"5 s\"\nhandover_gap = \"80 ms\"\nupdate_interval = \"5 s\"";
+const STARLINK: &str = "preset = \"starlink-550\"\nhandover = \"synchronous\"\nhandover_period = \"5 s\"\nhandover_gap = \"80 \
+    ms\"\nupdate_interval = \"5 s\"";
 const GEO: &str = "geostationary = [\"0 deg\"]";
 
 const DOWN: &str = "from = \"gateway\"\nto = \"@\"";
@@ -178,8 +179,14 @@ fn no_packet_is_lost_track_of_in_any_queue() {
         "{ kind = \"drop-tail\", limit = \"1 packets\" }",
         "{ kind = \"priority\", limit = \"30 packets\" }",
     ];
-    let own = queues.map(|queue| format!(", gsl = {{ down = {{ queue = {queue}, schedule = [{{ from = \"300 s\", to = \"320 s\", outage = \"wait\" }}] }} }}"));
-    let shell = "preset = \"iridium\"\nhandover_gap = \"200 ms\"\nhandover_loss = 0.5\nhandover = \"synchronous\"\nhandover_period = \"60 s\"";
+    let own = queues.map(|queue| {
+        format!(
+            ", gsl = {{ down = {{ queue = {queue}, schedule = [{{ from = \"300 s\", to = \"320 s\", \
+        outage = \"wait\" }}] }} }}"
+        )
+    });
+    let shell = "preset = \"iridium\"\nhandover_gap = \"200 ms\"\nhandover_loss = 0.5\nhandover = \"synchronous\"\nhandover_period \
+        = \"60 s\"";
     let terminals: Vec<_> = own.iter().map(|own| (own.as_str(), datagrams(DOWN, 0.05, 500))).collect();
     let text = village(shell, "{ down = \"200 kbit/s\" }", &terminals, "30 min");
     let result = run(&text.replace("isls = false", ""), 1);

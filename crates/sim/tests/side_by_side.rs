@@ -154,7 +154,8 @@ fn one_constellation_among_several_is_what_it_is_alone() {
     let iridium = "preset = \"iridium\"\ngsl = { rate = \"10 Mbit/s\" }\n";
     let alone = run(&format!("duration = \"1 h\"\n[constellation]\n{iridium}{}", flow("")));
     let beside = run(&format!(
-        "duration = \"1 h\"\n[constellations.a]\npreset = \"teledesic\"\n[constellations.b]\n{iridium}[constellations.c]\npreset = \"iridium\"\n{}",
+        "duration = \"1 h\"\n[constellations.a]\npreset = \"teledesic\"\n[constellations.b]\n{iridium}[constellations.c]\npreset = \
+            \"iridium\"\n{}",
         flow(", sees = [\"b\"]")
     ));
     let (alone, beside) = (series(&alone, "echo", "delay_s"), series(&beside, "echo", "delay_s"));

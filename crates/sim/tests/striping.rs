@@ -60,7 +60,8 @@ fn parts_make_the_whole_and_windows_are_added() {
 fn a_number_that_is_none_is_refused() {
     for n in ["0", "1001", "\"4\""] {
         let text = format!(
-            "host = \"1999\"\nduration = \"1 s\"\n[links.l]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n[[flows]]\npath = [\"a\", \"l\", \"b\"]\n\
+            "host = \"1999\"\nduration = \"1 s\"\n[links.l]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n[[flows]]\npath = [\"a\", \
+                \"l\", \"b\"]\n\
              traffic = {{ kind = \"bulk\", connections = {n} }}\n"
         );
         let error = skyhop_scenario::parse(text.as_bytes(), "s.toml", &[]).unwrap_err().to_string();

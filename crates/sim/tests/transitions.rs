@@ -105,9 +105,11 @@ fn handover_loss_is_drawn_for_each_packet_on_the_link() {
 
 #[test]
 fn gateways_and_fibre_join_terminals_far_apart() {
-    let text = bent_pipe("")
-        .replace("to = \"frankfurt\"", "to = \"rome\"")
-        .replace("[[flows]]", "rome = { lat = \"41.9 deg\", lon = \"12.5 deg\" }\nnaples = { lat = \"40.85 deg\", lon = \"14.27 deg\", gateway = true, antennas = \"all\" }\n[[flows]]");
+    let text = bent_pipe("").replace("to = \"frankfurt\"", "to = \"rome\"").replace(
+        "[[flows]]",
+        "rome = { lat = \"41.9 deg\", lon = \"12.5 deg\" }\nnaples = { lat = \"40.85 deg\", \
+            lon = \"14.27 deg\", gateway = true, antennas = \"all\" }\n[[flows]]",
+    );
     let result = run(&text, 1);
     let found = ping(&result);
     let fibre = result.links.iter().filter(|l| l.name.starts_with("fibre:") && l.name.ends_with("-naples"));
@@ -177,7 +179,8 @@ fn what_fails_is_in_the_results_and_a_share_fails_at_once() {
     let failed = |failures: &str, seed| run(&text(failures), seed).failures;
     assert_eq!(failed("", 1), []);
     let listed = failed(
-        "failures = [{ satellite = \"3.4\", from = \"20 s\", until = \"30 s\" }, { station = \"a\" }, { station = \"b\", from = \"2 min\" }]",
+        "failures = [{ satellite = \"3.4\", from = \"20 s\", until = \"30 s\" }, { station = \"a\" }, { station = \"b\", \
+            from = \"2 min\" }]",
         1,
     );
     let told: Vec<_> = listed.iter().map(|f| (f.kind, f.name.as_str(), f.from_s, f.until_s)).collect();

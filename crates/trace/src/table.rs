@@ -174,7 +174,8 @@ mod tests {
             ("t_s;loss\n0;0,5\n", "line 2: loss: \"0,5\" has a decimal comma; write 0.5"),
             (
                 "t_s,rate_kbps\n",
-                "line 1: unknown column \"rate_kbps\"; expected some of t_s, rate_bps, delay_s, loss, bit_error_rate, doppler_hz; did you mean \"rate_bps\"?",
+                "line 1: unknown column \"rate_kbps\"; expected some of t_s, rate_bps, delay_s, loss, bit_error_rate, doppler_hz; \
+                    did you mean \"rate_bps\"?",
             ),
             ("t_s,loss\n,0.5\n", "line 2: t_s: \"\" is not a number"),
             ("t_s,delay_s\n0,nan\n", "line 2: delay_s: nan is outside"),

@@ -374,7 +374,8 @@ fn hystart_leaves_slow_start_without_an_overflow() {
             .max()
             .unwrap();
         println!(
-            "{bps} bit/s, queue {queue_share}: over at {:.2} s, {share:.2} of the product; {} lost, longest queue {:.0} ms; {} without HyStart",
+            "{bps} bit/s, queue {queue_share}: over at {:.2} s, {share:.2} of the product; {} lost, longest queue {:.0} ms; {} \
+                without HyStart",
             ended.at,
             path.overflows,
             path.longest_queue * 1e3,
@@ -416,7 +417,8 @@ fn a_timeout_that_came_too_early_is_undone() {
             let lowest =
                 path.sights.iter().filter(|sight| sight.at > step + 3.0).map(|sight| sight.cwnd).min();
             println!(
-                "timestamps {timestamps}, {name}: {} timeouts, {} recoveries, {} undone, {} of {} segments repeated, {lowest:?} bytes at least, {:.2} s lost",
+                "timestamps {timestamps}, {name}: {} timeouts, {} recoveries, {} undone, {} of {} segments repeated, {lowest:?} \
+                    bytes at least, {:.2} s lost",
                 stats.timeouts,
                 stats.fast_retransmits,
                 stats.undone,

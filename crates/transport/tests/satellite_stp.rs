@@ -31,7 +31,8 @@ fn run(config: Config, down: f64, up: f64, one_way: Span, loss: f64, bytes: u64,
     let stats = path.ends[0].stats();
     let seconds = seconds.unwrap_or(f64::INFINITY);
     println!(
-        "{:?} {:>5.1}/{:<4} Mbit/s loss {loss}: {:>4} MB in {seconds:.3} s, back {} B in {} packets, {} repeats of {}, {} overflows, {} timeouts",
+        "{:?} {:>5.1}/{:<4} Mbit/s loss {loss}: {:>4} MB in {seconds:.3} s, back {} B in {} packets, {} repeats of {}, {} \
+            overflows, {} timeouts",
         path.ends[0].rate_bps().map(|r| r / 1e6),
         down / 1e6,
         up / 1e6,

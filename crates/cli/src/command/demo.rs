@@ -82,7 +82,8 @@ fn geo(args: &Demo, report: Report) -> Result<Report, Failure> {
     Ok(report
         .section(Section::Heading(TITLE.into()))
         .section(Section::Text(
-            "Two hosts of today: slow start overruns the queue before the satellite, and the variant of TCP decides what the window does then.".into(),
+            "Two hosts of today: slow start overruns the queue before the satellite, and the variant of TCP decides what the window \
+                does then.".into(),
         ))
         .section(Section::Figures(vec![("best goodput".into(), rate(goodput), variant.into())]))
         .section(Section::Chart(windows, "Reno and CUBIC fill the queue and halve; BBR keeps what it has measured of the path.".into()))
@@ -109,7 +110,8 @@ fn iridium(args: &Demo, report: Report) -> Result<Report, Failure> {
         .section(Section::Text(
             "The delay steps as satellites pass, and jumps when the two cities see planes on both sides of the seam.".into(),
         ))
-        .section(Section::Chart(chart, "While the seam, across which Iridium has no links, lies between the two cities, packets go the long way round.".into()));
+        .section(Section::Chart(chart, "While the seam, across which Iridium has no links, lies between the two cities, packets go \
+            the long way round.".into()));
     for table in last.iter().flat_map(|done| show::flows(&done.result.flows)) {
         report = report.section(html(&table, "One ping a minute"));
     }
@@ -130,7 +132,12 @@ fn download(args: &Demo, report: Report) -> Result<Report, Failure> {
     let mut report = report
         .section(Section::Heading(TITLE.into()))
         .section(Section::Text(format!("A bulk transfer through handovers and changes of route; {speed}")))
-        .section(Section::Chart(windows, "Dents in the data in flight are changes of route; the window falls when the queue on the ground overflows.".into()));
+        .section(Section::Chart(
+            windows,
+            "Dents in the data in flight are changes of route; the window falls when the queue on the \
+            ground overflows."
+                .into(),
+        ));
     for table in tables {
         report = report.section(html(&table, "Ten minutes"));
     }

@@ -66,7 +66,8 @@ pub fn tell_detours(
         let Some(&(held_ms, least_ms, satellites)) = both.get(both.len() / 2) else { continue };
         if held_ms > 2.0 * least_ms {
             eprintln!(
-                "warning: {} to {}: {held_ms:.2} ms with one satellite for each terminal, and {least_ms:.2} ms over {satellites} with all in view; --antennas all",
+                "warning: {} to {}: {held_ms:.2} ms with one satellite for each terminal, and {least_ms:.2} ms over {satellites} \
+                    with all in view; --antennas all",
                 names[0], names[1]
             );
         }

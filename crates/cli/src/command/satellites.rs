@@ -417,7 +417,8 @@ fn put_elements(
     let bytes = read(file)?;
     if !messages && is_hypatias(&bytes) {
         return Err(Failure::Scenario(format!(
-            "{name}: begins with numbers of planes and satellites, as Hypatia's tles.txt does; expected skyhop delay --hypatia with its folder"
+            "{name}: begins with numbers of planes and satellites, as Hypatia's tles.txt does; expected skyhop delay --hypatia with \
+                its folder"
         )));
     }
     files.insert(name.clone(), bytes.into());

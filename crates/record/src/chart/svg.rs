@@ -100,7 +100,8 @@ pub(super) fn draw(chart: &Chart, plot_height: f64) -> (String, f64) {
 /// Attributes hold for light paper and for print; these rules take precedence on a dark screen only.
 const STYLE_OPEN: &str = "<style>@media screen and (prefers-color-scheme: dark){\
     .skyhop-chart .paper{fill:#16191d}.skyhop-chart .ink{fill:#e6e9ec}.skyhop-chart .soft{fill:#a0a8b0}\
-    .skyhop-chart .rim{stroke:#16191d}.skyhop-chart .grid{stroke:#30363d}.skyhop-chart .frame{stroke:#6e7781}.skyhop-chart .level{stroke:#a0a8b0}";
+    .skyhop-chart .rim{stroke:#16191d}.skyhop-chart .grid{stroke:#30363d}.skyhop-chart .frame{stroke:#6e7781}.skyhop-chart \
+    .level{stroke:#a0a8b0}";
 const STYLE_CLOSE: &str = "}</style>";
 
 fn pens_in_the_dark() -> String {

@@ -40,7 +40,8 @@ pub fn check(scenario: &Scenario, out: &mut Findings) {
         {
             out.push(key, || {
                 format!(
-                    "{} cannot be a device; expected the name of one, such as \"eth1\": at most {LONGEST} bytes without spaces, \"/\" and \":\"",
+                    "{} cannot be a device; expected the name of one, such as \"eth1\": at most {LONGEST} bytes without spaces, \
+                        \"/\" and \":\"",
                     quoted(device)
                 )
             });

@@ -51,7 +51,8 @@ pub(super) fn more_than_shared(scenario: &Scenario, network: &Network, out: &mut
                 _ => format!("the cbr flows of {count} neighbouring terminals, such as {first},"),
             };
             format!(
-                "{neighbours} offer {:.1} Mbit/s at once, headers included, and a satellite has {most} for all of its terminals: what is more is queued and dropped",
+                "{neighbours} offer {:.1} Mbit/s at once, headers included, and a satellite has {most} for all of its terminals: \
+                    what is more is queued and dropped",
                 bps / 1e6
             )
         };

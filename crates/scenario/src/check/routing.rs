@@ -88,7 +88,8 @@ fn several(scenario: &Scenario, out: &mut Findings) {
         || at.key("scheme"),
         || match scenario.constellations.keys().collect::<Vec<_>>()[..] {
             [only] => format!("scheme \"{scheme}\" is one within a constellation; expected it in constellations.{only}.scheme"),
-            ref all => format!("scheme \"{scheme}\" stays in one constellation, and there are {}; expected \"shortest\" or \"multipath\", or constellations.NAME.scheme for one of them", all.len()),
+            ref all => format!("scheme \"{scheme}\" stays in one constellation, and there are {}; expected \"shortest\" or \
+                \"multipath\", or constellations.NAME.scheme for one of them", all.len()),
         },
     );
     out.require(
@@ -125,7 +126,8 @@ fn own_schemes(scenario: &Scenario, out: &mut Findings) {
                 format!("scheme \"{name}\" of the only constellation; expected it in routing.scheme")
             });
         } else if scheme == Scheme::Multipath {
-            let message = "scheme \"multipath\" spreads over the whole network; expected \"shortest\", \"hybrid\", \"geographic\" or \"central\"";
+            let message = "scheme \"multipath\" spreads over the whole network; expected \"shortest\", \"hybrid\", \"geographic\" \
+                or \"central\"";
             out.push(at, || message.into());
         } else if across == Scheme::Multipath {
             let message = || {

@@ -226,7 +226,8 @@ fn variant(tcp: &Tcp, at: &KeyPath, out: &mut Findings) {
         || at.key("open"),
         || {
             format!(
-                "variant {name} has no T/TCP (RFC 1644); expected kind \"fast-open\", which every variant has, or a variant with Reno's growth"
+                "variant {name} has no T/TCP (RFC 1644); expected kind \"fast-open\", which every variant has, or a variant with \
+                    Reno's growth"
             )
         },
     );

@@ -76,7 +76,8 @@ pub(super) fn names(scenario: &Scenario, out: &mut Findings) {
             || {
                 let (variant, host) = (word(&variant), word(&host));
                 format!(
-                    "variant {variant} is a way of repairing losses, and host {host} keeps its own: its window is then reno's over rack. Write host = \"1999\" for the algorithm of that name, or name it as recovery"
+                    "variant {variant} is a way of repairing losses, and host {host} keeps its own: its window is then reno's over \
+                        rack. Write host = \"1999\" for the algorithm of that name, or name it as recovery"
                 )
             },
         );
@@ -147,7 +148,8 @@ fn small_windows(scenario: &Scenario, cases: &[Case], out: &mut Findings) {
                 || path,
                 || {
                     format!(
-                        "flow {} may have {} outstanding on {}, and {} times an RTT of {} are {}{repaired}: about {:.3} Mbit/s at most; write {}",
+                        "flow {} may have {} outstanding on {}, and {} times an RTT of {} are {}{repaired}: about {:.3} Mbit/s at \
+                            most; write {}",
                         quoted(&scenario.flow_name(case.flow)),
                         about(window * case.connections),
                         leg.bottleneck,
@@ -215,7 +217,8 @@ fn short_queue(case: &Case, out: &mut Findings) {
         || key(&leg.bottleneck).key("queue").key("limit"),
         || {
             format!(
-                "queue of {} is {:.1} % of rate times RTT, {}: a TCP that takes a loss for congestion leaves the link idle after each; write limit = \"{}\"",
+                "queue of {} is {:.1} % of rate times RTT, {}: a TCP that takes a loss for congestion leaves the link idle after \
+                    each; write limit = \"{}\"",
                 leg.queue.limit(),
                 queue as f64 / product as f64 * 100.0,
                 about(product),
@@ -235,7 +238,8 @@ fn hasty_interval(case: &Case, out: &mut Findings) {
         || key(&leg.bottleneck).key("queue").key("interval"),
         || {
             format!(
-                "interval of {interval} over an RTT of {}: what waits for less than a round trip is dropped; write interval = \"{}\" and target = \"{}\"",
+                "interval of {interval} over an RTT of {}: what waits for less than a round trip is dropped; write interval = \
+                    \"{}\" and target = \"{}\"",
                 leg.rtt,
                 leg.rtt,
                 leg.rtt / 20,
@@ -261,7 +265,8 @@ fn thin_return(case: &Case, out: &mut Findings) {
         || key(&leg.transport_key),
         || {
             format!(
-                "acknowledgments for {} need {:.0} kbit/s back, and the way back has {}: they queue and are lost there; write ack_every = {every}, or filter or thin them (docs/tcp.md)",
+                "acknowledgments for {} need {:.0} kbit/s back, and the way back has {}: they queue and are lost there; write \
+                    ack_every = {every}, or filter or thin them (docs/tcp.md)",
                 leg.rate,
                 needed / 1e3,
                 leg.return_rate,
@@ -279,7 +284,8 @@ fn early_timeout(case: &Case, out: &mut Findings) {
         || key(&leg.transport_key),
         || {
             format!(
-                "an RTT of {} is more than rto_initial, {}: every SYN is sent twice, as hosts do; write rto_initial = \"3 s\" if that is not what is asked",
+                "an RTT of {} is more than rto_initial, {}: every SYN is sent twice, as hosts do; write rto_initial = \"3 s\" if \
+                    that is not what is asked",
                 leg.rtt, tcp.rto_initial
             )
         },
@@ -297,7 +303,8 @@ fn broken_promise(leg: &Leg, stp: &Stp, out: &mut Findings) {
         || {
             let (name, rate) = (&leg.bottleneck, leg.rate);
             format!(
-                "{promised} are promised, and {name} has {rate}: the rest is dropped and sent again; write max_rate = \"{rate}\", or congestion = \"delay\""
+                "{promised} are promised, and {name} has {rate}: the rest is dropped and sent again; write max_rate = \"{rate}\", \
+                    or congestion = \"delay\""
             )
         },
     );

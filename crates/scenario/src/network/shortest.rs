@@ -180,7 +180,8 @@ impl Builder<'_> {
                 });
                 let near = near.unwrap_or_default();
                 self.out.push(|| at.key("to"), || {
-                    format!("{terminal} is a terminal, and no link leads from {node} to one; expected a link with a terminal in its \"between\"{near}")
+                    format!("{terminal} is a terminal, and no link leads from {node} to one; expected a link with a terminal in its \
+                        \"between\"{near}")
                 });
                 None
             }

@@ -93,7 +93,8 @@ impl Legend {
                     let dash = if pen.dash.is_empty() { "none" } else { pen.dash };
                     let _ = write!(
                         out,
-                        "<path d=\"M{x:.1} {middle:.1}h26\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:.1}\" stroke-dasharray=\"{dash}\"/>",
+                        "<path d=\"M{x:.1} {middle:.1}h26\" fill=\"none\" stroke=\"{}\" stroke-width=\"{:.1}\" \
+                            stroke-dasharray=\"{dash}\"/>",
                         pen.colour,
                         pen.width.max(1.0)
                     );
