@@ -1,10 +1,10 @@
 """Publications reproduced: a claim, a script, our number beside the published one, and a verdict.
 
 Each script in `papers/<publication>/` has `SOURCE`, `CLAIM` and `reproduce()`, which returns rows and a figure.
-Differs from a notebook: every number has a tolerance bounded on both sides, stated before the run.
+Differs from a notebook: every number has a tolerance with its reason, stated before the run; rows that could not fail are refused.
 Leaves out sentences of the publications; numbers are cited with their place.
 
-    python papers/harness.py [--full] [--out DIR] [NAME ...]      # such as henderson1999/fig_6_10
+    python papers/harness.py [--full] [--seeds N] [--out DIR] [NAME ...]      # such as henderson1999/fig_6_10
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import csv
 import importlib.util
+import math
 import os
 import sys
 import time
@@ -21,6 +22,9 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
+PAPER = "paper"
+#: A range whose ends are this far apart says nothing of a number.
+WIDEST = 10.0
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,12 @@ class Row:
     ours: float
     low: float
     high: float
-    #: Why the number is known to differ; empty where it should hold.
+    #: Reason of the bounds: digits of a figure, the paper's own interval, seeds, the words that were read.
+    why: str
+    #: Why the number is known to differ, written by hand; empty where it should hold.
     known: str = ""
+    #: Source of `published` if that is not the publication: ns-2.35, a formula, a trace.
+    of: str = PAPER
 
     @property
     def holds(self) -> bool:
@@ -57,6 +65,44 @@ class Row:
         """Ours minus the published number, in its unit."""
         return None if self.published is None else self.ours - self.published
 
+    @property
+    def kind(self) -> str:
+        """The table that the row stands in."""
+        # A reason that begins with "words" or "drawn" says that no number is printed: "none" is 0, "once" and "as much" are 1.
+        if self.published is None or (self.published in (0, 1) and self.why.startswith(("words", "drawn"))):
+            return "in words"
+        return "published" if self.of == PAPER else "other"
+
+    def faults(self) -> list[str]:
+        """Reasons why the row's verdict would say nothing; none if it can fail."""
+        found = []
+        low, high, published = self.low, self.high, self.published
+        if not self.why.strip():
+            found.append("the range has no reason")
+        if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+            return [*found, f"{low:g} to {high:g} is no range"]
+        if published is not None and not low - 1e-9 * abs(low) <= published <= high + 1e-9 * abs(high):
+            found.append(f"{low:g} to {high:g} leaves out the published {published:g}")
+        # About nothing a tolerance has two sides; everywhere else a sign is part of the claim.
+        if low * high <= 0 and low != high and published != 0:
+            found.append(f"{low:g} to {high:g} accepts nothing, or the opposite sign")
+        elif low * high > 0 and max(abs(low), abs(high)) >= WIDEST * min(abs(low), abs(high)):
+            found.append(f"{low:g} to {high:g} spans a factor of ten")
+        if self.unit == "times" and published != 1 and low < 1 < high:
+            found.append(f"{low:g} to {high:g} times accepts more and less")
+        return found
+
+
+class RowError(ValueError):
+    """Rows that cannot fail. The text has one a line."""
+
+
+def refuse(name: str, rows: list[Row]) -> None:
+    """Raises `RowError` if a row's accepted range says nothing."""
+    faults = [f"{name}: {row.metric}: {fault}" for row in rows for fault in row.faults()]
+    if faults:
+        raise RowError("\n".join(faults))
+
 
 @dataclass
 class Reproduction:
@@ -75,6 +121,8 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="entries to run; all of them if none is given")
     parser.add_argument("--out", type=Path, default=Path("out/papers"), help="folder for tables and figures")
     parser.add_argument("--full", action="store_true", help="all points and seeds, where less is the default (SKYHOP_FULL=1)")
+    parser.add_argument("--seeds", type=int, default=0, metavar="N", help="add N to every seed: the verdicts are to stay")
+    parser.add_argument("--mutate", metavar="NAME", help="a wrong implementation, which the verdicts are to notice (papers/mutate.py)")
     arguments = parser.parse_args()
     if arguments.full:
         os.environ["SKYHOP_FULL"] = "1"
@@ -82,19 +130,23 @@ def main() -> int:
     import matplotlib
 
     matplotlib.use("Agg")
-    known = {str(path.relative_to(HERE).with_suffix("")): path for path in sorted(HERE.glob("*/*.py"))}
+    import altered
+
+    altered.install(arguments.seeds, arguments.mutate)
+    known = entries()
     for name in arguments.names:
         if name not in known:
             parser.error(f"unknown entry {name!r}; expected one of {', '.join(known)}")
     # The table is written anew by each full run and by each partial one; it says what was run, not more.
     arguments.out.mkdir(parents=True, exist_ok=True)
-    done: list[tuple[str, Any, Reproduction]] = []
+    done: Done = []
     failed: list[str] = []
     for name in arguments.names or known:
         started = time.monotonic()
         module = load(name, known[name])
         try:
             result = module.reproduce()
+            refuse(name, result.rows)
         except Exception:
             # What the others have found is not lost with it.
             traceback.print_exc()
@@ -109,6 +161,11 @@ def main() -> int:
     for name in failed:
         print(f"error: {name} failed", file=sys.stderr)
     return 0 if not failed and all(row.expected for _, _, result in done for row in result.rows) else 1
+
+
+def entries() -> dict[str, Path]:
+    """Scripts by name."""
+    return {str(path.relative_to(HERE).with_suffix("")): path for path in sorted(HERE.glob("*/*.py"))}
 
 
 def load(name: str, path: Path) -> Any:
@@ -133,36 +190,58 @@ def save_figure(figure: Any, stem: Path) -> None:
 
 
 COLUMNS = ["entry", "metric", "unit", "published", "ours", "deviation", "accepted", "verdict"]
+Done = list[tuple[str, Any, Reproduction]]
+#: The tables by kind of row, and what they are called.
+KINDS = {
+    "published": "Numbers that the publications print",
+    "other": "Numbers of other origin: ns-2.35, formulas, a trace",
+    "in words": "Claims in words and drawings: the bounds are how they were read",
+}
 
 
 def cells(name: str, row: Row) -> list[str]:
+    number = "" if row.published is None else f"{row.published:g}"
     return [
         name,
         row.metric,
         row.unit,
-        "in words" if row.published is None else f"{row.published:g}",
+        number if row.of == PAPER else f"{number} ({row.of})",
         f"{row.ours:.4g}",
         "" if row.deviation is None else f"{row.deviation:+.3g}",
-        f"{row.low:g} to {row.high:g}",
+        f"{row.low:.6g} to {row.high:.6g}",
         row.verdict,
     ]
 
 
-def table(done: list[tuple[str, Any, Reproduction]]) -> list[list[str]]:
-    return [cells(name, row) for name, _, result in done for row in result.rows]
+def table(done: Done, kind: str) -> list[list[str]]:
+    return [cells(name, row) for name, _, result in done for row in result.rows if row.kind == kind]
 
 
-def plain(done: list[tuple[str, Any, Reproduction]]) -> str:
-    lines = [COLUMNS, *table(done)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(COLUMNS))]
-    text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines]
+def counts(done: Done) -> list[str]:
+    """A line for each kind of row: how many hold, differ as known, and differ."""
+    lines = []
+    for kind, title in KINDS.items():
+        verdicts = [row.verdict for _, _, result in done for row in result.rows if row.kind == kind]
+        hold, known, differ = (verdicts.count(verdict) for verdict in ("holds", "differs, as known", "differs"))
+        lines.append(f"{title}: {len(verdicts)}; {hold} hold, {known} known to differ, {differ} differ")
+    return lines
+
+
+def plain(done: Done) -> str:
+    text = []
+    for kind, title in KINDS.items():
+        lines = [COLUMNS, *table(done, kind)]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(COLUMNS))]
+        text += [title, *("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines), ""]
     text += [f"{name}: left open: {said}" for name, _, result in done for said in result.sensitivity]
-    return "\n".join(text)
+    return "\n".join([*text, *counts(done)])
 
 
-def markdown(done: list[tuple[str, Any, Reproduction]]) -> str:
-    lines = ["# Published and ours", "", "| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
-    lines += ["| " + " | ".join(row) + " |" for row in table(done)]
+def markdown(done: Done) -> str:
+    lines = ["# Published and ours", "", *(f"- {line}" for line in counts(done))]
+    for kind, title in KINDS.items():
+        lines += ["", f"## {title}", "", "| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
+        lines += ["| " + " | ".join(row) + " |" for row in table(done, kind)]
     for name, module, result in done:
         lines += ["", f"## {name}", "", f"{module.CLAIM} ({module.SOURCE})", ""]
         known = [f"{row.metric}: {row.known}" for row in result.rows if row.known]
@@ -173,13 +252,13 @@ def markdown(done: list[tuple[str, Any, Reproduction]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_csv(done: list[tuple[str, Any, Reproduction]], path: Path) -> None:
+def write_csv(done: Done, path: Path) -> None:
     with path.open("w", newline="", encoding="utf-8") as out:
         writer = csv.writer(out)
-        writer.writerow(["entry", "metric", "unit", "published", "ours", "deviation", "low", "high", "verdict"])
+        writer.writerow(["entry", "metric", "unit", "published", "ours", "deviation", "low", "high", "verdict", "of", "why", "known"])
         for name, _, result in done:
             for r in result.rows:
-                writer.writerow([name, r.metric, r.unit, r.published, r.ours, r.deviation, r.low, r.high, r.verdict])
+                writer.writerow([name, r.metric, r.unit, r.published, r.ours, r.deviation, r.low, r.high, r.verdict, r.of, r.why, r.known])
 
 
 if __name__ == "__main__":

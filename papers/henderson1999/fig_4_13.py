@@ -23,6 +23,10 @@ RTTS_MS = [20, 50, 100, 150, 200, 250, 300, 400, 500, 600]
 #: The delays of the Ethernets, there and back.
 ETHERNETS_MS = 0.4
 VARIANTS = {"reno": "Reno", "newreno-slow-but-steady": "NewReno", "sack-reno": "SACK-Reno", "sack-newreno": "SACK-NewReno"}
+#: Bounds at 600 ms over SACK-NewReno, reason, and why it differs. The abstract: Reno's goodput is cut by over half.
+HALF = "abstract: cut by over half for BSD's Reno, and for the others quite evident, read as a tenth to two thirds"
+BSD = "BSD's Reno cuts window and threshold again at false fast retransmissions, which ours avoids: 0.84 and, of SACK-Reno, 0.92"
+BELOW = {"reno": (0.2, 0.5, HALF, BSD), "newreno-slow-but-steady": (0.33, 0.9, HALF), "sack-reno": (0.33, 0.9, HALF, BSD)}
 AROUND = np.linspace(0.96, 1.04, 9)
 
 
@@ -32,16 +36,24 @@ def reproduce() -> Reproduction:
     sack = mean["sack-newreno"]
     rows = [
         # Nothing lost would be as wrong as too much: slow start alone costs some round trips of 600 ms.
-        Row("SACK-NewReno, drop of goodput from 20 to 600 ms", "%", 10, 100 * (1 - sack[-1] / sack[0]), 2, 12),
+        Row(
+            "SACK-NewReno, drop of goodput from 20 to 600 ms", "%", 10, 100 * (1 - sack[-1] / sack[0]), 5, 12,
+            "conclusion iv: no more than 10 %; nine round trips move the mean by 2; slow start alone costs half of it"
+        )
     ]
     rows += [
-        Row(f"{label} at 600 ms, of SACK-NewReno", "", None, mean[variant][-1] / sack[-1], 0.2, 0.95)
+        Row(f"{label} at 600 ms, of SACK-NewReno", "", None, mean[variant][-1] / sack[-1], *BELOW[variant])
         for variant, label in VARIANTS.items()
         if variant != "sack-newreno"
     ]
     # Below 100 ms all are near each other.
     low = [mean[variant][RTTS_MS.index(50)] / sack[RTTS_MS.index(50)] for variant in VARIANTS]
-    rows.append(Row("least of the variants at 50 ms, of SACK-NewReno", "", None, min(low), 0.85, 1))
+    rows.append(
+        Row(
+            "least of the variants at 50 ms, of SACK-NewReno", "", None, min(low), 0.9, 1,
+            "words: relatively high for all four below 100 ms, read as nine tenths"
+        )
+    )
     return Reproduction(
         rows,
         draw(goodput),

@@ -22,11 +22,20 @@ def reproduce() -> Reproduction:
     without = trace(VARIANT)
     rows = [
         # Three duplicate acknowledgments of the burst, a round trip and a full queue later.
-        Row("from the end of recovery to the next reduction", "s", None, again_s(ours), 0.6, 3),
-        Row("reductions of the threshold in a minute", "", None, ours.reductions, 2, 4),
-        Row("the same, without the burst (figure 4.15)", "", 1, without.reductions, 1, 1),
-        Row("goodput, over that without the burst", "", None, ours.flow["goodput_bps"] / without.flow["goodput_bps"], 0.2, 0.8),
-        Row("timeouts", "", 0, ours.flow["timeouts"], 0, 0),
+        Row(
+            "from the end of recovery to the next reduction", "s", None, again_s(ours), 0.6, 3,
+            "words: at once; a round trip at least, and five at most"
+        ),
+        Row(
+            "reductions of the threshold in a minute", "", None, ours.reductions, 2, 4,
+            "words: again; each recovery takes 20 s or more of the minute"
+        ),
+        Row("the same, without the burst (figure 4.15)", "", 1, without.reductions, 1, 1, "words: one"),
+        Row(
+            "goodput, over that without the burst", "", None, ours.flow["goodput_bps"] / without.flow["goodput_bps"], 0.2, 0.8,
+            "words: worse; a second recovery in the minute costs a fifth at least, and leaves the first half"
+        ),
+        Row("timeouts", "", 0, ours.flow["timeouts"], 0, 0, "drawn: none"),
     ]
     remark = f"With 20 packets of queue the next reduction comes {again_s(short):.1f} s after recovery, {short.reductions} in a minute."
     return Reproduction(rows, draw(ours, "NewReno with a burst after recovery, RTT 600 ms"), sensitivity=[remark])

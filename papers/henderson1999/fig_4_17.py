@@ -19,11 +19,17 @@ def reproduce() -> Reproduction:
     after = ours.loss + 100
     late = (ours.acked[-1] - ours.acked[after]) * 8 / (ours.t[-1] - ours.t[after])
     rows = [
-        Row("timeouts", "", 0, ours.flow["timeouts"], 0, 0),
-        Row("reductions of the threshold", "", 1, ours.reductions, 1, 1),
-        Row("threshold after it, over rate times RTT", "", None, float(ours.threshold[-1]) / PIPE_B, 0.6, 1.5),
-        Row("goodput from 5 s after the loss, over the link's", "", 1, late / (1.3e6 * 1460 / 1500), 0.97, 1.001),
-        Row("reductions by SACK-Reno", "", None, reno.reductions, 2, 8),
+        Row("timeouts", "", 0, ours.flow["timeouts"], 0, 0, "words: none"),
+        Row("reductions of the threshold", "", 1, ours.reductions, 1, 1, "words: one"),
+        Row(
+            "threshold after it, over rate times RTT", "", None, float(ours.threshold[-1]) / PIPE_B, 0.6, 1.5,
+            "words: half of the window at the overshoot, which is one to three times rate times RTT"
+        ),
+        Row(
+            "goodput from 5 s after the loss, over the link's", "", 1, late / (1.3e6 * 1460 / 1500), 0.97, 1.001,
+            "drawn: a straight line; a sample is 50 ms of 40 s"
+        ),
+        Row("reductions by SACK-Reno", "", None, reno.reductions, 2, 8, "words: several; 8 halvings are one segment"),
     ]
     remark = (
         f"With 20 packets {short.reductions} reductions in the minute and {short.flow['goodput_bps'] / 1e6:.2f} Mbit/s, with 50 "

@@ -23,15 +23,23 @@ NS2 = {
 def reproduce() -> Reproduction:
     ours = {name: {rtt: goodput(variant, rtt) for rtt in row} for name, (variant, row) in NS2.items()}
     rows = [
-        Row(f"{name}, RTT {rtt} ms", "kbit/s", published, ours[name][rtt], 0.98 * published, 1.02 * published)
+        Row(
+            f"{name}, RTT {rtt} ms", "kbit/s", published, ours[name][rtt], 0.98 * published, 1.02 * published,
+            "as far as two implementations of the figure are apart", of="ns-2.35"
+        )
         for name, (_, row) in NS2.items()
         for rtt, published in row.items()
     ]
-    return Reproduction(rows, draw(ours), ["What stands under published is ns-2.35's; `crates/sim/tests/geo_bulk.rs` has more of it."], [left_open()])
+    return Reproduction(
+        rows, draw(ours), ["What stands under published is ns-2.35's; `crates/sim/tests/geo_bulk.rs` has more of it."], [left_open()]
+    )
 
 
 def left_open() -> str:
-    said = ", ".join(f"{queue} packets {goodput('sack1', 600, queue):.0f} and {goodput('newreno-slow-but-steady', 600, queue):.0f}" for queue in (20, 50, 100))
+    said = ", ".join(
+        f"{queue} packets {goodput('sack1', 600, queue):.0f} and {goodput('newreno-slow-but-steady', 600, queue):.0f}"
+        for queue in (20, 50, 100)
+    )
     return f"The queue: 50 packets. SACK and NewReno over 600 ms, kbit/s: {said}."
 
 

@@ -20,16 +20,23 @@ RTTS_MS = (10, 100, 200, 300, 600)
 SETTING = Setting(rtts_ms=RTTS_MS, web_load=0, end_s=60)
 SEEDS = range(1, 6)
 FAIR_BPS = RATE_BPS / len(RTTS_MS)
+FAR_BELOW = "words: far below its share, read as less than half; it is not locked out, read as a tenth"
 
 
 def reproduce() -> Reproduction:
     red, fifo = ([trace(setting, seed) for seed in SEEDS] for setting in (SETTING, replace(SETTING, queue="fifo")))
     shares, drop_tail = (np.mean([share(flows) for flows in runs], axis=0) for runs in (red, fifo))
     rows = [
-        Row("steps of the round trip at which throughput falls, of 4", "", 4, int(np.sum(np.diff(shares) < 0)), 4, 4),
-        Row("RTT 10 ms, share of a fair share", "", None, shares[0], 1.3, 3),
-        Row("RTT 600 ms, share of a fair share", "", None, shares[-1], 0.02, 0.5),
-        Row("RTT 600 ms, the same, drop-tail in place of RED", "", None, drop_tail[-1], 0.02, 0.5),
+        Row(
+            "steps of the round trip at which throughput falls, of 4", "", 4, int(np.sum(np.diff(shares) < 0)), 4, 4,
+            "a count: every step, as the figure has it"
+        ),
+        Row(
+            "RTT 10 ms, share of a fair share", "", None, shares[0], 1.3, 3,
+            "words: above its share; at 3 the other four would have half of theirs"
+        ),
+        Row("RTT 600 ms, share of a fair share", "", None, shares[-1], 0.1, 0.5, FAR_BELOW),
+        Row("RTT 600 ms, the same, drop-tail in place of RED", "", None, drop_tail[-1], 0.1, 0.5, FAR_BELOW),
     ]
     remark = "Shares of a fair share, RED: {}; drop-tail of 50 packets: {}.".format(
         *(", ".join(f"{rtt} ms {s:.2f}" for rtt, s in zip(RTTS_MS, each)) for each in (shares, drop_tail))

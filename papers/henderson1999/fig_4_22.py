@@ -29,14 +29,27 @@ def reproduce() -> Reproduction:
     # What is held for both directions of one connection, of which one is busy.
     least = min(size for size, kbps in by_buffer.items() if kbps >= 0.85 * CEILING_KBPS)
     rows = [
-        Row("server's smallest round trip, split", "ms", None, near, 17, 25),
-        Row("server's smallest round trip, end to end", "ms", 600, far, 599, 612),
-        Row("buffer with which 85 % is used, of rate times RTT of the Internet path", "", 2.5, least * 1e3 / INTERNET_B, 2, 3, HELD),
-        Row("the same, of rate times RTT of the satellite link", "", None, least * 1e3 / SATELLITE_B, 1, 3),
-        Row("goodput, split, of what the link carries", "", None, by_buffer[500] / CEILING_KBPS, 0.9, 1),
+        Row(
+            "server's smallest round trip, split", "ms", None, near, 17, 25, "words: near; 18 ms of propagation, and packets' transmission"
+        ),
+        Row("server's smallest round trip, end to end", "ms", 600, far, 599, 612, "packets' transmission over three links"),
+        Row(
+            "buffer with which 85 % is used, of rate times RTT of the Internet path", "", 2.5, least * 1e3 / INTERNET_B, 2, 3,
+            "words: two to three times", HELD
+        ),
+        Row(
+            "the same, of rate times RTT of the satellite link", "", None, least * 1e3 / SATELLITE_B, 1, 3,
+            "words: two to three times; one direction of two is busy"
+        ),
+        Row(
+            "goodput, split, of what the link carries", "", None, by_buffer[500] / CEILING_KBPS, 0.9, 1,
+            "words: full use; slow start takes 2 % of 300 s"
+        ),
     ]
     said = ", ".join(f"{size} kB {kbps:.0f}" for size, kbps in by_buffer.items())
-    return Reproduction(rows, picture(), sensitivity=[f"The buffer of figures 4.23 and 4.24 is 500 kB. Goodput over 600 ms, kbit/s by buffer: {said}."])
+    return Reproduction(
+        rows, picture(), sensitivity=[f"The buffer of figures 4.23 and 4.24 is 500 kB. Goodput over 600 ms, kbit/s by buffer: {said}."]
+    )
 
 
 def measure(buffer_kb: int):
@@ -46,5 +59,10 @@ def measure(buffer_kb: int):
 
 def picture():
     places = {"server": (0.0, 0.0), "router": (1.3, 0.0), "gateway": (2.6, 0.0), "satellite": (3.9, 0.5), "user": (5.2, 0.0)}
-    links = [("server", "router", "Internet"), ("router", "gateway", "10 Mbit/s, 18 ms"), ("gateway", "satellite", "1.5 Mbit/s"), ("satellite", "user", "40 to 600 ms")]
+    links = [
+        ("server", "router", "Internet"),
+        ("router", "gateway", "10 Mbit/s, 18 ms"),
+        ("gateway", "satellite", "1.5 Mbit/s"),
+        ("satellite", "user", "40 to 600 ms"),
+    ]
     return draw({"split at the gateway": (places, links)})

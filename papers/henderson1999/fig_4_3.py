@@ -52,19 +52,23 @@ def reproduce() -> Reproduction:
     rows = [
         # Growth by the inverse of a window that grows meanwhile is a little less than the formula's, most so at the beginning.
         Row(
-            f"segments of {rtt} ms in {END_S} s, {label}, over the formula's",
-            "",
-            1,
-            last[name][rtt] / formula(END_S - rtt / 1e3, rtt, growth[name](rtt)),
-            0.9,
-            1.02,
+            f"segments of {rtt} ms in {END_S} s, {label}, over the formula's", "", 1,
+            last[name][rtt] / formula(END_S - rtt / 1e3, rtt, growth[name](rtt)), 0.9, 1.02,
+            "growth by the inverse of a growing window lags the formula by up to a tenth at small windows; a sample is 2 %",
+            of="formula"
         )
         for name, label in (("u", "usual"), ("c", "constant rate"))
         for rtt in RTTS_MS
     ]
     rows += [
-        Row(f"{short} over {long} ms, usual", "", (long / short) ** 2, last["u"][short] / last["u"][long], 14, 18),
-        Row(f"{short} over {long} ms, constant rate", "", 1, last["c"][short] / last["c"][long], 0.95, 1.15),
+        Row(
+            f"{short} over {long} ms, usual", "", (long / short) ** 2, last["u"][short] / last["u"][long], 14, 18,
+            "both flows lag the formula, the slow one by 3.5 % more; as much again", of="formula"
+        ),
+        Row(
+            f"{short} over {long} ms, constant rate", "", 1, last["c"][short] / last["c"][long], 0.95, 1.15,
+            "each flow lags by up to a tenth, not equally", of="formula"
+        ),
     ]
     wider = {rtt: simulated(rtt, one, first=10)[1][-1] for rtt in RTTS_MS}
     faster = {rtt: simulated(rtt, constant_rate(100))[1][-1] for rtt in RTTS_MS}
@@ -79,7 +83,11 @@ def reproduce() -> Reproduction:
 def simulated(rtt_ms: float, increase: str, first: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """Times, and segments that have been acknowledged."""
     tcp = {"increase": increase, "initial_window": f"{first} segments"}
-    changes = {"duration": f"{END_S} s", "links.path.delay": f"{rtt_ms / 2} ms", **{f"flows.flow.transport.{key}": value for key, value in tcp.items()}}
+    changes = {
+        "duration": f"{END_S} s",
+        "links.path.delay": f"{rtt_ms / 2} ms",
+        **{f"flows.flow.transport.{key}": value for key, value in tcp.items()},
+    }
     t, acked = skyhop.run(text=SCENARIO, set=changes).sample("flow/flow", "acked_bytes")
     return t, acked / MSS_B
 

@@ -28,15 +28,31 @@ def reproduce() -> Reproduction:
         for i, rtt in enumerate(published):
             hops = 5 if number == 3 and i == 5 else 1
             least = alone_ms(number, i)
-            rows.append(Row(f"topology {number}: round trip of flow {i + 1}", "ms", rtt, least, rtt, rtt + hops * SENT_MS + ACCESS_MS))
+            rows.append(
+                Row(
+                    f"topology {number}: round trip of flow {i + 1}", "ms", rtt, least, rtt, rtt + hops * SENT_MS + ACCESS_MS,
+                    "what a SYN and its answer take to be sent"
+                )
+            )
         bottlenecks = [name for name in summary["links"] if name.startswith("b")]
-        rows.append(Row(f"topology {number}: bottlenecks", "", 5 if number == 3 else 1, len(bottlenecks), 5 if number == 3 else 1, 5 if number == 3 else 1))
+        rows.append(
+            Row(
+                f"topology {number}: bottlenecks", "", 5 if number == 3 else 1, len(bottlenecks), 5 if number == 3 else 1,
+                5 if number == 3 else 1, "a count"
+            )
+        )
         busy = summary["links"]["b0"]["forward"]
-        rows.append(Row(f"topology {number}: most that its first bottleneck sends", "kbit/s", 1500, busy["bytes"] * 8 / 60 / 1e3, 1350, 1500))
+        rows.append(
+            Row(
+                f"topology {number}: most that its first bottleneck sends", "kbit/s", 1500, busy["bytes"] * 8 / 60 / 1e3, 1350, 1500,
+                "a rate is a ceiling; slow start of a minute costs less than a tenth"
+            )
+        )
     used = {access: measure(2, access).summary["links"]["b0"]["forward"]["utilisation"] for access in ("10 Mbit/s", "100 Mbit/s")}
     least = {access: alone_ms(2, 0, access) for access in used}
     open_ = "The access links' rate is not stated: 10 Mbit/s. " + "; ".join(
-        f"with {access} the shortest round trip of topology 2 is {least[access]:.2f} ms and the bottleneck is used {used[access]:.1%}" for access in used
+        f"with {access} the shortest round trip of topology 2 is {least[access]:.2f} ms and the bottleneck is used {used[access]:.1%}"
+        for access in used
     )
     return Reproduction(rows, picture(), sensitivity=[open_ + "."])
 

@@ -16,13 +16,24 @@ CLAIM = "Split STP sends about as much as split TCP, a little less over long rou
 STP = '{ kind = "stp", format = "plain", packet_size = "1012 B" }'
 
 
+#: Bounds, their reason, and why it differs.
+ALIKE = (0.9, 1.1, "words: approximately the same")
+LESS = (0.85, 1.0, "words: slightly smaller over long round trips", "ours sends 1 to 2 % more, not a little less; the cause is not known")
+
+
 def reproduce() -> Reproduction:
     tcp = [measure(rtt, split=True) for rtt in RTTS_MS]
     stp = [measure(rtt, split=True, beyond=STP) for rtt in RTTS_MS]
     rows = [
-        Row(f"RTT {rtt} ms: STP over TCP", "times", None, s.satellite / t.satellite, 0.85, 1.1) for rtt, s, t in zip(RTTS_MS, stp, tcp)
+        Row(f"RTT {rtt} ms: STP, of TCP", "", None, s.satellite / t.satellite, *(LESS if rtt >= 400 else ALIKE))
+        for rtt, s, t in zip(RTTS_MS, stp, tcp)
     ]
-    rows.append(Row("RTT 600 ms: STP, of what the link carries", "", None, stp[-1].satellite / CEILING_KBPS, 0.7, 1.02))
+    rows.append(
+        Row(
+            "RTT 600 ms: STP, of what the link carries", "", None, stp[-1].satellite / CEILING_KBPS, 0.8, 1,
+            "words: approximately as TCP, which has 85 % and more (figure 4.23)"
+        )
+    )
     spread = measure(600, split=True, beyond=STP.replace(" }", ", spread = 0.33 }")).satellite
     alone = measure(600, split=True, neighbour=False, beyond=STP).satellite
     remark = (

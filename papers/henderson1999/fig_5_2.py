@@ -56,15 +56,24 @@ def reproduce() -> Reproduction:
     resent = again[-1].t_s if again else 0.0
     repeating = [p for p in stats if p.gap and p.gap[0] == missing]
     rows = [
-        Row("packets that were sent twice", "", 1, len(again) / 2, 1, 1),
-        Row("USTATs", "", 1, len(ustats), 1, 1),
+        Row("packets that were sent twice", "", 1, len(again) / 2, 1, 1, "a count"),
+        Row("USTATs", "", 1, len(ustats), 1, 1, "a count"),
         # The sketch has one; three POLLs a round trip make as many until the repeat arrives.
-        Row("STATs that report it missing too", "", 1, len(repeating), 1, 4),
-        Row("from the USTAT's leaving to the repeat's", "RTT", None, (resent - ustats[0].t_s) / 0.6 if ustats else 0, 0.45, 0.95),
-        Row("bytes delivered", "", None, summary["flows"]["bulk"]["bytes_delivered"], 20_000, 20_000),
+        Row(
+            "STATs that report it missing too", "", 1, len(repeating), 1, 4,
+            "a count: one POLL in the sketch, three a round trip by the text, and one at its edge"
+        ),
+        Row(
+            "from the USTAT's leaving to the repeat's", "RTT", None, (resent - ustats[0].t_s) / 0.6 if ustats else 0, 0.45, 0.95,
+            "words: at once; half a round trip and up to two packets of 0.2 s in service"
+        ),
+        Row("bytes delivered", "", None, summary["flows"]["bulk"]["bytes_delivered"], 20_000, 20_000, "all of it"),
     ]
     shown = [p._replace(number=p.number - first) if "SD" in p.kinds else p for p in all_packets if p.t_s < 3.2]
-    shown = [p._replace(next=None if p.next is None else p.next - first, gap=None if p.gap is None else (p.gap[0] - first, p.gap[1] - first)) for p in shown]
+    shown = [
+        p._replace(next=None if p.next is None else p.next - first, gap=None if p.gap is None else (p.gap[0] - first, p.gap[1] - first))
+        for p in shown
+    ]
     lost = {i for i, p in enumerate(shown) if p.forward and "SD" in p.kinds and p.number == missing - first and p.t_s < resent}
     remark = f"The lost packet is number {missing - first}; it is resent {resent - again[0].t_s if again else 0:.2f} s after it first left."
     return Reproduction(rows, draw(shown, DELAY_S, RATE_BPS, lost, "bulk transfer, one packet lost"), [remark])

@@ -11,7 +11,9 @@ from harness import Reproduction, Row
 from stp_trace import draw, trace
 
 SOURCE = "Henderson 1999, figure 5.3 and section 5.1.1"
-CLAIM = "A request of 400 bytes and a reply of 8000 in six packets take a few packets more, as the last packet of each burst asks for its STAT"
+CLAIM = (
+    "A request of 400 bytes and a reply of 8000 in six packets take a few packets more, as the last packet of each burst asks for its STAT"
+)
 
 SCENARIO = """
 host = "1999"
@@ -42,13 +44,16 @@ def reproduce() -> Reproduction:
     to, back = ([p for p in packets if p.forward == forward and "SD" in p.kinds] for forward in (True, False))
     took = summary["flows"]["transaction"]["completion_mean_s"]
     rows = [
-        Row("packets of data there", "", 1, len(to), 1, 1),
-        Row("packets of data back", "", 6, len(back), 6, 6),
-        Row("the first packet is", "BGN+SD+POLL", None, float(packets[0].kinds == ("BGN", "SD", "POLL")), 1, 1),
-        Row("POLLs on the reply's data", "", None, sum("POLL" in p.kinds for p in back), 2, 4),
+        Row("packets of data there", "", 1, len(to), 1, 1, "a count"),
+        Row("packets of data back", "", 6, len(back), 6, 6, "a count"),
+        Row("the first packet is", "BGN+SD+POLL", None, float(packets[0].kinds == ("BGN", "SD", "POLL")), 1, 1, "drawn: true is 1"),
+        Row(
+            "POLLs on the reply's data", "", None, sum("POLL" in p.kinds for p in back), 2, 4,
+            "drawn: the last of each burst of 1, 2, 3, and one at the edge"
+        ),
         # One, two and three packets of the reply, spread over a round trip each.
-        Row("request to reply", "RTT", None, took / 0.6, 3, 5.5),
-        Row("all packets", "", None, len(packets), 9, 16),
+        Row("request to reply", "RTT", None, took / 0.6, 3, 5.5, "drawn: three windows, each spread over a round trip here"),
+        Row("all packets", "", None, len(packets), 9, 16, "drawn: seven of data, a STAT a burst, opening and closing"),
     ]
     firsts = {forward: next(p.number for p in packets if p.forward == forward and "SD" in p.kinds) for forward in (True, False)}
 

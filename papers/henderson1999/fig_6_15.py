@@ -19,6 +19,7 @@ from harness import Reproduction, Row
 SOURCE = "Henderson 1999, figure 6.15 and section 6.6.1"
 CLAIM = "21,352 trapezoids, all but those beside the poles 146.3 to 156.5 km wide and 156.5 km high"
 
+DIGIT = "half of the last digit"
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = ["cargo", "run", "--release", "--quiet", "--locked", "-p", "skyhop-routing", "--example", "cells"]
 #: "All latitudes except those very near the poles": four cells more or less are too much beyond this.
@@ -33,11 +34,11 @@ def reproduce() -> Reproduction:
     furthest = np.maximum(np.abs(bands["south_deg"]), np.abs(bands["north_deg"]))
     wide = bands["base_km"][is_cell & (furthest < NEAR_POLE_DEG)]
     rows = [
-        Row("cells between the caps", "cells", 21352, float(bands["cells"][is_cell].sum()), 21352, 21352),
-        Row("points of the grid", "points", 32768, float(256 * len(read)), 32768, 32768),
-        Row("base, longest", "km", 156.5, float(wide.max()), 156.45, 156.55),
-        Row("base, shortest", "km", 146.3, float(wide.min()), 146.25, 146.35),
-        Row("height", "km", 156.5, float(bands["height_km"][0]), 156.45, 156.55),
+        Row("cells between the caps", "cells", 21352, float(bands["cells"][is_cell].sum()), 21352, 21352, "a count"),
+        Row("points of the grid", "points", 32768, float(256 * len(read)), 32768, 32768, "a count"),
+        Row("base, longest", "km", 156.5, float(wide.max()), 156.45, 156.55, DIGIT),
+        Row("base, shortest", "km", 146.3, float(wide.min()), 146.25, 146.35, DIGIT),
+        Row("height", "km", 156.5, float(bands["height_km"][0]), 156.45, 156.55, DIGIT),
     ]
     beside = bands["base_km"][1]
     remark = f"By the rule as printed the bands beside the caps have 16 cells, 21,360 in all; with 12 ({beside:.1f} km) 21,352."

@@ -22,7 +22,12 @@ EDGES_DEG = (122.5, 222.5)
 
 def reproduce() -> Reproduction:
     nodes = skyhop.snapshot("teledesic").nodes
-    rows = [Row("latitude at which planes 0 and 11 cross", "deg", 54, crossing_deg(nodes, 0, 11), 53, 55)]
+    rows = [
+        Row(
+            "latitude at which planes 0 and 11 cross", "deg", 54, crossing_deg(nodes, 0, 11), 53, 55,
+            "about: one degree, which is half a degree more than the digits"
+        )
+    ]
     beside = crossing_deg(nodes, 0, 1)
     remark = f"Planes that turn the same way cross beside the pole: 0 and 1 at {beside:.2f} degrees, their inclination being 84.7."
     return Reproduction(rows, figure(nodes), [remark])

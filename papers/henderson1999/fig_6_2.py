@@ -17,6 +17,7 @@ from skyhop import plot
 SOURCE = "Henderson 1999, figures 6.2 and 6.3, table 6.1"
 CLAIM = "Iridium has no links across its seam and none between planes near the poles; Teledesic has eight links a satellite"
 
+COUNTS = "within planes all; between planes as many as are below 60 deg, two thirds of an orbit, give or take one a plane"
 CONSTELLATIONS = {
     "iridium": {"preset": "iridium", "isl_latitude_limit": "60 deg"},
     "teledesic": {"preset": "teledesic", "isl_latitude_limit": "60 deg"},
@@ -36,11 +37,11 @@ def reproduce() -> Reproduction:
         up = links["up"] > 0
         for kind, least, most in BOUNDS[name]:
             count = int(np.sum(up & (links["kind"] == kind)))
-            rows.append(Row(f"{name}, {kind} links up", "", (least + most) / 2, count, least, most))
+            rows.append(Row(f"{name}, {kind} links up", "", 0 if most == 0 else None, count, least, most, COUNTS))
         high = np.abs(nodes["latitude_deg"]) > 60
         ends = high[links["a"]] | high[links["b"]]
         off = up & np.isin(links["kind"], ISLS[1:]) & ends
-        rows.append(Row(f"{name}, links between planes beyond 60 deg", "", 0, int(off.sum()), 0, 0))
+        rows.append(Row(f"{name}, links between planes beyond 60 deg", "", 0, int(off.sum()), 0, 0, "words: none"))
         plot.map(snapshot, ax=ax)
         ax.set_title(f"{name.capitalize()} at t = 0: links that are active")
     return Reproduction(rows, figure)
@@ -61,12 +62,18 @@ def table(name: str, nodes: skyhop.Table, links: skyhop.Table) -> list[Row]:
     degree = sum(np.bincount(links[end][isls], minlength=len(nodes)) for end in "ab")
     spacing = nodes_apart(nodes, in_plane)
     return [
-        Row(f"{name}, altitude", "km", altitude, float(np.median(nodes["altitude_km"])), altitude - 0.1, altitude + 0.1),
-        Row(f"{name}, planes", "", planes, len(in_plane), planes, planes),
-        Row(f"{name}, satellites per plane", "", per_plane, len(in_plane[0]), per_plane, per_plane),
-        Row(f"{name}, plane separation", "deg", separation, spacing, separation - 0.01, separation + 0.01),
-        Row(f"{name}, seam separation", "deg", seam, 180 - spacing * (planes - 1), seam - 0.1, seam + 0.1),
-        Row(f"{name}, most ISLs of a satellite", "", most, int(degree.max()), most, most),
+        Row(
+            f"{name}, altitude", "km", altitude, float(np.median(nodes["altitude_km"])), altitude - 0.1, altitude + 0.1,
+            "the table's digits"
+        ),
+        Row(f"{name}, planes", "", planes, len(in_plane), planes, planes, "a count"),
+        Row(f"{name}, satellites per plane", "", per_plane, len(in_plane[0]), per_plane, per_plane, "a count"),
+        Row(f"{name}, plane separation", "deg", separation, spacing, separation - 0.05, separation + 0.05, "the table's digits"),
+        Row(
+            f"{name}, seam separation", "deg", seam, 180 - spacing * (planes - 1), seam - 0.1, seam + 0.1,
+            "the table's digits, five times over"
+        ),
+        Row(f"{name}, most ISLs of a satellite", "", most, int(degree.max()), most, most, "a count"),
     ]
 
 

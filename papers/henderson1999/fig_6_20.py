@@ -27,8 +27,11 @@ def reproduce() -> Reproduction:
     apart = np.abs(found - formula_deg(inclination))
     at = float(found[inclination == 84.7][0])
     rows = [
-        Row("crossing at an inclination of 84.7 degrees", "deg", 54, at, 53, 55),
-        Row("satellites against the formula, largest difference", "deg", 0, float(apart.max()), 0, 0.01),
+        Row("crossing at an inclination of 84.7 degrees", "deg", 54, at, 53, 55, "about: one degree, as figure 6.19"),
+        Row(
+            "satellites against the formula, largest difference", "deg", 0, float(apart.max()), 0, 1e-6, "the same geometry: rounding",
+            of="formula"
+        ),
     ]
     return Reproduction(rows, figure(inclination, found))
 

@@ -1,6 +1,6 @@
 """HT figure 6.21: the hybrid geographic protocol against shortest paths by hops, by distance.
 
-Follows section 6.5.3: Teledesic, 10,000 random pairs, routing radius 2 hops, 3 beyond 45 degrees, bins of 1000 km.
+Follows section 6.5.3: Teledesic, three times 10,000 random pairs, routing radius 2 hops, 3 beyond 45 degrees, bins of 1000 km.
 Differs: pairs are drawn over many hours; distance alone does not decide whether the seam is between them.
 Leaves out pairs that the protocol did not deliver; they are counted.
 """
@@ -17,6 +17,8 @@ SOURCE = "Henderson 1999, figure 6.21 and section 6.5.3"
 CLAIM = "On average the hybrid protocol is no more than about 3 ms worse than fewest hops; it fails at the seam"
 
 TELEDESIC = {"preset": "teledesic", "isl_latitude_limit": "70 deg"}
+SEEDS = (1, 2, 3)
+COMPARABLE = "words: no more than about 3 ms worse, half of the digit; not better, as fewest hops is what it approximates"
 #: Nearer pairs are within the routing radius.
 FAR_KM = 5000
 #: From here on to half way round the Earth there are few pairs.
@@ -24,7 +26,8 @@ ANTIPODES_KM = 18_000
 
 
 def reproduce() -> Reproduction:
-    table = skyhop.survey(TELEDESIC, "hybrid", samples=10_000)
+    tables = [skyhop.survey(TELEDESIC, "hybrid", samples=10_000, seed=seed) for seed in SEEDS]
+    table = {name: np.concatenate([t[name] for t in tables]) for name in ("separation_km", "delay_ms", "fewest_hops_delay_ms", "outcome")}
     km, behind = table["separation_km"], table["delay_ms"] - table["fewest_hops_delay_ms"]
     arrived = np.isfinite(behind)
     far = arrived & (km > FAR_KM)
@@ -33,22 +36,19 @@ def reproduce() -> Reproduction:
     outcome, count = np.unique(table["outcome"], return_counts=True)
     counts = dict(zip(outcome, count))
     rows = [
-        Row("behind fewest hops, mean above 5000 km", "ms", 3, float(behind[far].mean()), -3, 3),
-            Row("behind fewest hops, worst bin's mean from 5000 to 18,000 km", "ms", 3, float(means.max()), -3, 3.5),
+        Row("behind fewest hops, mean above 5000 km", "ms", 3, float(behind[far].mean()), 0.5, 3.5, COMPARABLE),
+        Row("behind fewest hops, worst bin's mean from 5000 to 18,000 km", "ms", 3, float(means.max()), 0.5, 3.5, COMPARABLE),
         Row(
-            "behind fewest hops, mean above 18,000 km",
-            "ms",
-            3,
-            float(opposite.mean()),
-            -3,
-            4,
-            known=f"{len(opposite)} pairs, 3.2 to 4.1 ms with two other seeds: opposite a destination every direction leads nearer, "
-            "and greedy satellites choose one without regard to the pole or the seam",
+            "behind fewest hops, mean above 18,000 km", "ms", 3, float(opposite.mean()), 0.5, 3.5, COMPARABLE,
+            "opposite a destination every direction leads nearer, and greedy satellites choose one without regard to the pole or the seam"
         ),
-        Row("loops", "% of pairs", 0, 100 * counts.get("looping", 0) / len(table), 0, 0.1),
+        Row(
+            "loops", "% of pairs", 0, 100 * counts.get("looping", 0) / len(km), 0, 0.1,
+            "words: none; a pair in a thousand may meet a handover"
+        ),
     ]
     outcomes = ", ".join(f"{name}: {number}" for name, number in counts.items())
-    remark = f"Of {len(table)} packets {outcomes}. The thesis was not successful at the seam either, and gives no number."
+    remark = f"{len(opposite)} pairs are above 18,000 km. Of {len(km)} packets {outcomes}. The thesis was not successful at the seam either, and gives no number."
     return Reproduction(rows, figure(km[arrived], behind[arrived]), [remark])
 
 

@@ -1,4 +1,4 @@
-"""HT figures 6.4 to 6.7, 6.11 and 6.12: 10,000 pings between random places, by least delay and by fewest hops.
+"""HT figures 6.4 to 6.7, 6.11 and 6.12: three times 10,000 pings between random places, by least delay and by fewest hops.
 
 Follows section 6.3: Teledesic and Iridium, both with links across the seam, the same pairs for both metrics.
 Differs: a pair is sent at a random instant, and terminals stay for a few updates, so that some are near a handover.
@@ -23,44 +23,54 @@ C_KM_MS = 299.792458
 
 
 def reproduce() -> Reproduction:
-    teledesic, iridium = (skyhop.survey(c, "shortest") for c in (TELEDESIC, IRIDIUM))
+    teledesic, iridium = (surveys(c) for c in (TELEDESIC, IRIDIUM))
     km, least = teledesic["separation_km"], teledesic["least_delay_ms"]
     there = np.isfinite(least)
     km, least = km[there], least[there]
     spread = [np.ptp(least[(km > low) & (km <= low + 500)]) for low in range(5000, 15000, 500)]
     slow = np.mean(least > 100) * 100
     rows = [
-        Row("Teledesic, pings above 100 ms", "%", 1, slow, 0.01, 1),
-        Row("Teledesic, spread of delay at one distance", "ms", 30, float(np.median(spread)), 20, 40),
-        Row("Teledesic, least delay over light on the ground", "", 1, float(np.min(least / (km / C_KM_MS))), 1, 1.4),
-        penalty("Teledesic", teledesic, 0.5, 10),
-        penalty("Iridium", iridium, 0.1, 10),
         Row(
-            "penalty of Iridium over that of Teledesic, largest",
-            "",
-            1,
-            largest(iridium) / largest(teledesic),
-            0.1,
-            1,
+            "Teledesic, pings above 100 ms", "%", 1, slow, 0.15, 1,
+            "fewer than 1 %; fewer than 15 in 10,000 would be a system without detours at the poles"
+        ),
+        Row("Teledesic, spread of delay at one distance", "ms", 30, float(np.median(spread)), 20, 40, "roughly 30: a third"),
+        Row(
+            "Teledesic, least delay over light on the ground", "", None, float(np.min(least / (km / C_KM_MS))), 1.05, 1.4,
+            "drawn: near its line; 1375 km up and down is a twentieth of the longest way"
+        ),
+        penalty("Teledesic", teledesic, 1.5),
+        penalty("Iridium", iridium, 1.1),
+        Row(
+            "penalty of Iridium over that of Teledesic, largest", "", None, largest(iridium) / largest(teledesic), 0.15, 0.95,
+            "words: not as large, of three seeds of 10,000 pairs"
         ),
     ]
     return Reproduction(rows, figure(teledesic, iridium))
 
 
-def extra(table: skyhop.Table) -> np.ndarray:
+def surveys(constellation: dict) -> dict[str, np.ndarray]:
+    """Pairs of three seeds: the largest penalty hangs on one pair."""
+    tables = [skyhop.survey(constellation, "shortest", seed=seed) for seed in (1, 2, 3)]
+    return {name: np.concatenate([t[name] for t in tables]) for name in ("separation_km", "least_delay_ms", "fewest_hops_delay_ms")}
+
+
+def extra(table: dict[str, np.ndarray]) -> np.ndarray:
     return table["fewest_hops_delay_ms"] - table["least_delay_ms"]
 
 
-def largest(table: skyhop.Table) -> float:
+def largest(table: dict[str, np.ndarray]) -> float:
     return float(np.nanmax(extra(table)))
 
 
-def penalty(name: str, table: skyhop.Table, low: float, high: float) -> Row:
+def penalty(name: str, table: dict[str, np.ndarray], low: float) -> Row:
     mean = float(np.nanmean(extra(table)))
-    return Row(f"{name}, fewest hops over least delay, mean", "ms", 10, mean, low, high)
+    return Row(
+        f"{name}, fewest hops over least delay, mean", "ms", 10, mean, low, 10, "generally below 10 ms; above the hops' own spread of a ms"
+    )
 
 
-def figure(teledesic: skyhop.Table, iridium: skyhop.Table) -> plt.Figure:
+def figure(teledesic: dict[str, np.ndarray], iridium: dict[str, np.ndarray]) -> plt.Figure:
     figure, axes = plt.subplots(3, 2, figsize=(9, 10), layout="constrained")
     scatter(axes[0, 0], teledesic, "least_delay_ms", "6.4 Teledesic, least delay")
     ax = axes[0, 1]
@@ -74,14 +84,14 @@ def figure(teledesic: skyhop.Table, iridium: skyhop.Table) -> plt.Figure:
     return figure
 
 
-def scatter(ax: plt.Axes, table: skyhop.Table, column: str, title: str) -> None:
+def scatter(ax: plt.Axes, table: dict[str, np.ndarray], column: str, title: str) -> None:
     ax.plot(table["separation_km"] / 1e3, table[column], ".", ms=1.5, color="0.2")
     ax.plot([0, 20], [0, 20_000 / C_KM_MS], "k--", lw=1, label="light along the ground")
     ax.set(title=title, xlabel="separation (1000 km)", ylabel="one-way delay (ms)", ylim=(0, 160), xlim=(0, 20))
     ax.legend(frameon=False, fontsize=8)
 
 
-def bins(ax: plt.Axes, table: skyhop.Table, title: str) -> None:
+def bins(ax: plt.Axes, table: dict[str, np.ndarray], title: str) -> None:
     """Mean with one standard deviation and maximum for each 1000 km."""
     place = (table["separation_km"] // 1000).astype(int)
     values = extra(table)

@@ -48,7 +48,7 @@ def reproduce() -> Reproduction:
             for what, value, got in zip(("minimum", "median", "mean"), (least, median, mean), found):
                 known = KNOWN.get((orbit, mss, kind), "") if what == "mean" else ""
                 name = f"{orbit}, {mss} B, {kind}: {what}"
-                rows.append(Row(name, "s", value, got, value - 0.51 * digit, value + 0.51 * digit, known=known))
+                rows.append(Row(name, "s", value, got, value - 0.51 * digit, value + 0.51 * digit, "half of the last printed digit", known))
     return Reproduction(rows, draw(ours), sensitivity=[sensitivity()])
 
 

@@ -23,20 +23,34 @@ PRINTED = {
 }
 
 
+MORE = "more, as the text says, and up to twice the printed gain: two goodputs of 15 % each"
+RENO = "with the queue of 25 packets that the text gives Reno has 16 % less than printed; with 28, which no text has, 13 %"
+KNOWN = {(False, "Reno", "goodput"): RENO, (False, "STP", "Reno"): RENO}
+
+
 def reproduce() -> Reproduction:
     ours = {(two_way, name): measure(leo(PROTOCOLS[name], two_way)) for two_way, name in PRINTED}
-    rows = rows_of(ours, PRINTED)
+    rows = rows_of(ours, PRINTED, KNOWN)
     goodput = {key: m.goodput_kbps[0] for key, m in ours.items()}
     rows += [
-        Row("one way: SACK over STP, goodput", "times", 1715.1 / 1668.2, goodput[False, "SACK"] / goodput[False, "STP"], 1, 1.1),
-        Row("one way: STP over Reno, goodput", "times", 1668.2 / 1552.9, goodput[False, "STP"] / goodput[False, "Reno"], 1.02, 1.3),
-        Row("both ways: STP over SACK, goodput", "times", 1440.5 / 1154.2, goodput[True, "STP"] / goodput[True, "SACK"], 1.02, 1.4),
-        Row("both ways: SACK over Reno, goodput", "times", 1154.2 / 975.4, goodput[True, "SACK"] / goodput[True, "Reno"], 1.05, 1.5),
+        Row(
+            "one way: SACK over STP, goodput", "times", 1715.1 / 1668.2, goodput[False, "SACK"] / goodput[False, "STP"], 1, 1.1,
+            "slightly more, as the text says"
+        ),
+        Row(
+            "one way: STP over Reno, goodput", "times", 1668.2 / 1552.9, goodput[False, "STP"] / goodput[False, "Reno"], 1.02, 1.2,
+            MORE, KNOWN.get((False, "STP", "Reno"), "")
+        ),
+        Row(
+            "both ways: STP over SACK, goodput", "times", 1440.5 / 1154.2, goodput[True, "STP"] / goodput[True, "SACK"], 1.02, 1.4,
+            MORE, KNOWN.get((True, "STP", "SACK"), "")
+        ),
+        Row(
+            "both ways: SACK over Reno, goodput", "times", 1154.2 / 975.4, goodput[True, "SACK"] / goodput[True, "Reno"], 1.05, 1.35,
+            MORE, KNOWN.get((True, "SACK", "Reno"), "")
+        ),
     ]
-    other = {
-        "queues of 25 packets": (25, PROTOCOLS),
-        "two POLLs a round trip": (28, {"STP": STP | {"polls_per_rtt": 2}}),
-    }
+    other = {"queues of 28 packets": (28, PROTOCOLS), "two POLLs a round trip": (25, {"STP": STP | {"polls_per_rtt": 2}})}
     told = []
     for what, (queue, protocols) in other.items():
         found = {name: measure(leo(transport, False, queue), 50) for name, transport in protocols.items()}

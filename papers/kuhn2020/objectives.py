@@ -32,13 +32,19 @@ PROMISED = {"congestion": "rate", "max_rate": "250 Mbit/s", "initial_credit": 20
 SAVED = {"saved": {"rtt": "600 ms", "rate": "250 Mbit/s"}}
 #: Parameters, loss, the most seconds and return bytes wanted; picoquic's seconds and return bytes with IP's and UDP's headers.
 TODAY = {
-    "nothing known": ({}, 0, 5.5, 20_000, 5.462, 85_595),
-    "rate promised": (PROMISED, 0, 4.5, 20_000, None, None),
-    "saved state": (SAVED, 0, 4.9, 20_000, 4.856, 102_406),
+    "nothing known": ({}, 0, 5.5, 9_000, 5.462, 85_595),
+    "rate promised": (PROMISED, 0, 4.5, 9_000, None, None),
+    "saved state": (SAVED, 0, 4.9, 9_000, 4.856, 102_406),
     "nothing known, 1/64 lost": ({}, 1 / 64, 6.6, 80_000, 6.635, 92_827),
     "rate promised, 1/64 lost": (PROMISED, 1 / 64, 5.0, 80_000, None, None),
 }
 SEEDS = 5
+LESS = "ours: at most a tenth of picoquic's without losses, and less than it with them"
+AGAIN = {
+    True: (1.5, 2.5, "one packet in 64 is 1.56 %; half as much again for repeats that are lost or early"),
+    False: (0, 0.5, "words: nothing is lost"),
+}
+SLOWER = {"saved state": "4.89 s, 0.03 more than picoquic's"}
 
 
 class Outcome(NamedTuple):
@@ -54,7 +60,9 @@ def measure(down: float, up: float, rtt_ms: int, megabytes: int, loss: float, tr
     bdp = [round(mbps * 1e6 / 8 * rtt_ms / 1e3) for mbps in (down, up)]
     queue, back = (toml({"kind": "drop-tail", "limit": f"{n} B"}) for n in bdp)
     losses = f'loss.kind = "packets"\nloss.probability = {loss}' if loss else ""
-    text = head(900, 900) + f"""
+    text = (
+        head(900, 900)
+        + f"""
         [links.satellite]
         rate = "{down} Mbit/s"
         delay = "{rtt_ms / 2:g} ms"
@@ -68,6 +76,7 @@ def measure(down: float, up: float, rtt_ms: int, megabytes: int, loss: float, tr
         transport = {transport}
         traffic = {toml(BULK | {"size": f"{megabytes} MB"})}
         """
+    )
     seeds = range(1, SEEDS + 1) if loss else (1,)
     with ThreadPoolExecutor() as pool:
         flows = [run.summary["flows"]["transfer"] for run in pool.map(lambda seed: run_text(text, seed), seeds)]
@@ -88,14 +97,24 @@ def reproduce() -> Reproduction:
             ours = measure(down, up, 650, megabytes, loss, stp())
             least = megabytes * 8 / down + 0.65
             path = f"{down:g}/{up:g} Mbit/s" + (f", {loss:.0%} lost" if loss else "")
-            rows.append(Row(f"{path}: {megabytes} MB", "s", objective, ours.seconds, least, objective))
+            rows.append(
+                Row(
+                    f"{path}: {megabytes} MB", "s", objective, ours.seconds, least, objective,
+                    "an objective is a ceiling; the rate and a round trip are the floor"
+                )
+            )
             shares[path, megabytes] = ours.seconds / objective
     told = []
     for name, (keys, loss, most_s, most_b, theirs_s, theirs_b) in TODAY.items():
         ours = measure(250, 3, 600, 100, loss, stp(**keys))
-        rows.append(Row(f"100 MB, {name}", "s", theirs_s, ours.seconds, 3.86, most_s))
-        rows.append(Row(f"100 MB, {name}: return bytes", "kB", theirs_b and theirs_b / 1e3, ours.return_b / 1e3, 0.2, most_b / 1e3))
-        rows.append(Row(f"100 MB, {name}: sent again", "%", None, 100 * ours.repeats, 0, 2.5 if loss else 1))
+        rows.append(
+            Row(
+                f"100 MB, {name}", "s", theirs_s, ours.seconds, 3.86, theirs_s or most_s,
+                "no slower; the rate and the round trips are the floor", SLOWER.get(name, "")
+            )
+        )
+        rows.append(Row(f"100 MB, {name}: return bytes", "kB", None, ours.return_b / 1e3, most_b / 9e3, most_b / 1e3, LESS))
+        rows.append(Row(f"100 MB, {name}: sent again", "%", None if loss else 0, 100 * ours.repeats, *AGAIN[bool(loss)]))
         told.append(f"{name} {ours.seconds:.2f} s and {ours.return_b / 1e3:.1f} kB")
     cubic = toml({"kind": "tcp", "variant": "cubic", "mss": "1400 B", "window": "60 MB", "initial_window": "10 segments"})
     tcp = measure(250, 3, 600, 100, 0, cubic)

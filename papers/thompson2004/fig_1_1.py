@@ -14,24 +14,39 @@ import skyhop
 from skyhop.theory import AX25, TCP_IP
 
 SOURCE = "Thompson 2004, figure 1.1"
-CLAIM = "AX.25 wastes less than TCP/IP in packets of its size, TCP/IP less in large ones; its window carries 36 times as much over any delay"
+CLAIM = (
+    "AX.25 wastes less than TCP/IP in packets of its size, TCP/IP less in large ones; its window carries 36 times as much over any delay"
+)
 
 
 def reproduce() -> Reproduction:
     rows = [
         # 16 octets of addresses and call signs are the thesis's complaint; with flags, control, PID and checks 20.
-        Row("AX.25: share left for data, 256 B", "%", 100 * 256 / 276, 100 * AX25.share(), 92.7, 92.8),
-        Row("TCP/IP is as good from a payload of", "B", None, float(crossing()), 512, 512),
+        Row("AX.25: share left for data, 256 B", "%", 100 * 256 / 276, 100 * AX25.share(), 92.7, 92.8, "octets of the frame", of="formula"),
+        Row(
+            "TCP/IP is as good from a payload of", "B", None, float(crossing()), 512, 512,
+            "equal headers over payload: twice 256 bytes over 20 octets"
+        ),
     ]
     for payload in (256, 512, 1460):
         published = 100 * TCP_IP.share(payload)
-        rows.append(Row(f"TCP/IP: share left for data, {payload} B", "%", published, 100 * simulated(1e6, 1e-3, payload, 60) / 1e6, published - 0.2, published + 0.2))
+        rows.append(
+            Row(
+                f"TCP/IP: share left for data, {payload} B", "%", published, 100 * simulated(1e6, 1e-3, payload, 60) / 1e6,
+                published - 0.2, published + 0.2, "a handshake of 200 s", of="formula"
+            )
+        )
     for rtt_ms in (20, 250, 500):
         # TCP's window over a channel that is never the limit, and AX.25's seven packets in TCP's headers.
         for name, framing, payload, count in (("64 kB", TCP_IP, 1460, 44), ("7 packets of 256 B", AX25, 256, 7)):
             published = framing.throughput(rtt_ms / 1e3, payload=payload)
             ours = simulated(1e9, rtt_ms / 1e3, payload, count)
-            rows.append(Row(f"{name}, RTT {rtt_ms} ms", "kbit/s", published / 1e3, ours / 1e3, published / 1e3 * 0.97, published / 1e3 * 1.001))
+            rows.append(
+                Row(
+                    f"{name}, RTT {rtt_ms} ms", "kbit/s", published / 1e3, ours / 1e3, published / 1e3 * 0.97, published / 1e3 * 1.001,
+                    "a ceiling; slow start takes some round trips of 200 s", of="formula"
+                )
+            )
     return Reproduction(rows, draw(), [])
 
 

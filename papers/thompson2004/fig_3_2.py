@@ -21,10 +21,15 @@ PUBLISHED = {100: 400, 536: 2144, 1000: 4000, 1095: 4380, 1460: 4380, 2190: 4380
 def reproduce() -> Reproduction:
     rows = []
     for mss, published in PUBLISHED.items():
-        rows.append(Row(f"MSS {mss} B", "B", published, theory.initial_window(mss), published, published))
+        rows.append(Row(f"MSS {mss} B", "B", published, theory.initial_window(mss), published, published, "the rule", of="rule"))
     # A sender does not split a segment to fill its window.
     for mss in (536, 1460, 4312):
-        rows.append(Row(f"MSS {mss} B: sent before the first acknowledgment", "B", PUBLISHED[mss], sent(mss), PUBLISHED[mss], PUBLISHED[mss]))
+        rows.append(
+            Row(
+                f"MSS {mss} B: sent before the first acknowledgment", "B", PUBLISHED[mss], sent(mss), PUBLISHED[mss], PUBLISHED[mss],
+                "the rule, in whole segments", of="rule"
+            )
+        )
     return Reproduction(rows, draw(), sensitivity=["Nothing: the rule has no parameter."])
 
 

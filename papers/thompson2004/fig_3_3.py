@@ -30,15 +30,32 @@ def reproduce() -> Reproduction:
             if rtt in (100, 300, 500):
                 # The closed form counts whole round trips; acknowledgments of the last window are spread over one, and an odd one waits.
                 formula = theory.time_to_fill(RATE_BPS, rtt / 1e3, packet=PACKET_B, initial_window=2, ack_every=every)
-                rows.append(Row(f"{name}, RTT {rtt} ms", "s", formula, took, formula - rtt / 1e3, formula + 1.5 * rtt / 1e3))
+                rows.append(
+                    Row(
+                        f"{name}, RTT {rtt} ms", "s", formula, took, formula - rtt / 1e3, formula + 1.5 * rtt / 1e3,
+                        "whole round trips, and an acknowledgment that waits", of="formula"
+                    )
+                )
     each, second = (np.array(values) for values in ours.values())
-    rows.append(Row("RTT 500 ms: every second over each", "times", None, second[-1] / each[-1], 1.4, 2))
-    rows.append(Row("500 ms over 100 ms, each", "times", None, each[-1] / each[RTTS_MS.index(100)], 5.5, 12))
+    rows.append(
+        Row(
+            "RTT 500 ms: every second over each", "times", None, second[-1] / each[-1], 1.4, 2,
+            "words: longer; growth by 1.5 in place of 2 is 1.7"
+        )
+    )
+    rows.append(
+        Row(
+            "500 ms over 100 ms, each", "times", None, each[-1] / each[RTTS_MS.index(100)], 5.5, 12,
+            "words: faster than the delay, which is five times; log2 of five is added to three doublings"
+        )
+    )
     return Reproduction(rows, draw(ours), sensitivity=[left_open()])
 
 
 def left_open() -> str:
-    said = ", ".join(f"{mbps:g} Mbit/s {simulated(0.5, 1, mbps * 1e6):.2f} and {simulated(0.5, 2, mbps * 1e6):.2f} s" for mbps in (0.5, 1, 4))
+    said = ", ".join(
+        f"{mbps:g} Mbit/s {simulated(0.5, 1, mbps * 1e6):.2f} and {simulated(0.5, 2, mbps * 1e6):.2f} s" for mbps in (0.5, 1, 4)
+    )
     return f"The rate: 1 Mbit/s. Acknowledging each and every second segment over 500 ms: {said}."
 
 

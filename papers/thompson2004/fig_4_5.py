@@ -26,12 +26,27 @@ def reproduce() -> Reproduction:
     used = surface(80, 500)
     rows = []
     for rate, (low, high) in {100: (10**-5.6, 10**-4.6), 1000: (10**-7, 10**-5.7), 4000: (10**-8, 10**-6.6)}.items():
-        rows.append(Row(f"{rate} kbit/s: bit error rate at which use falls to 80 %", "log10", None, np.log10(at_80(used, rate)), np.log10(low), np.log10(high)))
+        rows.append(
+            Row(
+                f"{rate} kbit/s: bit error rate at which use falls to 80 %", "log10", None, np.log10(at_80(used, rate)), np.log10(low),
+                np.log10(high), "drawn: the edge of what is used well; half a decade either way and a step of the errors"
+            )
+        )
     # The square-root law: use depends on rate times the root of the error rate. Slower links meet timeouts before that.
-    rows.append(Row("decades of error rate per decade of rate, 1 to 4 Mbit/s", "decades", None, slope(used, 1000, 4000), -2.4, -1.6))
+    rows.append(
+        Row(
+            "decades of error rate per decade of rate, 1 to 4 Mbit/s", "decades", None, slope(used, 1000, 4000), -2.4, -1.6,
+            "the square-root law has -2: a fifth"
+        )
+    )
     for rtt, size, low, high in ((240, 500, 200, 800), (80, 1000, 1000, 4000)):
         law = slope(surface(rtt, size, (low, high)), low, high)
-        rows.append(Row(f"the same with RTT {rtt} ms, {size} bytes, {low} to {high} kbit/s", "decades", None, law, -2.5, -1.4))
+        rows.append(
+            Row(
+                f"the same with RTT {rtt} ms, {size} bytes, {low} to {high} kbit/s", "decades", None, law, -2.5, -1.5,
+                "the square-root law has -2: a quarter"
+            )
+        )
     return Reproduction(rows, draw(used), sensitivity=[left_open()])
 
 
@@ -79,6 +94,11 @@ def draw(used):
     x, y = np.meshgrid(np.log10(RATES_KBPS), np.log10(BERS), indexing="ij")
     z = np.array([[used[rate, ber] for ber in BERS] for rate in RATES_KBPS])
     ax.plot_surface(x, y, z, cmap="Greys_r", edgecolor="#0b5fa5", linewidth=0.4)
-    ax.set(xlabel="rate (kbit/s, power of ten)", ylabel="bit error rate (power of ten)", zlabel="utilisation", title="FACK, RTT 80 ms, 500 bytes")
+    ax.set(
+        xlabel="rate (kbit/s, power of ten)",
+        ylabel="bit error rate (power of ten)",
+        zlabel="utilisation",
+        title="FACK, RTT 80 ms, 500 bytes",
+    )
     ax.view_init(elev=25, azim=50)
     return figure

@@ -2,7 +2,7 @@
 
 Follows chapter 5 and the settings that the reference found to give its numbers: 500 bytes, 20,000 packets a point, D the round trip.
 Differs: levels from every third of the links around them (`SKYHOP_FULL=1`: all), three seeds, losses of its own at each. The thesis's
-runs all had one stream of losses; what that one did to a level, ns-2 says (`python/tests/thompson_ns2.csv`), and is added.
+runs all had one stream of losses; what that one did to a level, ns-2 says (`python/tests/thompson_ns2.csv`), and rows of their own add.
 Leaves out 90 %, where the thesis is 0.1 to 0.4 above every simulation that was tried, and 1e-5, which timeouts decide.
 """
 
@@ -32,6 +32,20 @@ PUBLISHED = {
 #: Points of 675 on the wrong side of the thesis's levels, of all stacks at these utilisations: 0 to 11 at 1e-6, 3 to 15 at 1e-7.
 STRIPS = {1e-6: (0.75, 1.4), 1e-7: (0.22, 0.82)}
 TOLERANCE = 0.05
+WHY = "0.05: three seeds and every third link are 0.02, and queue and run length are not told"
+CORRECTED = "and ns-2.35's stream"
+STREAM = "one stream of losses for all of the thesis's runs, which in ns-2.35 adds 0.02 to 0.05 to a level; ours has losses of its own at each link"
+#: Levels that are more than the tolerance below the printed ones, by hand.
+OFF = {
+    ("tahoe", 1e-6): (0.8,),
+    ("tahoe", 1e-7): (0.5, 0.6, 0.7, 0.8),
+    ("reno", 1e-7): (0.5, 0.7, 0.8),
+    ("newreno", 1e-6): (0.8,),
+    ("newreno", 1e-7): (0.5, 0.7, 0.8),
+    ("sack1", 1e-6): (0.6, 0.7, 0.8),
+    ("sack1", 1e-7): (0.5, 0.6, 0.7, 0.8),
+    ("fack", 1e-7): (0.5, 0.6, 0.7),
+}
 KNOWN = {
     ("tahoe", 1e-6, 0.8): "ns-2.35 with the thesis's stream has 1.287 too; the thesis's queue and run length are not known",
     ("reno", 1e-7, 0.8): "ns-2.35 with the thesis's stream has 0.628 too; the thesis's queue and run length are not known",
@@ -39,7 +53,7 @@ KNOWN = {
 
 
 def reproduce() -> Reproduction:
-    rows, levels, remarks = [], {}, []
+    rows, corrected, levels, remarks = [], [], {}, []
     for stack, rates in PUBLISHED.items():
         for ber, published in rates.items():
             links = equivalence.strip(*STRIPS[ber], every=1 if FULL else 3)
@@ -47,17 +61,35 @@ def reproduce() -> Reproduction:
             luck = [crossing(ns2("thesis", stack, ber), w) - crossing(ns2("own", stack, ber), w) for w in WANTED]
             for wanted, there, stream in zip(WANTED, published, luck):
                 levels[stack, ber, wanted] = ours = crossing(points, wanted)
-                known = KNOWN.get((stack, ber, wanted), "")
-                name = f"{stack}, {ber:.0e}, {wanted:.0%}"
-                rows.append(Row(name, "E", there, ours + stream, there - TOLERANCE, there + TOLERANCE, known))
+                key, name = (stack, ber, wanted), f"{stack}, {ber:.0e}, {wanted:.0%}"
+                stream_costs = STREAM if wanted in OFF.get((stack, ber), ()) else ""
+                rows.append(Row(name, "E", there, ours, there - TOLERANCE, there + TOLERANCE, WHY, stream_costs))
+                corrected.append(
+                    Row(
+                        f"{name}, and what ns-2's stream adds", "E", there, ours + stream, there - TOLERANCE, there + TOLERANCE, WHY,
+                        KNOWN.get(key, ""), of=CORRECTED
+                    )
+                )
             wrong = [equivalence.level(*columns(points), w).differing for w in WANTED]
-            rows.append(Row(f"{stack}, {ber:.0e}, points on the wrong side, most", "%", None, 100 * max(wrong) / len(points), 0, 12))
+            rows.append(
+                Row(
+                    f"{stack}, {ber:.0e}, points on the wrong side, most", "%", 0, 100 * max(wrong) / len(points), 0, 12,
+                    "words: few; of a strip of a tenth of the grid, and a link's own losses move it across"
+                )
+            )
             plain = ", ".join(f"{levels[stack, ber, w]:.3f} ({stream:+.3f})" for w, stream in zip(WANTED, luck))
-            remarks.append(f"{stack}, {ber:.0e}: levels with losses of its own at each point {plain}; in brackets what the thesis's stream adds")
+            remarks.append(
+                f"{stack}, {ber:.0e}: levels with losses of its own at each point {plain}; in brackets what the thesis's stream adds"
+            )
     for ber in (1e-6, 1e-7):
         best = min(PUBLISHED, key=lambda stack: sum(levels[stack, ber, w] for w in WANTED))
-        rows.append(Row(f"{ber:.0e}: FACK's is lowest, or no more than 0.02 above", "E", None, mean(levels, "fack", ber) - mean(levels, best, ber), 0, 0.02))
-    return Reproduction(rows, draw(levels), remarks)
+        rows.append(
+            Row(
+                f"{ber:.0e}: FACK's is lowest, or no more than 0.02 above", "E", 0, mean(levels, "fack", ber) - mean(levels, best, ber),
+                0, 0.02, "words: the lowest; 0.02 is three seeds' error of a mean"
+            )
+        )
+    return Reproduction([*rows, *corrected], draw(levels), remarks)
 
 
 def mean(levels, stack: str, ber: float) -> float:

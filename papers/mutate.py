@@ -1,0 +1,175 @@
+"""Mutation of the papers' scenarios: for each entry wrong implementations, and the verdicts that notice.
+
+Follows `altered.py`, which says what each mutation changes; a verdict notices if it is not the one on record any more.
+Differs from `tools/mutants.py`, which changes code. An entry that ends with an error has not noticed: no verdict did.
+Leaves out mutations that do not touch an entry's scenarios.
+
+    python papers/mutate.py [--table papers/mutations.md] [ENTRY ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ACK, LATE, NEWRENO, TAHOE = "acknowledge every segment", "acknowledge after 500 ms", "NewReno for SACK", "Tahoe for all"
+QUEUES, DELAYS, RATES, LOSSES, WINDOWS = "queues doubled", "delays +10 %", "rates -20 %", "losses doubled", "windows halved"
+POLLS, TTCP, INCREASE, SPLIT, DUPLICATES = "STP polls six times", "no T/TCP", "no increase", "no split", "two duplicates"
+MASK, SEAM, LOW, HIGH, SYSTEM = (
+    "elevation mask of 55 deg",
+    "the seam the other way",
+    "no links beyond 40 deg",
+    "links up to 85 deg",
+    "another system",
+)
+CELL = "a cell more"
+
+HT, TH, WP = "henderson1999", "thompson2004", "wood2001"
+#: Mutations that are tried, by entry.
+CASES: dict[str, tuple[str, ...]] = {
+    f"{HT}/fig_4_2": (LATE, TAHOE),
+    f"{HT}/fig_4_3": (LATE, INCREASE),
+    f"{HT}/fig_4_4": (DELAYS, RATES),
+    f"{HT}/fig_4_5": (TAHOE, QUEUES, LATE),
+    f"{HT}/fig_4_6": (LATE, NEWRENO),
+    f"{HT}/fig_4_7": (INCREASE,),
+    f"{HT}/fig_4_8": (INCREASE,),
+    f"{HT}/fig_4_9": (INCREASE,),
+    f"{HT}/fig_4_10": (INCREASE,),
+    f"{HT}/fig_4_11": (DELAYS, RATES, WINDOWS),
+    f"{HT}/fig_4_12": (RATES, QUEUES, TAHOE),
+    f"{HT}/fig_4_13": (NEWRENO, QUEUES),
+    f"{HT}/fig_4_14": (ACK, TAHOE, QUEUES),
+    f"{HT}/fig_4_15": (ACK, TAHOE, QUEUES, DELAYS),
+    f"{HT}/fig_4_16": (ACK, TAHOE, DELAYS),
+    f"{HT}/fig_4_17": (ACK, NEWRENO, DELAYS),
+    f"{HT}/fig_4_18": (ACK, NEWRENO, DELAYS),
+    f"{HT}/fig_4_19": (ACK, NEWRENO, QUEUES, DELAYS),
+    f"{HT}/fig_4_20": (ACK, NEWRENO, DELAYS),
+    f"{HT}/fig_4_21": (TTCP, DELAYS, LATE),
+    f"{HT}/fig_4_22": (DELAYS, SPLIT),
+    f"{HT}/fig_4_23": (SPLIT,),
+    f"{HT}/fig_4_24": (ACK,),
+    f"{HT}/fig_5_2": (POLLS, DELAYS, RATES),
+    f"{HT}/fig_5_3": (POLLS, RATES, "initial window four times"),
+    f"{HT}/fig_5_7": (LOSSES, RATES),
+    f"{HT}/fig_5_8": (POLLS, LOSSES),
+    f"{HT}/fig_5_10": (SPLIT, ACK),
+    f"{HT}/fig_5_11": (POLLS, ACK),
+    f"{HT}/fig_6_2": (SYSTEM, LOW, SEAM),
+    f"{HT}/fig_6_4": (SYSTEM, SEAM, MASK),
+    f"{HT}/fig_6_8": (SEAM, LOW, MASK),
+    f"{HT}/fig_6_10": (SEAM, HIGH),
+    f"{HT}/fig_6_15": (CELL,),
+    f"{HT}/fig_6_18": (LOW, HIGH),
+    f"{HT}/fig_6_19": ("planes closer",),
+    f"{HT}/fig_6_20": (SYSTEM,),
+    f"{HT}/fig_6_21": (SEAM, LOW),
+    f"{HT}/fig_6_22": (SEAM, LOW),
+    f"{HT}/fig_6_24": (LOW, HIGH),
+    f"{HT}/fig_6_25": (CELL,),
+    f"{HT}/fig_6_26": (SEAM,),
+    f"{HT}/table_4_1": (INCREASE, TAHOE),
+    f"{HT}/table_4_2": (TTCP, DELAYS),
+    f"{HT}/table_4_2_experiments": (TTCP, ACK, DELAYS),
+    f"{HT}/table_5_1": (ACK, POLLS),
+    f"{HT}/table_5_2": (ACK, POLLS),
+    f"{HT}/table_5_3": (TTCP, POLLS, DELAYS),
+    f"{HT}/table_5_4": (ACK, POLLS, DELAYS, LOSSES),
+    "kuhn2020/objectives": (RATES, POLLS),
+    "starlink2025/leocc": (MASK,),
+    f"{TH}/fig_1_1": (WINDOWS, DELAYS),
+    f"{TH}/fig_3_1": (SYSTEM, MASK),
+    f"{TH}/fig_3_2": (WINDOWS,),
+    f"{TH}/fig_3_3": (ACK, DELAYS),
+    f"{TH}/fig_4_1": (LOSSES, LATE),
+    f"{TH}/fig_4_2": (TAHOE,),
+    f"{TH}/fig_4_3": (TAHOE, LOSSES),
+    f"{TH}/fig_4_4": (TAHOE, LOSSES),
+    f"{TH}/fig_4_5": (LOSSES, LATE, TAHOE),
+    f"{TH}/fig_5_1": (LOSSES,),
+    f"{TH}/fig_5_2": (LOSSES, NEWRENO, TAHOE),
+    f"{TH}/fig_5_3": (LOSSES, TAHOE),
+    f"{TH}/fig_5_4": (LOSSES, NEWRENO),
+    f"{TH}/fig_5_5": (LOSSES,),
+    f"{TH}/fig_5_6": (LOSSES, LATE),
+    f"{TH}/fig_5_9": (LOSSES, TAHOE),
+    f"{TH}/table_5_1": (LOSSES, TAHOE),
+    f"{WP}/fig_3": (SEAM, SYSTEM),
+    f"{WP}/fig_4": (DUPLICATES, ACK),
+    f"{WP}/fig_5": (ACK,),
+}
+#: Five that a test runs: the quickest of each kind.
+QUICK = {f"{HT}/fig_4_17": ACK, f"{HT}/fig_4_18": NEWRENO, f"{HT}/fig_4_21": TTCP, f"{HT}/fig_6_10": SEAM, f"{TH}/fig_3_3": ACK}
+
+
+def noticed(entry: str, mutation: str) -> tuple[str, int, int]:
+    """Rows whose verdict is not the one on record, and all rows; or why there are none."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, str(HERE / "harness.py"), entry, "--mutate", mutation, "--out", folder]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        with (Path(folder) / "table.csv").open(encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+    if not rows:
+        last = done.stderr.strip().splitlines()
+        return next((line for line in reversed(last) if "Error" in line), "no rows"), 0, 0
+    # On record: what is known differs, and all else holds.
+    news = [row["metric"] for row in rows if (row["verdict"] == "holds") == bool(row["known"])]
+    return (news[0] if news else ""), len(news), len(rows)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("entries", nargs="*", help="entries; all of them if none is given")
+    parser.add_argument("--table", type=Path, help="write the table to this file")
+    arguments = parser.parse_args()
+    pairs = [(entry, mutation) for entry in arguments.entries or CASES for mutation in CASES[entry]]
+    with ThreadPoolExecutor(2) as pool:
+        found = dict(zip(pairs, pool.map(lambda pair: noticed(*pair), pairs)))
+    text = markdown(found)
+    print(text)
+    if arguments.table:
+        arguments.table.write_text(text, encoding="utf-8")
+    return 1 if blind(found) else 0
+
+
+def blind(found: dict[tuple[str, str], tuple[str, int, int]]) -> list[str]:
+    """Entries that notice none of their mutations."""
+    seeing = {entry for (entry, _), (_, news, _) in found.items() if news}
+    return [entry for entry in dict.fromkeys(entry for entry, _ in found) if entry not in seeing]
+
+
+def markdown(found: dict[tuple[str, str], tuple[str, int, int]]) -> str:
+    by_mutation: dict[str, list[bool]] = {}
+    for (_, mutation), (_, news, _) in found.items():
+        by_mutation.setdefault(mutation, []).append(news > 0)
+    entries = list(dict.fromkeys(entry for entry, _ in found))
+    lines = [
+        "# Wrong on purpose",
+        "",
+        "Written by `make papers-mutate`: what each wrong implementation of [altered.py](altered.py) does to the verdicts of an entry. A row",
+        "notices if its verdict is no longer the one on record. An entry that ends with an error has not noticed.",
+        "",
+        f"{len(entries) - len(blind(found))} of {len(entries)} entries notice at least one; "
+        f"{sum(news > 0 for _, news, _ in found.values())} of {len(found)} mutations are noticed.",
+        "",
+        "| mutation | noticed by | of entries |",
+        "|---|---|---|",
+        *(f"| {mutation} | {sum(seen)} | {len(seen)} |" for mutation, seen in sorted(by_mutation.items())),
+        "",
+        "| entry | mutation | rows that notice | of | first of them |",
+        "|---|---|---|---|---|",
+    ]
+    for (entry, mutation), (first, news, rows) in found.items():
+        lines.append(f"| {entry} | {mutation} | {news or 'none'} | {rows or '-'} | {first} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

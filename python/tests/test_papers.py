@@ -1,0 +1,74 @@
+"""The harness of the publications: rows that cannot fail are refused, and wrong implementations are noticed.
+
+Follows `papers/harness.py` and `papers/mutate.py`, which are run as `make papers` and `make papers-mutate` do.
+Differs from those: rows made up here, and five of the mutations.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+PAPERS = Path(__file__).resolve().parents[2] / "papers"
+sys.path.insert(0, str(PAPERS))
+
+import harness  # noqa: E402
+import mutate  # noqa: E402
+from harness import Row, RowError, refuse  # noqa: E402
+
+
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [
+        (Row("m", "s", 1.06, 1.24, 1.1, 1.3, "seeds"), "leaves out the published 1.06"),
+        (Row("m", "s", 2.0, 36.0, 1.8, 160.0, "words"), "spans a factor of ten"),
+        (Row("m", "", None, -3.0, -20.0, -2.0, "words"), "spans a factor of ten"),
+        (Row("m", "s", 3.0, 1.0, -3.0, 3.0, "words"), "opposite sign"),
+        (Row("m", "s", None, 0.02, 0.0, 0.1, "words"), "accepts nothing"),
+        (Row("m", "times", 1.3, 1.2, 0.9, 1.5, "words"), "accepts more and less"),
+        (Row("m", "s", 2.0, 2.0, 1.9, 2.1, ""), "no reason"),
+        (Row("m", "s", 2.0, 2.0, 1.9, float("inf"), "words"), "is no range"),
+    ],
+)
+def test_a_row_that_cannot_fail_is_refused(row: Row, fault: str) -> None:
+    with pytest.raises(RowError, match=f"entry: m: .*{fault}"):
+        refuse("entry", [row])
+
+
+def test_a_row_that_can_fail_is_not() -> None:
+    good = [
+        Row("m", "s", 2.0, 2.5, 1.9, 2.1, "half of the last digit", known="another queue"),
+        Row("m", "", 0, 0.001, -0.01, 0.01, "words: none; seeds"),
+        Row("m", "times", 1, 1.01, 0.9, 1.1, "words: as much"),
+        Row("m", "s", 1283, 1290, 1200, 1300, "seeds", of="ns-2.35"),
+    ]
+    refuse("entry", good)
+    assert [row.kind for row in good] == ["published", "in words", "in words", "other"]
+    assert [row.expected for row in good] == [True, True, True, True]
+
+
+@pytest.mark.parametrize("path", sorted(PAPERS.glob("**/*.py")), ids=lambda path: path.stem)
+def test_no_known_difference_is_worked_out_from_a_result(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and "known" in t.id.lower() for t in node.targets):
+            value = node.value
+        elif isinstance(node, ast.keyword) and node.arg == "known":
+            value = node.value
+        else:
+            continue
+        compared = [op for c in ast.walk(value) if isinstance(c, ast.Compare) for op in c.ops]
+        assert not any(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in compared), f"{path}:{value.lineno}"
+
+
+def test_every_entry_has_mutations() -> None:
+    assert sorted(mutate.CASES) == sorted(harness.entries())
+    assert all(mutation in mutate.CASES[entry] for entry, mutation in mutate.QUICK.items())
+
+
+@pytest.mark.parametrize(("entry", "mutation"), mutate.QUICK.items(), ids=mutate.QUICK)
+def test_wrong_on_purpose_is_noticed(entry: str, mutation: str) -> None:
+    first, news, rows = mutate.noticed(entry, mutation)
+    assert news, f"{mutation}: {first or f'no row of {rows} notices'}"
